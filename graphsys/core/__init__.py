@@ -1,1 +1,1 @@
-"""graphsys.core."""
+"""Errors, types, configuration, registry, events and random numbers: the ground floor."""

@@ -1,0 +1,20 @@
+"""Optional packages, imported where they are needed."""
+
+import importlib
+from types import ModuleType
+
+from graphsys.core.errors import MissingDependencyError
+
+
+def require(package: str, *, extra: str) -> ModuleType:
+    """Import a package or say which extra brings it.
+
+    Raises:
+        MissingDependencyError: the package is not installed.
+    """
+    try:
+        return importlib.import_module(package)
+    except ImportError as err:
+        raise MissingDependencyError(
+            f"{package} is needed here and is not installed; pip install 'graphsys[{extra}]'"
+        ) from err

@@ -1,0 +1,88 @@
+"""The error tree: every error a user can cause, each also a builtin.
+
+A message says what was found, what was expected, where, and what to do; it starts in
+lower case, has no full stop and fits three lines. The command line prints it behind
+``error:`` and exits with ``exit_code``.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class GraphsysError(Exception):
+    """Base of all errors that graphsys raises on purpose."""
+
+    exit_code = 2
+
+
+class InputError(GraphsysError, ValueError):
+    """Source data cannot be read; the message starts with the file and the line."""
+
+
+class InvalidGraphError(GraphsysError, ValueError):
+    """Arrays or tables that do not describe a graph."""
+
+
+class ConfigError(GraphsysError, ValueError):
+    """A setting that is missing, of the wrong type or out of range."""
+
+
+class UnknownNameError(GraphsysError, LookupError):
+    """A name that is not registered, or a node or relation that the graph lacks."""
+
+
+class CorruptStoreError(GraphsysError, OSError):
+    """A store whose files are missing, cut short, altered or of a newer format."""
+
+
+class OutputExistsError(GraphsysError, FileExistsError):
+    """An output that exists and was not to be overwritten."""
+
+
+class StoreBusyError(GraphsysError, OSError):
+    """A second writer met the first one's lock."""
+
+
+class StorageFullError(GraphsysError, OSError):
+    """The target cannot be written: no space left, read-only, or no permission."""
+
+
+class BudgetError(GraphsysError, MemoryError):
+    """A memory budget too small for the work; the message names one that works."""
+
+
+class CompileError(GraphsysError, TypeError):
+    """A program that uses what cannot be compiled."""
+
+
+class MissingDependencyError(GraphsysError, ImportError):
+    """An optional package that is not installed."""
+
+
+class NotConvergedError(GraphsysError, ArithmeticError):
+    """An iteration that was asked to converge and did not."""
+
+    exit_code = 1
+
+
+class TrainingFailedError(GraphsysError, ArithmeticError):
+    """A training run that cannot go on, for example after a NaN loss."""
+
+    exit_code = 1
+
+
+def cut_list(items: Iterable[object], limit: int = 5) -> str:
+    """Join items with commas, at most ``limit`` of them, and count the rest."""
+    names = [str(item) for item in items]
+    shown = ", ".join(names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
+    """Build the error for a name that is not among the known ones, with the nearest."""
+    names = sorted(known)
+    message = f"unknown {kind} {name!r}; known: {cut_list(names, 30) or 'none'}"
+    close = difflib.get_close_matches(name, names, n=1)
+    if close:
+        message += f"; did you mean {close[0]!r}?"
+    return UnknownNameError(message)

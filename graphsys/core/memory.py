@@ -1,0 +1,110 @@
+"""Memory: stated as a budget, measured as what counts against it.
+
+What counts is RssAnon + RssShmem of the process; pages of mapped files belong to the
+page cache and are not counted.
+"""
+
+import re
+import threading
+from pathlib import Path
+from types import TracebackType
+
+from graphsys.core.errors import ConfigError
+
+_UNITS = {
+    "": 1,
+    "B": 1,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "KIB": 2**10,
+    "MIB": 2**20,
+    "GIB": 2**30,
+    "TIB": 2**40,
+    "K": 2**10,
+    "M": 2**20,
+    "G": 2**30,
+    "T": 2**40,
+}
+
+
+def parse_bytes(text: int | str) -> int:
+    """Read an amount of memory: ``"4GB"`` (10**9), ``"512MiB"`` (2**20), ``1024``.
+
+    Raises:
+        ConfigError: not a positive amount with a known unit.
+
+    Examples:
+        >>> parse_bytes("1.5GB"), parse_bytes("512MiB"), parse_bytes(7)
+        (1500000000, 536870912, 7)
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", str(text))
+    unit = _UNITS.get(match.group(2).upper()) if match else None
+    if match is None or unit is None or float(match.group(1)) * unit < 1:
+        raise ConfigError(f"memory: got {text!r}, expected an amount such as 4GB or 512MiB")
+    return int(float(match.group(1)) * unit)
+
+
+def format_bytes(amount: float) -> str:
+    """Write an amount of memory in the largest binary unit that fits.
+
+    Examples:
+        >>> format_bytes(3 * 2**29), format_bytes(12)
+        ('1.5 GiB', '12 B')
+    """
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(amount) < 1024:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} TiB"
+
+
+def resident_bytes() -> int:
+    """Return RssAnon + RssShmem of this process now, in bytes."""
+    total = 0
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(("RssAnon:", "RssShmem:")):
+            total += int(line.split()[1]) * 1024
+    return total
+
+
+def available_bytes() -> int:
+    """Return the memory that new work can take without swapping, in bytes."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+class MemoryMeter:
+    """Samples the resident memory while its block runs.
+
+    Attributes:
+        peak_bytes: The largest sample so far, in bytes.
+    """
+
+    def __init__(self, interval_s: float = 0.02) -> None:
+        self.peak_bytes = 0
+        self._interval_s = interval_s
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+
+    def __enter__(self) -> "MemoryMeter":
+        self.peak_bytes = resident_bytes()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        err: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        self.peak_bytes = max(self.peak_bytes, resident_bytes())
+
+    def _sample(self) -> None:
+        while not self._stop.wait(self._interval_s):
+            self.peak_bytes = max(self.peak_bytes, resident_bytes())

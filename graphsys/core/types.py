@@ -1,0 +1,52 @@
+"""The glossary: the words that the whole package uses, once.
+
+node: a vertex of the graph, known to users by its id (an integer or a string).
+number: a node's position in the store's partition-major numbering of its type.
+edge: a directed pair ``src -> dst``, with an edge type and perhaps columns.
+partition: the nodes of one type that live in one file; ``offset`` is its first number.
+local: a number minus the offset of its partition; what buckets hold.
+bucket: the edges from one source partition to one destination partition.
+split: the part of the edges (or nodes) used to ``train``, ``valid`` or ``test``.
+generation: one committed state of a store.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+LOCAL_ID: Final = np.dtype(np.uint32)
+"""dtype of local numbers, and of numbers below 2**32."""
+
+WIDE_ID: Final = np.dtype(np.int64)
+"""dtype of numbers from 2**32 on."""
+
+MAX_USER_ID: Final = 2**63 - 1
+DEFAULT_SPLIT: Final = "train"
+
+
+class EdgeType(NamedTuple):
+    """Where edges of a type start, what they are called, where they end."""
+
+    src_type: str
+    relation: str
+    dst_type: str
+
+    def __str__(self) -> str:
+        return f"({self.src_type}, {self.relation}, {self.dst_type})"
+
+
+class Bucket(NamedTuple):
+    """The place of a bucket in the grid of an edge type."""
+
+    src_part: int
+    dst_part: int
+
+
+NODE: Final = "node"
+EDGE: Final = EdgeType(NODE, "edge", NODE)
+"""Node and edge type of a graph without types."""
+
+
+def number_dtype(num_nodes: int) -> np.dtype[np.unsignedinteger] | np.dtype[np.int64]:
+    """Return the dtype that holds the numbers of a type with ``num_nodes`` nodes."""
+    return LOCAL_ID if num_nodes <= 2**32 else WIDE_ID
