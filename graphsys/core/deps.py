@@ -16,5 +16,5 @@ def require(package: str, *, extra: str) -> ModuleType:
         return importlib.import_module(package)
     except ImportError as err:
         raise MissingDependencyError(
-            f"{package} is needed here and is not installed; pip install 'graphsys[{extra}]'"
+            f"{package} is needed and not installed; pip install 'graphsys[{extra}]'"
         ) from err

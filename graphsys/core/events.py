@@ -74,7 +74,9 @@ class _Span:
 
     __slots__ = ("_attributes", "_name", "_recorder", "_start")
 
-    def __init__(self, recorder: Recorder, name: str, attributes: dict[str, object]) -> None:
+    def __init__(
+        self, recorder: Recorder, name: str, attributes: dict[str, object]
+    ) -> None:
         self._recorder = recorder
         self._name = name
         self._attributes = attributes

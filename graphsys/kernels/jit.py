@@ -15,10 +15,10 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 def jit(kernel: Kernel) -> Kernel:
     """Compile a kernel for the CPU: cached, without the GIL, C's rules for division."""
-    return cast(Kernel, numba.njit(cache=True, nogil=True, error_model="numpy")(kernel))
+    return cast("Kernel", numba.njit(cache=True, nogil=True, error_model="numpy")(kernel))
 
 
 def inline_jit(kernel: Kernel) -> Kernel:
     """Compile a small device-style function that kernels call inside their loops."""
     options = {"cache": True, "nogil": True, "error_model": "numpy", "inline": "never"}
-    return cast(Kernel, numba.njit(**options)(kernel))
+    return cast("Kernel", numba.njit(**options)(kernel))

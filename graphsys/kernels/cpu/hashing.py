@@ -11,7 +11,6 @@ import numpy.typing as npt
 from graphsys.kernels.jit import inline_jit, jit
 
 
-
 @inline_jit
 def mix64(word: np.uint64) -> np.uint64:
     """Scramble a 64-bit word; a bijection."""
