@@ -1,0 +1,275 @@
+"""Base of the configs: frozen keyword-only dataclasses, read from and written as TOML.
+
+A config class is a frozen dataclass whose fields are made with :func:`option`. Its values
+come from a mapping (a TOML file with overrides applied); every value is checked once,
+here, against the annotation and the limits of its field. An error starts with the file
+and the path of the field: ``train.toml: relations.likes.weight: got -1, expected ...``.
+
+Annotations understood: bool, int, float, str, ``Literal`` of strings, ``T | None``,
+``tuple[T, ...]``, ``Mapping[str, T]`` and other config classes.
+"""
+
+import copy
+import dataclasses
+import difflib
+import json
+import re
+import tomllib
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from graphsys.core.errors import ConfigError
+
+T = TypeVar("T")
+Mapped = dict[str, Any]
+
+
+def option(
+    default: Any,
+    help: str,
+    *,
+    minimum: float | None = None,
+    above: float | None = None,
+    maximum: float | None = None,
+) -> Any:
+    """Declare a field: its default, its help text and the limits of its value.
+
+    Args:
+        default: The default; a mapping stands for "a fresh copy of it".
+        help: One line that the command line shows.
+        minimum: The smallest value allowed.
+        above: A bound that the value must exceed.
+        maximum: The largest value allowed.
+    """
+    metadata = {"help": help, "minimum": minimum, "above": above, "maximum": maximum}
+    if isinstance(default, dict):
+        return dataclasses.field(
+            default_factory=lambda: copy.deepcopy(default), metadata=metadata
+        )
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def load_toml(path: Path) -> Mapped:
+    """Read a TOML file.
+
+    Raises:
+        ConfigError: The file is missing, unreadable or not TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as err:
+        raise ConfigError(f"config file {str(path)!r} does not exist") from err
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as err:
+        raise ConfigError(f"{path}: not a readable TOML file: {err}") from err
+
+
+def apply_overrides(mapping: Mapping[str, Any], overrides: Iterable[str]) -> Mapped:
+    """Return a copy of ``mapping`` with ``a.b=c`` settings applied, the last one winning.
+
+    The right side is a TOML value; what is none is taken as a string. Quote the part of
+    a key that has dots: ``relations."x.y".weight=2``.
+
+    Raises:
+        ConfigError: A setting without ``=``, or one that goes below a plain value.
+
+    Examples:
+        >>> apply_overrides({"dim": 10}, ["dim=20", "loss=softmax", "relations.a.weight=2"])
+        {'dim': 20, 'loss': 'softmax', 'relations': {'a': {'weight': 2}}}
+    """
+    result: Mapped = copy.deepcopy(dict(mapping))
+    for setting in overrides:
+        _merge(result, _parse_setting(setting), setting)
+    return result
+
+
+def from_mapping(cls: type[T], mapping: Mapping[str, Any], *, where: str = "") -> T:
+    """Build a config from a mapping, checking every value.
+
+    Args:
+        cls: The config class.
+        mapping: The values; fields left out keep their defaults.
+        where: What the mapping was read from, for errors.
+
+    Raises:
+        ConfigError: An unknown key, a wrong type or a value out of range.
+
+    Examples:
+        >>> @dataclasses.dataclass(frozen=True, kw_only=True)
+        ... class Trainer:
+        ...     epochs: int = option(1, "passes over the edges", minimum=1)
+        >>> from_mapping(Trainer, {"epochs": 3})
+        Trainer(epochs=3)
+        >>> from_mapping(Trainer, {"epochs": 0}, where="train.toml")
+        Traceback (most recent call last):
+        graphsys.core.errors.ConfigError: train.toml: epochs: got 0, expected an int >= 1
+    """
+    return typing.cast("T", _build(cls, mapping, f"{where}: " if where else "", ()))
+
+
+def to_mapping(config: Any) -> Mapped:
+    """Return the values of a config, without those that are None."""
+    return typing.cast("Mapped", _plain(config))
+
+
+def to_toml(config: Any) -> str:
+    """Write a config as TOML that :func:`from_mapping` reads back to an equal one."""
+    lines: list[str] = []
+    _write_table(to_mapping(config), (), lines)
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """List where two nested mappings differ, as ``path: old -> new``, sorted by path."""
+    flat_old, flat_new = dict(_flatten(old, ())), dict(_flatten(new, ()))
+    lines = []
+    for path in sorted(flat_old.keys() | flat_new.keys()):
+        before, after = flat_old.get(path, "unset"), flat_new.get(path, "unset")
+        if before != after:
+            lines.append(f"{path}: {before} -> {after}")
+    return lines
+
+
+def _parse_setting(setting: str) -> Mapped:
+    key, equals, value = setting.partition("=")
+    while equals and key.count('"') % 2:  # a quoted key may hold an equals sign
+        more, equals, value = value.partition("=")
+        key += "=" + more
+    if not equals or not key.strip():
+        raise ConfigError(f"setting {setting!r} has no key or no '='; write key=value")
+    for text in (value, json.dumps(value.strip(), ensure_ascii=False)):
+        try:
+            return tomllib.loads(f"{key} = {text}\n")
+        except tomllib.TOMLDecodeError:
+            continue
+    raise ConfigError(f"setting {setting!r}: {key!r} is not a key; write a.b=value")
+
+
+def _merge(target: Mapped, source: Mapping[str, Any], setting: str) -> None:
+    for key, value in source.items():
+        if isinstance(value, dict) and value:
+            inner = target.setdefault(key, {})
+            if not isinstance(inner, dict):
+                raise ConfigError(f"setting {setting!r}: {key} is a value, not a table")
+            _merge(inner, value, setting)
+        else:
+            target[key] = value
+
+
+def _build(cls: type, mapping: Any, where: str, path: tuple[str, ...]) -> Any:
+    if not isinstance(mapping, Mapping):
+        raise _mismatch(mapping, "a table", where, path)
+    hints = typing.get_type_hints(cls)
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    for key in mapping:
+        if key not in fields:
+            close = difflib.get_close_matches(str(key), fields, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(fields)}"
+            raise ConfigError(f"{where}unknown key {'.'.join((*path, str(key)))!r}; {hint}")
+    values = {
+        name: _convert(mapping[name], hints[name], field.metadata, where, (*path, name))
+        for name, field in fields.items()
+        if name in mapping
+    }
+    return cls(**values)
+
+
+def _convert(
+    value: Any, hint: Any, limits: Mapping[str, Any], where: str, path: tuple[str, ...]
+) -> Any:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        inner = next(argument for argument in arguments if argument is not type(None))
+        return None if value is None else _convert(value, inner, limits, where, path)
+    if origin is typing.Literal:
+        if value not in arguments:
+            close = difflib.get_close_matches(str(value), arguments, n=1)
+            more = f"; did you mean {close[0]!r}?" if close else ""
+            raise _mismatch(value, f"one of {', '.join(arguments)}{more}", where, path)
+        return value
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            raise _mismatch(value, "a list", where, path)
+        return tuple(_convert(v, arguments[0], limits, where, path) for v in value)
+    if origin is not None and issubclass(origin, Mapping):
+        if not isinstance(value, Mapping):
+            raise _mismatch(value, "a table", where, path)
+        return {
+            key: _convert(v, arguments[1], limits, where, (*path, key))
+            for key, v in value.items()
+        }
+    if dataclasses.is_dataclass(hint):
+        return _build(typing.cast("type", hint), value, where, path)
+    return _scalar(value, hint, limits, where, path)
+
+
+def _scalar(
+    value: Any, hint: Any, limits: Mapping[str, Any], where: str, path: tuple[str, ...]
+) -> Any:
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    bounds = [("minimum", ">="), ("above", ">"), ("maximum", "<=")]
+    wanted = f"{'an' if hint is int else 'a'} {hint.__name__}" + "".join(
+        f" {sign} {limits[name]}" for name, sign in bounds if limits.get(name) is not None
+    )
+    if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
+        raise _mismatch(value, wanted, where, path)
+    if hint in (int, float):
+        low, above, high = (limits.get(name) for name, _ in bounds)
+        is_low = (low is not None and value < low) or (above is not None and value <= above)
+        if value != value or is_low or (high is not None and value > high):
+            raise _mismatch(value, wanted, where, path)
+    return value
+
+
+def _mismatch(value: Any, wanted: str, where: str, path: tuple[str, ...]) -> ConfigError:
+    return ConfigError(f"{where}{'.'.join(path)}: got {value!r}, expected {wanted}")
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value)]
+        pairs = {name: _plain(getattr(value, name)) for name in names}
+        return {name: item for name, item in pairs.items() if item is not None}
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _flatten(
+    mapping: Mapping[str, Any], path: tuple[str, ...]
+) -> Iterable[tuple[str, Any]]:
+    for key, value in mapping.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, (*path, key))
+        else:
+            yield ".".join((*path, key)), value
+
+
+def _write_table(table: Mapped, path: tuple[str, ...], lines: list[str]) -> None:
+    for key, value in table.items():
+        if not isinstance(value, Mapping):
+            lines.append(f"{_toml_key(key)} = {_toml_value(value)}")
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            inner = (*path, key)
+            lines.extend(["", f"[{'.'.join(_toml_key(part) for part in inner)}]"])
+            _write_table(dict(value), inner, lines)
+
+
+def _toml_key(key: str) -> str:
+    return (
+        key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
+    )
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(_toml_value(item) for item in value)}]"
+    if isinstance(value, float):
+        return repr(value) if value == value and abs(value) != float("inf") else str(value)
+    return json.dumps(value, ensure_ascii=False)
