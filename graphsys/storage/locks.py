@@ -1,0 +1,72 @@
+"""One writer at a time, and readers whose generation stays while they hold it.
+
+The writer's lock is an exclusive ``flock`` on the file ``.lock``; a reader's pin is a
+shared ``flock`` on the generation's folder. The kernel drops both when a process dies, so
+a kill leaves no stale lock.
+"""
+
+import contextlib
+import fcntl
+import os
+from pathlib import Path
+
+from graphsys.core.errors import StoreBusyError
+
+LOCK_NAME = ".lock"
+
+
+class WriterLock:
+    """Exclusive right to write to a folder.
+
+    Raises:
+        StoreBusyError: another process holds it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / LOCK_NAME
+        while True:
+            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as err:
+                os.close(self._fd)
+                raise StoreBusyError(
+                    f"{folder} is being written by another process; wait for it to end"
+                ) from err
+            # the holder before may have removed the file between our open and our lock
+            with contextlib.suppress(FileNotFoundError):
+                if os.stat(self.path).st_ino == os.fstat(self._fd).st_ino:
+                    return
+            os.close(self._fd)
+
+    def release(self) -> None:
+        """Give the lock back and remove its file."""
+        with contextlib.suppress(FileNotFoundError):
+            self.path.unlink()
+        os.close(self._fd)
+
+
+class Pin:
+    """Keeps a generation's files while a reader uses them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(self._fd, fcntl.LOCK_SH)
+
+    def release(self) -> None:
+        """Let the generation go; a second call does nothing."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def is_pinned(folder: Path) -> bool:
+    """Return whether any reader holds the generation in ``folder``."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+    return False

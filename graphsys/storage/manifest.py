@@ -1,0 +1,246 @@
+"""``graph.json``: what a store holds, and the checksum of every file it is made of."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+from urllib.parse import quote
+
+from graphsys.core.errors import CorruptStoreError, InvalidGraphError
+from graphsys.core.types import EdgeType
+
+FORMAT_VERSION: Final = 1
+MANIFEST_NAME: Final = "graph.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEntry:
+    """One file of the store.
+
+    Attributes:
+        path: Relative to the graph's folder, with forward slashes.
+        rows: Rows of the Arrow file.
+        bytes: Size of the file.
+        checksum: ``sha256:`` and the hash of the whole file, in hex.
+    """
+
+    path: str
+    rows: int
+    bytes: int
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTypeEntry:
+    """One node type.
+
+    Attributes:
+        id_type: "int64" or "large_string".
+        offsets: First number of every partition, and the number of nodes, ``[P + 1]``.
+        columns: Arrow types of the columns of the node files, by name.
+        features: ``{"dim": d, "dtype": "float32"}`` by name; dim 0 for bags.
+        splits: Nodes per value of the column ``split``.
+    """
+
+    id_type: str
+    offsets: list[int]
+    columns: dict[str, str] = field(default_factory=dict)
+    features: dict[str, dict[str, Any]] = field(default_factory=dict)
+    splits: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes of all partitions."""
+        return self.offsets[-1]
+
+    @property
+    def num_partitions(self) -> int:
+        """Number of partitions."""
+        return len(self.offsets) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeTypeEntry:
+    """One edge type.
+
+    Attributes:
+        src_type: Node type of the sources.
+        relation: Name of the relation in (src_type, relation, dst_type).
+        dst_type: Node type of the destinations.
+        directed: False where an edge stands for both directions and is stored once.
+        num_edges: Stored edges per split.
+        columns: Arrow types of the further columns of the buckets, by name.
+        relations: Values of the column ``relation`` in the order of their codes.
+        duplicates: Edges found beyond the first of each (src, dst, relation).
+        self_loops: Edges found from a node to itself.
+        index_fingerprint: What the index was built from: the hash of its buckets'
+            checksums.
+    """
+
+    src_type: str
+    relation: str
+    dst_type: str
+    directed: bool
+    num_edges: dict[str, int] = field(default_factory=dict)
+    columns: dict[str, str] = field(default_factory=dict)
+    relations: list[str] | None = None
+    duplicates: int = 0
+    self_loops: int = 0
+    index_fingerprint: str = ""
+
+    @property
+    def edge_type(self) -> EdgeType:
+        """The triple of source type, relation and destination type."""
+        return EdgeType(self.src_type, self.relation, self.dst_type)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """Everything ``graph.json`` says.
+
+    Attributes:
+        generation: Number of the generation that this manifest commits.
+        node_types: Node types by name.
+        edge_types: Edge types by name.
+        partitioning: Method, seed and quality of the partitioning.
+        order: Order of the nodes inside a partition: "degree" or "original".
+        files: All files of the generation.
+        source: What the graph was made from, for people.
+        format_version: Version of the layout.
+    """
+
+    generation: int
+    node_types: dict[str, NodeTypeEntry]
+    edge_types: dict[str, EdgeTypeEntry]
+    partitioning: dict[str, Any]
+    order: dict[str, str]
+    files: list[FileEntry]
+    source: str = ""
+    format_version: int = FORMAT_VERSION
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash over all files' checksums: equal for equal content."""
+        lines = sorted(
+            f"{entry.path.partition('/')[2]} {entry.checksum}" for entry in self.files
+        )
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """Return the text of ``graph.json``, its own checksum included."""
+        content = asdict(self)
+        content["format"] = "graphsys"
+        content["checksum"] = _checksum_of(content)
+        return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
+
+    @staticmethod
+    def read(path: Path) -> "Manifest":
+        """Read and check ``graph.json`` of the graph in the folder ``path``.
+
+        Raises:
+            InvalidGraphError: the folder is missing or holds no graph.
+            CorruptStoreError: the manifest is cut short, altered, of a newer format, or
+                names a file outside the folder.
+        """
+        where = path / MANIFEST_NAME
+        try:
+            text = where.read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            found = "does not exist" if not path.exists() else f"has no {MANIFEST_NAME}"
+            raise InvalidGraphError(
+                f"{path} {found}; expected a folder made by `graphsys ingest` or "
+                "`graphsys dataset build`"
+            ) from None
+        except UnicodeDecodeError as err:
+            raise CorruptStoreError(f"{where} is not UTF-8 text; ingest again") from err
+        return _parse(text, where)
+
+
+def _parse(text: str, where: Path) -> Manifest:
+    remedy = "ingest again or restore the file"
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as err:
+        raise CorruptStoreError(f"{where} is not valid JSON ({err}); {remedy}") from err
+    if not isinstance(content, dict) or "format_version" not in content:
+        raise CorruptStoreError(f"{where} has no format_version; {remedy}")
+    version = content["format_version"]
+    if not isinstance(version, int) or version > FORMAT_VERSION:
+        raise CorruptStoreError(
+            f"{where} has format version {version}, this graphsys reads up to "
+            f"{FORMAT_VERSION}; upgrade graphsys"
+        )
+    stated = content.pop("checksum", None)
+    if stated != _checksum_of(content):
+        raise CorruptStoreError(f"{where} does not match its own checksum; {remedy}")
+    content.pop("format", None)
+    try:
+        manifest = _from_content(content)
+    except (KeyError, TypeError, AttributeError) as err:
+        raise CorruptStoreError(
+            f"{where} lacks or misnames a field ({err}); {remedy}"
+        ) from err
+    for entry in manifest.files:
+        check_path(entry.path, where)
+    return manifest
+
+
+def _from_content(content: dict[str, Any]) -> Manifest:
+    nodes = {
+        name: NodeTypeEntry(**item) for name, item in content.pop("node_types").items()
+    }
+    edges = {
+        name: EdgeTypeEntry(**item) for name, item in content.pop("edge_types").items()
+    }
+    files = [FileEntry(**item) for item in content.pop("files")]
+    return Manifest(node_types=nodes, edge_types=edges, files=files, **content)
+
+
+def check_path(path: str, where: Path) -> None:
+    """Refuse a path that leaves the graph's folder.
+
+    Raises:
+        CorruptStoreError: the path is absolute or contains ``..``.
+    """
+    pure = PurePosixPath(path)
+    if pure.is_absolute() or ".." in pure.parts or "\\" in path or not pure.parts:
+        raise CorruptStoreError(
+            f"{where} names the file {path!r}, which is not inside the graph's folder; "
+            "do not use this graph"
+        )
+
+
+def file_name(name: str) -> str:
+    """Return a type's or split's name as one safe component of a path."""
+    quoted = quote(name, safe=" +,=@")
+    return quoted if quoted.strip(".") else quoted.replace(".", "%2E")
+
+
+def node_file(generation: int, node_type: str, part: int) -> str:
+    """Return the path of a partition's node table."""
+    return f"gen-{generation}/nodes/{file_name(node_type)}/part-{part}.arrow"
+
+
+def feature_file(generation: int, node_type: str, name: str, part: int) -> str:
+    """Return the path of a partition's features."""
+    folder = f"gen-{generation}/features/{file_name(node_type)}/{file_name(name)}"
+    return f"{folder}/part-{part}.arrow"
+
+
+def bucket_file(generation: int, edge_type: str, split: str, i: int, j: int) -> str:
+    """Return the path of a bucket."""
+    folder = f"gen-{generation}/edges/{file_name(edge_type)}/{file_name(split)}"
+    return f"{folder}/bucket-{i}-{j}.arrow"
+
+
+def index_file(generation: int, edge_type: str, direction: str, part: int) -> str:
+    """Return the path of a partition's CSR (``out``) or CSC (``in``)."""
+    return f"gen-{generation}/index/{file_name(edge_type)}/{direction}-{part}.arrow"
+
+
+def _checksum_of(content: Mapping[str, Any]) -> str:
+    body = {key: value for key, value in content.items() if key != "checksum"}
+    text = json.dumps(body, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()

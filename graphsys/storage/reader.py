@@ -1,0 +1,436 @@
+"""Reading a store: numpy views of memory-mapped Arrow files, without copies."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from graphsys.core.errors import CorruptStoreError, InvalidGraphError, unknown_name
+from graphsys.core.types import DEFAULT_SPLIT, EdgeType, number_dtype
+from graphsys.storage import manifest as names
+from graphsys.storage.locks import Pin
+from graphsys.storage.lookup import lookup_ids
+from graphsys.storage.manifest import EdgeTypeEntry, FileEntry, Manifest, NodeTypeEntry
+
+IdArray = npt.NDArray[np.uint32] | npt.NDArray[np.int64]
+_MAGIC = b"ARROW1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeBucket:
+    """The edges from one partition to another, sorted by (src, dst); views of the file.
+
+    Attributes:
+        src: Local numbers of the sources, uint32 or int64 ``[E]``.
+        dst: Local numbers of the destinations, uint32 or int64 ``[E]``.
+        relation: Codes into :meth:`Graph.relations`, uint16 or uint32 ``[E]``, or None.
+        weight: Weights ``[E]``, or None.
+        time: Times, int64 ``[E]``, or None.
+        columns: Further columns, as Arrow arrays ``[E]``.
+    """
+
+    src: IdArray
+    dst: IdArray
+    relation: npt.NDArray[Any] | None = None
+    weight: npt.NDArray[Any] | None = None
+    time: npt.NDArray[Any] | None = None
+    columns: Mapping[str, pa.Array] = field(default_factory=dict)
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges."""
+        return len(self.src)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """Compressed rows of one partition; views of the file.
+
+    Row ``u`` (a local number) spans ``indptr[u]:indptr[u + 1]``, sorted by neighbour.
+
+    Attributes:
+        indptr: Row offsets, uint32 or int64 ``[N + 1]``.
+        indices: Numbers of the neighbours in their type, uint32 or int64 ``[E]``.
+        weight: Weights in row order, or None.
+        relation: Relation codes in row order, or None.
+        time: Times in row order, or None.
+        edge: Position of each edge in the sequence of buckets (by source partition, then
+            destination partition, then row), where edges have further columns, or None.
+    """
+
+    indptr: npt.NDArray[Any]
+    indices: IdArray
+    weight: npt.NDArray[Any] | None = None
+    relation: npt.NDArray[Any] | None = None
+    time: npt.NDArray[Any] | None = None
+    edge: npt.NDArray[Any] | None = None
+
+
+class Graph:
+    """A store opened for reading; its generation stays until :meth:`close`.
+
+    Opening checks that every listed file is there with its size and its Arrow footer;
+    only ``verify`` hashes the content.
+
+    Args:
+        path: The graph's folder.
+
+    Raises:
+        InvalidGraphError: there is no graph.
+        CorruptStoreError: the manifest or a file is missing, cut short or too new.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.manifest, self._pin = _pin_current(self.path)
+        self._files = {entry.path: entry for entry in self.manifest.files}
+        try:
+            for entry in self.manifest.files:
+                _check_file(self.path, entry)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> "Graph":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        err: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Graph({str(self.path)!r}, {self.num_nodes} nodes, {self.num_edges} edges)"
+
+    def close(self) -> None:
+        """Let the generation go; arrays in use stay valid."""
+        self._pin.release()
+
+    # ---- what there is
+
+    @property
+    def generation(self) -> int:
+        """Number of the generation that is open."""
+        return self.manifest.generation
+
+    @property
+    def num_nodes(self) -> int:
+        """Nodes of all types."""
+        return sum(entry.num_nodes for entry in self.manifest.node_types.values())
+
+    @property
+    def num_edges(self) -> int:
+        """Stored training edges of all types; an undirected edge counts once."""
+        return sum(self.num_edges_of(kind) for kind in self.edge_types)
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether any edge type is directed (an edgeless graph is)."""
+        entries = self.manifest.edge_types.values()
+        return not entries or any(entry.directed for entry in entries)
+
+    @property
+    def node_types(self) -> list[str]:
+        """Names of the node types."""
+        return list(self.manifest.node_types)
+
+    @property
+    def edge_types(self) -> list[EdgeType]:
+        """All edge types."""
+        return [entry.edge_type for entry in self.manifest.edge_types.values()]
+
+    def num_nodes_of(self, node_type: str) -> int:
+        """Return the number of nodes of a type."""
+        return self._node_entry(node_type).num_nodes
+
+    def num_edges_of(self, edge_type: EdgeType | str, split: str | None = None) -> int:
+        """Return the stored edges of a type in a split (default: ``train`` or the only one)."""
+        counts = self._edge_entry(edge_type).num_edges
+        return counts.get(split or self.default_split(edge_type), 0)
+
+    def default_split(self, edge_type: EdgeType | str) -> str:
+        """Return ``train``, or the only split of an edge type that has one other."""
+        counts = self._edge_entry(edge_type).num_edges
+        return next(iter(counts)) if len(counts) == 1 else DEFAULT_SPLIT
+
+    def num_partitions(self, node_type: str) -> int:
+        """Return the number of partitions of a node type."""
+        return self._node_entry(node_type).num_partitions
+
+    def offsets(self, node_type: str) -> npt.NDArray[np.int64]:
+        """Return the first number of every partition and the number of nodes, ``[P + 1]``."""
+        return np.asarray(self._node_entry(node_type).offsets, dtype=np.int64)
+
+    def edge_type_name(self, edge_type: EdgeType | str) -> str:
+        """Return the name under which the manifest lists an edge type."""
+        if isinstance(edge_type, str):
+            self._edge_entry(edge_type)
+            return edge_type
+        for name, entry in self.manifest.edge_types.items():
+            if entry.edge_type == edge_type:
+                return name
+        raise unknown_name("edge type", str(edge_type), map(str, self.edge_types))
+
+    def edge_type(self, name: str) -> EdgeType:
+        """Return the edge type that the manifest lists as ``name``."""
+        return self._edge_entry(name).edge_type
+
+    def is_directed_type(self, edge_type: EdgeType | str) -> bool:
+        """Return whether the edges of a type have a direction."""
+        return self._edge_entry(edge_type).directed
+
+    def splits(self, edge_type: EdgeType | str) -> list[str]:
+        """Return the splits of an edge type."""
+        return list(self._edge_entry(edge_type).num_edges)
+
+    def relations(self, edge_type: EdgeType | str) -> list[str] | None:
+        """Return the names behind the codes of the column ``relation``, or None."""
+        return self._edge_entry(edge_type).relations
+
+    # ---- nodes
+
+    def nodes(self, node_type: str, part: int) -> pa.Table:
+        """Return the node table of a partition: ``id`` and further columns, mapped."""
+        self._check_part(node_type, part)
+        path = names.node_file(self.generation, node_type, part)
+        if path not in self._files:
+            entry = self._node_entry(node_type)
+            kind = pa.int64() if entry.id_type == "int64" else pa.large_string()
+            return pa.table({"id": pa.array([], type=kind)})
+        return self._open(path).read_all()
+
+    def node_ids(self, node_type: str) -> pa.ChunkedArray:
+        """Return the ids of a type in the order of their numbers, mapped."""
+        parts = range(self.num_partitions(node_type))
+        tables = [self.nodes(node_type, part).select(["id"]) for part in parts]
+        return pa.concat_tables(tables).column("id")
+
+    def lookup(self, node_type: str, ids: Sequence[Any] | npt.NDArray[Any]) -> IdArray:
+        """Return the numbers of nodes given by their ids.
+
+        Args:
+            node_type: Their type.
+            ids: Integers or strings ``[n]``.
+
+        Returns:
+            Numbers, int64 ``[n]``.
+
+        Raises:
+            UnknownNameError: an id is not in the graph; the message names the first.
+        """
+        return lookup_ids(self.node_ids(node_type), ids, f"{node_type!r} of {self.path}")
+
+    def feature_names(self, node_type: str) -> list[str]:
+        """Return the names of the features of a node type."""
+        return list(self._node_entry(node_type).features)
+
+    def features(self, node_type: str, part: int, name: str) -> npt.NDArray[Any] | pa.Array:
+        """Return a partition's features, mapped.
+
+        Returns:
+            ``[n, d]`` in the stored dtype, or for bags an Arrow ``LargeListArray`` of
+            uint32 with n lists.
+        """
+        self._check_part(node_type, part)
+        feature = self._node_entry(node_type).features.get(name)
+        if feature is None:
+            raise unknown_name("feature", name, self.feature_names(node_type))
+        path = names.feature_file(self.generation, node_type, name, part)
+        if path not in self._files:
+            return np.empty((0, feature["dim"]), dtype=feature["dtype"])
+        column = self._open(path).get_batch(0).column(0)
+        if feature["dim"] == 0:
+            return column
+        values: npt.NDArray[Any] = column.values.to_numpy(zero_copy_only=True)
+        return values.reshape(len(column), feature["dim"])
+
+    # ---- edges
+
+    def bucket_counts(
+        self, edge_type: EdgeType | str, split: str | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Return the edges of every bucket, int64 ``[P_src, P_dst]``."""
+        entry = self._edge_entry(edge_type)
+        name, split = self.edge_type_name(edge_type), split or self.default_split(edge_type)
+        shape = (self.num_partitions(entry.src_type), self.num_partitions(entry.dst_type))
+        counts = np.zeros(shape, dtype=np.int64)
+        for i, j in np.ndindex(shape):
+            file = self._files.get(names.bucket_file(self.generation, name, split, i, j))
+            counts[i, j] = file.rows if file else 0
+        return counts
+
+    def bucket(
+        self, edge_type: EdgeType | str, i: int, j: int, split: str | None = None
+    ) -> EdgeBucket:
+        """Return the edges from partition ``i`` to partition ``j``; empty where there are none.
+
+        Args:
+            edge_type: The edge type or its name.
+            i: Partition of the sources.
+            j: Partition of the destinations.
+            split: A split; ``train`` (or the only one) by default.
+        """
+        entry = self._edge_entry(edge_type)
+        self._check_part(entry.src_type, i)
+        self._check_part(entry.dst_type, j)
+        name, split = self.edge_type_name(edge_type), split or self.default_split(edge_type)
+        if split not in entry.num_edges and entry.num_edges:
+            raise unknown_name(f"split of edge type {name!r}", split, entry.num_edges)
+        path = names.bucket_file(self.generation, name, split, i, j)
+        if path not in self._files:
+            empty = np.empty(0, dtype=np.uint32)
+            return EdgeBucket(src=empty, dst=empty)
+        batch = self._open(path).get_batch(0)
+        arrays = {field.name: batch.column(k) for k, field in enumerate(batch.schema)}
+        relation = arrays.pop("relation", None)
+        return EdgeBucket(
+            src=_view(arrays.pop("src")),
+            dst=_view(arrays.pop("dst")),
+            relation=None if relation is None else _view(relation.indices),
+            weight=_optional_view(arrays.pop("weight", None)),
+            time=_optional_view(arrays.pop("time", None)),
+            columns=arrays,
+        )
+
+    def out_index(self, edge_type: EdgeType | str, part: int) -> Index:
+        """Return the out-neighbours (CSR) of a partition's nodes over the training edges.
+
+        For undirected edges the symmetric index: all neighbours.
+        """
+        return self._index(edge_type, "out", part)
+
+    def in_index(self, edge_type: EdgeType | str, part: int) -> Index:
+        """Return the in-neighbours (CSC) of a partition's nodes over the training edges.
+
+        For undirected edges the symmetric index, the same as :meth:`out_index`.
+        """
+        direction = "in" if self._edge_entry(edge_type).directed else "out"
+        return self._index(edge_type, direction, part)
+
+    def _index(self, edge_type: EdgeType | str, direction: str, part: int) -> Index:
+        entry = self._edge_entry(edge_type)
+        own, other = entry.src_type, entry.dst_type
+        if direction == "in":
+            own, other = other, own
+        self._check_part(own, part)
+        path = names.index_file(
+            self.generation, self.edge_type_name(edge_type), direction, part
+        )
+        if path not in self._files:
+            dtype = number_dtype(self.num_nodes_of(other))
+            indptr = np.zeros(int(np.diff(self.offsets(own))[part]) + 1, dtype=np.uint32)
+            return Index(indptr=indptr, indices=np.empty(0, dtype=dtype))
+        batch = self._open(path).get_batch(0)
+        return Index(
+            **{
+                field.name: _view(batch.column(k).values)
+                for k, field in enumerate(batch.schema)
+            }
+        )
+
+    # ---- helpers
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the graph's content: equal for equal stores, different after a change."""
+        return self.manifest.fingerprint
+
+    def _open(self, path: str) -> Any:
+        try:
+            return pa.ipc.open_file(pa.memory_map(str(self.path / path), "rb"))
+        except (pa.ArrowInvalid, OSError) as err:
+            raise CorruptStoreError(
+                f"{path} of graph {self.path} cannot be read ({err}); "
+                "run `graphsys verify`, then ingest again"
+            ) from err
+
+    def _node_entry(self, node_type: str) -> NodeTypeEntry:
+        entry = self.manifest.node_types.get(node_type)
+        if entry is None:
+            raise unknown_name("node type", node_type, self.node_types)
+        return entry
+
+    def _edge_entry(self, edge_type: EdgeType | str) -> EdgeTypeEntry:
+        entries = self.manifest.edge_types
+        if isinstance(edge_type, str):
+            if edge_type not in entries:
+                raise unknown_name("edge type", edge_type, entries)
+            return entries[edge_type]
+        return entries[self.edge_type_name(edge_type)]
+
+    def _check_part(self, node_type: str, part: int) -> None:
+        num_partitions = self.num_partitions(node_type)
+        if not 0 <= part < num_partitions:
+            raise InvalidGraphError(
+                f"node type {node_type!r} has partitions 0 to {num_partitions - 1}, got {part}"
+            )
+
+
+def open_graph(path: str | os.PathLike[str]) -> Graph:
+    """Open a graph for reading; see :class:`Graph`."""
+    return Graph(path)
+
+
+def _pin_current(path: Path) -> tuple[Manifest, Pin]:
+    while True:
+        manifest = Manifest.read(path)
+        try:
+            pin = Pin(path / f"gen-{manifest.generation}")
+        except FileNotFoundError as err:
+            if Manifest.read(path).generation != manifest.generation:
+                continue  # a writer committed in between
+            raise CorruptStoreError(
+                f"{path} has no folder gen-{manifest.generation}, which graph.json names; "
+                "ingest again or restore it"
+            ) from err
+        # a writer may have swept the generation away before the pin held it
+        if Manifest.read(path).generation == manifest.generation:
+            return manifest, pin
+        pin.release()
+
+
+def _check_file(root: Path, entry: FileEntry) -> None:
+    file = root / entry.path
+    remedy = "run `graphsys verify`, then ingest again or restore the file"
+    try:
+        real = file.resolve(strict=True)
+        size = real.stat().st_size
+    except OSError as err:
+        raise CorruptStoreError(
+            f"{entry.path} of graph {root} is missing; {remedy}"
+        ) from err
+    if not real.is_relative_to(root.resolve()):
+        raise CorruptStoreError(
+            f"{entry.path} of graph {root} is a link out of the graph's folder; "
+            "do not use this graph"
+        )
+    if size != entry.bytes:
+        raise CorruptStoreError(
+            f"{entry.path} of graph {root} has {size} bytes, graph.json says {entry.bytes}; "
+            f"{remedy}"
+        )
+    with file.open("rb") as data:
+        head = data.read(len(_MAGIC))
+        data.seek(-len(_MAGIC), os.SEEK_END)
+        if head != _MAGIC or data.read() != _MAGIC:
+            raise CorruptStoreError(
+                f"{entry.path} of graph {root} is not an Arrow file; {remedy}"
+            )
+
+
+def _view(array: pa.Array) -> npt.NDArray[Any]:
+    view: npt.NDArray[Any] = array.to_numpy(zero_copy_only=True)
+    return view
+
+
+def _optional_view(array: pa.Array | None) -> npt.NDArray[Any] | None:
+    return None if array is None else _view(array)

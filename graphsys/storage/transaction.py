@@ -1,0 +1,236 @@
+"""Writing a generation: new files beside the old ones, committed by one rename.
+
+A crash at any moment leaves the old graph (or none); the next writer sweeps away what
+was left. See README.md, "Commits".
+"""
+
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+import pyarrow as pa
+
+from graphsys.core.errors import OutputExistsError, StorageFullError
+from graphsys.storage.locks import WriterLock, is_pinned
+from graphsys.storage.manifest import MANIFEST_NAME, FileEntry, Manifest
+
+_GENERATION = re.compile(r"gen-(\d+)")
+_DISK_ERRORS = {
+    errno.ENOSPC,
+    errno.EROFS,
+    errno.EDQUOT,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EIO,
+}
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turn the system's refusals to write into errors that say what to do.
+
+    Raises:
+        StorageFullError: no space, no permission, or a read-only file system.
+    """
+    try:
+        yield
+    except OSError as err:
+        if err.errno not in _DISK_ERRORS or isinstance(err, StorageFullError):
+            raise
+        reason = os.strerror(err.errno).lower()
+        raise StorageFullError(
+            f"cannot write to {path}: {reason}; free some space or choose another output"
+        ) from err
+
+
+class Transaction:
+    """A new generation of a graph, under the writer's lock.
+
+    Leaving the ``with`` block without :meth:`commit` removes everything written.
+
+    Args:
+        path: The graph's folder; made if missing.
+        overwrite: Whether a graph that is there may be replaced.
+
+    Attributes:
+        generation: Number of the new generation.
+        scratch_dir: Folder for temporary files on the same file system.
+        files: What :meth:`add_file` wrote so far.
+
+    Raises:
+        OutputExistsError: the folder holds a graph and ``overwrite`` is off, or holds
+            something else (which is never overwritten).
+        StoreBusyError: another process is writing.
+        StorageFullError: the folder cannot be made.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        self.path = Path(path)
+        self.files: list[FileEntry] = []
+        self._is_committed = False
+        refuse_existing(self.path, overwrite=overwrite)
+        with disk_errors(self.path):
+            self._made = [p for p in (self.path, *self.path.parents) if not p.exists()]
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+                self._lock = WriterLock(self.path)
+            except BaseException:
+                self._remove_empty_folders()
+                raise
+        try:
+            refuse_existing(self.path, overwrite=overwrite)  # again, now under the lock
+            with disk_errors(self.path):
+                self._begin()
+        except BaseException:
+            self._abort()
+            raise
+
+    def _begin(self) -> None:
+        current = Manifest.read(self.path).generation if self._has_graph() else 0
+        sweep(self.path, keep=current)
+        numbers = [current, *(number for number, _ in _generations(self.path))]
+        self.generation = max(numbers) + 1
+        self.folder = self.path / f"gen-{self.generation}"
+        self.scratch_dir = self.folder / "scratch"
+        self.scratch_dir.mkdir(parents=True)
+
+    def _has_graph(self) -> bool:
+        return (self.path / MANIFEST_NAME).exists()
+
+    def __enter__(self) -> "Transaction":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        err: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self._is_committed:
+            self._abort()
+
+    def add_file(self, path: str, batch: pa.RecordBatch | pa.Table) -> FileEntry:
+        """Write an Arrow file, flush it to disk, hash it and list it.
+
+        Thread-safe. A record batch becomes one record batch of the file.
+
+        Args:
+            path: Relative to the graph's folder (see ``manifest.node_file`` and others).
+            batch: Its content.
+
+        Returns:
+            The file's entry in the manifest.
+
+        Raises:
+            StorageFullError: the disk is full.
+        """
+        target = self.path / path
+        with disk_errors(self.path):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with (
+                pa.OSFile(str(target), "wb") as sink,
+                pa.ipc.new_file(sink, batch.schema) as writer,
+            ):
+                writer.write(batch)
+            with target.open("rb") as written:
+                os.fsync(written.fileno())
+                digest = hashlib.file_digest(written, "sha256").hexdigest()
+                size = os.fstat(written.fileno()).st_size
+        entry = FileEntry(
+            path=path, rows=batch.num_rows, bytes=size, checksum=f"sha256:{digest}"
+        )
+        self.files.append(entry)
+        return entry
+
+    def commit(self, manifest: Manifest) -> None:
+        """Replace ``graph.json`` and drop the generations that nobody reads.
+
+        Raises:
+            StorageFullError: the manifest cannot be written; the old graph stays.
+        """
+        with disk_errors(self.path):
+            shutil.rmtree(self.scratch_dir)
+            for folder, _, _ in os.walk(self.folder):
+                sync_folder(Path(folder))
+            draft = self.folder / MANIFEST_NAME
+            with draft.open("w", encoding="utf-8") as file:
+                file.write(manifest.to_json())
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self.path / MANIFEST_NAME)
+            self._is_committed = True
+            sync_folder(self.path)
+            sync_folder(self.path.parent)
+        sweep(self.path, keep=self.generation)
+        self._lock.release()
+
+    def _abort(self) -> None:
+        folder = getattr(self, "folder", None)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        self._lock.release()
+        self._remove_empty_folders()
+
+    def _remove_empty_folders(self) -> None:
+        for folder in self._made:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+
+def refuse_existing(path: Path, *, overwrite: bool) -> None:
+    """Refuse an output folder that holds anything but a graph to be overwritten.
+
+    An empty folder, and what a killed writer left, count as nothing.
+
+    Raises:
+        OutputExistsError: something is there.
+    """
+    if (path / MANIFEST_NAME).exists():
+        if not overwrite:
+            raise OutputExistsError(
+                f"{path} already holds a graph; choose another output or pass --overwrite"
+            )
+        return
+    if path.is_dir():
+        known = {".lock", *(folder.name for _, folder in _generations(path))}
+        strange = sorted(entry.name for entry in path.iterdir() if entry.name not in known)
+        if not strange:
+            return
+        found = f"it holds {strange[0]!r} and is not a graph"
+    elif path.exists() or path.is_symlink():
+        found = "it is not a folder"
+    else:
+        return
+    raise OutputExistsError(f"{path} already exists: {found}; choose another output")
+
+
+def sweep(path: Path, *, keep: int) -> None:
+    """Remove every generation but ``keep`` that no reader has pinned."""
+    for number, folder in _generations(path):
+        if number != keep and not is_pinned(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder's entries to disk."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _generations(path: Path) -> list[tuple[int, Path]]:
+    found = []
+    for entry in path.iterdir():
+        match = _GENERATION.fullmatch(entry.name)
+        if match and entry.is_dir() and not entry.is_symlink():
+            found.append((int(match.group(1)), entry))
+    return sorted(found)
