@@ -1,0 +1,350 @@
+"""Parsing of text lines of numbers and words, one block of whole lines at a time.
+
+Method: one pass over the bytes, no table of tokens. A block ends with a line feed, which
+serves as the sentinel of every inner loop. The fast path (two integers a line) and the
+general path (any columns) accept the same lines: blanks around fields, CR before LF,
+blank lines, lines whose first visible byte is ``#`` or ``%``, and such a comment behind
+the last column.
+
+Errors are not described here: a kernel stops at the first line that it does not
+understand and returns where that line begins; the reader then looks at that one line.
+
+Encoding of columns (``kinds``): SKIP, ID (integer 0 .. 2**63 - 1), NUMBER (float64),
+WORD (bytes, by start and length), INTEGER (signed 64 bits).
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.kernels.jit import inline_jit, jit
+
+SKIP, ID, NUMBER, WORD, INTEGER = 0, 1, 2, 3, 4
+
+_LF, _CR, _SPACE, _TAB, _HASH, _PERCENT = 10, 13, 32, 9, 35, 37
+_ZERO, _MINUS, _PLUS, _DOT, _E = 48, 45, 43, 46, 101
+_MAX_ID = np.uint64(2**63 - 1)
+_EXACT_MANTISSA = np.uint64(2**53)
+_EXACT_POWER = 22
+
+BLANKS = 0
+"""Separator that stands for any run of blanks and tabs."""
+
+
+@jit
+def count_lines(data: npt.NDArray[np.uint8]) -> int:
+    """Count the line feeds of ``data``, uint8 ``[N]``."""
+    lines = 0
+    for k in range(len(data)):
+        lines += data[k] == _LF
+    return lines
+
+
+@inline_jit
+def _at_line_end(data: npt.NDArray[np.uint8], k: int) -> bool:
+    byte = data[k]
+    return byte == _LF or (byte == _CR and data[k + 1] == _LF)
+
+
+@inline_jit
+def _skip_blanks(data: npt.NDArray[np.uint8], k: int, separator: int) -> int:
+    """Step over blanks, and over tabs unless the tab separates."""
+    while data[k] == _SPACE or (data[k] == _TAB and separator != _TAB):
+        k += 1
+    return k
+
+
+@inline_jit
+def _next_line(data: npt.NDArray[np.uint8], k: int) -> int:
+    while data[k] != _LF:
+        k += 1
+    return k + 1
+
+
+@inline_jit
+def _long_id(data: npt.NDArray[np.uint8], begin: int, end: int) -> bool:
+    """Tell whether digits of any length, zeros in front allowed, fit in 63 bits."""
+    while begin < end - 1 and data[begin] == _ZERO:
+        begin += 1
+    if end - begin > 19:
+        return False
+    value = np.uint64(0)
+    for k in range(begin, end):
+        value = value * np.uint64(10) + np.uint64(data[k] - _ZERO)
+    return value <= _MAX_ID
+
+
+@jit
+def parse_id_pairs(
+    data: npt.NDArray[np.uint8],
+    separator: int,
+    src: npt.NDArray[np.int64],
+    dst: npt.NDArray[np.int64],
+) -> tuple[int, int]:
+    """Parse lines of two ids.
+
+    Args:
+        data: Whole lines, uint8 ``[N]``, the last byte a line feed.
+        separator: The separating byte, or BLANKS.
+        src: Receives the first column, int64, at least as long as there are lines.
+        dst: Receives the second column, likewise.
+
+    Returns:
+        Number of edges, and the offset of the first line that is not two ids, or -1.
+    """
+    end = len(data)
+    nine = np.uint8(9)
+    zero = np.uint8(_ZERO)
+    k = 0
+    row = 0
+    while k < end:
+        line = k
+        k = _skip_blanks(data, k, separator)
+        digit = np.uint8(data[k] - zero)
+        if digit > nine:
+            if _at_line_end(data, k) or data[k] == _HASH or data[k] == _PERCENT:
+                k = _next_line(data, k)
+                continue
+            return row, line
+        begin = k
+        first = np.uint64(0)
+        while digit <= nine:
+            first = first * np.uint64(10) + np.uint64(digit)
+            k += 1
+            digit = np.uint8(data[k] - zero)
+        if k - begin > 18 and not _long_id(data, begin, k):
+            return row, line
+        begin = k
+        k = _skip_blanks(data, k, separator)
+        if separator != BLANKS:
+            if data[k] != separator:
+                return row, line
+            k = _skip_blanks(data, k + 1, separator)
+        elif k == begin:
+            return row, line
+        begin = k
+        digit = np.uint8(data[k] - zero)
+        second = np.uint64(0)
+        while digit <= nine:
+            second = second * np.uint64(10) + np.uint64(digit)
+            k += 1
+            digit = np.uint8(data[k] - zero)
+        if k == begin or (k - begin > 18 and not _long_id(data, begin, k)):
+            return row, line
+        if data[k] == _LF:
+            k += 1
+        else:
+            begin = k
+            k = _skip_blanks(data, k, separator)
+            if _at_line_end(data, k):
+                k = _next_line(data, k)
+            elif k > begin and (data[k] == _HASH or data[k] == _PERCENT):
+                k = _next_line(data, k)
+            else:
+                return row, line
+        src[row] = np.int64(first)
+        dst[row] = np.int64(second)
+        row += 1
+    return row, -1
+
+
+@inline_jit
+def _parse_id(data: npt.NDArray[np.uint8], begin: int, end: int) -> int:
+    """Return the id, or -1."""
+    value = np.uint64(0)
+    for k in range(begin, end):
+        digit = np.uint8(data[k] - np.uint8(_ZERO))
+        if digit > 9:
+            return -1
+        value = value * np.uint64(10) + np.uint64(digit)
+    if end - begin > 18 and not _long_id(data, begin, end):
+        return -1
+    return np.int64(value) if end > begin else -1
+
+
+@inline_jit
+def _parse_integer(data: npt.NDArray[np.uint8], begin: int, end: int) -> tuple[int, bool]:
+    """Return a signed integer of at most 63 bits, and whether it is one."""
+    is_negative = begin < end and data[begin] == _MINUS
+    if begin < end and (is_negative or data[begin] == _PLUS):
+        begin += 1
+    value = _parse_id(data, begin, end)
+    return (-value if is_negative else value), value >= 0
+
+
+@inline_jit
+def _parse_number(
+    data: npt.NDArray[np.uint8], powers: npt.NDArray[np.float64], begin: int, end: int
+) -> tuple[float, bool]:
+    """Return a number where plain arithmetic gives the nearest float64, else False.
+
+    Clinger's fast path (PLDI 1990): a mantissa below 2**53 and a power of ten up to 22
+    are both exact, so one multiplication or division rounds once.
+    """
+    k = begin
+    is_negative = data[k] == _MINUS
+    if is_negative or data[k] == _PLUS:
+        k += 1
+    mantissa = np.uint64(0)
+    digits = 0
+    exponent = 0
+    is_fraction = False
+    while k < end:
+        byte = data[k]
+        if byte == _DOT and not is_fraction:
+            is_fraction = True
+        elif _ZERO <= byte <= _ZERO + 9:
+            mantissa = mantissa * np.uint64(10) + np.uint64(byte - _ZERO)
+            digits += 1
+            exponent -= is_fraction
+        else:
+            break
+        k += 1
+    if k < end and digits and (data[k] | 32) == _E:
+        power, is_power = _parse_integer(data, k + 1, end)
+        if not is_power or not -400 < power < 400:
+            return 0.0, False
+        exponent += power
+        k = end
+    if k != end or digits == 0 or digits > 19 or mantissa > _EXACT_MANTISSA:
+        return 0.0, False
+    if exponent > _EXACT_POWER or exponent < -_EXACT_POWER:
+        return 0.0, False
+    value = np.float64(mantissa)
+    value = value * powers[exponent] if exponent >= 0 else value / powers[-exponent]
+    return (-value if is_negative else value), True
+
+
+@jit
+def parse_columns(
+    data: npt.NDArray[np.uint8],
+    separator: int,
+    kinds: npt.NDArray[np.int64],
+    powers: npt.NDArray[np.float64],
+    integers: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.float64],
+    starts: npt.NDArray[np.int64],
+    lengths: npt.NDArray[np.int32],
+    slow: npt.NDArray[np.int64],
+) -> tuple[int, int, int]:
+    """Parse lines of ``C`` columns.
+
+    Args:
+        data: Whole lines, uint8 ``[N]``, the last byte a line feed.
+        separator: The separating byte, or BLANKS.
+        kinds: Kind of every column, ``[C]``.
+        powers: 10**0 .. 10**22, float64 ``[23]``.
+        integers: Receives ID and INTEGER columns, ``[columns of the kind, lines]``.
+        numbers: Receives NUMBER columns, ``[columns of the kind, lines]``.
+        starts: Receives where words begin, ``[columns of the kind, lines]``.
+        lengths: Receives how long words are, likewise.
+        slow: Receives the numbers left to a full parser: column among the numbers, row,
+            start and end of each, ``[S, 4]``; S is large enough for all numbers.
+
+    Returns:
+        Number of rows, offset of the first bad line or -1, and length of ``slow``.
+    """
+    end = len(data)
+    num_columns = len(kinds)
+    k = 0
+    row = 0
+    num_slow = 0
+    while k < end:
+        line = k
+        k = _skip_blanks(data, k, separator)
+        if _at_line_end(data, k) or data[k] == _HASH or data[k] == _PERCENT:
+            k = _next_line(data, k)
+            continue
+        integer = number = word = 0
+        for column in range(num_columns):
+            k = _skip_blanks(data, k, separator)
+            begin = k
+            if separator == BLANKS:
+                while data[k] != _SPACE and data[k] != _TAB and not _at_line_end(data, k):
+                    k += 1
+            else:
+                while data[k] != separator and not _at_line_end(data, k):
+                    k += 1
+            stop = k
+            while stop > begin and (data[stop - 1] == _SPACE or data[stop - 1] == _TAB):
+                stop -= 1
+            kind = kinds[column]
+            if column == num_columns - 1 and separator != BLANKS and kind != WORD:
+                stop = _cut_comment(data, begin, stop)
+            if stop == begin and kind != SKIP:
+                return row, line, num_slow
+            if kind == ID:
+                value = _parse_id(data, begin, stop)
+                if value < 0:
+                    return row, line, num_slow
+                integers[integer, row] = value
+                integer += 1
+            elif kind == WORD:
+                starts[word, row] = begin
+                lengths[word, row] = stop - begin
+                word += 1
+            elif kind == NUMBER:
+                fraction, is_exact = _parse_number(data, powers, begin, stop)
+                numbers[number, row] = fraction
+                if not is_exact:
+                    slow[num_slow, 0] = number
+                    slow[num_slow, 1] = row
+                    slow[num_slow, 2] = begin
+                    slow[num_slow, 3] = stop
+                    num_slow += 1
+                number += 1
+            elif kind == INTEGER:
+                signed, is_integer = _parse_integer(data, begin, stop)
+                if not is_integer:
+                    return row, line, num_slow
+                integers[integer, row] = signed
+                integer += 1
+            if separator != BLANKS and column < num_columns - 1:
+                if data[k] != separator:
+                    return row, line, num_slow
+                k += 1
+        k = _skip_blanks(data, k, separator)
+        if not _at_line_end(data, k):
+            if separator != BLANKS or (data[k] != _HASH and data[k] != _PERCENT):
+                return row, line, num_slow
+        k = _next_line(data, k)
+        row += 1
+    return row, -1, num_slow
+
+
+@inline_jit
+def _cut_comment(data: npt.NDArray[np.uint8], begin: int, stop: int) -> int:
+    """Return where a last numeric field ends when a comment follows behind a blank."""
+    for k in range(begin + 1, stop):
+        is_blank = data[k - 1] == _SPACE or data[k - 1] == _TAB
+        if is_blank and (data[k] == _HASH or data[k] == _PERCENT):
+            while k > begin and (data[k - 1] == _SPACE or data[k - 1] == _TAB):
+                k -= 1
+            return k
+    return stop
+
+
+@jit
+def gather_words(
+    data: npt.NDArray[np.uint8],
+    starts: npt.NDArray[np.int64],
+    lengths: npt.NDArray[np.int32],
+    offsets: npt.NDArray[np.int32],
+    out: npt.NDArray[np.uint8],
+) -> None:
+    """Copy words side by side: the buffers of an Arrow string array.
+
+    Args:
+        data: The block, uint8.
+        starts: Where words begin, ``[N]``.
+        lengths: How long they are, ``[N]``.
+        offsets: Receives their starts in ``out`` and the end of the last, ``[N + 1]``.
+        out: Receives the bytes, uint8, as long as all words.
+    """
+    position = 0
+    for k in range(len(starts)):
+        offsets[k] = position
+        begin = starts[k]
+        for b in range(lengths[k]):
+            out[position + b] = data[begin + b]
+        position += lengths[k]
+    offsets[len(starts)] = position
