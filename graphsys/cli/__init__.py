@@ -1,1 +1,1 @@
-"""graphsys.cli."""
+"""The command line: each verb parses, calls one library function and prints."""

@@ -1,0 +1,90 @@
+"""What the command line prints: results to stdout, the rest to stderr.
+
+Results on a terminal are laid out for the eye; piped, they are plain lines and
+tab-separated tables, never wrapped and never coloured; with ``--json``, one object.
+"""
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def is_terminal(stream: Any) -> bool:
+    """Return whether a person looks at the stream; a closed one has no reader."""
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def plain(value: Any) -> Any:
+    """Turn a result into what JSON has: numpy scalars to Python's, NaN to null.
+
+    Examples:
+        >>> plain({"mrr": float("nan"), "sizes": (1, 2), "run": Path("a")})
+        {'mrr': None, 'sizes': [1, 2], 'run': 'a'}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, str | bool | int) or value is None:
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    return [plain(item) for item in value]
+
+
+def print_json(result: Mapping[str, Any]) -> None:
+    """Print one JSON object on one line."""
+    sys.stdout.write(json.dumps(plain(result), ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def format_value(value: Any) -> str:
+    """Write a value for people: integers with commas, fractions with four digits."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {format_value(item)}" for key, item in value.items())
+    return str(value)
+
+
+def print_facts(facts: Mapping[str, Any]) -> None:
+    """Print names and values, one pair a line, the values in one column."""
+    width = max((len(name) for name in facts), default=0)
+    for name, value in facts.items():
+        sys.stdout.write(f"{name:<{width}}  {format_value(value)}\n")
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table: aligned on a terminal, else tab-separated with a header line."""
+    if not is_terminal(sys.stdout):
+        for row in (columns, *rows):
+            sys.stdout.write("\t".join(str(cell) for cell in row) + "\n")
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(format_value(cell)) for cell in row))
+    Console().print(table)
+
+
+def print_note(text: str) -> None:
+    """Print a line for people to stderr."""
+    sys.stderr.write(text + "\n")
+
+
+def print_error(message: str) -> None:
+    """Print an error as exactly one line that begins with ``error:``."""
+    sys.stderr.write(f"error: {' '.join(message.split())}\n")

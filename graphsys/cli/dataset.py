@@ -1,0 +1,105 @@
+"""``graphsys dataset``: graphs by name."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphsys.cli.console import print_facts, print_json, print_table
+from graphsys.cli.help import Verb, VerbGroup
+from graphsys.cli.options import (
+    INPUT,
+    GraphOutOption,
+    JsonOption,
+    MemoryOption,
+    OrderOption,
+    OverwriteOption,
+    PartitionerOption,
+    PartitionsOption,
+    SeedOption,
+    examples,
+    parse_partitions,
+)
+from graphsys.cli.report import print_ingest_report
+
+app = typer.Typer(
+    help="Build graphs that are known by name.",
+    cls=VerbGroup,
+    rich_markup_mode=None,
+)
+NameArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="A data set's name.", show_default=False)
+]
+
+
+@app.command("list", cls=Verb, epilog=examples("graphsys dataset list"))
+def list_(json: JsonOption = False) -> None:
+    """List the data sets."""
+    from graphsys.datasets import recipes
+
+    cards = [recipes.show(name) for name in recipes.names()]
+    if json:
+        print_json(
+            {"datasets": [{"name": card.name, "title": card.title} for card in cards]}
+        )
+    else:
+        print_table(["name", "what"], [[card.name, card.title] for card in cards])
+
+
+@app.command(cls=Verb, epilog=examples("graphsys dataset show fb15k237"))
+def show(name: NameArgument, json: JsonOption = False) -> None:
+    """Show a data set's card: source, licence, counts, the files it needs."""
+    from graphsys.datasets import recipes
+
+    card = recipes.show(name).card()
+    if json:
+        print_json(card)
+    else:
+        print_facts(card)
+
+
+@app.command(
+    cls=Verb,
+    epilog=examples(
+        "graphsys dataset build demo -o demo --partitions 4",
+        "graphsys dataset build fb15k237 -o fb --from ~/downloads/fb15k237",
+    ),
+)
+def build(
+    name: NameArgument,
+    out: GraphOutOption,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FOLDER",
+            help="Where the data set's files lie, by their base names.",
+            show_default=False,
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
+    partitions: PartitionsOption = "1",
+    partitioner: PartitionerOption = "hash",
+    order: OrderOption = "auto",
+    memory: MemoryOption = "4GB",
+    seed: SeedOption = 0,
+    overwrite: OverwriteOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Build a data set into a graph; generated ones need no files."""
+    from graphsys.cli.progress import open_progress
+    from graphsys.datasets import recipes
+
+    report = recipes.build(
+        name,
+        out,
+        folder=folder,
+        partitions=parse_partitions(partitions),
+        partitioner=partitioner,
+        order=order,
+        memory=memory,
+        seed=seed,
+        overwrite=overwrite,
+        progress=open_progress(),
+    )
+    print_ingest_report(report, as_json=json)

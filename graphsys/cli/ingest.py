@@ -1,0 +1,135 @@
+"""``graphsys ingest``: files become a graph."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphsys.cli.options import (
+    INPUT,
+    GraphOutOption,
+    JsonOption,
+    MemoryOption,
+    OrderOption,
+    OverwriteOption,
+    PartitionerOption,
+    PartitionsOption,
+    SeedOption,
+    examples,
+    parse_partitions,
+)
+from graphsys.cli.report import print_ingest_report
+
+EPILOG = examples(
+    "graphsys ingest wiki-Vote.txt.gz -o votes",
+    "graphsys ingest links.csv -o web --skip 1 --partitions 8 --memory 2GB",
+    "graphsys ingest train.txt valid.txt test.txt -o kg --format triples",
+)
+
+
+def ingest(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILES", help="Files to read.", show_default=False),
+    ],
+    out: GraphOutOption,
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="Format of the files: edgelist, csv, parquet, arrow, mtx, triples, ...; "
+            "guessed from their names where that is safe.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
+    ids: Annotated[
+        str,
+        typer.Option(
+            "--ids",
+            metavar="KIND",
+            help="Kind of the ids: auto, int or string.",
+            rich_help_panel=INPUT,
+        ),
+    ] = "auto",
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            metavar="NAMES",
+            help="Names of the columns, for example src,dst,weight.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            "--separator",
+            metavar="CHAR",
+            help="What separates columns; by default what the format says.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
+    skip: Annotated[
+        int,
+        typer.Option(
+            "--skip", metavar="N", min=0, help="Lines to skip first.", rich_help_panel=INPUT
+        ),
+    ] = 0,
+    undirected: Annotated[
+        bool,
+        typer.Option(
+            "--undirected",
+            help="An edge stands for both directions.",
+            rich_help_panel=INPUT,
+        ),
+    ] = False,
+    coalesce: Annotated[
+        bool,
+        typer.Option(
+            "--coalesce",
+            help="Keep one of equal edges; weights are summed.",
+            rich_help_panel=INPUT,
+        ),
+    ] = False,
+    drop_self_loops: Annotated[
+        bool,
+        typer.Option(
+            "--drop-self-loops", help="Leave out edges u -> u.", rich_help_panel=INPUT
+        ),
+    ] = False,
+    partitions: PartitionsOption = "1",
+    partitioner: PartitionerOption = "hash",
+    order: OrderOption = "auto",
+    memory: MemoryOption = "4GB",
+    seed: SeedOption = 0,
+    overwrite: OverwriteOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Read edges and nodes from files and write a graph.
+
+    The files may be larger than the memory given. A graph appears whole or not at all.
+    """
+    from graphsys import datasets
+    from graphsys.cli.progress import open_progress
+
+    report = datasets.ingest(
+        files,
+        out,
+        format=format_,
+        ids=ids,
+        columns=columns.split(",") if columns else None,
+        separator=separator,
+        skip=skip,
+        undirected=undirected,
+        coalesce=coalesce,
+        drop_self_loops=drop_self_loops,
+        partitions=parse_partitions(partitions),
+        partitioner=partitioner,
+        order=order,
+        memory=memory,
+        seed=seed,
+        overwrite=overwrite,
+        progress=open_progress(),
+    )
+    print_ingest_report(report, as_json=json)

@@ -1,0 +1,169 @@
+"""The ``graphsys`` command: the list of verbs, and what becomes of their errors.
+
+Exit codes: 0 done; 1 the run failed or found a fault; 2 bad input, with one ``error:``
+line on stderr; 130 after Ctrl-C. What is not a mistake of the user's is a fault of ours
+and shows its traceback.
+"""
+
+import errno
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from graphsys.cli import (
+    dataset,
+    doctor,
+    evaluate,
+    export,
+    info,
+    ingest,
+    nearest,
+    train,
+    verify,
+)
+from graphsys.cli.console import print_error, print_note
+from graphsys.cli.help import Verb, VerbGroup
+from graphsys.cli.options import examples
+from graphsys.core.errors import GraphsysError
+
+_PLACES = (
+    errno.ENOENT,
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+)
+_TARGETS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
+
+app = typer.Typer(
+    name="graphsys",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    cls=VerbGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(
+    invoke_without_command=True,
+    epilog=examples(
+        "graphsys dataset build demo -o demo --partitions 4",
+        "graphsys train embedding demo -o run --preset demo-complex",
+        "graphsys evaluate run",
+    ),
+)
+def start(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and end.")
+    ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option("--debug", help="Show the traceback of an error; may stand anywhere."),
+    ] = False,
+) -> None:
+    """Store, embed and query graphs that are larger than memory."""
+    if version:
+        from importlib.metadata import version as version_of
+
+        sys.stdout.write(f"graphsys {version_of('graphsys')}\n")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+app.add_typer(dataset.app, name="dataset", rich_help_panel="Data")
+for _panel, _name, _verb, _epilog in (
+    ("Data", "ingest", ingest.ingest, ingest.EPILOG),
+    ("Data", "info", info.info, info.EPILOG),
+    ("Data", "verify", verify.verify, verify.EPILOG),
+    ("Embeddings", "evaluate", evaluate.evaluate, evaluate.EPILOG),
+    ("Embeddings", "nearest", nearest.nearest, nearest.EPILOG),
+    ("Embeddings", "export", export.export, export.EPILOG),
+    ("Machine", "doctor", doctor.doctor, doctor.EPILOG),
+):
+    app.command(_name, cls=Verb, epilog=_epilog, rich_help_panel=_panel)(_verb)
+app.add_typer(train.app, name="train", rich_help_panel="Embeddings")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Args:
+        arguments: What follows the program's name; by default that of the process.
+    """
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    is_debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    warnings.showwarning = _show_warning
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:
+        print_note("interrupted")
+        return 130
+    except BrokenPipeError:
+        return _end_quietly()
+    except (GraphsysError, OSError, MemoryError) as err:
+        if is_debug:
+            raise
+        message = _describe(err)
+        if message is None:
+            raise
+        print_error(message)
+        return err.exit_code if isinstance(err, GraphsysError) else 2
+
+
+def _run(arguments: list[str]) -> int:
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(arguments, prog_name="graphsys", standalone_mode=False)
+        sys.stdout.flush()
+    except typer.TyperException as err:
+        print_error(_usage_message(err))
+        return 2
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    return int(code or 0)
+
+
+def _usage_message(err: typer.TyperException) -> str:
+    """Say what is wrong with a command line, and where its help is."""
+    message = err.format_message().strip().rstrip(".")
+    context = getattr(err, "ctx", None)
+    path = context.command_path if context is not None else "graphsys"
+    return f"{message[:1].lower()}{message[1:]}; see {path} --help"
+
+
+def _describe(err: Exception) -> str | None:
+    """Return the message of an error that a user can mend; None for one of ours."""
+    if isinstance(err, GraphsysError):
+        return str(err)
+    if isinstance(err, MemoryError):
+        return "out of memory; lower --memory, or end what else fills this machine"
+    if isinstance(err, OSError) and err.errno in _TARGETS:
+        where = f"{err.filename}: " if err.filename else ""
+        reason = os.strerror(err.errno).lower()
+        return f"{where}{reason}; free some space or write elsewhere"
+    if isinstance(err, OSError) and err.errno in _PLACES and err.filename is not None:
+        return f"{err.filename}: {os.strerror(err.errno).lower()}"
+    return None
+
+
+def _end_quietly() -> int:
+    """End after the reader of stdout went away (``| head``), without a traceback."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print_note(f"warning: {' '.join(str(message).split())}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

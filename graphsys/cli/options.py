@@ -1,0 +1,127 @@
+"""Arguments and options that several verbs share, so that they read the same everywhere."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+OUTPUT = "Output"
+INPUT = "Input"
+LAYOUT = "Store"
+CONTROL = "Run"
+
+GraphArgument = Annotated[
+    Path, typer.Argument(metavar="GRAPH", help="A graph's folder.", show_default=False)
+]
+RunArgument = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A training run's folder.", show_default=False)
+]
+JsonOption = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        help="Print one JSON object and nothing else.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+OverwriteOption = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        help="Replace an existing output; the old one survives a failure.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+GraphOutOption = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="GRAPH",
+        help="The folder to write; must not exist.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+MemoryOption = Annotated[
+    str,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="Most memory to use, for example 4GB or 512MiB.",
+        rich_help_panel=CONTROL,
+    ),
+]
+PartitionsOption = Annotated[
+    str,
+    typer.Option(
+        "--partitions",
+        metavar="N",
+        help="Partitions of each node type: 4, or user=8,item=8.",
+        rich_help_panel=LAYOUT,
+    ),
+]
+PartitionerOption = Annotated[
+    str,
+    typer.Option(
+        "--partitioner",
+        metavar="NAME",
+        help="Who lives where: hash, random or range.",
+        rich_help_panel=LAYOUT,
+    ),
+]
+OrderOption = Annotated[
+    str,
+    typer.Option(
+        "--order",
+        metavar="NAME",
+        help="Order of nodes in a partition: auto, degree, original or rcm.",
+        rich_help_panel=LAYOUT,
+    ),
+]
+SeedOption = Annotated[
+    int,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        help="Seed of everything drawn.",
+        rich_help_panel=CONTROL,
+    ),
+]
+
+
+def examples(*lines: str) -> str:
+    """Return an epilog that shows commands, one a line."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def parse_partitions(text: str) -> int | dict[str, int]:
+    """Read ``4`` or ``user=8,item=8``.
+
+    Raises:
+        ConfigError: not a count >= 1, or not pairs of a node type and one.
+
+    Examples:
+        >>> parse_partitions("4"), parse_partitions("user=8, item=2")
+        (4, {'user': 8, 'item': 2})
+    """
+    from graphsys.core.errors import ConfigError
+
+    counts: dict[str, int] = {}
+    for pair in text.split(","):
+        name, _, count = pair.rpartition("=")
+        name, count = name.strip(), count.strip()
+        if not (count.isascii() and count.isdigit() and int(count) >= 1) or name in counts:
+            raise ConfigError(
+                f"--partitions: got {text!r}, expected a count >= 1, or one for each node "
+                "type, such as user=8,item=8"
+            )
+        counts[name] = int(count)
+    if "" not in counts:
+        return counts
+    if len(counts) > 1:
+        raise ConfigError(
+            f"--partitions: {text!r} mixes a count for all node types with counts by name; "
+            "give one or the other"
+        )
+    return counts[""]

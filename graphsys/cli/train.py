@@ -1,0 +1,126 @@
+"""``graphsys train``: models are fitted to a graph."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphsys.cli.console import print_facts, print_json
+from graphsys.cli.help import Verb, VerbGroup
+from graphsys.cli.options import (
+    CONTROL,
+    OUTPUT,
+    GraphArgument,
+    JsonOption,
+    OverwriteOption,
+    examples,
+)
+
+MODEL = "Model"
+
+app = typer.Typer(help="Train a model on a graph.", cls=VerbGroup, rich_markup_mode=None)
+
+
+@app.command(
+    cls=Verb,
+    epilog=examples(
+        "graphsys train embedding demo -o run --preset demo-complex",
+        "graphsys train embedding fb -o run --config my.toml --set epochs=8 --set dim=200",
+        "graphsys train embedding fb -o run --config my.toml --resume",
+    ),
+)
+def embedding(
+    graph: GraphArgument,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="RUN",
+            help="The run's folder; must not exist, unless --resume.",
+            show_default=False,
+            rich_help_panel=OUTPUT,
+        ),
+    ],
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset",
+            metavar="NAME",
+            help="A config that comes with graphsys, for example demo-complex.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", metavar="FILE", help="A TOML config.", rich_help_panel=MODEL
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Change one setting, after preset and config; may be repeated.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on from the run's last checkpoint.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Check config and graph, say what would be done, write nothing.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = False,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="Most memory to use, for example 4GB or 512MiB; by default the config's.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = None,
+    overwrite: OverwriteOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Train embeddings of a graph's nodes, bucket by bucket within a memory budget."""
+    import graphsys
+    from graphsys import embedding as library
+    from graphsys.cli.progress import open_progress
+
+    progress = open_progress()
+    overrides = [*(set_ or []), *([f"memory={memory}"] if memory else [])]
+    settings = library.load_config(preset=preset, config=config, overrides=overrides)
+    with graphsys.open(graph) as opened:
+        report = library.train(
+            opened,
+            settings,
+            out,
+            resume=resume,
+            overwrite=overwrite,
+            dry_run=dry_run,
+            progress=progress,
+        )
+    progress.close()
+    facts = {
+        "run": str(report.run),
+        "epochs": report.epochs,
+        "seconds": report.seconds,
+        "edges_per_second": report.edges_per_second,
+        "metrics": report.metrics,
+    }
+    if json:
+        print_json(facts)
+    else:
+        print_facts({name.replace("_", " "): value for name, value in facts.items()})
