@@ -1,0 +1,118 @@
+"""What all tests share: real graphs, seeds, the order of the suite, a clean sys.path."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# `python -m pytest` puts the root on sys.path, and then `import datasets` in any library
+# finds our source folder. graphsys itself comes from the installation.
+sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
+
+settings.register_profile(
+    "default",
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+settings.register_profile("long", settings.get_profile("default"), max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+SLOW_LAST = ("e2e", "kill")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the fast tests first, then end to end, then the kills."""
+
+    def place(item: pytest.Item) -> int:
+        return max(
+            (n + 1 for n, mark in enumerate(SLOW_LAST) if item.get_closest_marker(mark)),
+            default=0,
+        )
+
+    items.sort(key=place)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Return the folder of real graphs; skip where the machine has none."""
+    chosen = os.environ.get("GRAPHSYS_SHARED")
+    folder = Path(chosen) / "data" if chosen else ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no real graphs at {folder}; set GRAPHSYS_SHARED to their parent")
+    return folder
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """Return a generator whose seed is the test's name, so that a failure repeats."""
+    return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
+
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="session")
+def graphsys_command() -> str:
+    """Return the path of the installed command."""
+    command = Path(sys.executable).parent / "graphsys"
+    if not command.exists():
+        pytest.skip("graphsys is not installed beside this Python; pip install -e .")
+    return str(command)
+
+
+@pytest.fixture(scope="session")
+def run_cli(graphsys_command: str) -> Run:
+    """Return a function that runs the command as a user would.
+
+    It checks nothing: the caller looks at ``returncode``, ``stdout`` and ``stderr``.
+    """
+
+    def run(
+        *arguments: object, cwd: Path | None = None, timeout: float = 300
+    ) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [graphsys_command, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            cwd=cwd,
+            timeout=timeout,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def run_python() -> Run:
+    """Return a function that runs Python code in a fresh process, outside the tree."""
+
+    def run(
+        code: str, *, cwd: Path = Path("/"), timeout: float = 120
+    ) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            cwd=cwd,
+            timeout=timeout,
+            check=False,
+        )
+
+    return run
+
+
+def pytest_report_header() -> str:
+    """Say where graphsys was imported from."""
+    found = importlib.util.find_spec("graphsys")
+    return f"graphsys: {found.origin if found else 'not installed'}"

@@ -1,0 +1,60 @@
+"""The command line's flags are a contract: a change here is a decision."""
+
+from typing import Any
+
+import typer
+
+from graphsys.cli.main import app
+
+FLAGS = {
+    "graphsys": "--debug --help --version",
+    "graphsys dataset": "--help",
+    "graphsys dataset list": "--help --json",
+    "graphsys dataset show": "NAME --help --json",
+    "graphsys dataset build": "NAME --from --help --json --memory --order --out "
+    "--overwrite --partitioner --partitions --seed",
+    "graphsys ingest": "FILES --coalesce --columns --drop-self-loops --format --help --ids "
+    "--json --memory --order --out --overwrite --partitioner --partitions --seed "
+    "--separator --skip --undirected",
+    "graphsys info": "GRAPH --help --json",
+    "graphsys verify": "GRAPH --help --json",
+    "graphsys train": "--help",
+    "graphsys train embedding": "GRAPH --config --dry-run --help --json --memory --out "
+    "--overwrite --preset --resume --set",
+    "graphsys evaluate": "RUN --help --json --split",
+    "graphsys nearest": "RUN NODE --help --json --k --node-type",
+    "graphsys export": "RUN --help --json --out --overwrite",
+    "graphsys doctor": "--help --json",
+}
+
+
+def collect(command: Any, path: str) -> dict[str, str]:
+    """Return the arguments and long options of every command, by its path."""
+    context = typer.Context(command)
+    arguments, options = [], []
+    for param in command.get_params(context):
+        if param.param_type_name == "argument":
+            arguments.append(str(param.metavar))
+        else:
+            options.append("--" + max(param.opts, key=len).lstrip("-"))
+    found = {path: " ".join([*arguments, *sorted(options)])}
+    for name, inner in getattr(command, "commands", {}).items():
+        found |= collect(inner, f"{path} {name}")
+    return found
+
+
+def test_flags_are_the_agreed_ones() -> None:
+    assert collect(typer.main.get_command(app), "graphsys") == FLAGS
+
+
+def test_every_flag_has_help_and_every_verb_an_example() -> None:
+    def check(command: Any, path: str) -> None:
+        assert command.help, path
+        for param in command.get_params(typer.Context(command)):
+            assert param.help, f"{path} {param.name}"
+        inner = getattr(command, "commands", {})
+        assert inner or "graphsys" in (command.epilog or ""), path
+        for name, child in inner.items():
+            check(child, f"{path} {name}")
+
+    check(typer.main.get_command(app), "graphsys")

@@ -1,0 +1,67 @@
+"""Importing graphsys is light, and nothing of the tree leaks into other packages."""
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, Run
+
+HEAVY = ("torch", "numba", "pyarrow", "scipy", "ray", "dgl", "pandas", "polars", "faiss")
+
+
+@pytest.mark.parametrize("module", ["graphsys", "graphsys.cli.main"])
+def test_import_loads_nothing_heavy(run_python: Run, module: str) -> None:
+    done = run_python(
+        f"import sys, {module}; print(*(m for m in {HEAVY} if m in sys.modules))"
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == ""
+
+
+def test_import_takes_less_than_half_a_second(run_python: Run) -> None:
+    code = (
+        "import time; began = time.perf_counter(); import graphsys; "
+        "print(time.perf_counter() - began)"
+    )
+    seconds = min(float(run_python(code).stdout) for _ in range(3))
+    assert seconds < 0.5
+
+
+def test_help_takes_less_than_half_a_second(graphsys_command: str) -> None:
+    seconds = []
+    for _ in range(3):
+        began = time.perf_counter()
+        subprocess.run([graphsys_command, "--help"], capture_output=True, check=True)
+        seconds.append(time.perf_counter() - began)
+    assert min(seconds) < 0.5
+
+
+def test_datasets_of_the_tree_are_not_importable_by_that_name() -> None:
+    found = importlib.util.find_spec("datasets")
+    assert found is None or ROOT not in Path(found.origin or "/").resolve().parents
+
+
+def test_root_is_not_on_sys_path() -> None:
+    assert ROOT not in {Path(entry or ".").resolve() for entry in sys.path}
+
+
+@pytest.mark.parametrize("folder", ["datasets", "partitioners"])
+def test_mounted_folder_refuses_to_be_imported_by_its_own_name(
+    run_python: Run, folder: str
+) -> None:
+    done = run_python(f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {folder}")
+    assert done.returncode == 1
+    assert f"this is the source folder of graphsys.{folder}" in done.stderr
+
+
+def test_layers_hold() -> None:
+    command = shutil.which("lint-imports", path=str(Path(sys.executable).parent))
+    if command is None:
+        pytest.skip("import-linter is not installed; pip install -e '.[dev]'")
+    done = subprocess.run([command], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stdout
