@@ -1,0 +1,1 @@
+"""The benchmark harness; ``scripts/bench/run`` starts it."""

@@ -1,0 +1,119 @@
+"""``scripts/bench/run CASE``: measure one case."""
+
+import argparse
+import importlib
+import json
+import pkgutil
+import subprocess
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bench import cases, output
+from bench.harness import Row, Runs, WrongResultError, measure, missing_peers
+from bench.limits import GEMM_SHAPES, measure_limits
+from bench.load import LoadMeter
+from graphsys.core.machine import describe_machine
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """Read the command line."""
+    known = sorted(module.name for module in pkgutil.iter_modules(cases.__path__))
+    parser = argparse.ArgumentParser(prog="scripts/bench/run", description=__doc__)
+    parser.add_argument("case", choices=known)
+    parser.add_argument("--quick", action="store_true", help="small sizes, under 3 minutes")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--save", action="store_true", help="write a file into results/")
+    parser.add_argument("--rounds", type=int, help="timed rounds (default 5, quick 3)")
+    parser.add_argument("--only", metavar="TEXT", help="only works whose name has TEXT")
+    parser.add_argument("--folder", type=Path, help="where the temporary files go")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str]) -> int:
+    """Run one case; 0 if its results were right."""
+    options = parse(arguments)
+    case = importlib.import_module(f"bench.cases.{options.case}")
+    missing = missing_peers(case.PEERS)
+    if missing:
+        note(f"missing peers: {', '.join(missing)}; pip install 'graphsys[bench]'")
+    rows: list[Row] = []
+    runs: list[Runs] = []
+    with tempfile.TemporaryDirectory(dir=options.folder, prefix="graphsys-bench-") as name:
+        folder = Path(name)
+        note("measuring the machine's limits")
+        limits = measure_limits(
+            folder,
+            quick=options.quick,
+            gemm_shapes=getattr(case, "GEMM_SHAPES", GEMM_SHAPES),
+        )
+        rounds = options.rounds or (3 if options.quick else 5)
+        works = case.works(
+            quick=options.quick, folder=folder, limits=limits, missing=missing
+        )
+        with LoadMeter() as load:
+            for work in works:
+                if options.only and options.only not in work.name:
+                    continue
+                try:
+                    new_rows, new_runs = measure(work, rounds=rounds, report=note)
+                except WrongResultError as err:
+                    print(f"error: {work.name}: {err}", file=sys.stderr)
+                    return 1
+                rows += new_rows
+                runs += new_runs
+        machine = describe_machine(folder)
+    machine = describe_run(machine, arguments) | {
+        "limits": limits.as_mapping(),
+        "load_average": load.load_average,
+        "other_cpu_share": load.other_cpu_share,
+        "missing_peers": missing,
+        "runs": [kept.as_mapping() for kept in runs],
+    }
+    result = output.as_json(options.case, machine, rows)
+    if options.json:
+        print(json.dumps(result))
+    else:
+        output.print_rows(rows, runs)
+        note(
+            f"load average {load.load_average[0]:.2f} to {load.load_average[-1]:.2f}; other "
+            f"processes used {load.other_cpu_share:.0%} of the processors"
+        )
+    if options.save:
+        note(f"wrote {output.save(result)}")
+    return 0
+
+
+def describe_run(machine: dict[str, Any], arguments: list[str]) -> dict[str, Any]:
+    """Return the machine with what a result must state: command, commit, date."""
+    machine["disk"].pop("folder")  # a temporary folder's name says nothing
+    machine.pop("numba_cache")
+    return machine | {
+        "hardware": output.hardware_name(machine),
+        "command": " ".join(["scripts/bench/run", *arguments]),
+        "commit": commit(),
+        "date": datetime.now(tz=UTC).strftime("%Y-%m-%d"),
+    }
+
+
+def commit() -> str:
+    """Return the commit that was measured, marked if the tree differs from it."""
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).resolve().parent,
+        check=False,
+    )
+    return done.stdout.strip() or "unknown"
+
+
+def note(text: str) -> None:
+    """Tell how far it is."""
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""The cases: a module each, with ``PEERS`` and ``works``."""

@@ -1,0 +1,84 @@
+"""Results: a table for people, one JSON object for machines, a file for the record."""
+
+import json
+import re
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bench.harness import Row, Runs
+from graphsys.core.memory import format_bytes
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def as_json(case: str, machine: dict[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
+    """Return a result; its keys are a contract."""
+    return {"case": case, "machine": machine, "rows": [asdict(row) for row in rows]}
+
+
+def print_rows(rows: Sequence[Row], runs: Sequence[Runs]) -> None:
+    """Print one aligned line per row, with the spread of its runs."""
+    table = [
+        [
+            "work",
+            "system",
+            "median s",
+            "min-max",
+            "rate",
+            "peak",
+            "vs best peer",
+            "of limit",
+        ]
+    ]
+    for row, kept in zip(rows, runs, strict=True):
+        table.append(
+            [
+                row.work,
+                row.system,
+                f"{row.median_s:.3g}",
+                f"{min(kept.seconds):.3g}-{max(kept.seconds):.3g}",
+                f"{row.rate / 1e6:.3g} M {row.unit}",
+                format_bytes(row.peak_bytes) if row.peak_bytes is not None else "-",
+                f"{row.ratio_to_best_peer:.2f}x" if row.ratio_to_best_peer else "-",
+                f"{row.fraction_of_limit:.0%}" if row.fraction_of_limit else "-",
+            ]
+        )
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for line in table:
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        print("  ".join(cells).rstrip())
+    for kept in runs:
+        for name, times in (("load", kept.load_s), ("compile", kept.compile_s)):
+            if times and statistics.median(times) >= 0.01:
+                print(
+                    f"{kept.work}, {kept.system}: {name} {statistics.median(times):.2f} s"
+                )
+
+
+def save(result: dict[str, Any]) -> Path:
+    """Write a result to ``results/<case>_<hardware>_<yyyymm>.json``."""
+    month = datetime.now(tz=UTC).strftime("%Y%m")
+    path = RESULTS / f"{result['case']}_{result['machine']['hardware']}_{month}.json"
+    RESULTS.mkdir(exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    return path
+
+
+def hardware_name(machine: dict[str, Any]) -> str:
+    """Return a short name of the machine for file names.
+
+    Examples:
+        >>> cpu = {"model": "AMD EPYC-Milan Processor", "usable_cores": 2}
+        >>> hardware_name({"cpu": cpu, "gpu": {"devices": []}})
+        'amd-epyc-milan-2c'
+    """
+    model = re.sub(r"\(.*?\)|@.*|processor|cpu", " ", machine["cpu"]["model"].lower())
+    name = "-".join(re.findall(r"[a-z0-9]+", model))
+    name += f"-{machine['cpu']['usable_cores']}c"
+    for device in machine["gpu"]["devices"][:1]:
+        name += "-" + "-".join(re.findall(r"[a-z0-9]+", device["name"].lower()))
+    return name
