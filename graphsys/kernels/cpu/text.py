@@ -10,7 +10,9 @@ Errors are not described here: a kernel stops at the first line that it does not
 understand and returns where that line begins; the reader then looks at that one line.
 
 Encoding of columns (``kinds``): SKIP, ID (integer 0 .. 2**63 - 1), NUMBER (float64),
-WORD (bytes, by start and length), INTEGER (signed 64 bits).
+WORD (bytes, by start and length), INTEGER (signed 64 bits); MAYBE is a NUMBER and LABEL
+a WORD that may be empty. Quoted fields (CSV) are taken without their quotes; a word in
+which a quote is doubled gets a negative length.
 """
 
 import numpy as np
@@ -18,9 +20,9 @@ import numpy.typing as npt
 
 from graphsys.kernels.jit import inline_jit, jit
 
-SKIP, ID, NUMBER, WORD, INTEGER = 0, 1, 2, 3, 4
+SKIP, ID, NUMBER, WORD, INTEGER, MAYBE, LABEL = 0, 1, 2, 3, 4, 5, 6
 
-_LF, _CR, _SPACE, _TAB, _HASH, _PERCENT = 10, 13, 32, 9, 35, 37
+_LF, _CR, _SPACE, _TAB, _HASH, _PERCENT, _QUOTE = 10, 13, 32, 9, 35, 37, 34
 _ZERO, _MINUS, _PLUS, _DOT, _E = 48, 45, 43, 46, 101
 _MAX_ID = np.uint64(2**63 - 1)
 _EXACT_MANTISSA = np.uint64(2**53)
@@ -137,7 +139,7 @@ def parse_id_pairs(
             k = _skip_blanks(data, k, separator)
             if _at_line_end(data, k):
                 k = _next_line(data, k)
-            elif k > begin and (data[k] == _HASH or data[k] == _PERCENT):
+            elif k > begin and separator == BLANKS and data[k] in (_HASH, _PERCENT):
                 k = _next_line(data, k)
             else:
                 return row, line
@@ -214,11 +216,39 @@ def _parse_number(
     return (-value if is_negative else value), True
 
 
+@inline_jit
+def _field_end(data: npt.NDArray[np.uint8], k: int, separator: int) -> int:
+    """Return where a field that is not quoted ends, trailing blanks included."""
+    if separator == BLANKS:
+        while data[k] != _SPACE and data[k] != _TAB and not _at_line_end(data, k):
+            k += 1
+    else:
+        while data[k] != separator and not _at_line_end(data, k):
+            k += 1
+    return k
+
+
+@inline_jit
+def _quoted_end(data: npt.NDArray[np.uint8], k: int) -> tuple[int, int]:
+    """Return the place of the closing quote or -1, and -1 if quotes are doubled inside."""
+    sign = 1
+    while data[k] != _LF:
+        if data[k] == _QUOTE:
+            if data[k + 1] != _QUOTE:
+                return k, sign
+            sign = -1
+            k += 1
+        k += 1
+    return -1, sign
+
+
 @jit
 def parse_columns(
     data: npt.NDArray[np.uint8],
     separator: int,
     kinds: npt.NDArray[np.int64],
+    has_comments: bool,
+    has_quotes: bool,
     powers: npt.NDArray[np.float64],
     integers: npt.NDArray[np.int64],
     numbers: npt.NDArray[np.float64],
@@ -232,6 +262,8 @@ def parse_columns(
         data: Whole lines, uint8 ``[N]``, the last byte a line feed.
         separator: The separating byte, or BLANKS.
         kinds: Kind of every column, ``[C]``.
+        has_comments: ``#`` and ``%`` begin comments.
+        has_quotes: Fields may be quoted; not with BLANKS.
         powers: 10**0 .. 10**22, float64 ``[23]``.
         integers: Receives ID and INTEGER columns, ``[columns of the kind, lines]``.
         numbers: Receives NUMBER columns, ``[columns of the kind, lines]``.
@@ -251,26 +283,29 @@ def parse_columns(
     while k < end:
         line = k
         k = _skip_blanks(data, k, separator)
-        if _at_line_end(data, k) or data[k] == _HASH or data[k] == _PERCENT:
+        is_comment = has_comments and (data[k] == _HASH or data[k] == _PERCENT)
+        if is_comment or _at_line_end(data, k):
             k = _next_line(data, k)
             continue
         integer = number = word = 0
         for column in range(num_columns):
             k = _skip_blanks(data, k, separator)
-            begin = k
-            if separator == BLANKS:
-                while data[k] != _SPACE and data[k] != _TAB and not _at_line_end(data, k):
-                    k += 1
+            sign = 1
+            if has_quotes and data[k] == _QUOTE:
+                begin = k + 1
+                stop, sign = _quoted_end(data, begin)
+                if stop < 0:
+                    return row, line, num_slow
+                k = _skip_blanks(data, stop + 1, separator)
             else:
-                while data[k] != separator and not _at_line_end(data, k):
-                    k += 1
-            stop = k
-            while stop > begin and (data[stop - 1] == _SPACE or data[stop - 1] == _TAB):
-                stop -= 1
+                begin = k
+                k = _field_end(data, k, separator)
+                stop = k
+                while stop > begin and (data[stop - 1] == _SPACE or data[stop - 1] == _TAB):
+                    stop -= 1
             kind = kinds[column]
-            if column == num_columns - 1 and separator != BLANKS and kind != WORD:
-                stop = _cut_comment(data, begin, stop)
-            if stop == begin and kind != SKIP:
+            may_be_empty = separator != BLANKS and kind in (SKIP, MAYBE, LABEL)
+            if stop == begin and not may_be_empty:
                 return row, line, num_slow
             if kind == ID:
                 value = _parse_id(data, begin, stop)
@@ -278,11 +313,11 @@ def parse_columns(
                     return row, line, num_slow
                 integers[integer, row] = value
                 integer += 1
-            elif kind == WORD:
+            elif kind == WORD or kind == LABEL:
                 starts[word, row] = begin
-                lengths[word, row] = stop - begin
+                lengths[word, row] = sign * (stop - begin)
                 word += 1
-            elif kind == NUMBER:
+            elif kind == NUMBER or kind == MAYBE:
                 fraction, is_exact = _parse_number(data, powers, begin, stop)
                 numbers[number, row] = fraction
                 if not is_exact:
@@ -304,23 +339,12 @@ def parse_columns(
                 k += 1
         k = _skip_blanks(data, k, separator)
         if not _at_line_end(data, k):
-            if separator != BLANKS or (data[k] != _HASH and data[k] != _PERCENT):
+            is_comment = has_comments and (data[k] == _HASH or data[k] == _PERCENT)
+            if separator != BLANKS or not is_comment:
                 return row, line, num_slow
         k = _next_line(data, k)
         row += 1
     return row, -1, num_slow
-
-
-@inline_jit
-def _cut_comment(data: npt.NDArray[np.uint8], begin: int, stop: int) -> int:
-    """Return where a last numeric field ends when a comment follows behind a blank."""
-    for k in range(begin + 1, stop):
-        is_blank = data[k - 1] == _SPACE or data[k - 1] == _TAB
-        if is_blank and (data[k] == _HASH or data[k] == _PERCENT):
-            while k > begin and (data[k - 1] == _SPACE or data[k - 1] == _TAB):
-                k -= 1
-            return k
-    return stop
 
 
 @jit

@@ -1,0 +1,152 @@
+"""Columns that come as arrays: checked, and brought to the types of the store."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from graphsys.core.errors import InputError
+from graphsys.core.types import MAX_USER_ID
+
+
+def id_column(values: Any, *, kind: str, where: str, first_row: int = 0) -> Any:
+    """Return ids as int64 ``[n]`` or as an Arrow dictionary of strings.
+
+    Args:
+        values: An Arrow array.
+        kind: "auto", "int" or "string".
+        where: What messages call the column.
+        first_row: Number of the first row, from 0, for messages.
+
+    Raises:
+        InputError: an id is missing, negative, above 2**63 - 1, or of another type.
+    """
+    _refuse_nulls(values, where, first_row)
+    if pt.is_dictionary(values.type):
+        if _is_text(values.type.value_type):
+            words = values.cast(pa.dictionary(pa.int32(), pa.string()))
+            return _as_integers(words, where) if kind == "int" else words
+        values = values.dictionary_decode()
+    if pt.is_integer(values.type):
+        if kind == "string":
+            return values.cast(pa.string()).dictionary_encode()
+        return check_ids(values.to_numpy(zero_copy_only=False), where, first_row)
+    if _is_text(values.type):
+        words = values.cast(pa.string()).dictionary_encode()
+        return _as_integers(words, where) if kind == "int" else words
+    raise InputError(
+        f"{where}: ids are of type {values.type}, expected integers or strings; cast them"
+    )
+
+
+def check_ids(
+    ids: npt.NDArray[np.integer[Any]], where: str, first_row: int = 0
+) -> npt.NDArray[np.int64]:
+    """Return integer ids as int64 ``[n]``, without a copy where they are.
+
+    Raises:
+        InputError: an id is negative or above 2**63 - 1.
+    """
+    wrong = ids > MAX_USER_ID if ids.dtype == np.uint64 else ids < 0
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise InputError(
+            f"{where}, row {first_row + row}: found {ids[row]} as an id, expected an integer "
+            "from 0 to 2**63 - 1"
+        )
+    return ids.astype(np.int64, copy=False)
+
+
+def check_weights(values: Any, where: str, first_row: int = 0) -> npt.NDArray[Any]:
+    """Return weights as a numeric array ``[n]``, booleans as integers.
+
+    Raises:
+        InputError: a weight is missing, NaN or no number.
+    """
+    if isinstance(values, np.ndarray):
+        weights = values
+    else:
+        _refuse_nulls(values, where, first_row)
+        if not (pt.is_integer(values.type) or pt.is_floating(values.type)):
+            if not (pt.is_boolean(values.type) or pt.is_decimal(values.type)):
+                raise InputError(
+                    f"{where}: weights are of type {values.type}, expected numbers"
+                )
+            is_flag = pt.is_boolean(values.type)
+            values = values.cast(pa.int8() if is_flag else pa.float64())
+        weights = values.to_numpy(zero_copy_only=False)
+    if weights.dtype == np.bool_:
+        return weights.astype(np.int8)
+    if weights.dtype.kind not in "iuf":
+        raise InputError(f"{where}: weights are of type {weights.dtype}, expected numbers")
+    if weights.dtype.kind == "f" and np.isnan(weights).any():
+        row = int(np.flatnonzero(np.isnan(weights))[0])
+        raise InputError(f"{where}, row {first_row + row}: found NaN, expected a number")
+    return weights
+
+
+def check_times(values: Any, where: str, first_row: int = 0) -> npt.NDArray[np.int64]:
+    """Return times as int64 ``[n]``; dates and timestamps count in their own unit.
+
+    Raises:
+        InputError: a time is missing or no integer, date or timestamp.
+    """
+    _refuse_nulls(values, where, first_row)
+    if pt.is_date32(values.type):
+        values = values.cast(pa.int32())
+    if not (pt.is_integer(values.type) or pt.is_temporal(values.type)):
+        raise InputError(
+            f"{where}: times are of type {values.type}, expected integers or timestamps"
+        )
+    try:
+        times: npt.NDArray[np.int64] = values.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid as err:
+        raise InputError(f"{where}: {' '.join(str(err).split())}") from err
+    return times
+
+
+def relation_column(values: Any, where: str, first_row: int = 0) -> pa.DictionaryArray:
+    """Return relation names as an Arrow dictionary of strings; integers become names.
+
+    Raises:
+        InputError: a name is missing.
+    """
+    _refuse_nulls(values, where, first_row)
+    if pt.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    return values.cast(pa.string()).dictionary_encode()
+
+
+def graph_column(name: str, values: Any, where: str, first_row: int = 0) -> Any:
+    """Return a column of edges, checked by its name."""
+    if name == "weight":
+        return check_weights(values, where, first_row)
+    if name == "time":
+        return check_times(values, where, first_row)
+    if name == "relation":
+        return relation_column(values, where, first_row)
+    return values
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
+
+
+def _refuse_nulls(values: Any, where: str, first_row: int) -> None:
+    if values.null_count:
+        row = int(pc.index(values.is_null(), True).as_py())
+        raise InputError(f"{where}, row {first_row + row}: the value is missing (null)")
+
+
+def _as_integers(words: pa.DictionaryArray, where: str) -> npt.NDArray[np.int64]:
+    """Turn names of digits into integers, as ``ids="int"`` asks."""
+    try:
+        numbers = words.dictionary.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid as err:
+        raise InputError(
+            f"{where}: {' '.join(str(err).split())}; pass ids='string' if ids are names"
+        ) from err
+    return check_ids(numbers, where)[words.indices.to_numpy(zero_copy_only=False)]
