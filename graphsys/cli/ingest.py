@@ -118,7 +118,7 @@ def ingest(
         out,
         format=format_,
         ids=ids,
-        columns=columns.split(",") if columns else None,
+        columns=columns,
         separator=separator,
         skip=skip,
         undirected=undirected,

@@ -77,10 +77,8 @@ def main(arguments: list[str]) -> int:
         print(json.dumps(result))
     else:
         output.print_rows(rows, runs)
-        note(
-            f"load average {load.load_average[0]:.2f} to {load.load_average[-1]:.2f}; other "
-            f"processes used {load.other_cpu_share:.0%} of the processors"
-        )
+        note("load average {:.2f} to {:.2f}".format(*load.load_average))
+        note(f"other processes used {load.other_cpu_share:.0%} of the processors")
     if options.save:
         note(f"wrote {output.save(result)}")
     return 0
