@@ -1,0 +1,163 @@
+"""From paths to a source: which files, which format."""
+
+import importlib
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from graphsys.core.errors import InputError, cut_list
+from graphsys.core.types import EdgeType
+from graphsys.datasets.base import ColumnNames, Format, base_name, formats, read_options
+from graphsys.datasets.files import InputFile, input_file
+from graphsys.datasets.planetoid import planetoid_name
+from graphsys.datasets.triples import SPLITS, split_files
+from graphsys.storage.source import Source
+
+_READERS: Final = ("edgelist", "delimited", "tables", "triples", "matrix_market", "planetoid")
+_ARCHIVES: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2")
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def open_source(
+    paths: Paths,
+    *,
+    format: str | None = None,  # noqa: A002, the word of the command line
+    ids: str = "auto",
+    columns: ColumnNames = None,
+    separator: str | None = None,
+    skip: int = 0,
+    undirected: bool = False,
+    edge_type: EdgeType | Sequence[str] | None = None,
+    num_threads: int | None = None,
+) -> Source:
+    """Open files as one source; the first lines are looked at, the rest is read later.
+
+    Args:
+        paths: A file, several of one format, or a folder of a known layout.
+        format: One of ``format_names()``; None to guess it from the names.
+        ids: "auto", "int" or "string".
+        columns: Names of the columns by position ("src,dst,time"), or of the columns to
+            take; or the file's name of each role ({"src": "buyer"}, "src=buyer").
+        separator: What separates columns in text, where not the format's own.
+        skip: Lines to leave out at the beginning of each text file.
+        undirected: Every edge stands for both directions.
+        edge_type: Type of the edges, where not the format's own.
+        num_threads: Threads that read ahead; None for one per core.
+
+    Raises:
+        InputError: a file is missing, damaged at its beginning, or not of the format.
+        ConfigError: an option has a value that does not exist.
+        UnknownNameError: there is no such format or column.
+    """
+    options = read_options(
+        ids=ids,
+        columns=columns,
+        separator=separator,
+        skip=skip,
+        undirected=undirected,
+        edge_type=edge_type,
+        num_threads=num_threads,
+    )
+    _load_readers()
+    one = isinstance(paths, (str, os.PathLike))
+    given = [Path(paths)] if one else [Path(path) for path in paths]  # type: ignore[arg-type, union-attr] # a sequence where not one
+    if not given:
+        raise InputError("no input file was named, expected at least one")
+    reader = None if format is None else formats.get(format)
+    files, reader_name = _expand(given, format)
+    reader = reader or formats.get(reader_name)
+    return reader.open(files, options)
+
+
+def format_names() -> list[str]:
+    """Return the names of all formats."""
+    _load_readers()
+    return formats.names()
+
+
+def format_about(name: str) -> Format:
+    """Return what is known about a format.
+
+    Raises:
+        UnknownNameError: there is no such format.
+    """
+    _load_readers()
+    return formats.get(name)
+
+
+def _load_readers() -> None:
+    """Import the readers, which register themselves."""
+    for name in _READERS:
+        importlib.import_module(f"graphsys.datasets.{name}")
+
+
+def _expand(given: list[Path], format_name: str | None) -> tuple[list[InputFile], str]:
+    """Replace folders by the files meant, and guess the format."""
+    paths: list[Path] = []
+    guesses: set[str] = set()
+    for path in given:
+        if path.is_dir():
+            inside, guess = _folder(path, format_name)
+            paths += inside
+        else:
+            paths.append(path)
+            guess = format_name or guess_format(path)
+        guesses.add(guess)
+    files = [input_file(path) for path in paths]
+    if len(guesses) > 1:
+        raise InputError(
+            f"{cut_list(given)}: looks like several formats ({', '.join(sorted(guesses))}), "
+            "expected one; say which with --format"
+        )
+    return files, guesses.pop()
+
+
+def guess_format(path: Path) -> str:
+    """Guess the format of a file from its name.
+
+    Raises:
+        InputError: the name does not tell.
+    """
+    name = path.name.lower()
+    if planetoid_name(path) is not None:
+        return "planetoid"
+    if name.endswith(_ARCHIVES):
+        return "triples"
+    suffix = base_name(path)[1]
+    for format_name in formats.names():
+        if suffix and suffix in formats.get(format_name).suffixes:
+            return format_name
+    input_file(path)  # a missing file is the nearer reason
+    raise InputError(
+        f"{path}: the name does not tell the format; say it with --format, "
+        f"one of {', '.join(formats.names())}"
+    )
+
+
+def _folder(folder: Path, format_name: str | None) -> tuple[list[Path], str]:
+    """Return the files of a folder that form a graph, and their format.
+
+    Raises:
+        InputError: the folder has no known layout.
+    """
+    try:
+        names = sorted(path for path in folder.iterdir() if path.is_file())
+    except OSError as err:
+        raise InputError(f"{folder}: cannot be listed: {err.strerror}") from err
+    splits = [path for path in split_files(folder) if base_name(path)[1] in (".txt", ".tsv")]
+    if splits and format_name in (None, "triples"):
+        return splits, "triples"
+    graphs = [path for path in names if planetoid_name(path) and path.name.endswith(".graph")]
+    if len(graphs) == 1 and format_name in (None, "planetoid"):
+        return graphs, "planetoid"
+    if graphs and format_name in (None, "planetoid"):
+        raise InputError(
+            f"{folder}: holds {len(graphs)} citation graphs, expected one; name the file, "
+            f"for example {graphs[0]}"
+        )
+    raise InputError(
+        f"{folder}: is a folder, expected a file; name the files in it, or give a folder "
+        f"with {', '.join(SPLITS)} files (triples) or ind.NAME.graph (planetoid)"
+    )
