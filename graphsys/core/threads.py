@@ -1,8 +1,9 @@
 """Threads that run nogil kernels side by side."""
 
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -33,3 +34,29 @@ def run_parallel(
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
+
+
+def map_in_order(
+    work: Callable[[Item], Result],
+    items: Iterable[Item],
+    *,
+    num_threads: int | None = None,
+    ahead: int = 1,
+) -> Iterator[Result]:
+    """Run ``work`` on items in threads and yield the results in the items' order.
+
+    At most ``num_threads + ahead`` results exist at a time, so memory stays bounded
+    however long ``items`` is.
+    """
+    threads = num_threads or num_cores()
+    pending: deque[Future[Result]] = deque()
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for item in items:
+            pending.append(pool.submit(work, item))
+            if len(pending) >= threads + ahead:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

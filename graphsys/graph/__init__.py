@@ -1,1 +1,1 @@
-"""graphsys.graph."""
+"""In-memory edge lists: sorting, merging."""

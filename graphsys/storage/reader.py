@@ -313,7 +313,9 @@ class Graph:
 
         For undirected edges the symmetric index, the same as :meth:`out_index`.
         """
-        direction = "in" if self._edge_entry(edge_type).directed else "out"
+        entry = self._edge_entry(edge_type)
+        is_symmetric = not entry.directed and entry.src_type == entry.dst_type
+        direction = "out" if is_symmetric else "in"
         return self._index(edge_type, direction, part)
 
     def _index(self, edge_type: EdgeType | str, direction: str, part: int) -> Index:

@@ -1,0 +1,269 @@
+"""Hash tables that give each distinct id a code, in order of first appearance.
+
+Open addressing with linear probing over interleaved (key, code) slots, so that a probe
+touches one cache line. Callers cut the ids into shards by the *high* bits of their hash
+so that a table stays in cache; slots use the low bits. A table is full at 5/8.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.kernels.cpu.hashing import hash_bytes, mix64
+from graphsys.kernels.jit import inline_jit, jit
+
+EMPTY = -1
+
+Table = npt.NDArray[np.int64]
+"""Slots: int64 ``[capacity, 2]``, capacity a power of two, column 0 is -1 where empty."""
+
+
+@jit
+def encode_integers(
+    ids: npt.NDArray[np.integer],
+    table: Table,
+    known: npt.NDArray[np.int64],
+    num_known: int,
+    degrees: npt.NDArray[np.uint32],
+    weight: int,
+    codes: npt.NDArray[np.uint32],
+    begin: int,
+) -> tuple[int, int]:
+    """Give codes to ids from position ``begin`` until the table is full.
+
+    Args:
+        ids: Ids ``[n]``, any integer dtype, >= 0.
+        table: The hash table; slots (id, code).
+        known: Ids by code, int64, room for 5/8 of the table's capacity.
+        num_known: Codes in use.
+        degrees: Appearances by code, uint32, as long as ``known``.
+        weight: Added to the degree for every appearance.
+        codes: Receives the codes, uint32 ``[n]``.
+        begin: First position to do.
+
+    Returns:
+        The first position not done (n at the end), and the codes in use.
+    """
+    mask = np.uint64(len(table) - 1)
+    room = len(known)
+    for k in range(begin, len(ids)):
+        key = np.int64(ids[k])
+        slot = mix64(np.uint64(key)) & mask
+        while True:
+            held = table[slot, 0]
+            if held == key:
+                code = table[slot, 1]
+                break
+            if held == EMPTY:
+                if num_known == room:
+                    return k, num_known
+                code = num_known
+                table[slot, 0] = key
+                table[slot, 1] = code
+                known[code] = key
+                degrees[code] = 0
+                num_known += 1
+                break
+            slot = (slot + np.uint64(1)) & mask
+        degrees[code] += np.uint32(weight)
+        codes[k] = code
+    return len(ids), num_known
+
+
+@jit
+def insert_integers(known: npt.NDArray[np.int64], table: Table) -> None:
+    """Fill an empty table with distinct ids; the code of each is its position."""
+    mask = np.uint64(len(table) - 1)
+    for code in range(len(known)):
+        slot = mix64(np.uint64(known[code])) & mask
+        while table[slot, 0] != EMPTY:
+            slot = (slot + np.uint64(1)) & mask
+        table[slot, 0] = known[code]
+        table[slot, 1] = code
+
+
+@inline_jit
+def equal_bytes(
+    a: npt.NDArray[np.uint8],
+    a_begin: int,
+    b: npt.NDArray[np.uint8],
+    b_begin: int,
+    length: int,
+) -> bool:
+    """Return whether two byte ranges are equal."""
+    for k in range(length):
+        if a[a_begin + k] != b[b_begin + k]:
+            return False
+    return True
+
+
+@jit
+def encode_strings(
+    offsets: npt.NDArray[np.int64],
+    data: npt.NDArray[np.uint8],
+    weights: npt.NDArray[np.uint32],
+    table: Table,
+    known_offsets: npt.NDArray[np.int64],
+    known_data: npt.NDArray[np.uint8],
+    num_known: int,
+    degrees: npt.NDArray[np.uint32],
+    codes: npt.NDArray[np.uint32],
+    begin: int,
+) -> tuple[int, int]:
+    """Give codes to strings from position ``begin`` until a table or arena is full.
+
+    Args:
+        offsets: Starts of the strings in ``data`` and the end of the last ``[n + 1]``.
+        data: Their UTF-8 bytes.
+        weights: Added to the degree of each string, uint32 ``[n]``.
+        table: The hash table; slots (hash with its top bit off, code).
+        known_offsets: Starts of the known strings and the end of the last, int64, room
+            for 5/8 of the table's capacity and one.
+        known_data: Their bytes.
+        num_known: Codes in use.
+        degrees: Summed weights by code, uint32.
+        codes: Receives the codes, uint32 ``[n]``.
+        begin: First position to do.
+
+    Returns:
+        The first position not done (n at the end), and the codes in use.
+    """
+    mask = np.uint64(len(table) - 1)
+    room = len(known_offsets) - 1
+    for k in range(begin, len(offsets) - 1):
+        start, end = offsets[k], offsets[k + 1]
+        length = end - start
+        full_hash = hash_bytes(data, start, end)
+        mark = np.int64(full_hash & np.uint64(0x7FFFFFFFFFFFFFFF))
+        slot = full_hash & mask
+        while True:
+            held = table[slot, 0]
+            if held == mark:
+                code = table[slot, 1]
+                at = known_offsets[code]
+                if known_offsets[code + 1] - at == length and equal_bytes(
+                    data, start, known_data, at, length
+                ):
+                    break
+            elif held == EMPTY:
+                at = known_offsets[num_known]
+                if num_known == room or at + length > len(known_data):
+                    return k, num_known
+                code = num_known
+                table[slot, 0] = mark
+                table[slot, 1] = code
+                known_data[at : at + length] = data[start:end]
+                known_offsets[code + 1] = at + length
+                degrees[code] = 0
+                num_known += 1
+                break
+            slot = (slot + np.uint64(1)) & mask
+        degrees[code] += weights[k]
+        codes[k] = code
+    return len(offsets) - 1, num_known
+
+
+@jit
+def insert_strings(
+    offsets: npt.NDArray[np.int64],
+    data: npt.NDArray[np.uint8],
+    num_known: int,
+    table: Table,
+) -> None:
+    """Fill an empty table with distinct strings; the code of each is its position."""
+    mask = np.uint64(len(table) - 1)
+    for code in range(num_known):
+        full_hash = hash_bytes(data, offsets[code], offsets[code + 1])
+        slot = full_hash & mask
+        while table[slot, 0] != EMPTY:
+            slot = (slot + np.uint64(1)) & mask
+        table[slot, 0] = np.int64(full_hash & np.uint64(0x7FFFFFFFFFFFFFFF))
+        table[slot, 1] = code
+
+
+@jit
+def shards_of_hashes(
+    hashes: npt.NDArray[np.uint64], bits: int, shards: npt.NDArray[np.uint16]
+) -> None:
+    """Write the top ``bits`` bits of every hash, uint16 ``[n]``; zeros for no bits."""
+    if bits == 0:
+        shards[:] = 0
+        return
+    shift = np.uint64(64 - bits)
+    for k in range(len(hashes)):
+        shards[k] = hashes[k] >> shift
+
+
+@jit
+def group_by_shard(
+    shards: npt.NDArray[np.uint16],
+    starts: npt.NDArray[np.int64],
+    order: npt.NDArray[np.uint32],
+) -> None:
+    """Write the positions grouped by shard, in order within each.
+
+    Args:
+        shards: Shard of every position, uint16 ``[n]``.
+        starts: Receives where each shard begins in ``order`` and n, int64 ``[S + 1]``.
+        order: Receives the positions, uint32 ``[n]``.
+    """
+    starts[:] = 0
+    for shard in shards:
+        starts[shard + 1] += 1
+    for s in range(1, len(starts)):
+        starts[s] += starts[s - 1]
+    cursor = starts[:-1].copy()
+    for k in range(len(shards)):
+        order[cursor[shards[k]]] = k
+        cursor[shards[k]] += 1
+
+
+@jit
+def merge_shards(
+    shards: npt.NDArray[np.uint16],
+    codes: npt.NDArray[np.uint32],
+    cursors: npt.NDArray[np.int64],
+    bases: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.integer],
+    out: npt.NDArray[np.integer],
+) -> None:
+    """Undo the sharding: the next code of each position's shard, as a number.
+
+    Args:
+        shards: Shard of every position, uint16 ``[n]``.
+        codes: Codes of all shards' appearances, shard after shard, uint32.
+        cursors: Next entry of each shard in ``codes``, int64 ``[S]``; advanced.
+        bases: First code of each shard among all codes, int64 ``[S]``.
+        numbers: Number by code, over all shards.
+        out: Receives the numbers ``[n]``.
+    """
+    for k in range(len(shards)):
+        shard = shards[k]
+        out[k] = numbers[bases[shard] + np.int64(codes[cursors[shard]])]
+        cursors[shard] += 1
+
+
+@jit
+def gather_strings(
+    order: npt.NDArray[np.integer],
+    offsets: npt.NDArray[np.int64],
+    data: npt.NDArray[np.uint8],
+    out_offsets: npt.NDArray[np.int64],
+    out: npt.NDArray[np.uint8],
+) -> None:
+    """Copy strings in the order of ``order``; ``out_offsets`` is filled beforehand."""
+    for k in range(len(order)):
+        begin = offsets[order[k]]
+        at = out_offsets[k]
+        for b in range(out_offsets[k + 1] - at):
+            out[at + b] = data[begin + b]
+
+
+@jit
+def first_positions(
+    codes: npt.NDArray[np.uint32],
+    positions: npt.NDArray[np.uint64],
+    first: npt.NDArray[np.uint64],
+) -> None:
+    """Write the position of the first appearance of every code."""
+    for k in range(len(codes) - 1, -1, -1):
+        first[codes[k]] = positions[k]

@@ -1,0 +1,231 @@
+"""The columns of the edges of one type, as they come from the source."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from graphsys.core.errors import InputError
+from graphsys.core.types import EdgeType
+from graphsys.storage.row_store import RowStore, as_arrow
+from graphsys.storage.scratch import AppendFile, Scratch
+from graphsys.storage.source import EdgeChunk
+
+_FLOAT32_EXACT = 2**24
+_FLOAT64_EXACT = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeRecord:
+    """Where one chunk's columns went."""
+
+    edge_type: EdgeType
+    split: str
+    length: int
+    begins: dict[str, int] = field(default_factory=dict)
+    first_row: int = 0
+
+
+class EdgeLog:
+    """Spills weight, time, relation and further columns, chunk by chunk.
+
+    Args:
+        edge_type: The edge type.
+        scratch: Where the columns go.
+
+    Attributes:
+        splits: Rows per split.
+        relation_names: Relations in order of first appearance, or None.
+    """
+
+    def __init__(self, edge_type: EdgeType, scratch: Scratch) -> None:
+        self.edge_type = edge_type
+        self.splits: dict[str, int] = {}
+        self.relation_names: list[str] | None = None
+        self._scratch = scratch
+        self._files: dict[str, AppendFile] = {}
+        self._relation_codes: dict[str, int] = {}
+        self._schema: frozenset[str] | None = None
+        self._weights = _WeightRange()
+        self.rows: RowStore | None = None
+
+    def add(self, chunk: EdgeChunk) -> EdgeRecord:
+        """Append the columns of a chunk.
+
+        Raises:
+            InputError: columns of different lengths, that come and go between chunks, or
+                whose values are of the wrong kind.
+        """
+        self._check(chunk)
+        length = len(chunk.src)
+        self.splits[chunk.split] = self.splits.get(chunk.split, 0) + length
+        begins, further, first_row = {}, {}, 0
+        for name, column in chunk.columns.items():
+            if name in ("weight", "time", "relation"):
+                begins[name] = self._file(name).append(self._encode(name, column))
+            else:
+                further[name] = as_arrow(column)
+        if further:
+            if self.rows is None:
+                self.rows = RowStore(self._scratch, "columns")
+            first_row = self.rows.append(further)
+        return EdgeRecord(self.edge_type, chunk.split, length, begins, first_row)
+
+    def dtypes(self, *, coalesce: bool) -> dict[str, np.dtype[Any]]:
+        """Return the dtypes of the columns that travel with the edges."""
+        dtypes: dict[str, np.dtype[Any]] = {}
+        if "weight" in self._files:
+            dtypes["weight"] = self._weights.dtype(sums=coalesce)
+        if "time" in self._files:
+            dtypes["time"] = np.dtype(np.int64)
+        if self.relation_names is not None:
+            wide = len(self.relation_names) > 2**16
+            dtypes["relation"] = np.dtype(np.uint32 if wide else np.uint16)
+        if self.rows is not None:
+            dtypes["record"] = np.dtype(np.int64)
+        return dtypes
+
+    def finish(self) -> None:
+        """Sort the relations by name, so that codes do not depend on the edges' order."""
+        if self.rows is not None:
+            self.rows.finish()
+        if self.relation_names is None:
+            return
+        order = sorted(range(len(self.relation_names)), key=self.relation_names.__getitem__)
+        self._recode = np.empty(len(order), dtype=np.uint32)
+        self._recode[order] = np.arange(len(order), dtype=np.uint32)
+        self.relation_names = [self.relation_names[code] for code in order]
+
+    def read(
+        self, record: EdgeRecord, dtypes: dict[str, np.dtype[Any]]
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Return the travelling columns of a chunk in their final dtypes."""
+        out: dict[str, npt.NDArray[Any]] = {}
+        for name, dtype in dtypes.items():
+            if name == "record":
+                out[name] = np.arange(record.first_row, record.first_row + record.length)
+                continue
+            stored = self._stored_dtype(name)
+            values = self._files[name].read(record.begins[name], record.length, stored)
+            if name == "relation":
+                values = self._recode[values]
+            out[name] = values.astype(dtype, copy=False)
+        return out
+
+    def _file(self, name: str) -> AppendFile:
+        if name not in self._files:
+            self._files[name] = self._scratch.file(name)
+        return self._files[name]
+
+    def _stored_dtype(self, name: str) -> np.dtype[Any]:
+        kinds = {"weight": self._weights.stored, "relation": np.dtype(np.uint32)}
+        return kinds.get(name, np.dtype(np.int64))
+
+    def _check(self, chunk: EdgeChunk) -> None:
+        where = f"edge type {self.edge_type}"
+        if self._schema is None:
+            self._schema = frozenset(chunk.columns)
+        if self._schema != frozenset(chunk.columns):
+            odd = sorted(self._schema ^ set(chunk.columns))
+            raise InputError(
+                f"{where}: column {odd[0]!r} is in some of the input and not in the rest; "
+                "give every file the same columns"
+            )
+        for name, column in {"dst": chunk.dst, **chunk.columns}.items():
+            if len(column) != len(chunk.src):
+                raise InputError(
+                    f"{where}: column {name!r} has {len(column)} rows, src has {len(chunk.src)}"
+                )
+        reserved = {"src", "dst", "edge", "record", "row", "neighbour"} & set(chunk.columns)
+        if reserved:
+            raise InputError(
+                f"{where}: a column cannot be called {reserved.pop()!r}; rename it"
+            )
+
+    def _encode(self, name: str, column: Any) -> npt.NDArray[Any]:
+        where = f"column {name!r} of edge type {self.edge_type}"
+        if name == "relation":
+            return self._encode_relation(as_arrow(column), where)
+        arrow = as_arrow(column)
+        if arrow.null_count:
+            raise InputError(f"{where} has {arrow.null_count} missing values")
+        values = np.asarray(arrow.to_numpy(zero_copy_only=False))
+        if name == "time":
+            if values.dtype.kind == "M":
+                values = values.astype("datetime64[s]").astype(np.int64)
+            if values.dtype.kind not in "iu":
+                raise InputError(f"{where} is {values.dtype}, expected integers")
+            return values.astype(np.int64)
+        if values.dtype.kind not in "iufb":
+            raise InputError(f"{where} is {values.dtype}, expected numbers")
+        return self._weights.add(values, where)
+
+    def _encode_relation(self, column: pa.Array, where: str) -> npt.NDArray[np.uint32]:
+        if column.null_count:
+            raise InputError(f"{where} has {column.null_count} missing values")
+        if not pa.types.is_dictionary(column.type):
+            column = column.cast(pa.string()).dictionary_encode()
+        if self.relation_names is None:
+            self.relation_names = []
+        codes = np.empty(len(column.dictionary), dtype=np.uint32)
+        indices = column.indices.to_numpy(zero_copy_only=False)
+        used = np.bincount(indices, minlength=len(codes)) > 0
+        for k, name in enumerate(column.dictionary.to_pylist()):
+            if not used[k]:
+                continue
+            name = str(name)
+            if name not in self._relation_codes:
+                self._relation_codes[name] = len(self.relation_names)
+                self.relation_names.append(name)
+            codes[k] = self._relation_codes[name]
+        return codes[indices]
+
+
+class _WeightRange:
+    """Finds the smallest dtype that holds all weights exactly."""
+
+    def __init__(self) -> None:
+        self.stored: np.dtype[Any] = np.dtype(np.float64)
+        self._is_first = True
+        self._fits_float32 = True
+        self._is_whole = True
+        self._sum = 0.0
+
+    def add(self, values: npt.NDArray[Any], where: str) -> npt.NDArray[Any]:
+        if values.dtype.kind in "iu" and len(values):
+            if max(abs(int(values.min())), abs(int(values.max()))) > _FLOAT64_EXACT:
+                wide = np.dtype(np.uint64 if values.dtype == np.uint64 else np.int64)
+                return self._keep(values.astype(wide), wide, where)
+        values = values.astype(np.float64)
+        bad = np.flatnonzero(np.isnan(values))
+        if len(bad):
+            raise InputError(
+                f"{where} has {len(bad)} NaN values, the first in row {bad[0]}"
+            )
+        with np.errstate(over="ignore"):
+            narrow = values.astype(np.float32)
+        self._fits_float32 &= bool(np.array_equal(narrow.astype(np.float64), values))
+        self._is_whole &= bool(np.array_equal(np.rint(values), values))
+        self._sum += float(np.abs(values).sum())
+        return self._keep(values, np.dtype(np.float64), where)
+
+    def _keep(
+        self, values: npt.NDArray[Any], stored: np.dtype[Any], where: str
+    ) -> npt.NDArray[Any]:
+        if not self._is_first and stored != self.stored:
+            raise InputError(
+                f"{where} mixes integers above 2^53 with other numbers, which no one type "
+                "holds exactly; give all weights as floating point"
+            )
+        self._is_first, self.stored = False, stored
+        return values
+
+    def dtype(self, *, sums: bool) -> np.dtype[Any]:
+        if self.stored != np.float64:
+            return self.stored
+        if sums:
+            exact = self._is_whole and self._sum <= _FLOAT32_EXACT
+            return np.dtype(np.float32 if exact else np.float64)
+        return np.dtype(np.float32 if self._fits_float32 else np.float64)

@@ -1,0 +1,225 @@
+"""The stream of integer ids of one node type, and the dictionary built from it.
+
+Small ids index a table directly. Others are cut into shards by hash, so that each shard's
+hash table fits the processor's cache and the budget; each shard writes its codes in
+stream order, and merging the shards' codes by the same hash restores the stream. Nothing
+but one shard's table, the distinct ids and their degrees is held, and the latter two
+spill to mapped files beyond the budget.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.threads import map_in_order
+from graphsys.kernels.cpu import dictionary, hashing
+from graphsys.kernels.cpu.ingest import count_integers, mark_sampled
+from graphsys.storage.scratch import Scratch, Segments
+
+_SAMPLE_BITS = 10
+_TABLE_BYTES = 32 << 20  # about the share of the last-level cache that one core has
+_SLOT_BYTES = 32  # table, ids and degrees for each distinct id, at the worst load
+_MAX_SHARD_BITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    begin: int
+    length: int
+    dtype: np.dtype[Any]
+    weight: int
+
+
+class IntegerIds:
+    """Collects integer ids, then gives each distinct one a code.
+
+    Args:
+        scratch: Where the stream is kept.
+
+    Attributes:
+        known: Distinct ids by code, int64 ``[N]``, after :meth:`build`.
+        degrees: Appearances in edges by code, uint32 ``[N]``, after :meth:`build`.
+        is_sorted: Whether ``known`` ascends.
+    """
+
+    id_type = "int64"
+
+    def __init__(self, scratch: Scratch) -> None:
+        self._scratch = scratch
+        self._file = scratch.file("ids")
+        self._batches: list[_Batch] = []
+        self._max_id = -1
+        self._num_seen = 0
+        self._is_dense = False
+        self._shard_bits = 0
+        self.known: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self.degrees: npt.NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
+        self.is_sorted = True
+
+    def add(self, ids: npt.NDArray[np.integer], weight: int) -> None:
+        """Append a batch; ``weight`` 1 counts towards the degrees, 0 does not."""
+        largest = int(ids.max()) if len(ids) else -1
+        self._max_id = max(self._max_id, largest)
+        self._num_seen += len(ids)
+        dtype = np.dtype(np.uint32 if largest < 2**32 else np.int64)
+        begin = self._file.append(ids.astype(dtype, copy=False))
+        self._batches.append(_Batch(begin, len(ids), dtype, weight))
+
+    def build(self) -> None:
+        """Find the distinct ids and count them."""
+        table_bytes = (self._max_id + 1) * 9
+        small = max(4 * self._num_seen, 1 << 20)
+        if self._max_id < small and table_bytes <= self._scratch.budget_bytes // 4:
+            self._build_dense()
+        else:
+            self._build_sharded()
+
+    def numbers(self, numbers: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+        """Yield each batch of the stream as numbers.
+
+        Args:
+            numbers: Number by code ``[N]``.
+        """
+        if self._is_dense:
+            by_id = self._scratch.array(self._max_id + 1, numbers.dtype)
+            by_id[self.known] = numbers
+            for ids, _ in self._read():
+                yield by_id[ids]
+            return
+        codes = self._codes.mapped(np.uint32)
+        cursors = self._code_begins.copy()
+        for ids, _ in self._read():
+            out = np.empty(len(ids), dtype=numbers.dtype)
+            shards = self._shards(ids)
+            dictionary.merge_shards(shards, codes, cursors, self._bases, numbers, out)
+            yield out
+
+    def _read(self) -> Iterator[tuple[npt.NDArray[Any], int]]:
+        for batch in self._batches:
+            yield self._file.read(batch.begin, batch.length, batch.dtype), batch.weight
+
+    # ---- small ids
+
+    def _build_dense(self) -> None:
+        self._is_dense = True
+        is_present = np.zeros(self._max_id + 1, dtype=np.uint8)
+        degrees = np.zeros(self._max_id + 1, dtype=np.uint32)
+        for ids, weight in self._read():
+            count_integers(ids, weight, is_present, degrees)
+        known = np.flatnonzero(is_present)
+        self.known = self._scratch.array(len(known), np.int64)
+        self.known[:] = known
+        self.degrees = self._scratch.array(len(known), np.uint32)
+        self.degrees[:] = degrees[known]
+
+    # ---- any ids
+
+    def _build_sharded(self) -> None:
+        self.is_sorted = False
+        self._shard_bits = self._choose_shard_bits()
+        segments = self._scatter()
+        num_shards = 1 << self._shard_bits
+        lengths = [segments.length(shard) for shard in range(num_shards)]
+        self._code_begins = np.concatenate(([0], np.cumsum(lengths)))[:-1].astype(np.int64)
+        self._codes = self._scratch.file("codes")
+        self._codes.reserve(4 * sum(lengths))
+
+        def encode(shard: int) -> "tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]":
+            encoder = _ShardEncoder()
+            at = 4 * int(self._code_begins[shard])
+            for piece in segments.pieces(shard):
+                codes = encoder.encode(piece["id"], piece["weight"])
+                self._codes.write_at(at, codes)
+                at += codes.nbytes
+            return encoder.known[: encoder.size].copy(), encoder.degrees[
+                : encoder.size
+            ].copy()
+
+        known_file, degree_file = self._scratch.file("known"), self._scratch.file("degrees")
+        sizes = []
+        for known, degrees in map_in_order(encode, range(num_shards)):
+            known_file.append(known)
+            degree_file.append(degrees)
+            sizes.append(len(known))
+        segments.remove()
+        self._bases = np.concatenate(([0], np.cumsum(sizes)))[:-1].astype(np.int64)
+        self.known, self.degrees = (
+            known_file.mapped(np.int64),
+            degree_file.mapped(np.uint32),
+        )
+
+    def _choose_shard_bits(self) -> int:
+        """Estimate the distinct ids from those whose hash ends in ten zeros."""
+        sampled = [np.empty(0, dtype=np.uint64)]
+        for ids, _ in self._read():
+            hits = np.empty(len(ids), dtype=np.uint64)
+            sampled.append(hits[: mark_sampled(ids, _SAMPLE_BITS, hits)].copy())
+        distinct = max(len(np.unique(np.concatenate(sampled))), 1) << _SAMPLE_BITS
+        target = min(_TABLE_BYTES, max(self._scratch.budget_bytes // 16, 1 << 20))
+        bits = int(np.ceil(np.log2(max(distinct * _SLOT_BYTES / target, 1))))
+        return min(bits, _MAX_SHARD_BITS)
+
+    def _shards(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
+        shards = np.zeros(len(ids), dtype=np.uint16)
+        if self._shard_bits:
+            hashes = np.empty(len(ids), dtype=np.uint64)
+            hashing.hash_integers(ids, hashes)
+            dictionary.shards_of_hashes(hashes, self._shard_bits, shards)
+        return shards
+
+    def _scatter(self) -> Segments:
+        dtypes = {"id": np.dtype(np.int64), "weight": np.dtype(np.uint8)}
+        num_shards = 1 << self._shard_bits
+        segments = Segments(self._scratch, "shards", dtypes, num_shards)
+
+        def group(
+            batch: tuple[npt.NDArray[Any], int],
+        ) -> tuple[dict[str, npt.NDArray[Any]], npt.NDArray[np.int64]]:
+            ids, weight = batch
+            starts = np.zeros(num_shards + 1, dtype=np.int64)
+            order = np.empty(len(ids), dtype=np.uint32)
+            dictionary.group_by_shard(self._shards(ids), starts, order)
+            weights = np.full(len(ids), weight, dtype=np.uint8)
+            return {"id": ids[order].astype(np.int64), "weight": weights}, starts
+
+        for columns, starts in map_in_order(group, self._read()):
+            segments.append(columns, starts)
+        return segments
+
+
+class _ShardEncoder:
+    """One shard's hash table, growing as needed."""
+
+    def __init__(self, capacity: int = 1 << 12) -> None:
+        self.size = 0
+        self.known = np.empty(0, dtype=np.int64)
+        self.degrees = np.empty(0, dtype=np.uint32)
+        self._grow(capacity)
+
+    def encode(
+        self, ids: npt.NDArray[np.int64], weights: npt.NDArray[np.uint8]
+    ) -> npt.NDArray[np.uint32]:
+        codes = np.empty(len(ids), dtype=np.uint32)
+        weight = int(weights[0]) if len(weights) else 0  # a piece comes from one batch
+        done = 0
+        while done < len(ids):
+            done, self.size = dictionary.encode_integers(
+                ids, self._table, self.known, self.size, self.degrees, weight, codes, done
+            )
+            if done < len(ids):
+                self._grow(2 * len(self._table))
+        return codes
+
+    def _grow(self, capacity: int) -> None:
+        room = capacity * 5 // 8
+        self.known = np.concatenate(
+            (self.known[: self.size], np.empty(room - self.size, np.int64))
+        )
+        self.degrees = np.concatenate(
+            (self.degrees[: self.size], np.empty(room - self.size, np.uint32))
+        )
+        self._table = np.full((capacity, 2), dictionary.EMPTY, dtype=np.int64)
+        dictionary.insert_integers(self.known[: self.size], self._table)

@@ -1,0 +1,207 @@
+"""Columns and features of the nodes of one type, from the source's order to numbers."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from graphsys.core.errors import InputError, cut_list
+from graphsys.storage import manifest as names
+from graphsys.storage.manifest import NodeTypeEntry
+from graphsys.storage.numbering import NodeNumbering
+from graphsys.storage.row_store import RowStore, as_arrow
+from graphsys.storage.scratch import AppendFile, Scratch
+from graphsys.storage.source import NodeChunk
+from graphsys.storage.transaction import Transaction
+
+_FEATURE_DTYPES = ("float32", "float16", "int8")
+
+
+class NodeTables:
+    """Spills node columns and features, then writes them by partition.
+
+    Args:
+        node_type: Name of the type.
+        scratch: Where they wait.
+    """
+
+    def __init__(self, node_type: str, scratch: Scratch) -> None:
+        self.node_type = node_type
+        self._scratch = scratch
+        self._columns: RowStore | None = None
+        self._bags: RowStore | None = None
+        self._features: dict[str, tuple[AppendFile, np.dtype[Any], int]] = {}
+        self._schema: frozenset[str] | None = None
+        self._num_rows = 0
+        self._row_of: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+
+    def add(self, chunk: NodeChunk) -> None:
+        """Append the columns and features of a chunk.
+
+        Raises:
+            InputError: lengths, names or dtypes that do not go together, or NaN features.
+        """
+        length = len(chunk.ids)
+        everything = {**chunk.columns, **chunk.features}
+        for name, values in everything.items():
+            if len(values) != length:
+                raise InputError(
+                    f"{name!r} of node type {self.node_type!r} has {len(values)} rows "
+                    f"for {length} nodes"
+                )
+        if self._schema is None:
+            self._schema = frozenset(everything)
+        if self._schema != frozenset(everything):
+            odd = sorted(self._schema ^ set(everything))[0]
+            raise InputError(
+                f"{odd!r} of node type {self.node_type!r} is given for some nodes' tables "
+                "and not for the rest"
+            )
+        if "id" in everything:
+            raise InputError(
+                f"node type {self.node_type!r}: a column cannot be called 'id'"
+            )
+        if chunk.columns:
+            self._columns = self._columns or RowStore(self._scratch, "node-columns")
+            self._columns.append({k: as_arrow(v) for k, v in chunk.columns.items()})
+        bags = {k: v for k, v in chunk.features.items() if not isinstance(v, np.ndarray)}
+        if bags:
+            self._bags = self._bags or RowStore(self._scratch, "bags")
+            self._bags.append({k: as_arrow(v) for k, v in bags.items()})
+        for name, values in chunk.features.items():
+            if isinstance(values, np.ndarray):
+                self._add_dense(name, values)
+        self._num_rows += length
+
+    def _add_dense(self, name: str, values: npt.NDArray[Any]) -> None:
+        where = f"feature {name!r} of node type {self.node_type!r}"
+        if values.dtype.name not in _FEATURE_DTYPES or values.ndim != 2:
+            raise InputError(
+                f"{where} is {values.dtype.name} {list(values.shape)}, expected "
+                f"{', '.join(_FEATURE_DTYPES)} [nodes, dim]"
+            )
+        if name not in self._features:
+            file = self._scratch.file("features")
+            self._features[name] = (file, values.dtype, values.shape[1])
+        file, dtype, dim = self._features[name]
+        if (values.dtype, values.shape[1]) != (dtype, dim):
+            raise InputError(
+                f"{where} has rows of {values.shape[1]} {values.dtype.name}, before of "
+                f"{dim} {dtype.name}"
+            )
+        file.append(values)
+
+    def place(self, batches: list[npt.NDArray[Any]], numbering: NodeNumbering) -> None:
+        """Learn the numbers of the rows, chunk by chunk in the order of :meth:`add`.
+
+        Raises:
+            InputError: a node is listed twice.
+        """
+        self._row_of = self._scratch.array(numbering.num_nodes, np.int64)
+        self._row_of[:] = -1
+        numbers = np.concatenate(batches) if batches else np.empty(0, dtype=np.int64)
+        self._row_of[numbers] = np.arange(len(numbers))
+        if np.count_nonzero(self._row_of >= 0) < len(numbers):
+            values, counts = np.unique(numbers, return_counts=True)
+            twice = _ids_of(numbering, values[counts > 1])
+            raise InputError(
+                f"node type {self.node_type!r} lists {len(twice)} nodes more than once: "
+                f"{cut_list(twice)}; keep one row of each"
+            )
+
+    def write(self, numbering: NodeNumbering, transaction: Transaction) -> NodeTypeEntry:
+        """Write node tables and features and return the manifest's entry.
+
+        Raises:
+            InputError: features are missing for some nodes.
+        """
+        if self._columns:
+            self._columns.finish()
+        if self._bags:
+            self._bags.finish()
+        self._check_complete(numbering)
+        columns: dict[str, str] = {}
+        splits: dict[str, int] = {}
+        for part in range(len(numbering.offsets) - 1):
+            begin, end = int(numbering.offsets[part]), int(numbering.offsets[part + 1])
+            if begin == end:
+                continue
+            rows = self._row_of[begin:end] if len(self._row_of) else None
+            arrays = {"id": numbering.ids(part)}
+            if self._columns and rows is not None:
+                arrays.update(self._columns.take(rows))
+            batch = pa.record_batch(list(arrays.values()), names=list(arrays))
+            columns = {field.name: str(field.type) for field in batch.schema}
+            path = names.node_file(transaction.generation, self.node_type, part)
+            transaction.add_file(path, batch)
+            _count_splits(arrays.get("split"), splits)
+            if rows is not None:
+                self._write_features(transaction, part, rows)
+        columns.pop("id", None)
+        return NodeTypeEntry(
+            id_type=numbering.id_type,
+            offsets=numbering.offsets.tolist(),
+            columns=columns,
+            features=self._feature_entries(),
+            splits=splits,
+        )
+
+    def _feature_entries(self) -> dict[str, dict[str, Any]]:
+        entries: dict[str, dict[str, Any]] = {
+            name: {"dim": dim, "dtype": dtype.name}
+            for name, (_, dtype, dim) in self._features.items()
+        }
+        if self._bags:
+            entries.update(
+                {name: {"dim": 0, "dtype": "uint32"} for name in self._bags.schema.names}
+            )
+        return entries
+
+    def _check_complete(self, numbering: NodeNumbering) -> None:
+        if not self._feature_entries():
+            return
+        without = np.flatnonzero(self._row_of < 0)
+        if len(without):
+            shown = _ids_of(numbering, without[:6])
+            raise InputError(
+                f"node type {self.node_type!r} has features for {self._num_rows} of "
+                f"{numbering.num_nodes} nodes; missing for {cut_list(shown)}"
+            )
+
+    def _write_features(
+        self, transaction: Transaction, part: int, rows: npt.NDArray[np.int64]
+    ) -> None:
+        for name, (file, dtype, dim) in self._features.items():
+            source = file.mapped(dtype).reshape(-1, dim)
+            taken = self._scratch.array(len(rows) * dim, dtype)
+            np.take(source, rows, axis=0, out=taken.reshape(len(rows), dim))
+            lists = pa.FixedSizeListArray.from_arrays(pa.array(taken), dim)
+            self._write_feature(transaction, part, name, lists)
+        for name, array in (self._bags.take(rows) if self._bags else {}).items():
+            self._write_feature(
+                transaction, part, name, array.cast(pa.large_list(pa.uint32()))
+            )
+
+    def _write_feature(
+        self, transaction: Transaction, part: int, name: str, values: pa.Array
+    ) -> None:
+        path = names.feature_file(transaction.generation, self.node_type, name, part)
+        transaction.add_file(path, pa.record_batch([values], names=[name]))
+
+
+def _ids_of(numbering: NodeNumbering, numbers: npt.NDArray[Any]) -> list[Any]:
+    parts = np.searchsorted(numbering.offsets, numbers, side="right") - 1
+    return [
+        numbering.ids(int(part))[int(number - numbering.offsets[part])].as_py()
+        for part, number in zip(parts[:20], numbers[:20], strict=True)
+    ] + list(numbers[20:])
+
+
+def _count_splits(column: pa.Array | None, splits: dict[str, int]) -> None:
+    if column is None:
+        return
+    for entry in column.value_counts().to_pylist():
+        if entry["values"] is not None:
+            key = str(entry["values"])
+            splits[key] = splits.get(key, 0) + entry["counts"]

@@ -1,0 +1,248 @@
+"""From ids to numbers: distinct ids, their partitions, their order inside a partition."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphsys.core.errors import ConfigError, InputError
+from graphsys.core.types import number_dtype
+from graphsys.graph.sort import sort_keys
+from graphsys.kernels.cpu import hashing
+from graphsys.partitioners import get_partitioner
+from graphsys.storage.integer_ids import IntegerIds
+from graphsys.storage.scratch import Scratch
+from graphsys.storage.string_ids import StringIds, take_strings
+
+ORDERS: Final = ("auto", "degree", "original")
+_SKEW = 20
+_LOCAL_SPREAD = 0.05
+_SAMPLE_SIZE = 1 << 20
+
+
+class NodeNumbering:
+    """Collects the ids of one node type in a stream, and returns the stream as numbers.
+
+    Args:
+        node_type: Name of the type, for messages.
+        scratch: Where everything is kept that does not fit the budget.
+
+    Attributes:
+        offsets: First number of every partition and the number of nodes, int64
+            ``[P + 1]``, after :meth:`finish`.
+        order: "degree" or "original", after :meth:`finish`.
+    """
+
+    def __init__(self, node_type: str, scratch: Scratch) -> None:
+        self.node_type = node_type
+        self.offsets = np.zeros(2, dtype=np.int64)
+        self.order = "original"
+        self._scratch = scratch
+        self._stream: IntegerIds | StringIds | None = None
+        self._probe = _LocalityProbe()
+
+    @property
+    def id_type(self) -> str:
+        """Arrow type of the ids: "int64" or "large_string"."""
+        return self._stream.id_type if self._stream else "int64"
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of distinct ids."""
+        return int(self.offsets[-1])
+
+    def add(self, ids: Any, *, weight: int) -> None:
+        """Append a batch of ids.
+
+        Args:
+            ids: Integers or Arrow strings ``[n]`` (see ``source.Ids``).
+            weight: 1 for ends of edges, 0 for node tables.
+
+        Raises:
+            InputError: nulls, negative ids, or integers and strings mixed in one type.
+        """
+        clean = _clean_ids(ids, self.node_type)
+        kind = IntegerIds if isinstance(clean, np.ndarray) else StringIds
+        if self._stream is None:
+            self._stream = kind(self._scratch)
+        elif not isinstance(self._stream, kind):
+            raise InputError(
+                f"node type {self.node_type!r} has both integer and string ids; "
+                "make them one kind, or pass --ids string"
+            )
+        self._stream.add(clean, weight)
+
+    def sample(self, src: Any, dst: Any) -> None:
+        """Keep some edges inside this type for the probe of locality."""
+        if isinstance(src, np.ndarray) and isinstance(dst, np.ndarray):
+            self._probe.add(src, dst)
+
+    def finish(
+        self, *, partitioner: str, num_partitions: int, order: str, seed: int
+    ) -> None:
+        """Number all nodes: by partition, then by degree or original order.
+
+        Original order is ascending for integers and by first appearance for strings;
+        it also breaks ties of degree.
+
+        Raises:
+            ConfigError: an unknown order.
+        """
+        if order not in ORDERS:
+            raise ConfigError(f"order: got {order!r}, expected one of {', '.join(ORDERS)}")
+        if self._stream is None:
+            self.offsets = np.zeros(num_partitions + 1, dtype=np.int64)
+            self._by_number = np.empty(0, dtype=np.uint32)
+            return
+        self._stream.build()
+        num_nodes = len(self._stream.degrees)
+        parts = self._partition(partitioner, num_partitions, seed)
+        counts = np.bincount(parts, minlength=num_partitions)
+        self.offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        self.order = self._choose_order() if order == "auto" else order
+        self._by_number = self._sort(parts, num_partitions)
+        dtype = number_dtype(num_nodes)
+        self._numbers = self._scratch.array(num_nodes, dtype)
+        self._numbers[self._by_number] = np.arange(num_nodes, dtype=dtype)
+
+    def batches(self) -> Iterator[npt.NDArray[Any]]:
+        """Yield the batches of :meth:`add`, in the same order, as numbers."""
+        return iter(()) if self._stream is None else self._stream.numbers(self._numbers)
+
+    def ids(self, part: int) -> pa.Array:
+        """Return the ids of a partition in the order of their numbers."""
+        codes = self._by_number[self.offsets[part] : self.offsets[part + 1]]
+        if self._stream is None:
+            return pa.array([], type=pa.int64())
+        if isinstance(self._stream, IntegerIds):
+            return pa.array(self._stream.known[codes])
+        data, offsets = take_strings(codes, self._stream.offsets, self._stream.data)
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+        return pa.Array.from_buffers(pa.large_string(), len(codes), buffers)
+
+    def degrees(self) -> npt.NDArray[np.uint32]:
+        """Return the degrees by number, in and out together, uint32 ``[N]``."""
+        if self._stream is None:
+            return np.empty(0, dtype=np.uint32)
+        return self._stream.degrees[self._by_number]
+
+    def _partition(
+        self, name: str, num_partitions: int, seed: int
+    ) -> npt.NDArray[np.uint32]:
+        assign = get_partitioner(name)
+        stream = self._stream
+        if isinstance(stream, IntegerIds):
+            hashes = self._scratch.array(len(stream.known), np.uint64)
+            hashing.hash_integers(stream.known, hashes)
+            rank = stream.known.view(np.uint64)
+        else:
+            assert isinstance(stream, StringIds)
+            hashes = self._scratch.array(len(stream.degrees), np.uint64)
+            hashing.hash_strings(stream.offsets, stream.data, hashes)
+            rank = stream.first
+        return assign(hashes, rank, num_partitions, seed)
+
+    def _choose_order(self) -> str:
+        assert self._stream is not None
+        degrees = self._stream.degrees
+        if not len(degrees) or degrees.max() <= _SKEW * degrees.mean():
+            return "original"
+        is_integer = isinstance(self._stream, IntegerIds)
+        known = self._stream.known if isinstance(self._stream, IntegerIds) else None
+        is_local = is_integer and self._probe.is_local(known)
+        return "original" if is_local else "degree"
+
+    def _sort(self, parts: npt.NDArray[np.uint32], num_partitions: int) -> npt.NDArray[Any]:
+        stream, num_nodes = self._stream, len(parts)
+        assert stream is not None
+        codes = self._scratch.array(num_nodes, number_dtype(num_nodes))
+        codes[:] = np.arange(num_nodes, dtype=codes.dtype)
+        if not (isinstance(stream, IntegerIds) and stream.is_sorted):
+            keys = self._scratch.array(num_nodes, np.uint64)
+            keys[:] = stream.known if isinstance(stream, IntegerIds) else stream.first
+            codes = self._sort_by(keys, codes)
+        by_degree = self.order == "degree"
+        if not by_degree and num_partitions == 1:
+            return codes
+        keys = self._scratch.array(num_nodes, np.uint64)
+        keys[:] = parts[codes]
+        if by_degree:
+            keys <<= np.uint64(32)
+            keys |= (np.uint32(0xFFFFFFFF) - stream.degrees[codes]).astype(np.uint64)
+        return self._sort_by(keys, codes)
+
+    def _sort_by(
+        self, keys: npt.NDArray[np.uint64], codes: npt.NDArray[Any]
+    ) -> npt.NDArray[Any]:
+        values = sort_keys(keys, codes, allocate=self._scratch.array)[1]
+        assert values is not None
+        return values
+
+
+class _LocalityProbe:
+    """About a million edges, evenly from the whole stream, as pairs of ids.
+
+    Ids are local when the ends of an edge mostly lie within a twentieth of all nodes of
+    each other; for random labels the median distance is three tenths.
+    """
+
+    def __init__(self) -> None:
+        self._step = 1
+        self._pairs: list[npt.NDArray[np.int64]] = []
+        self._size = 0
+
+    def add(self, src: npt.NDArray[Any], dst: npt.NDArray[Any]) -> None:
+        """Keep every ``step``-th edge; halve what is kept when it grows too large."""
+        kept = np.stack((src[:: self._step], dst[:: self._step])).astype(np.int64)
+        self._pairs.append(kept)
+        self._size += kept.shape[1]
+        if self._size > _SAMPLE_SIZE:
+            self._pairs = [pairs[:, ::2].copy() for pairs in self._pairs]
+            self._size = sum(pairs.shape[1] for pairs in self._pairs)
+            self._step *= 2
+
+    def is_local(self, known: npt.NDArray[np.int64] | None) -> bool:
+        """Return whether the median distance, in ranks of ids, is small."""
+        if not self._size or known is None:
+            return False
+        step = max(len(known) // (1 << 16), 1)
+        ladder = np.sort(known[::step])
+        ranks = np.searchsorted(ladder, np.concatenate(self._pairs, axis=1))
+        distances = np.abs(ranks[0] - ranks[1])
+        return bool(np.median(distances) < _LOCAL_SPREAD * len(ladder))
+
+
+def _clean_ids(ids: Any, node_type: str) -> npt.NDArray[Any] | pa.DictionaryArray:
+    """Return integers as numpy, strings as a dictionary of ``large_string``."""
+    if isinstance(ids, np.ndarray):
+        if not np.issubdtype(ids.dtype, np.integer):
+            raise InputError(
+                f"ids of node type {node_type!r} are {ids.dtype}, expected integers or strings"
+            )
+        if len(ids) and np.issubdtype(ids.dtype, np.signedinteger) and ids.min() < 0:
+            raise InputError(
+                f"node type {node_type!r} has the negative id {ids.min()}; "
+                "ids are 0 to 2^63-1, or strings (--ids string)"
+            )
+        if ids.dtype == np.uint64 and len(ids) and ids.max() > np.iinfo(np.int64).max:
+            raise InputError(
+                f"node type {node_type!r} has the id {ids.max()}, above 2^63-1"
+            )
+        return ids
+    if isinstance(ids, pa.ChunkedArray):
+        ids = ids.combine_chunks()
+    if ids.null_count:
+        raise InputError(f"node type {node_type!r} has {ids.null_count} missing ids")
+    if pa.types.is_integer(ids.type):
+        return _clean_ids(ids.to_numpy(), node_type)
+    if not pa.types.is_dictionary(ids.type):
+        ids = pc.dictionary_encode(ids.cast(pa.large_string()))
+    if not pa.types.is_large_string(ids.type.value_type):
+        values = ids.dictionary.cast(pa.large_string())
+        ids = pa.DictionaryArray.from_arrays(ids.indices, values)
+    if ids.dictionary.null_count:
+        return _clean_ids(ids.dictionary_decode(), node_type)
+    return ids
