@@ -1,0 +1,245 @@
+"""Every verb as a user runs it: exit codes, JSON keys, what goes to which stream."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from tests.conftest import Run
+from tests.e2e.conftest import answer
+
+pytestmark = pytest.mark.e2e
+
+INFO = {
+    "num_nodes",
+    "num_edges",
+    "num_edges_by_split",
+    "directed",
+    "node_types",
+    "edge_types",
+    "partitions",
+    "bytes_per_edge",
+}
+INGEST = INFO | {"duplicates", "self_loops", "seconds", "peak_memory_bytes"}
+RANKS = {"mrr", "mr", "hits@1", "hits@3", "hits@10"}
+
+
+def test_ingest_answers_with_its_counts(work: Path, run_cli: Run) -> None:
+    source = work / "loops.txt"
+    source.write_text("# three nodes\n1 2\n1 2\n2 2\n3 1\n")
+    found = answer(run_cli("ingest", source, "-o", work / "loops", "--json"))
+    assert set(found) == INGEST
+    assert (found["num_nodes"], found["num_edges"], found["directed"]) == (3, 4, True)
+    assert (found["duplicates"], found["self_loops"]) == (1, 1)
+    assert found["num_edges_by_split"] == {"train": 4}
+    assert found["node_types"] == {"node": 3}
+    assert found["edge_types"] == {"edge": 4}
+    assert found["partitions"] == 1
+    for name in ("num_nodes", "num_edges", "duplicates", "self_loops", "peak_memory_bytes"):
+        assert type(found[name]) is int
+
+
+def test_ingest_options_clean_the_graph(work: Path, run_cli: Run) -> None:
+    source = work / "unclean.txt"
+    source.write_text("a,b\n1,2\n2,1\n2,2\n3,1\n")
+    options = ["--format", "csv", "--skip", "1", "--columns", "src,dst", "--undirected"]
+    options += ["--coalesce", "--drop-self-loops", "--partitions", "node=3"]
+    out = work / "clean"
+    found = answer(run_cli("ingest", source, "-o", out, *options, "--json"))
+    assert (found["num_nodes"], found["num_edges"], found["directed"]) == (3, 2, False)
+    assert (found["duplicates"], found["self_loops"], found["partitions"]) == (1, 1, 3)
+
+
+def test_info_shows_what_ingest_wrote(small_graph: Path, run_cli: Run) -> None:
+    found = answer(run_cli("info", small_graph, "--json"))
+    assert set(found) >= INFO
+    assert (found["num_nodes"], found["num_edges"], found["partitions"]) == (60, 60, 2)
+    assert type(found["partitions"]) is int
+    assert found["bytes_per_edge"] > 0
+
+
+def test_info_for_people_is_neither_wrapped_nor_coloured(
+    small_graph: Path, run_cli: Run
+) -> None:
+    done = run_cli("info", small_graph)
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout
+    assert any(line.split()[:2] == ["nodes", "60"] for line in done.stdout.splitlines())
+
+
+def test_verify_finds_nothing_in_a_sound_graph(small_graph: Path, run_cli: Run) -> None:
+    assert answer(run_cli("verify", small_graph, "--json")) == {"ok": True, "problems": []}
+
+
+def test_verify_names_the_altered_file_and_exits_with_1(
+    small_graph: Path, tmp_path: Path, run_cli: Run
+) -> None:
+    copy = tmp_path / "altered"
+    shutil.copytree(small_graph, copy)
+    victim = max(copy.rglob("bucket-*.arrow"), key=lambda path: path.stat().st_size)
+    content = bytearray(victim.read_bytes())
+    content[len(content) // 2] ^= 1
+    victim.write_bytes(content)
+    name = str(victim.relative_to(copy))
+    done = run_cli("verify", copy, "--json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert found["ok"] is False
+    assert [set(problem) for problem in found["problems"]] == [{"file", "what"}]
+    assert found["problems"][0]["file"] == name
+    plain = run_cli("verify", copy)
+    assert plain.returncode == 1
+    assert plain.stdout.startswith(f"{name}: ")
+    assert plain.stdout.count("\n") == 1
+
+
+def test_dataset_list_and_show(run_cli: Run) -> None:
+    listed = run_cli("dataset", "list")
+    assert listed.returncode == 0, listed.stderr
+    names = {line.split("\t")[0] for line in listed.stdout.splitlines()[1:]}
+    assert names >= {"demo", "fb15k237", "wn18rr", "cora", "citeseer", "rmat"}
+    assert {
+        entry["name"] for entry in answer(run_cli("dataset", "list", "--json"))["datasets"]
+    }
+    assert answer(run_cli("dataset", "show", "fb15k237", "--json"))["name"] == "fb15k237"
+    assert "fb15k237" in run_cli("dataset", "show", "fb15k237").stdout
+
+
+def test_demo_graph_has_the_types_it_promises(demo_graph: Path, run_cli: Run) -> None:
+    found = answer(run_cli("info", demo_graph, "--json"))
+    assert set(found["node_types"]) == {"user", "item", "category"}
+    assert {"train", "valid", "test"} <= set(found["num_edges_by_split"])
+    assert found["num_edges"] == found["num_edges_by_split"]["train"]
+
+
+def test_train_evaluate_nearest_export(
+    demo_graph: Path, demo_run: Path, tmp_path: Path, run_cli: Run
+) -> None:
+    found = answer(run_cli("evaluate", demo_run, "--json"))
+    assert set(found) == {"split", "metrics"}
+    assert found["split"] == "test"
+    assert set(found["metrics"]) >= RANKS | {"unfiltered"}
+    assert set(found["metrics"]["unfiltered"]) >= RANKS
+    assert 0 < found["metrics"]["unfiltered"]["mrr"] <= found["metrics"]["mrr"] <= 1
+    assert answer(run_cli("evaluate", demo_run, "--split", "valid", "--json"))["split"] == (
+        "valid"
+    )
+
+    emb = tmp_path / "emb.parquet"
+    assert answer(run_cli("export", demo_run, "-o", emb, "--json"))["output"] == str(emb)
+    table = pyarrow.parquet.read_table(emb)
+    graph = answer(run_cli("info", demo_graph, "--json"))
+    assert table.num_rows == graph["num_nodes"]
+    again = run_cli("export", demo_run, "-o", emb)
+    assert again.returncode == 2
+    assert again.stderr.startswith("error: ")
+
+    node = table.column("id")[0].as_py()
+    neighbors = answer(run_cli("nearest", demo_run, node, "-k", "3", "--json"))["neighbors"]
+    assert [set(neighbor) for neighbor in neighbors] == [{"id", "score"}] * 3
+    assert node not in [neighbor["id"] for neighbor in neighbors]
+    assert run_cli("nearest", demo_run, node, "-k", "3").stdout.startswith("id\tscore\n")
+
+
+def test_train_answers_with_run_epochs_and_speed(
+    demo_graph: Path, tmp_path: Path, run_cli: Run
+) -> None:
+    out = tmp_path / "run"
+    options = ["--preset", "demo-complex", "--set", "epochs=1", "--set", "dim=8"]
+    command = ["train", "embedding", demo_graph, "-o", out, *options]
+    dry = run_cli(*command, "--dry-run")
+    assert dry.returncode == 0, dry.stderr
+    assert not out.exists()
+    done = run_cli(*command, "--json")
+    found = answer(done)
+    assert set(found) == {"run", "epochs", "seconds", "edges_per_second", "metrics"}
+    assert (found["run"], found["epochs"]) == (str(out), 1)
+    assert found["edges_per_second"] > 0
+    again = run_cli(*command)
+    assert again.returncode == 2
+    assert "--overwrite" in again.stderr or "--resume" in again.stderr
+    assert run_cli(*command, "--overwrite").returncode == 0
+
+
+def test_doctor_describes_the_machine(run_cli: Run) -> None:
+    found = answer(run_cli("doctor", "--json"))
+    assert found["cpu"]["usable_cores"] >= 1
+    assert found["memory"]["total_bytes"] > 0
+    assert found["gpu"]["devices"] or found["gpu"]["reason"]
+    assert found["packages"]["torch"]["version"]
+    assert "CPU" in run_cli("doctor").stdout
+
+
+def test_version_and_bare_command(run_cli: Run) -> None:
+    assert run_cli("--version").stdout.startswith("graphsys 0.")
+    bare = run_cli()
+    assert bare.returncode == 0
+    assert "ingest" in bare.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["ingest"],
+        ["ingest", "x.txt"],
+        ["info"],
+        ["info", "--nonsense", "g"],
+        ["nearest", "run", "node", "-k", "none"],
+        ["dataset"],
+        ["train"],
+    ],
+)
+def test_usage_errors_are_one_line_and_exit_with_2(
+    run_cli: Run, arguments: list[str]
+) -> None:
+    done = run_cli(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("error: ")
+    assert "--help" in done.stderr
+
+
+def test_debug_shows_the_traceback(tmp_path: Path, run_cli: Run) -> None:
+    done = run_cli("info", tmp_path / "none", "--debug")
+    assert done.returncode != 0
+    assert "Traceback" in done.stderr
+
+
+def test_closed_pipe_ends_quietly(graphsys_command: str) -> None:
+    script = f"{graphsys_command} ingest --help | head -n 1"
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.startswith("Usage:")
+    assert done.stderr == ""
+
+
+def test_ctrl_c_ends_with_130_and_leaves_nothing(
+    tmp_path: Path, graphsys_command: str
+) -> None:
+    pipe = tmp_path / "edges.txt"
+    os.mkfifo(pipe)
+    out = tmp_path / "graph"
+    command = [graphsys_command, "ingest", pipe, "-o", out]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with pipe.open("w") as writer:  # opens once the ingest reads
+        writer.write("1 2\n" * 1000)
+        writer.flush()
+        process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert b"Traceback" not in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["edges.txt"]
+
+
+def test_progress_goes_to_stderr_only(work: Path, edges_file: Path, run_cli: Run) -> None:
+    done = run_cli("ingest", edges_file, "-o", work / "quiet", "--json")
+    assert answer(done)
+    assert "\x1b" not in done.stderr
