@@ -2,5 +2,11 @@
 
 if __name__ == "datasets":
     raise ImportError(
-        "this is the source folder of graphsys.datasets; take the repository root off sys.path"
+        "this is the source folder of graphsys.datasets; take the repository root off "
+        "sys.path"
     )
+
+from graphsys.datasets.building import ingest as ingest
+from graphsys.datasets.objects import from_object as from_object
+from graphsys.datasets.opening import format_names as format_names
+from graphsys.datasets.opening import open_source as open_source

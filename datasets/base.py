@@ -107,7 +107,7 @@ def _separator(text: str | None) -> str | None:
     if text is None:
         return None
     text = SEPARATOR_NAMES.get(text.lower(), text)
-    if len(text.encode()) != 1 or text in "\r\n\"#%" or text.isalnum():
+    if len(text.encode()) != 1 or text in '\r\n"#%' or text.isalnum():
         raise ConfigError(
             f"separator: got {text!r}, expected one character such as ',' ';' '|', or tab"
         )

@@ -54,7 +54,8 @@ def check_ids(
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise InputError(
-            f"{where}, row {first_row + row}: found {ids[row]} as an id, expected an integer "
+            f"{where}, row {first_row + row}: found {ids[row]} as an id, expected an "
+            "integer "
             "from 0 to 2**63 - 1"
         )
     return ids.astype(np.int64, copy=False)
@@ -102,7 +103,9 @@ def check_times(values: Any, where: str, first_row: int = 0) -> npt.NDArray[np.i
             f"{where}: times are of type {values.type}, expected integers or timestamps"
         )
     try:
-        times: npt.NDArray[np.int64] = values.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        times: npt.NDArray[np.int64] = values.cast(pa.int64()).to_numpy(
+            zero_copy_only=False
+        )
     except pa.ArrowInvalid as err:
         raise InputError(f"{where}: {' '.join(str(err).split())}") from err
     return times
@@ -149,4 +152,5 @@ def _as_integers(words: pa.DictionaryArray, where: str) -> npt.NDArray[np.int64]
         raise InputError(
             f"{where}: {' '.join(str(err).split())}; pass ids='string' if ids are names"
         ) from err
-    return check_ids(numbers, where)[words.indices.to_numpy(zero_copy_only=False)]
+    places = words.indices.to_numpy(zero_copy_only=False)
+    return np.take(check_ids(numbers, where), places)

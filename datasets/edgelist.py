@@ -75,7 +75,8 @@ def _default_names(file: InputFile, first: DataLine) -> tuple[str, ...]:
     hint = _HEADER_HINT.format(line=first.number)
     if found < 2:
         raise InputError(
-            f"{where}: found 1 column, expected at least 2 (src dst): {show(first.text)}{hint}"
+            f"{where}: found 1 column, expected at least 2 (src dst): "
+            f"{show(first.text)}{hint}"
         )
     if found > 3:
         raise InputError(
@@ -84,7 +85,8 @@ def _default_names(file: InputFile, first: DataLine) -> tuple[str, ...]:
         )
     if found == 3 and not is_number(first.fields[2]):
         raise InputError(
-            f"{where}: found {show(first.fields[2])} as weight, expected a number; name other "
+            f"{where}: found {show(first.fields[2])} as weight, expected a number; name "
+            "other "
             f"columns with --columns src,dst,NAME{hint}"
         )
     return ("src", "dst", "weight")[:found]
@@ -105,7 +107,8 @@ def guess_columns(
     where = f"{file.name}:{first.number}"
     if missing := [role for role in ("src", "dst") if role not in names]:
         raise ConfigError(
-            f"columns: got {','.join(names)}, expected a column called {' and '.join(missing)}"
+            f"columns: got {','.join(names)}, expected a column called "
+            f"{' and '.join(missing)}"
         )
     if len(first.fields) != len(names):
         raise InputError(

@@ -5,6 +5,7 @@ import tarfile
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -208,7 +209,9 @@ def read_head(file: InputFile, num_bytes: int = 1 << 18) -> bytes:
     finally:
         stream.close()
     if head.startswith(_UTF16_MARKS):
-        raise InputError(f"{file.name}:1: UTF-16 text, expected UTF-8; convert it with iconv")
+        raise InputError(
+            f"{file.name}:1: UTF-16 text, expected UTF-8; convert it with iconv"
+        )
     if not head:
         raise InputError(f"{file.name}: the file is empty, expected edges")
     return head.removeprefix(_UTF8_MARK)
@@ -236,7 +239,11 @@ def text_blocks(
             yield _PieceLoader(file, begin, first, last)
     else:
         for block in _streamed_blocks(file, skip, block_bytes):
-            yield lambda block=block: block
+            yield partial(_same, block)
+
+
+def _same(block: TextBlock) -> TextBlock:
+    return block
 
 
 def _content_start(file: InputFile, skip: int) -> int:
@@ -274,7 +281,9 @@ class _PieceLoader:
                     return TextBlock(buffer[:0], self._last - self._first)
             end = filled
             while buffer[end - 1] != _LF:
-                more = _fill(handle, buffer, start, filled, min(1 << 16, len(buffer) - 1 - filled))
+                more = _fill(
+                    handle, buffer, start, filled, min(1 << 16, len(buffer) - 1 - filled)
+                )
                 if more == filled:
                     break
                 stop = _find(buffer, filled, more) + 1
@@ -306,7 +315,7 @@ def _thread_buffer(size: int) -> Bytes:
 
 def _fill(handle: int, buffer: Bytes, start: int, filled: int, size: int) -> int:
     """Read ``size`` bytes more behind ``filled``; return how far the buffer is filled."""
-    view = memoryview(buffer)
+    view = memoryview(buffer.data)
     stop = filled + size
     while filled < stop:
         count = os.preadv(handle, [view[filled:stop]], start + filled)
@@ -354,7 +363,9 @@ def _streamed_blocks(
             begin, skip = _drop_lines(text, cut, skip)
             if cut > begin:
                 told, before = stream.tell(), told
-                yield TextBlock(np.frombuffer(text, np.uint8, cut - begin, begin), told - before)
+                yield TextBlock(
+                    np.frombuffer(text, np.uint8, cut - begin, begin), told - before
+                )
     finally:
         stream.close()
     if rest and not skip:

@@ -31,7 +31,9 @@ _EXPECTED: Final = {
 }
 _STORED_AS: Final = {INTEGER: ID, MAYBE: NUMBER, LABEL: WORD}
 _MISSING: Final = ("", "nan", "na", "null", "none")
-_NUMBER_PATTERN: Final = r"^[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity)$"
+_NUMBER_PATTERN: Final = (
+    r"^[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity)$"
+)
 
 
 class BadLineError(GraphsysError):
@@ -297,7 +299,8 @@ def explain(line: bytes, layout: LineFormat) -> str:
         )
     if len(fields) != expected:
         return (
-            f"found {len(fields)} column{'s' * (len(fields) != 1)}, expected {expected} as on "
+            f"found {len(fields)} column{'s' * (len(fields) != 1)}, expected {expected} "
+            "as on "
             f"line {layout.first_line}: {show(line)}"
         )
     for field, column in zip(fields, layout.columns, strict=True):
@@ -313,13 +316,20 @@ def _explain_field(field: bytes, column: Column) -> str | None:
     if not field:
         if column.kind in (MAYBE, LABEL):
             return None
-        return f"column {column.name} is empty, expected {_EXPECTED.get(column.kind, 'a name')}"
+        return (
+            f"column {column.name} is empty, expected "
+            f"{_EXPECTED.get(column.kind, 'a name')}"
+        )
     if column.kind in (WORD, LABEL):
         return None
     text = show(field)
     if column.kind in (NUMBER, MAYBE):
         is_missing = column.kind == MAYBE and field.lower().decode("latin-1") in _MISSING
-        return None if is_missing or is_number(field) else f"found {text} as {column.name}, expected a number"
+        return (
+            None
+            if is_missing or is_number(field)
+            else f"found {text} as {column.name}, expected a number"
+        )
     if is_integer(field) and (column.kind == INTEGER or field.isdigit()):
         return None
     return f"found {text} as {column.name}, expected {_EXPECTED[column.kind]}"

@@ -1,4 +1,4 @@
-"""MatrixMarket files, by SciPy's own reader: what it refuses is refused, what it reads is read.
+"""MatrixMarket files, read by SciPy's own reader: refused is what it refuses.
 
 Ids are the 1-based row and column numbers and every row is a node. A rectangular matrix
 has node types ``row`` and ``col``. Symmetric (and Hermitian) matrices are undirected, an
@@ -19,7 +19,7 @@ import numpy.typing as npt
 import scipy.io
 
 from graphsys.core.errors import InputError
-from graphsys.core.types import EDGE, NODE, EdgeType
+from graphsys.core.types import EDGE, EdgeType
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.files import InputFile, describe
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
@@ -137,10 +137,13 @@ def read_matrix_market(file: InputFile) -> Matrix:
         info = scipy.io.mminfo(str(file.path) if packed is None else io.BytesIO(packed))
         rows, cols, _, _, field, symmetry = info
         if field == "complex":
-            raise InputError(f"{file.name}:1: complex values, expected real ones or a pattern")
+            raise InputError(
+                f"{file.name}:1: complex values, expected real ones or a pattern"
+            )
         if max(rows, cols) > _MAX_NODES:
             raise InputError(
-                f"{file.name}: {rows} rows and {cols} columns, expected at most {_MAX_NODES} nodes"
+                f"{file.name}: {rows} rows and {cols} columns, expected at most "
+                f"{_MAX_NODES} nodes"
             )
         matrix = scipy.io.mmread(
             str(file.path) if packed is None else io.BytesIO(packed), spmatrix=False
@@ -162,7 +165,8 @@ def _refused(file: InputFile, err: Exception) -> InputError:
             "expected a MatrixMarket file that scipy.io.mmread reads"
         )
     return InputError(
-        f"{file.name}: {text.rstrip('.')}; expected a MatrixMarket file that scipy.io.mmread reads"
+        f"{file.name}: {text.rstrip('.')}; expected a MatrixMarket file that "
+        "scipy.io.mmread reads"
     )
 
 

@@ -14,7 +14,14 @@ from graphsys.datasets.planetoid import planetoid_name
 from graphsys.datasets.triples import SPLITS, split_files
 from graphsys.storage.source import Source
 
-_READERS: Final = ("edgelist", "delimited", "tables", "triples", "matrix_market", "planetoid")
+_READERS: Final = (
+    "edgelist",
+    "delimited",
+    "tables",
+    "triples",
+    "matrix_market",
+    "planetoid",
+)
 _ARCHIVES: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2")
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -23,7 +30,7 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 def open_source(
     paths: Paths,
     *,
-    format: str | None = None,  # noqa: A002, the word of the command line
+    format: str | None = None,
     ids: str = "auto",
     columns: ColumnNames = None,
     separator: str | None = None,
@@ -108,7 +115,8 @@ def _expand(given: list[Path], format_name: str | None) -> tuple[list[InputFile]
     files = [input_file(path) for path in paths]
     if len(guesses) > 1:
         raise InputError(
-            f"{cut_list(given)}: looks like several formats ({', '.join(sorted(guesses))}), "
+            f"{cut_list(given)}: looks like several formats "
+            f"({', '.join(sorted(guesses))}), "
             "expected one; say which with --format"
         )
     return files, guesses.pop()
@@ -146,10 +154,14 @@ def _folder(folder: Path, format_name: str | None) -> tuple[list[Path], str]:
         names = sorted(path for path in folder.iterdir() if path.is_file())
     except OSError as err:
         raise InputError(f"{folder}: cannot be listed: {err.strerror}") from err
-    splits = [path for path in split_files(folder) if base_name(path)[1] in (".txt", ".tsv")]
+    splits = [
+        path for path in split_files(folder) if base_name(path)[1] in (".txt", ".tsv")
+    ]
     if splits and format_name in (None, "triples"):
         return splits, "triples"
-    graphs = [path for path in names if planetoid_name(path) and path.name.endswith(".graph")]
+    graphs = [
+        path for path in names if planetoid_name(path) and path.name.endswith(".graph")
+    ]
     if len(graphs) == 1 and format_name in (None, "planetoid"):
         return graphs, "planetoid"
     if graphs and format_name in (None, "planetoid"):

@@ -1,59 +1,11 @@
-"""Work ahead of the consumer: parallel, in order, bounded."""
+"""Work ahead of the consumer: one thread, a bounded queue."""
 
 import queue
 import threading
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Generator, Iterable, Iterator
 from typing import TypeVar
 
-from graphsys.core.threads import num_cores
-
 Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-MAX_THREADS = 8
-"""More parsing threads than this only wait for the consumer."""
-
-
-def default_threads() -> int:
-    """Return how many threads read ahead when the user does not say."""
-    return min(num_cores(), MAX_THREADS)
-
-
-def ordered_map(
-    work: Callable[[Item], Result], items: Iterable[Item], *, num_threads: int | None = None
-) -> Generator[Result, None, None]:
-    """Apply ``work`` to items in threads and yield the results in order.
-
-    At most ``num_threads + 1`` items are under way or waiting for the consumer, so
-    memory is bounded however slow the consumer is. Errors of ``work`` and of ``items``
-    are raised at their place in the order; closing the generator drops what is left.
-    """
-    threads = num_threads or default_threads()
-    pending: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(threads, thread_name_prefix="graphsys-read") as pool:
-        try:
-            iterator = iter(items)
-            failure: BaseException | None = None
-            while True:
-                try:
-                    item = next(iterator)
-                except StopIteration:
-                    break
-                except Exception as err:  # raised below, behind the results before it
-                    failure = err
-                    break
-                pending.append(pool.submit(work, item))
-                if len(pending) > threads:
-                    yield pending.popleft().result()
-            while pending:
-                yield pending.popleft().result()
-            if failure is not None:
-                raise failure
-        finally:
-            for future in pending:
-                future.cancel()
 
 
 class _End:

@@ -1,4 +1,4 @@
-"""Planetoid's citation graphs: Cora, Citeseer, Pubmed (``ind.NAME.graph`` and its siblings).
+"""Planetoid's citation graphs: Cora, Citeseer, Pubmed (``ind.NAME.graph`` and so on).
 
 Nodes are papers 0 .. N - 1 with their class as ``label``, bag-of-words features ``x``
 (float32) and the standard ``split``: the first (20 of each class) train, the next 500
@@ -65,7 +65,9 @@ class PlanetoidSource(Source):
         file = self._files["graph"]
         graph = load_pickle(file)
         try:
-            degrees = np.fromiter(map(len, graph.values()), dtype=np.int64, count=len(graph))
+            degrees = np.fromiter(
+                map(len, graph.values()), dtype=np.int64, count=len(graph)
+            )
             keys = np.fromiter(graph, dtype=np.int64, count=len(graph))
             dst = np.fromiter(chain.from_iterable(graph.values()), dtype=np.int64)
         except (TypeError, ValueError, AttributeError, OverflowError) as err:
@@ -98,7 +100,8 @@ class PlanetoidSource(Source):
         ):
             raise InputError(
                 f"{self.name}: {len(known)} + {len(tested)} feature rows, {len(known_y)} + "
-                f"{len(tested_y)} labels and {len(places)} test papers of {num_nodes} do not fit"
+                f"{len(tested_y)} labels and {len(places)} test papers of {num_nodes} do "
+                "not fit"
             )
         features = np.zeros((num_nodes, known.shape[1]), dtype=np.float32)
         features[: len(known)] = known
@@ -119,7 +122,8 @@ class PlanetoidSource(Source):
         one_hot = load_pickle(file)
         if not isinstance(one_hot, np.ndarray) or one_hot.ndim != 2:
             raise InputError(f"{file.name}: expected a matrix of classes")
-        return one_hot.argmax(axis=1).astype(np.int64)
+        labels: npt.NDArray[np.int64] = one_hot.argmax(axis=1).astype(np.int64)
+        return labels
 
     def _test_index(self, num_nodes: int) -> npt.NDArray[np.int64]:
         file = self._files["test.index"]
@@ -151,10 +155,13 @@ def open_planetoid(files: list[InputFile], options: ReadOptions) -> Source:
     graphs = {(file.path.parent, planetoid_name(file.path)) for file in files}
     if len(graphs) != 1 or None in (name for _, name in graphs):
         raise InputError(
-            f"{files[0].name}: expected the files of one graph, called ind.NAME.graph and so on"
+            f"{files[0].name}: expected the files of one graph, called ind.NAME.graph "
+            "and so on"
         )
     folder, name = graphs.pop()
-    return PlanetoidSource({part: input_file(folder / f"ind.{name}.{part}") for part in _PARTS})
+    return PlanetoidSource(
+        {part: input_file(folder / f"ind.{name}.{part}") for part in _PARTS}
+    )
 
 
 def planetoid_name(path: Path) -> str | None:

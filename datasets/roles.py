@@ -53,7 +53,9 @@ def find_roles(names: Sequence[str], options: ReadOptions, where: str) -> dict[s
             raise _unknown_column(asked, names, where)
     doubled = sorted({name for name in names if list(names).count(name) > 1})
     if doubled:
-        raise InputError(f"{where}: column {doubled[0]!r} occurs twice, expected different names")
+        raise InputError(
+            f"{where}: column {doubled[0]!r} occurs twice, expected different names"
+        )
     taken = list(options.columns or names)
     found = {column: role for role, column in options.roles.items()}
     lowered = {name.lower(): name for name in reversed(taken) if name not in found}

@@ -11,11 +11,12 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from graphsys.core.errors import InputError
+from graphsys.core.threads import map_in_order
 from graphsys.core.types import EDGE
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.columns import graph_column, id_column
 from graphsys.datasets.files import InputFile, describe
-from graphsys.datasets.pipeline import ordered_map, prefetch
+from graphsys.datasets.pipeline import prefetch
 from graphsys.datasets.roles import find_roles
 from graphsys.storage.source import EdgeChunk, Source
 
@@ -74,7 +75,9 @@ class TableSource(Source):
         for table, roles, kind in zip(self._tables, self._roles, self._kinds, strict=True):
             yield from self._chunks(table, roles, kind)
 
-    def _chunks(self, table: Batches, roles: dict[str, str], kind: str) -> Iterator[EdgeChunk]:
+    def _chunks(
+        self, table: Batches, roles: dict[str, str], kind: str
+    ) -> Iterator[EdgeChunk]:
         rows = told = 0
 
         def numbered() -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -88,7 +91,7 @@ class TableSource(Source):
             return self._convert(table, roles, kind, item[0], item[1])
 
         threads = self._options.num_threads
-        for chunk in ordered_map(convert, prefetch(numbered()), num_threads=threads):
+        for chunk in map_in_order(convert, prefetch(numbered()), num_threads=threads):
             rows += len(chunk.src)
             told += chunk.bytes_read
             yield chunk
@@ -96,7 +99,12 @@ class TableSource(Source):
             raise InputError(f"{table.name}: no edge in the table, expected at least one")
 
     def _convert(
-        self, table: Batches, roles: dict[str, str], kind: str, first: int, batch: pa.RecordBatch
+        self,
+        table: Batches,
+        roles: dict[str, str],
+        kind: str,
+        first: int,
+        batch: pa.RecordBatch,
     ) -> EdgeChunk:
         ends: dict[str, Any] = {}
         columns: dict[str, Any] = {}
@@ -121,7 +129,9 @@ def _id_kind(schema: pa.Schema, roles: dict[str, str], options: ReadOptions) -> 
     edge_type = options.edge_type or EDGE
     if options.ids != "auto" or edge_type.src_type != edge_type.dst_type:
         return options.ids
-    kinds = [schema.field(name).type for name, role in roles.items() if role in ("src", "dst")]
+    kinds = [
+        schema.field(name).type for name, role in roles.items() if role in ("src", "dst")
+    ]
     plain = [kind.value_type if pt.is_dictionary(kind) else kind for kind in kinds]
     return "auto" if all(pt.is_integer(kind) for kind in plain) else "string"
 
@@ -165,7 +175,9 @@ def _arrow(file: InputFile) -> Batches:
         content.seek(0)
         reader: Any = (pa.ipc.open_file if is_file else pa.ipc.open_stream)(content)
     except (OSError, pa.ArrowException) as err:
-        raise InputError(f"{file.name}: no Arrow IPC file or stream: {describe(err)}") from err
+        raise InputError(
+            f"{file.name}: no Arrow IPC file or stream: {describe(err)}"
+        ) from err
 
     def read(names: list[str]) -> Iterator[pa.RecordBatch]:
         if is_file:
@@ -184,7 +196,9 @@ def _seekable(file: InputFile) -> Any:
     return pa.BufferReader(file.read_all())
 
 
-def _guarded(file: InputFile, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _guarded(
+    file: InputFile, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """Turn errors of a damaged file into ours."""
     try:
         yield from batches

@@ -6,10 +6,11 @@ from functools import partial
 from typing import Any, Final
 
 from graphsys.core.errors import InputError
+from graphsys.core.threads import map_in_order
 from graphsys.core.types import DEFAULT_SPLIT, EdgeType
 from graphsys.datasets.files import InputFile, TextBlock, read_head, text_blocks
 from graphsys.datasets.lines import BadLineError, LineFormat, parse_lines, show, split_line
-from graphsys.datasets.pipeline import ordered_map, prefetch
+from graphsys.datasets.pipeline import prefetch
 from graphsys.storage.source import EdgeChunk, Source
 
 SAMPLE_LINES: Final = 100
@@ -53,7 +54,11 @@ class TextSource(Source):
     """
 
     def __init__(
-        self, parts: Sequence[TextPart], *, is_directed: bool, num_threads: int | None = None
+        self,
+        parts: Sequence[TextPart],
+        *,
+        is_directed: bool,
+        num_threads: int | None = None,
     ) -> None:
         self.parts = list(parts)
         self.name = ", ".join(part.file.name for part in self.parts)
@@ -74,7 +79,9 @@ class TextSource(Source):
                     is_empty = False
                     yield _chunk(part, parsed)
             if is_empty:
-                raise InputError(f"{part.file.name}: no edge in the file, expected at least one")
+                raise InputError(
+                    f"{part.file.name}: no edge in the file, expected at least one"
+                )
 
     def _parse(self, part: TextPart) -> Iterator[_Parsed]:
         """Yield the parsed blocks of one file; errors get the number of their line."""
@@ -83,7 +90,7 @@ class TextSource(Source):
             loaders = prefetch(loaders)
         lines_before = part.skip
         work = partial(_parse_block, part.layout)
-        for parsed in ordered_map(work, loaders, num_threads=self._num_threads):
+        for parsed in map_in_order(work, loaders, num_threads=self._num_threads):
             if parsed.error is not None:
                 line = lines_before + parsed.lines + 1
                 raise InputError(
@@ -187,12 +194,14 @@ def no_text(file: InputFile, line: DataLine) -> InputError | None:
         text = line.text.decode("utf-8")
     except UnicodeDecodeError as err:
         return InputError(
-            f"{file.name}:{line.number}: found byte 0x{line.text[err.start]:02x}, which is not "
+            f"{file.name}:{line.number}: found byte 0x{line.text[err.start]:02x}, which "
+            "is not "
             "UTF-8; convert the file, for example with iconv -f latin1 -t utf-8"
         )
     if "\x00" in text:
         return InputError(
-            f"{file.name}:{line.number}: found binary data, {show(line.text, 20)}, expected "
+            f"{file.name}:{line.number}: found binary data, {show(line.text, 20)}, "
+            "expected "
             "lines of text; name the format with --format"
         )
     return None

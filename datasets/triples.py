@@ -82,7 +82,8 @@ def _refuse_doubled(files: list[InputFile]) -> None:
     for file in files:
         if file.stem in SPLITS and (other := seen.setdefault(file.stem, file)) is not file:
             raise InputError(
-                f"{file.name}: a second {file.stem} file beside {other.name}; name the one to use"
+                f"{file.name}: a second {file.stem} file beside {other.name}; name the "
+                "one to use"
             )
 
 

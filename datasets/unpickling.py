@@ -89,7 +89,8 @@ class _Unpickler(pickle.Unpickler):
             return _ALLOWED[module, name]
         except KeyError:
             raise pickle.UnpicklingError(
-                f"it names {module}.{name}, expected only numpy arrays, CSR matrices and dicts"
+                f"it names {module}.{name}, expected only numpy arrays, CSR matrices and "
+                "dicts"
             ) from None
 
 

@@ -36,7 +36,9 @@ def scramble(label: np.uint64, scale: int, key: np.uint64) -> np.uint64:
 
 
 @jit
-def scramble_range(first: int, scale: int, key: np.uint64, out: npt.NDArray[np.int64]) -> None:
+def scramble_range(
+    first: int, scale: int, key: np.uint64, out: npt.NDArray[np.int64]
+) -> None:
     """Permute the labels ``first .. first + N - 1`` into ``out``, int64 ``[N]``."""
     for k in range(len(out)):
         out[k] = np.int64(scramble(np.uint64(first + k), scale, key))

@@ -44,7 +44,7 @@ def count_lines(data: npt.NDArray[np.uint8]) -> int:
 @inline_jit
 def _at_line_end(data: npt.NDArray[np.uint8], k: int) -> bool:
     byte = data[k]
-    return byte == _LF or (byte == _CR and data[k + 1] == _LF)
+    return bool(byte == _LF or (byte == _CR and data[k + 1] == _LF))
 
 
 @inline_jit
@@ -72,7 +72,7 @@ def _long_id(data: npt.NDArray[np.uint8], begin: int, end: int) -> bool:
     value = np.uint64(0)
     for k in range(begin, end):
         value = value * np.uint64(10) + np.uint64(data[k] - _ZERO)
-    return value <= _MAX_ID
+    return bool(value <= _MAX_ID)
 
 
 @jit
@@ -137,9 +137,9 @@ def parse_id_pairs(
         else:
             begin = k
             k = _skip_blanks(data, k, separator)
-            if _at_line_end(data, k):
-                k = _next_line(data, k)
-            elif k > begin and separator == BLANKS and data[k] in (_HASH, _PERCENT):
+            is_comment = data[k] == _HASH or data[k] == _PERCENT
+            is_comment = is_comment and k > begin and separator == BLANKS
+            if is_comment or _at_line_end(data, k):
                 k = _next_line(data, k)
             else:
                 return row, line
@@ -160,7 +160,7 @@ def _parse_id(data: npt.NDArray[np.uint8], begin: int, end: int) -> int:
         value = value * np.uint64(10) + np.uint64(digit)
     if end - begin > 18 and not _long_id(data, begin, end):
         return -1
-    return np.int64(value) if end > begin else -1
+    return int(value) if end > begin else -1
 
 
 @inline_jit
@@ -313,11 +313,11 @@ def parse_columns(
                     return row, line, num_slow
                 integers[integer, row] = value
                 integer += 1
-            elif kind == WORD or kind == LABEL:
+            elif kind in (WORD, LABEL):
                 starts[word, row] = begin
                 lengths[word, row] = sign * (stop - begin)
                 word += 1
-            elif kind == NUMBER or kind == MAYBE:
+            elif kind in (NUMBER, MAYBE):
                 fraction, is_exact = _parse_number(data, powers, begin, stop)
                 numbers[number, row] = fraction
                 if not is_exact:

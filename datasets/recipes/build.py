@@ -1,0 +1,185 @@
+"""Builds: find or fetch the files of a data set, ingest them, check the counts."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphsys.core.errors import ConfigError, InputError, cut_list
+from graphsys.core.progress import SILENT, Progress
+from graphsys.datasets.download import cache_folder, fetch
+from graphsys.datasets.generators import demo, rmat
+from graphsys.datasets.opening import open_source
+from graphsys.datasets.recipes.card import Recipe, RecipeFile, show
+from graphsys.storage.ingest import ingest
+from graphsys.storage.source import EdgeChunk, NodeChunk, Source
+
+if TYPE_CHECKING:
+    from graphsys.storage.ingest import IngestReport
+
+GENERATORS: Final[dict[str, Callable[..., Source]]] = {"demo": demo, "rmat": rmat}
+
+
+def build(
+    name: str,
+    out: str | os.PathLike[str],
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    progress: Progress = SILENT,
+    **options: Any,
+) -> "IngestReport":
+    """Build a data set into a store.
+
+    Args:
+        name: Name of the data set.
+        out: Where the store goes.
+        folder: Where its files lie, by their base names; None to fetch them.
+        progress: Told of downloads and of the ingest.
+        **options: Parameters of a generator (its card lists them), and options of
+            ``graphsys.storage.ingest.ingest``.
+
+    Raises:
+        UnknownNameError: there is no such data set.
+        InputError: a file is missing or damaged, cannot be fetched, or the counts differ
+            from the published ones; nothing is written then.
+    """
+    recipe = show(name)
+    if recipe.kind == "generator":
+        if folder is not None:
+            raise ConfigError(f"{name} is generated, got --from {folder}; leave it out")
+        source = _generated(recipe, options)
+    else:
+        paths = (
+            _find(recipe, Path(folder)) if folder is not None else _fetch(recipe, progress)
+        )
+        source = _opened(recipe, paths)
+    return ingest(source, out, progress=progress, **options)
+
+
+def _generated(recipe: Recipe, options: dict[str, Any]) -> Source:
+    """Make the source of a generator; its parameters are taken out of the options."""
+    given = {key: options.pop(key) for key in recipe.parameters if key in options}
+    if "seed" in given:  # the partitioner's too
+        options["seed"] = given["seed"]
+    parameters = {**recipe.parameters, **given}
+    for key, value in given.items():
+        expected = type(recipe.parameters[key])
+        if type(value) is not expected:
+            raise ConfigError(
+                f"{recipe.name}.{key}: got {value!r}, expected {expected.__name__}"
+            )
+    source = GENERATORS[recipe.name](**parameters)
+    is_default = parameters == dict(recipe.parameters)
+    return CountedSource(source, recipe) if is_default and recipe.counts else source
+
+
+def _opened(recipe: Recipe, paths: list[Path]) -> Source:
+    chosen = [path for path in paths if not recipe.main or path.name in recipe.main]
+    source = open_source(chosen, format=recipe.format, **recipe.options)
+    return CountedSource(source, recipe) if recipe.counts else source
+
+
+def _find(recipe: Recipe, folder: Path) -> list[Path]:
+    """Return the files of a recipe that lie in a folder.
+
+    Raises:
+        InputError: the folder or a file is missing.
+    """
+    if not folder.is_dir():
+        raise InputError(
+            f"{folder}: no such folder; --from names one with {_wanted(recipe)}"
+        )
+    sets = [tuple(file.name for file in recipe.files), *recipe.instead]
+    for names in sets:
+        if all((folder / name).is_file() for name in names):
+            return [folder / name for name in names]
+    missing = [name for name in sets[0] if not (folder / name).is_file()]
+    raise InputError(
+        f"{folder}: has no {cut_list(missing)}; {recipe.name} needs {_wanted(recipe)} "
+        "directly in the folder"
+    )
+
+
+def _wanted(recipe: Recipe) -> str:
+    sets = [tuple(file.name for file in recipe.files), *recipe.instead]
+    return " or ".join(cut_list(names, 8) for names in sets)
+
+
+def _fetch(recipe: Recipe, progress: Progress) -> list[Path]:
+    """Return the files of a recipe in the cache, fetched where they are not there.
+
+    Raises:
+        InputError: a file cannot be fetched.
+    """
+    folder = cache_folder() / recipe.name
+
+    def get(file: RecipeFile) -> Path:
+        return fetch(
+            file.url,
+            folder / file.name,
+            sha256=file.sha256,
+            num_bytes=file.bytes,
+            progress=progress,
+        )
+
+    try:
+        return [get(file) for file in recipe.files]
+    except InputError as err:
+        raise InputError(
+            f"{err}; or put {_wanted(recipe)} into a folder and pass --from FOLDER"
+        ) from err
+
+
+class CountedSource(Source):
+    """A source whose nodes and edges are counted against a card while they pass.
+
+    The check comes before the store is committed: at the end of ``chunks``.
+    """
+
+    def __init__(self, source: Source, recipe: Recipe) -> None:
+        self.name = source.name
+        self.total_bytes = source.total_bytes
+        self.is_directed = source.is_directed
+        self._source = source
+        self._recipe = recipe
+        self._edges: Counter[str] = Counter()
+        self._nodes: dict[str, Any] = {}
+
+    def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
+        """Yield what the source yields.
+
+        Raises:
+            InputError: a count differs from the card's.
+        """
+        for chunk in self._source.chunks():
+            if isinstance(chunk, NodeChunk):
+                self._see(chunk.node_type, chunk.ids)
+            else:
+                self._edges[chunk.split] += len(chunk.src)
+                self._see(chunk.edge_type.src_type, chunk.src)
+                self._see(chunk.edge_type.dst_type, chunk.dst)
+            yield chunk
+        found = {**self._edges, "nodes": sum(len(ids) for ids in self._nodes.values())}
+        for key, expected in self._recipe.counts.items():
+            if found.get(key, 0) != expected:
+                what = key if key == "nodes" else f"{key} edges"
+                raise InputError(
+                    f"{self._recipe.name}: found {found.get(key, 0)} {what}, expected "
+                    f"{expected} as published; the files are another version, fetch them "
+                    "again"
+                )
+
+    def _see(self, node_type: str, ids: Any) -> None:
+        """Add ids to the distinct ones of a type."""
+        if isinstance(ids, np.ndarray):
+            ids = pa.array(ids)
+        elif pa.types.is_dictionary(ids.type):
+            ids = ids.dictionary.take(pc.unique(ids.indices))
+        seen = self._nodes.get(node_type)
+        both = ids if seen is None else pa.concat_arrays([seen, ids.cast(seen.type)])
+        self._nodes[node_type] = pc.unique(both)

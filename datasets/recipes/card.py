@@ -1,0 +1,102 @@
+"""Cards: what is known about a data set, as TOML beside this module.
+
+Keys of a card: ``title``, ``about``, ``licence``, ``homepage``, ``kind`` ("files" or
+"generator"), ``parameters`` (of a generator, with their defaults), ``format`` and
+``options`` (as for ``open_source``), ``files`` (name, url, sha256, bytes), ``instead``
+(other sets of names that do as well with ``--from``), ``main`` (the files that are
+opened, where not all), ``counts`` (published ones: nodes, and edges by split).
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files as package_files
+from typing import Any
+
+from graphsys.core.errors import unknown_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecipeFile:
+    """A file that a recipe needs.
+
+    Attributes:
+        name: Its base name.
+        url: Where it can be fetched.
+        sha256: Its checksum, where known.
+        bytes: Its size, where known.
+    """
+
+    name: str
+    url: str
+    sha256: str | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """A data set as data; see the module for the keys."""
+
+    name: str
+    title: str
+    about: str
+    licence: str
+    kind: str
+    homepage: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    format: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    files: tuple[RecipeFile, ...] = ()
+    instead: tuple[tuple[str, ...], ...] = ()
+    main: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def card(self) -> dict[str, Any]:
+        """Return what a user wants to know, for printing and for JSON."""
+        facts: dict[str, Any] = {
+            "name": self.name,
+            "title": self.title,
+            "about": self.about,
+            "kind": self.kind,
+            "licence": self.licence,
+        }
+        if self.homepage:
+            facts["homepage"] = self.homepage
+        if self.parameters:
+            facts["parameters"] = dict(self.parameters)
+        if self.files:
+            facts["files"] = [file.name for file in self.files]
+            facts["urls"] = [file.url for file in self.files]
+        if self.instead:
+            facts["or_files"] = [list(names) for names in self.instead]
+        facts["counts"] = dict(self.counts)
+        return facts
+
+
+def names() -> list[str]:
+    """Return the names of all data sets, sorted."""
+    folder = package_files("graphsys.datasets.recipes")
+    return sorted(
+        entry.name.removesuffix(".toml")
+        for entry in folder.iterdir()
+        if entry.name.endswith(".toml")
+    )
+
+
+def show(name: str) -> Recipe:
+    """Return the card of a data set.
+
+    Raises:
+        UnknownNameError: there is none of this name.
+    """
+    if name not in names():
+        raise unknown_name("data set", name, names())
+    entry = package_files("graphsys.datasets.recipes") / f"{name}.toml"
+    card = tomllib.loads(entry.read_text("utf-8"))
+    return Recipe(
+        name=name,
+        files=tuple(RecipeFile(**file) for file in card.pop("files", [])),
+        instead=tuple(tuple(files) for files in card.pop("instead", [])),
+        main=tuple(card.pop("main", [])),
+        **card,
+    )
