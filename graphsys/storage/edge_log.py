@@ -10,7 +10,7 @@ import pyarrow as pa
 from graphsys.core.errors import InputError
 from graphsys.core.types import EdgeType
 from graphsys.storage.row_store import RowStore, as_arrow
-from graphsys.storage.scratch import AppendFile, Scratch
+from graphsys.storage.scratch import Scratch, Spool
 from graphsys.storage.source import EdgeChunk
 
 _FLOAT32_EXACT = 2**24
@@ -24,7 +24,7 @@ class EdgeRecord:
     edge_type: EdgeType
     split: str
     length: int
-    begins: dict[str, int] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
     first_row: int = 0
 
 
@@ -45,7 +45,7 @@ class EdgeLog:
         self.splits: dict[str, int] = {}
         self.relation_names: list[str] | None = None
         self._scratch = scratch
-        self._files: dict[str, AppendFile] = {}
+        self._files: dict[str, Spool] = {}
         self._relation_codes: dict[str, int] = {}
         self._schema: frozenset[str] | None = None
         self._weights = _WeightRange()
@@ -61,17 +61,17 @@ class EdgeLog:
         self._check(chunk)
         length = len(chunk.src)
         self.splits[chunk.split] = self.splits.get(chunk.split, 0) + length
-        begins, further, first_row = {}, {}, 0
+        places, further, first_row = {}, {}, 0
         for name, column in chunk.columns.items():
             if name in ("weight", "time", "relation"):
-                begins[name] = self._file(name).append(self._encode(name, column))
+                places[name] = self._file(name).append(self._encode(name, column))
             else:
                 further[name] = as_arrow(column)
         if further:
             if self.rows is None:
                 self.rows = RowStore(self._scratch, "columns")
             first_row = self.rows.append(further)
-        return EdgeRecord(self.edge_type, chunk.split, length, begins, first_row)
+        return EdgeRecord(self.edge_type, chunk.split, length, places, first_row)
 
     def dtypes(self, *, coalesce: bool) -> dict[str, np.dtype[Any]]:
         """Return the dtypes of the columns that travel with the edges."""
@@ -101,27 +101,23 @@ class EdgeLog:
     def read(
         self, record: EdgeRecord, dtypes: dict[str, np.dtype[Any]]
     ) -> dict[str, npt.NDArray[Any]]:
-        """Return the travelling columns of a chunk in their final dtypes."""
+        """Return the travelling columns of a chunk in their final dtypes, once."""
         out: dict[str, npt.NDArray[Any]] = {}
         for name, dtype in dtypes.items():
             if name == "record":
                 out[name] = np.arange(record.first_row, record.first_row + record.length)
                 continue
-            stored = self._stored_dtype(name)
-            values = self._files[name].read(record.begins[name], record.length, stored)
+            values = self._files[name].read(record.places[name])
+            self._files[name].drop(record.places[name])
             if name == "relation":
                 values = self._recode[values]
             out[name] = values.astype(dtype, copy=False)
         return out
 
-    def _file(self, name: str) -> AppendFile:
+    def _file(self, name: str) -> Spool:
         if name not in self._files:
-            self._files[name] = self._scratch.file(name)
+            self._files[name] = Spool(self._scratch, name)
         return self._files[name]
-
-    def _stored_dtype(self, name: str) -> np.dtype[Any]:
-        kinds = {"weight": self._weights.stored, "relation": np.dtype(np.uint32)}
-        return kinds.get(name, np.dtype(np.int64))
 
     def _check(self, chunk: EdgeChunk) -> None:
         where = f"edge type {self.edge_type}"

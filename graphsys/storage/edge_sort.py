@@ -2,11 +2,12 @@
 
 A range holds so few edges that several can be sorted at the same time within the budget.
 Ranges never cross a partition, and their bounds follow the degrees, so hubs do not make
-a range large unless one node alone does.
+a range large unless one node alone does. Edges wait as 64-bit keys (row, neighbour,
+relation), ready to be sorted.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,10 @@ Columns = dict[str, npt.NDArray[Any]]
 
 _MAX_RANGE_EDGES = 4 << 20
 _MIN_RANGE_EDGES = 1 << 16
-_MAX_RANGES = 1 << 12
-_SORT_BYTES = 64  # keys, unpacked ends and a copy of them, for each edge under way
+_MAX_RANGES = 1 << 14
+_SORT_BYTES = 16  # an edge under way: its key, twice
 _UNDER_WAY = 4
+_LOOKUP_BITS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class RangePlan:
         offsets: npt.NDArray[np.int64],
         degrees: npt.NDArray[np.uint32],
         *,
+        max_rows: int,
         column_bytes: int,
         budget_bytes: int,
     ) -> "RangePlan":
@@ -52,6 +55,7 @@ class RangePlan:
         Args:
             offsets: Partition offsets of the row type, int64 ``[P + 1]``.
             degrees: Upper bound of the edges of every row, uint32 ``[N]``.
+            max_rows: Rows that a range may have.
             column_bytes: Bytes of the columns that travel with an edge.
             budget_bytes: The memory budget.
         """
@@ -60,13 +64,14 @@ class RangePlan:
         total = int(degrees.sum(dtype=np.int64))
         limit = max(limit, total // (_MAX_RANGES // 2))
         bounds, parts = [0], []
-        for part, (begin, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+        for part, (begin, end) in enumerate(pairwise(offsets.tolist())):
             ends = np.cumsum(degrees[begin:end], dtype=np.int64)
             pieces = -(-int(ends[-1]) // limit) if len(ends) else 0
-            targets = limit * np.arange(1, pieces)
-            cuts = np.unique(np.searchsorted(ends, targets, side="left") + 1 + begin)
+            by_edges = np.searchsorted(ends, limit * np.arange(1, pieces)) + 1 + begin
+            by_rows = np.arange(begin + max_rows, end, max_rows)
+            cuts = np.union1d(by_edges, by_rows)
             cuts = cuts[(cuts > begin) & (cuts < end)]
-            bounds.extend([*cuts.tolist(), int(end)])
+            bounds.extend([*cuts.tolist(), end])
             parts.extend([part] * (len(cuts) + 1))
         return RangePlan(np.asarray(bounds, np.int64), np.asarray(parts, np.int64))
 
@@ -75,24 +80,13 @@ class RangePlan:
         """Number of ranges, at least one for every partition."""
         return len(self.parts)
 
-
-@dataclass(frozen=True, slots=True)
-class SortedRange:
-    """The edges of one range.
-
-    Attributes:
-        row: Rows relative to the partition, uint32 or int64 ``[n]``.
-        neighbour: Numbers of the other ends ``[n]``.
-        columns: Columns in the same order.
-        duplicates: Edges beyond the first of each (row, neighbour, relation), as found.
-        self_loops: Edges from a node to itself, as found.
-    """
-
-    row: npt.NDArray[Any]
-    neighbour: npt.NDArray[Any]
-    columns: Columns
-    duplicates: int
-    self_loops: int
+    def lookup(self) -> tuple[npt.NDArray[np.uint16], int]:
+        """Return the range of the first row of every block of ``2**shift`` rows, and shift."""
+        num_rows = max(int(self.bounds[-1]), 1)
+        shift = max((num_rows - 1).bit_length() - _LOOKUP_BITS, 0)
+        firsts = np.arange(0, num_rows, 1 << shift)
+        ranges = np.searchsorted(self.bounds, firsts, side="right") - 1
+        return np.minimum(ranges, self.num_ranges - 1).astype(np.uint16), shift
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,138 +104,198 @@ class Cleaning:
     coalesce: bool = False
 
 
+NO_CLEANING = Cleaning(same_type=False)
+
+
+class SortedRows:
+    """The sorted edges of one partition's rows, in memory or in mapped files.
+
+    Attributes:
+        num_rows: Rows of the partition.
+        length: Edges, E below.
+        counts: Edges of every row, int64 ``[num_rows]``.
+        row: Rows relative to the partition, uint32 or int64 ``[E]``.
+        neighbour: Numbers of the other ends, uint32 or int64 ``[E]``.
+        columns: Columns in the same order.
+        duplicates: Edges beyond the first of each (row, neighbour, relation), as found.
+        self_loops: Edges from a node to itself, as found.
+    """
+
+    def __init__(
+        self,
+        scratch: Scratch,
+        num_rows: int,
+        room: int,
+        neighbour_dtype: np.dtype[Any],
+        dtypes: dict[str, np.dtype[Any]],
+    ) -> None:
+        self.num_rows = num_rows
+        self.length = self.duplicates = self.self_loops = 0
+        self.counts = scratch.zeros(num_rows, np.int64)
+        self.row = scratch.array(room, number_dtype(num_rows))
+        self.neighbour = scratch.array(room, neighbour_dtype)
+        self.columns = {name: scratch.array(room, dtype) for name, dtype in dtypes.items()}
+
+    def arrays(self) -> list[npt.NDArray[Any]]:
+        """Return all arrays that have an entry for every edge."""
+        return [self.row, self.neighbour, *self.columns.values()]
+
+    def shrink(self, length: int) -> None:
+        """Cut all arrays to their used length."""
+        self.length = length
+        self.row, self.neighbour = self.row[:length], self.neighbour[:length]
+        self.columns = {name: values[:length] for name, values in self.columns.items()}
+
+
 class RowSorter:
     """Takes edges in any order and gives them back sorted by (row, neighbour, relation).
 
     Args:
         scratch: Where the edges wait.
         name: For the files' names.
-        plan: Ranges of the rows.
-        offsets: Partition offsets of the row type.
+        offsets: Partition offsets of the row type, int64 ``[P + 1]``.
+        degrees: Upper bound of the edges of every row, uint32.
         num_neighbours: Nodes of the neighbours' type.
         dtypes: Columns that travel with the edges.
+        num_relations: Values of the column ``relation``.
     """
 
     def __init__(
         self,
         scratch: Scratch,
         name: str,
-        plan: RangePlan,
         offsets: npt.NDArray[np.int64],
+        degrees: npt.NDArray[np.uint32],
         num_neighbours: int,
         dtypes: dict[str, np.dtype[Any]],
+        num_relations: int = 0,
     ) -> None:
-        self.plan = plan
         self.dtypes = dtypes
+        self._scratch = scratch
         self._offsets = offsets
-        self._num_neighbours = num_neighbours
-        ends = {
-            "row": number_dtype(int(offsets[-1])),
-            "neighbour": number_dtype(num_neighbours),
-        }
-        self._segments = Segments(scratch, name, {**ends, **dtypes}, plan.num_ranges)
+        self._neighbour_dtype = number_dtype(num_neighbours)
+        self._bits = max(num_neighbours - 1, 1).bit_length()
+        has_relation = "relation" in dtypes
+        self._relation_bits = max(num_relations - 1, 1).bit_length() if has_relation else 0
+        self._carried = {key: dtype for key, dtype in dtypes.items() if key != "relation"}
+        self._plan = RangePlan.make(
+            offsets,
+            degrees,
+            max_rows=1 << (64 - self._bits - self._relation_bits),
+            column_bytes=sum(dtype.itemsize for dtype in self._carried.values()),
+            budget_bytes=scratch.budget_bytes,
+        )
+        self._lookup, self._shift = self._plan.lookup()
+        self._segments = Segments(
+            scratch, name, {"key": np.dtype(np.uint64), **self._carried}, self._plan.num_ranges
+        )
 
     def group(
         self, row: npt.NDArray[Any], neighbour: npt.NDArray[Any], columns: Columns
     ) -> tuple[Columns, npt.NDArray[np.int64]]:
         """Group edges by range (thread-safe); give the result to :meth:`append`."""
-        everything = {"row": row, "neighbour": neighbour, **columns}
-        starts = np.zeros(self.plan.num_ranges + 1, dtype=np.int64)
-        if self.plan.num_ranges == 1:
-            starts[1] = len(row)
-            return everything, starts
-        order = np.empty(len(row), dtype=np.uint32)
-        kernels.group_edges(row, self.plan.bounds, starts, order)
-        return {name: array[order] for name, array in everything.items()}, starts
+        keys = np.empty(len(row), dtype=np.uint64)
+        order = np.empty(len(row) if self._carried else 0, dtype=np.uint32)
+        starts = np.zeros(self._plan.num_ranges + 1, dtype=np.int64)
+        kernels.group_keys(
+            row,
+            neighbour,
+            columns.get("relation", np.empty(0, dtype=np.uint16)),
+            self._bits,
+            self._relation_bits,
+            self._plan.bounds,
+            self._lookup,
+            self._shift,
+            starts,
+            keys,
+            order,
+        )
+        return {"key": keys, **{name: columns[name][order] for name in self._carried}}, starts
 
     def append(self, columns: Columns, starts: npt.NDArray[np.int64]) -> None:
         """Append grouped edges."""
-        dtypes = self._segments.dtypes
-        exact = {
-            name: array.astype(dtypes[name], copy=False) for name, array in columns.items()
-        }
-        self._segments.append(exact, starts)
+        self._segments.append(columns, starts)
 
-    def length(self, part: int) -> int:
-        """Return the number of edges of a partition's rows."""
-        ranges = np.flatnonzero(self.plan.parts == part)
-        return sum(self._segments.length(int(r)) for r in ranges)
+    def sort(self, part: int, cleaning: Cleaning) -> SortedRows:
+        """Return the edges of a partition's rows, sorted and cleaned, once."""
+        ranges = np.flatnonzero(self._plan.parts == part).tolist()
+        begins = np.cumsum([0, *(self._segments.length(r) for r in ranges)]).tolist()
+        num_rows = int(self._offsets[part + 1] - self._offsets[part])
+        rows = SortedRows(
+            self._scratch, num_rows, begins[-1], self._neighbour_dtype, self.dtypes
+        )
 
-    def sorted_ranges(self, part: int, cleaning: Cleaning) -> Iterator[SortedRange]:
-        """Yield the ranges of a partition in order, sorted and cleaned."""
-        ranges = np.flatnonzero(self.plan.parts == part)
-        return map_in_order(lambda r: self._sort(int(r), cleaning), ranges)
+        def sort(place: int) -> tuple[int, int, int]:
+            piece = slice(begins[place], begins[place + 1])
+            return self._sort_range(ranges[place], rows, piece, cleaning)
+
+        end = 0
+        for place, found in enumerate(map_in_order(sort, range(len(ranges)))):
+            begin, kept = begins[place], found[0]
+            rows.duplicates += found[1]
+            rows.self_loops += found[2]
+            if end < begin:  # earlier ranges lost edges: close the gap
+                for array in rows.arrays():
+                    array[end : end + kept] = array[begin : begin + kept]
+            end += kept
+        rows.shrink(end)
+        return rows
 
     def remove(self) -> None:
-        """Delete the waiting edges."""
+        """Forget the waiting edges."""
         self._segments.remove()
 
-    def _sort(self, r: int, cleaning: Cleaning) -> SortedRange:
+    def _sort_range(
+        self, r: int, rows: SortedRows, piece: slice, cleaning: Cleaning
+    ) -> tuple[int, int, int]:
+        """Sort one range into its piece of ``rows``; return edges left, repeats, loops."""
         columns = self._segments.read(r)
-        row, neighbour = columns.pop("row"), columns.pop("neighbour")
-        first_row = int(self.plan.bounds[r])
-        num_rows = int(self.plan.bounds[r + 1]) - first_row
-        part_offset = int(self._offsets[self.plan.parts[r]])
-        bits = max(self._num_neighbours - 1, 1).bit_length()
-        relation = columns.pop("relation", None)
-        relation_bits = 0 if relation is None else 8 * relation.dtype.itemsize
-        keys = np.empty(len(row), dtype=np.uint64)
-        kernels.pack_edges(row, first_row, neighbour, bits, keys)
-        order: npt.NDArray[Any] | None = None
-        if (
-            max(num_rows - 1, 1).bit_length() + bits + relation_bits > 64
-            and relation is not None
-        ):
-            order = np.lexsort((relation, keys))
-            keys = keys[order]
-            is_first = np.empty(len(keys), dtype=np.bool_)
-            duplicates = kernels.mark_first_relation(keys, relation[order], is_first)
-            relation_bits = 0
-            columns["relation"] = relation
-        else:
-            if relation is not None:
-                keys = (keys << np.uint64(relation_bits)) | relation
-            if columns:
-                order = np.arange(len(keys), dtype=np.uint32)
-            keys, order = sort_keys(keys, order, num_threads=1)
-            is_first = np.empty(len(keys), dtype=np.bool_)
-            duplicates = kernels.mark_first(keys, is_first)
-        columns = {name: values[order] for name, values in columns.items()}
-        if relation_bits and relation is not None:
-            mask = np.uint64((1 << relation_bits) - 1)
-            columns["relation"] = (keys & mask).astype(relation.dtype)
-            keys >>= np.uint64(relation_bits)
-        kernels.unpack_edges(keys, bits, row, neighbour)
-        if first_row != part_offset:
-            row += row.dtype.type(first_row - part_offset)
-        return _clean(row, neighbour, columns, is_first, duplicates, part_offset, cleaning)
+        keys, order = columns.pop("key"), None
+        if columns:
+            order = np.arange(len(keys), dtype=np.uint32)
+        keys, order = sort_keys(keys, order, num_threads=1)
+        for name, values in columns.items():
+            np.take(values, order, out=rows.columns[name][piece])
+        part_offset = int(self._offsets[self._plan.parts[r]])
+        has_relation = self._relation_bits > 0
+        repeats, loops = kernels.unpack_keys(
+            keys,
+            self._bits,
+            self._relation_bits,
+            int(self._plan.bounds[r]) - part_offset,
+            part_offset if cleaning.same_type else -(2**62),
+            rows.row[piece],
+            rows.neighbour[piece],
+            rows.columns["relation"][piece] if has_relation else np.empty(0, np.uint16),
+            rows.counts,
+        )
+        kept = len(keys)
+        if (repeats and cleaning.coalesce) or (loops and cleaning.drop_self_loops):
+            kept = _clean(keys, rows, piece, part_offset, cleaning)
+        return kept, repeats, loops
 
 
 def _clean(
-    row: npt.NDArray[Any],
-    neighbour: npt.NDArray[Any],
-    columns: Columns,
-    is_first: npt.NDArray[np.bool_],
-    duplicates: int,
+    keys: npt.NDArray[np.uint64],
+    rows: SortedRows,
+    piece: slice,
     part_offset: int,
     cleaning: Cleaning,
-) -> SortedRange:
-    self_loops, is_kept = 0, None
-    if cleaning.same_type:
-        is_loop = neighbour == row + row.dtype.type(part_offset)
-        self_loops = int(np.count_nonzero(is_loop))
-        if self_loops and cleaning.drop_self_loops:
-            is_kept = ~is_loop
-    if duplicates and cleaning.coalesce:
-        if "weight" in columns:
-            firsts = np.flatnonzero(is_first)
-            weight = columns["weight"]
+) -> int:
+    """Remove repeats and self-loops from a sorted range; return how many edges are left."""
+    row, neighbour = rows.row[piece], rows.neighbour[piece]
+    is_kept = np.ones(len(keys), dtype=np.bool_)
+    if cleaning.coalesce:
+        is_kept[1:] = keys[1:] != keys[:-1]
+        if "weight" in rows.columns:
+            weight, firsts = rows.columns["weight"][piece], np.flatnonzero(is_kept)
             wide = weight.astype(np.float64) if weight.dtype.kind == "f" else weight
-            summed = np.add.reduceat(wide, firsts)
-            columns["weight"] = weight.copy()
-            columns["weight"][firsts] = summed
-        is_kept = is_first if is_kept is None else is_kept & is_first
-    if is_kept is not None:
-        row, neighbour = row[is_kept], neighbour[is_kept]
-        columns = {name: values[is_kept] for name, values in columns.items()}
-    return SortedRange(row, neighbour, columns, duplicates, self_loops)
+            weight[firsts] = np.add.reduceat(wide, firsts)
+    if cleaning.drop_self_loops:
+        is_kept &= neighbour.astype(np.int64) != row.astype(np.int64) + part_offset
+    np.subtract.at(rows.counts, row[~is_kept], 1)
+    kept = int(np.count_nonzero(is_kept))
+    for array in rows.arrays():
+        part = array[piece]
+        part[:kept] = part[is_kept]
+    return kept

@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from graphsys.core.types import DEFAULT_SPLIT
+from graphsys.core.threads import map_in_order
+from graphsys.core.types import DEFAULT_SPLIT, number_dtype
 from graphsys.kernels.cpu import ingest as kernels
 from graphsys.storage import manifest as names
 from graphsys.storage.edge_log import EdgeLog
-from graphsys.storage.edge_sort import Cleaning, Columns, RangePlan, RowSorter
+from graphsys.storage.edge_sort import NO_CLEANING, Cleaning, Columns, RowSorter, SortedRows
 from graphsys.storage.manifest import EdgeTypeEntry, FileEntry
 from graphsys.storage.numbering import NodeNumbering
 from graphsys.storage.scratch import Scratch
@@ -66,7 +67,7 @@ class EdgeTypeWriter:
         self._duplicates = self._self_loops = 0
         self._fingerprints: list[str] = []
         self._waiting = {
-            split: self._sorter(f"{name}-{split}", src, dst) for split in log.splits
+            split: self._sorter(split, src, dst, self._dtypes) for split in log.splits
         }
         only = next(iter(log.splits)) if len(log.splits) == 1 else DEFAULT_SPLIT
         self._indexed_split = only
@@ -112,15 +113,21 @@ class EdgeTypeWriter:
             index_fingerprint=index_fingerprint(self._fingerprints),
         )
 
-    def _sorter(self, name: str, rows: NodeNumbering, others: NodeNumbering) -> RowSorter:
-        plan = RangePlan.make(
+    def _sorter(
+        self,
+        name: str,
+        rows: NodeNumbering,
+        others: NodeNumbering,
+        dtypes: dict[str, np.dtype[Any]],
+    ) -> RowSorter:
+        return RowSorter(
+            self._scratch,
+            f"{self.name}-{name}",
             rows.offsets,
             rows.degrees(),
-            column_bytes=sum(dtype.itemsize for dtype in self._dtypes.values()),
-            budget_bytes=self._scratch.budget_bytes,
-        )
-        return RowSorter(
-            self._scratch, name, plan, rows.offsets, others.num_nodes, dict(self._dtypes)
+            others.num_nodes,
+            dtypes,
+            len(self._log.relation_names or ()),
         )
 
     # ---- one split
@@ -134,9 +141,7 @@ class EdgeTypeWriter:
         first_edge = 0
         with ThreadPoolExecutor(2) as pool:
             for part in range(num_src):
-                rows = _Rows(
-                    self._scratch, waiting, part, self._src.offsets, self._cleaning
-                )
+                rows = waiting.sort(part, self._cleaning)
                 self._duplicates += rows.duplicates
                 self._self_loops += rows.self_loops
                 edge = self._write_buckets(pool, split, part, rows, first_edge)
@@ -144,19 +149,22 @@ class EdgeTypeWriter:
                 if turned is not None:
                     if edge is not None:
                         rows.columns["edge"] = edge
+                    task = None
                     if not self._is_symmetric:
-                        pool.submit(self._write_index, "out", part, rows).result()
+                        task = pool.submit(self._write_index, "out", part, rows)
                     self._turn(turned, part, rows)
+                    if task is not None:
+                        task.result()
             waiting.remove()
             if turned is not None:
-                self._write_turned(turned)
+                self._write_turned(turned, pool)
 
     def _write_buckets(
         self,
         pool: ThreadPoolExecutor,
         split: str,
         part: int,
-        rows: "_Rows",
+        rows: SortedRows,
         first_edge: int,
     ) -> npt.NDArray[Any] | None:
         """Write a partition's buckets; return each edge's position if columns need it."""
@@ -188,7 +196,7 @@ class EdgeTypeWriter:
         split: str,
         i: int,
         j: int,
-        rows: "_Rows",
+        rows: SortedRows,
         order: npt.NDArray[np.uint32] | None,
         starts: npt.NDArray[np.int64],
     ) -> FileEntry:
@@ -200,8 +208,8 @@ class EdgeTypeWriter:
             dst = dst - dst.dtype.type(base)
         size = int(self._dst.offsets[j + 1]) - base
         arrays: dict[str, Any] = {
-            "src": _local(rows.row[pick], rows.num_rows),
-            "dst": _local(dst, size),
+            "src": rows.row[pick],
+            "dst": dst.astype(number_dtype(size), copy=False),
         }
         for name, values in rows.columns.items():
             if name == "relation":
@@ -225,40 +233,40 @@ class EdgeTypeWriter:
         dtypes = {name: dtype for name, dtype in self._dtypes.items() if name != "record"}
         if self._log.rows is not None:
             dtypes["edge"] = np.dtype(np.int64)
-        sorter = self._sorter(f"{self.name}-turned", self._dst, self._src)
-        return RowSorter(
-            self._scratch,
-            f"{self.name}-turned",
-            sorter.plan,
-            self._dst.offsets,
-            self._src.num_nodes,
-            dtypes,
-        )
+        return self._sorter("turned", self._dst, self._src, dtypes)
 
-    def _turn(self, turned: RowSorter, part: int, rows: "_Rows") -> None:
+    def _turn(self, turned: RowSorter, part: int, rows: SortedRows) -> None:
         """Hand a partition's edges to the sorter of the other direction, slice by slice."""
         base = int(self._src.offsets[part])
-        for begin in range(0, rows.length, _SLICE):
+        dtype = number_dtype(self._src.num_nodes)
+
+        def turn(begin: int) -> list[tuple[Columns, npt.NDArray[np.int64]]]:
             piece = slice(begin, begin + _SLICE)
-            src = rows.row[piece] + rows.row.dtype.type(base)
             dst = rows.neighbour[piece]
-            columns = {name: values[piece] for name, values in rows.columns.items()}
-            columns.pop("record", None)
-            turned.append(*turned.group(dst, src, columns))
+            src = rows.row[piece].astype(dtype, copy=False) + dtype.type(base)
+            columns = {name: rows.columns[name][piece] for name in turned.dtypes}
+            grouped = [turned.group(dst, src, columns)]
             if self._is_symmetric:  # a self-loop appears once in its row
                 pick = src != dst
                 both = {name: values[pick] for name, values in columns.items()}
-                turned.append(*turned.group(src[pick], dst[pick], both))
+                grouped.append(turned.group(src[pick], dst[pick], both))
+            return grouped
 
-    def _write_turned(self, turned: RowSorter) -> None:
+        for grouped in map_in_order(turn, range(0, rows.length, _SLICE)):
+            for columns, starts in grouped:
+                turned.append(columns, starts)
+
+    def _write_turned(self, turned: RowSorter, pool: ThreadPoolExecutor) -> None:
         direction = "out" if self._is_symmetric else "in"
-        nothing = Cleaning(same_type=False)
+        tasks = []
         for part in range(len(self._dst.offsets) - 1):
-            rows = _Rows(self._scratch, turned, part, self._dst.offsets, nothing)
-            self._write_index(direction, part, rows)
+            rows = turned.sort(part, NO_CLEANING)
+            tasks.append(pool.submit(self._write_index, direction, part, rows))
+        for task in tasks:
+            task.result()
         turned.remove()
 
-    def _write_index(self, direction: str, part: int, rows: "_Rows") -> None:
+    def _write_index(self, direction: str, part: int, rows: SortedRows) -> None:
         if not rows.num_rows:
             return
         path = names.index_file(self._transaction.generation, self.name, direction, part)
@@ -267,45 +275,6 @@ class EdgeTypeWriter:
         }
         batch = index_batch(rows.counts, rows.neighbour, columns)
         self._transaction.add_file(path, batch)
-
-
-class _Rows:
-    """All sorted edges of one partition's rows, in memory or in mapped files."""
-
-    def __init__(
-        self,
-        scratch: Scratch,
-        sorter: RowSorter,
-        part: int,
-        offsets: npt.NDArray[np.int64],
-        cleaning: Cleaning,
-    ) -> None:
-        self.num_rows = int(offsets[part + 1] - offsets[part])
-        room = sorter.length(part)
-        self.length = self.duplicates = self.self_loops = 0
-        self.counts = scratch.zeros(self.num_rows, np.int64)
-        row = neighbour = np.empty(0, dtype=np.uint32)
-        columns: Columns = {
-            name: np.empty(0, dtype) for name, dtype in sorter.dtypes.items()
-        }
-        for piece in sorter.sorted_ranges(part, cleaning):
-            if not self.length:  # dtypes are known from the first piece on
-                row = scratch.array(room, piece.row.dtype)
-                neighbour = scratch.array(room, piece.neighbour.dtype)
-                columns = {
-                    name: scratch.array(room, values.dtype)
-                    for name, values in piece.columns.items()
-                }
-            at = slice(self.length, self.length + len(piece.row))
-            row[at], neighbour[at] = piece.row, piece.neighbour
-            for name, values in piece.columns.items():
-                columns[name][at] = values
-            kernels.count_rows(piece.row, self.counts)
-            self.length = at.stop
-            self.duplicates += piece.duplicates
-            self.self_loops += piece.self_loops
-        self.row, self.neighbour = row[: self.length], neighbour[: self.length]
-        self.columns = {name: values[: self.length] for name, values in columns.items()}
 
 
 def index_batch(
@@ -337,7 +306,3 @@ def index_fingerprint(checksums: list[str]) -> str:
     """Return what an index was built from: a hash of its buckets' checksums."""
     return "sha256:" + hashlib.sha256("\n".join(checksums).encode()).hexdigest()
 
-
-def _local(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    dtype = np.dtype(np.uint32 if size <= 2**32 else np.int64)
-    return values.astype(dtype, copy=False)

@@ -8,7 +8,6 @@ spill to mapped files beyond the budget.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,20 +16,12 @@ import numpy.typing as npt
 from graphsys.core.threads import map_in_order
 from graphsys.kernels.cpu import dictionary, hashing
 from graphsys.kernels.cpu.ingest import count_integers, mark_sampled
-from graphsys.storage.scratch import Scratch, Segments
+from graphsys.storage.scratch import Scratch, Segments, Spool
 
 _SAMPLE_BITS = 10
 _TABLE_BYTES = 32 << 20  # about the share of the last-level cache that one core has
 _SLOT_BYTES = 32  # table, ids and degrees for each distinct id, at the worst load
 _MAX_SHARD_BITS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    begin: int
-    length: int
-    dtype: np.dtype[Any]
-    weight: int
 
 
 class IntegerIds:
@@ -49,8 +40,8 @@ class IntegerIds:
 
     def __init__(self, scratch: Scratch) -> None:
         self._scratch = scratch
-        self._file = scratch.file("ids")
-        self._batches: list[_Batch] = []
+        self._spool = Spool(scratch, "ids")
+        self._weights: list[int] = []
         self._max_id = -1
         self._num_seen = 0
         self._is_dense = False
@@ -65,8 +56,8 @@ class IntegerIds:
         self._max_id = max(self._max_id, largest)
         self._num_seen += len(ids)
         dtype = np.dtype(np.uint32 if largest < 2**32 else np.int64)
-        begin = self._file.append(ids.astype(dtype, copy=False))
-        self._batches.append(_Batch(begin, len(ids), dtype, weight))
+        self._spool.append(ids.astype(dtype, copy=False))
+        self._weights.append(weight)
 
     def build(self) -> None:
         """Find the distinct ids and count them."""
@@ -78,7 +69,7 @@ class IntegerIds:
             self._build_sharded()
 
     def numbers(self, numbers: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
-        """Yield each batch of the stream as numbers.
+        """Yield each batch of the stream as numbers, once; the stream is dropped.
 
         Args:
             numbers: Number by code ``[N]``.
@@ -86,20 +77,23 @@ class IntegerIds:
         if self._is_dense:
             by_id = self._scratch.array(self._max_id + 1, numbers.dtype)
             by_id[self.known] = numbers
-            for ids, _ in self._read():
-                yield by_id[ids]
+            for place in range(len(self._weights)):
+                yield by_id[self._spool.read(place)]
+                self._spool.drop(place)
             return
         codes = self._codes.mapped(np.uint32)
         cursors = self._code_begins.copy()
-        for ids, _ in self._read():
+        for place in range(len(self._weights)):
+            ids = self._spool.read(place)
             out = np.empty(len(ids), dtype=numbers.dtype)
             shards = self._shards(ids)
             dictionary.merge_shards(shards, codes, cursors, self._bases, numbers, out)
             yield out
+            self._spool.drop(place)
 
     def _read(self) -> Iterator[tuple[npt.NDArray[Any], int]]:
-        for batch in self._batches:
-            yield self._file.read(batch.begin, batch.length, batch.dtype), batch.weight
+        for place, weight in enumerate(self._weights):
+            yield self._spool.read(place), weight
 
     # ---- small ids
 

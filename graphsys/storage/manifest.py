@@ -10,9 +10,12 @@ from urllib.parse import quote
 
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError
 from graphsys.core.types import EdgeType
+from graphsys.storage.manifest_check import build, check_sense
 
 FORMAT_VERSION: Final = 1
 MANIFEST_NAME: Final = "graph.json"
+_MAX_COMPONENT = 200
+_CUT_COMPONENT = 150
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +158,10 @@ class Manifest:
             ) from None
         except UnicodeDecodeError as err:
             raise CorruptStoreError(f"{where} is not UTF-8 text; ingest again") from err
+        except OSError as err:
+            raise CorruptStoreError(
+                f"{where} cannot be read: {(err.strerror or str(err)).lower()}"
+            ) from err
         return _parse(text, where)
 
 
@@ -162,7 +169,7 @@ def _parse(text: str, where: Path) -> Manifest:
     remedy = "ingest again or restore the file"
     try:
         content = json.loads(text)
-    except json.JSONDecodeError as err:
+    except (ValueError, RecursionError) as err:
         raise CorruptStoreError(f"{where} is not valid JSON ({err}); {remedy}") from err
     if not isinstance(content, dict) or "format_version" not in content:
         raise CorruptStoreError(f"{where} has no format_version; {remedy}")
@@ -177,25 +184,13 @@ def _parse(text: str, where: Path) -> Manifest:
         raise CorruptStoreError(f"{where} does not match its own checksum; {remedy}")
     content.pop("format", None)
     try:
-        manifest = _from_content(content)
-    except (KeyError, TypeError, AttributeError) as err:
-        raise CorruptStoreError(
-            f"{where} lacks or misnames a field ({err}); {remedy}"
-        ) from err
+        manifest: Manifest = build(Manifest, content)
+        check_sense(manifest)
+    except ValueError as err:
+        raise CorruptStoreError(f"{where}: {err}; {remedy}") from err
     for entry in manifest.files:
         check_path(entry.path, where)
     return manifest
-
-
-def _from_content(content: dict[str, Any]) -> Manifest:
-    nodes = {
-        name: NodeTypeEntry(**item) for name, item in content.pop("node_types").items()
-    }
-    edges = {
-        name: EdgeTypeEntry(**item) for name, item in content.pop("edge_types").items()
-    }
-    files = [FileEntry(**item) for item in content.pop("files")]
-    return Manifest(node_types=nodes, edge_types=edges, files=files, **content)
 
 
 def check_path(path: str, where: Path) -> None:
@@ -205,7 +200,8 @@ def check_path(path: str, where: Path) -> None:
         CorruptStoreError: the path is absolute or contains ``..``.
     """
     pure = PurePosixPath(path)
-    if pure.is_absolute() or ".." in pure.parts or "\\" in path or not pure.parts:
+    is_odd = "\\" in path or not path.isprintable() or not pure.parts
+    if pure.is_absolute() or ".." in pure.parts or is_odd:
         raise CorruptStoreError(
             f"{where} names the file {path!r}, which is not inside the graph's folder; "
             "do not use this graph"
@@ -213,9 +209,19 @@ def check_path(path: str, where: Path) -> None:
 
 
 def file_name(name: str) -> str:
-    """Return a type's or split's name as one safe component of a path."""
-    quoted = quote(name, safe=" +,=@")
-    return quoted if quoted.strip(".") else quoted.replace(".", "%2E")
+    """Return a type's or split's name as one safe component of a path.
+
+    Percent-encoded UTF-8; a name of dots alone has them encoded too, the empty name is
+    ``%``, and one too long for a file system is cut and ends in ``%`` and a hash. No two
+    names share a component.
+    """
+    quoted = quote(name, safe=" +,=@", errors="surrogatepass")
+    if not quoted.strip("."):
+        return quoted.replace(".", "%2E") or "%"
+    if len(quoted) <= _MAX_COMPONENT:
+        return quoted
+    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()
+    return f"{quoted[:_CUT_COMPONENT]}%-{digest[:32]}"
 
 
 def node_file(generation: int, node_type: str, part: int) -> str:

@@ -1,4 +1,4 @@
-"""Temporary space of an ingest: arrays that spill, files that are appended to.
+"""Temporary space of an ingest: arrays and streams that spill beyond the budget.
 
 Everything lives in one folder that the transaction removes. A full disk shows as an
 ``OSError``: space is reserved before it is mapped, since a write to a hole of a full file
@@ -20,20 +20,16 @@ _IN_MEMORY_SHARE = 0.5
 
 
 class Scratch:
-    """Hands out arrays in memory while they fit the budget, and in mapped files beyond.
+    """Keeps arrays in memory while they fit the budget, and in files beyond.
 
     Args:
         folder: An existing folder on the file system of the output.
-        budget_bytes: The user's memory budget; arrays take at most half of it.
-
-    Attributes:
-        spilled_bytes: Bytes of arrays that went to files so far.
+        budget_bytes: The user's memory budget; what is kept takes at most half of it.
     """
 
     def __init__(self, folder: Path, budget_bytes: int) -> None:
         self.folder = folder
         self.budget_bytes = budget_bytes
-        self.spilled_bytes = 0
         self._used = 0
         self._count = 0
         self._lock = threading.Lock()
@@ -42,15 +38,10 @@ class Scratch:
         """Return an uninitialised array ``[length]``, in memory or in a mapped file."""
         dtype = np.dtype(dtype)
         size = length * dtype.itemsize
-        with self._lock:
-            fits = self._used + size <= self.budget_bytes * _IN_MEMORY_SHARE
-            if fits:
-                self._used += size
-        if not fits and size:
-            self.spilled_bytes += size
+        if size and not self.take(size):
             return self._mapped(size).view(dtype)
         array = np.empty(length, dtype=dtype)
-        weakref.finalize(array, self._give_back, size)
+        weakref.finalize(array, self.give_back, size)
         return array
 
     def zeros(self, length: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -65,16 +56,24 @@ class Scratch:
             self._count += 1
             return AppendFile(self.folder / f"{self._count:04d}-{name}")
 
+    def take(self, size: int) -> bool:
+        """Reserve memory; false where it would pass the share of the budget."""
+        with self._lock:
+            fits = self._used + size <= self.budget_bytes * _IN_MEMORY_SHARE
+            self._used += size if fits else 0
+            return fits
+
+    def give_back(self, size: int) -> None:
+        """Release memory that :meth:`take` reserved."""
+        with self._lock:
+            self._used -= size
+
     def _mapped(self, size: int) -> npt.NDArray[np.uint8]:
         file = self.file("array")
-        os.posix_fallocate(file.fd, 0, size)
+        file.reserve(size)
         mapped = np.frombuffer(mmap.mmap(file.fd, size), dtype=np.uint8)
         file.remove()  # the mapping keeps the space until the array goes
         return mapped
-
-    def _give_back(self, size: int) -> None:
-        with self._lock:
-            self._used -= size
 
 
 class AppendFile:
@@ -104,11 +103,6 @@ class AppendFile:
     def read(self, begin: int, length: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return a fresh copy of ``length`` items that begin at a place in bytes."""
         array = np.empty(length, dtype=dtype)
-        self.read_into(begin, array)
-        return array
-
-    def read_into(self, begin: int, array: npt.NDArray[Any]) -> None:
-        """Fill an array from a place in bytes."""
         view = memoryview(array).cast("B") if array.size else b""
         done = 0
         while done < len(view):
@@ -116,6 +110,7 @@ class AppendFile:
             if not got:
                 raise OSError(f"{self.path.name} ended early")
             done += got
+        return array
 
     def mapped(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return the whole file as a read-only mapped array."""
@@ -136,11 +131,62 @@ class AppendFile:
         os.close(self.fd)
 
 
+class Spool:
+    """A stream of arrays, each in memory or, beyond the budget, in a file.
+
+    Args:
+        scratch: Whose budget and folder to use.
+        name: For the file's name.
+    """
+
+    def __init__(self, scratch: Scratch, name: str) -> None:
+        self._scratch = scratch
+        self._name = name
+        self._file: AppendFile | None = None
+        self._items: list[npt.NDArray[Any] | tuple[int, int, np.dtype[Any]] | None] = []
+
+    def append(self, array: npt.NDArray[Any]) -> int:
+        """Keep an array, which must not change afterwards, and return its place."""
+        if self._scratch.take(array.nbytes):
+            self._items.append(array if array.base is None else array.copy())
+        else:
+            if self._file is None:
+                self._file = self._scratch.file(self._name)
+            self._items.append((self._file.append(array), len(array), array.dtype))
+        return len(self._items) - 1
+
+    def read(self, place: int, begin: int = 0, end: int | None = None) -> npt.NDArray[Any]:
+        """Return an array, or a slice of it; a view if it is in memory."""
+        item = self._items[place]
+        if isinstance(item, np.ndarray):
+            return item[begin:end]
+        if item is None or self._file is None:
+            raise ValueError(f"array {place} of {self._name} has been dropped")
+        first, length, dtype = item
+        end = length if end is None else end
+        return self._file.read(first + begin * dtype.itemsize, end - begin, dtype)
+
+    def drop(self, place: int) -> None:
+        """Forget an array and release its memory."""
+        item = self._items[place]
+        if isinstance(item, np.ndarray):
+            self._scratch.give_back(item.nbytes)
+        self._items[place] = None
+
+    def remove(self) -> None:
+        """Forget everything."""
+        for place in range(len(self._items)):
+            self.drop(place)
+        if self._file is not None:
+            self._file.remove()
+            self._file = None
+
+
 class Segments:
     """Records of several columns, appended group by group, read back a group at a time.
 
     Args:
-        scratch: Where the files go.
+        scratch: Where they wait.
         name: For the files' names.
         dtypes: dtype of every column by name.
         num_groups: How many groups there are.
@@ -150,10 +196,9 @@ class Segments:
         self, scratch: Scratch, name: str, dtypes: dict[str, np.dtype[Any]], num_groups: int
     ) -> None:
         self.dtypes = dtypes
-        self._files = {key: scratch.file(f"{name}-{key}") for key in dtypes}
-        self._places: list[list[tuple[dict[str, int], int]]] = [
-            [] for _ in range(num_groups)
-        ]
+        self._spools = {key: Spool(scratch, f"{name}-{key}") for key in dtypes}
+        self._pieces: list[list[tuple[int, int, int]]] = [[] for _ in range(num_groups)]
+        self._unread: list[int] = []
 
     def append(
         self, columns: dict[str, npt.NDArray[Any]], starts: npt.NDArray[np.int64]
@@ -164,36 +209,38 @@ class Segments:
             columns: Arrays ``[n]`` by name.
             starts: Where each group begins in them, and n, ``[num_groups + 1]``.
         """
-        begins = {key: self._files[key].append(array) for key, array in columns.items()}
-        for group in np.flatnonzero(np.diff(starts)):
-            at, end = int(starts[group]), int(starts[group + 1])
-            where = {key: begins[key] + at * self.dtypes[key].itemsize for key in columns}
-            self._places[group].append((where, end - at))
+        for key, dtype in self.dtypes.items():
+            place = self._spools[key].append(columns[key].astype(dtype, copy=False))
+        groups = np.flatnonzero(np.diff(starts))
+        for group in groups:
+            self._pieces[group].append((place, int(starts[group]), int(starts[group + 1])))
+        self._unread.append(len(groups))
 
     def length(self, group: int) -> int:
         """Return the number of records of a group."""
-        return sum(count for _, count in self._places[group])
+        return sum(end - begin for _, begin, end in self._pieces[group])
 
     def read(self, group: int) -> dict[str, npt.NDArray[Any]]:
-        """Return all records of a group, in the order they were appended."""
+        """Return all records of a group, in the order they were appended, once."""
         total = self.length(group)
         out = {key: np.empty(total, dtype=dtype) for key, dtype in self.dtypes.items()}
         at = 0
-        for where, count in self._places[group]:
-            for key, begin in where.items():
-                self._files[key].read_into(begin, out[key][at : at + count])
-            at += count
+        for piece in self.pieces(group):
+            for key, values in piece.items():
+                out[key][at : at + len(values)] = values
+            at += len(values)
         return out
 
     def pieces(self, group: int) -> Iterator[dict[str, npt.NDArray[Any]]]:
-        """Yield the records of a group piece by piece, as they were appended."""
-        for where, count in self._places[group]:
-            yield {
-                key: self._files[key].read(begin, count, self.dtypes[key])
-                for key, begin in where.items()
-            }
+        """Yield the records of a group piece by piece, as they were appended, once."""
+        for place, begin, end in self._pieces[group]:
+            yield {key: spool.read(place, begin, end) for key, spool in self._spools.items()}
+            self._unread[place] -= 1
+            if not self._unread[place]:
+                for spool in self._spools.values():
+                    spool.drop(place)
 
     def remove(self) -> None:
-        """Delete the files."""
-        for file in self._files.values():
-            file.remove()
+        """Forget everything."""
+        for spool in self._spools.values():
+            spool.remove()

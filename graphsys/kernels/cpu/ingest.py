@@ -75,62 +75,107 @@ def group_edges(
 
 
 @jit
-def pack_edges(
-    row: npt.NDArray[Any],
-    row_base: int,
-    neighbour: npt.NDArray[Any],
-    bits: int,
-    keys: npt.NDArray[np.uint64],
-) -> None:
-    """Write ``(row - row_base) << bits | neighbour`` for every edge."""
-    for k in range(len(row)):
-        local = np.uint64(np.int64(row[k]) - row_base)
-        keys[k] = (local << np.uint64(bits)) | np.uint64(neighbour[k])
-
-
-@jit
-def unpack_edges(
-    keys: npt.NDArray[np.uint64],
-    bits: int,
+def group_keys(
     row: npt.NDArray[Any],
     neighbour: npt.NDArray[Any],
-) -> None:
-    """Undo :func:`pack_edges`; rows come out relative to the base."""
-    mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
-    for k in range(len(keys)):
-        row[k] = keys[k] >> np.uint64(bits)
-        neighbour[k] = keys[k] & mask
-
-
-@jit
-def count_rows(row: npt.NDArray[Any], counts: npt.NDArray[np.int64]) -> None:
-    """Add one to ``counts[row]`` for every edge."""
-    for k in range(len(row)):
-        counts[row[k]] += 1
-
-
-@jit
-def mark_first(keys: npt.NDArray[np.uint64], is_first: npt.NDArray[np.bool_]) -> int:
-    """Mark the first of every run of equal sorted keys; returns how many are not."""
-    repeats = 0
-    for k in range(len(keys)):
-        is_first[k] = k == 0 or keys[k] != keys[k - 1]
-        if not is_first[k]:
-            repeats += 1
-    return repeats
-
-
-@jit
-def mark_first_relation(
-    keys: npt.NDArray[np.uint64],
     relation: npt.NDArray[Any],
-    is_first: npt.NDArray[np.bool_],
-) -> int:
-    """Like :func:`mark_first` for edges sorted by (key, relation)."""
-    repeats = 0
+    bits: int,
+    relation_bits: int,
+    bounds: npt.NDArray[np.int64],
+    lookup: npt.NDArray[np.uint16],
+    shift: int,
+    starts: npt.NDArray[np.int64],
+    keys: npt.NDArray[np.uint64],
+    order: npt.NDArray[np.uint32],
+) -> None:
+    """Pack edges into sort keys and group them by range of rows, stably.
+
+    A key is ``((row - first row of the range) << bits | neighbour) << relation_bits |
+    relation``.
+
+    Args:
+        row: Row numbers ``[n]``.
+        neighbour: Numbers of the other ends ``[n]``, below ``2**bits``.
+        relation: Relation codes ``[n]``, or empty.
+        bits: Bits of a neighbour.
+        relation_bits: Bits of a relation, 0 without relations.
+        bounds: First row of every range and the end of the last, int64 ``[R + 1]``.
+        lookup: Range of the first row of every block of ``2**shift`` rows, uint16.
+        shift: Size of those blocks.
+        starts: Receives where each range begins in ``keys`` and n, int64 ``[R + 1]``.
+        keys: Receives the keys, uint64 ``[n]``.
+        order: Receives the positions of the edges, uint32 ``[n]``; empty to skip.
+    """
+    groups = np.empty(len(row), dtype=np.uint16)
+    starts[:] = 0
+    for k in range(len(row)):
+        number = np.int64(row[k])
+        r = np.int64(lookup[number >> shift])
+        while number >= bounds[r + 1]:
+            r += 1
+        groups[k] = r
+        starts[r + 1] += 1
+    for r in range(1, len(starts)):
+        starts[r] += starts[r - 1]
+    cursor = starts[:-1].copy()
+    has_relation, has_order = len(relation) > 0, len(order) > 0
+    for k in range(len(row)):
+        r = np.int64(groups[k])
+        key = np.uint64(np.int64(row[k]) - bounds[r]) << np.uint64(bits)
+        key |= np.uint64(neighbour[k])
+        if has_relation:
+            key = (key << np.uint64(relation_bits)) | np.uint64(relation[k])
+        place = cursor[r]
+        keys[place] = key
+        if has_order:
+            order[place] = k
+        cursor[r] = place + 1
+
+
+@jit
+def unpack_keys(
+    keys: npt.NDArray[np.uint64],
+    bits: int,
+    relation_bits: int,
+    first_row: int,
+    loop_offset: int,
+    row: npt.NDArray[Any],
+    neighbour: npt.NDArray[Any],
+    relation: npt.NDArray[Any],
+    counts: npt.NDArray[np.int64],
+) -> tuple[int, int]:
+    """Unpack sorted keys and count rows, repeats and self-loops.
+
+    Args:
+        keys: Keys of one range, sorted, uint64 ``[n]``.
+        bits: Bits of a neighbour.
+        relation_bits: Bits of a relation.
+        first_row: First row of the range, relative to its partition.
+        loop_offset: Number of row 0 of the partition; negative where rows and neighbours
+            are of different types.
+        row: Receives the rows relative to the partition ``[n]``.
+        neighbour: Receives the neighbours ``[n]``.
+        relation: Receives the relation codes ``[n]``; empty without relations.
+        counts: Edges of every row of the partition; added to.
+
+    Returns:
+        Keys equal to the one before, and edges from a node to itself.
+    """
+    mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
+    relation_mask = (np.uint64(1) << np.uint64(relation_bits)) - np.uint64(1)
+    repeats = loops = 0
     for k in range(len(keys)):
-        same = k > 0 and keys[k] == keys[k - 1] and relation[k] == relation[k - 1]
-        is_first[k] = not same
-        if same:
+        key = keys[k]
+        if k > 0 and key == keys[k - 1]:
             repeats += 1
-    return repeats
+        if relation_bits:
+            relation[k] = key & relation_mask
+            key >>= np.uint64(relation_bits)
+        local = np.int64(key >> np.uint64(bits)) + first_row
+        other = np.int64(key & mask)
+        if other == local + loop_offset:
+            loops += 1
+        row[k] = local
+        neighbour[k] = other
+        counts[local] += 1
+    return repeats, loops
