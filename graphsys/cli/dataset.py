@@ -21,6 +21,7 @@ from graphsys.cli.options import (
     parse_partitions,
 )
 from graphsys.cli.report import print_ingest_report
+from graphsys.core.errors import unknown_name
 
 app = typer.Typer(
     help="Build graphs that are known by name.",
@@ -63,6 +64,7 @@ def show(name: NameArgument, json: JsonOption = False) -> None:
     epilog=examples(
         "graphsys dataset build demo -o demo --partitions 4",
         "graphsys dataset build fb15k237 -o fb --from ~/downloads/fb15k237",
+        "graphsys dataset build rmat -o kron20 --param scale=20 --memory 2GB",
     ),
 )
 def build(
@@ -78,6 +80,15 @@ def build(
             rich_help_panel=INPUT,
         ),
     ] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            metavar="NAME=VALUE",
+            help="A parameter of a generated data set (its card lists them); repeatable.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
     partitions: PartitionsOption = "1",
     partitioner: PartitionerOption = "hash",
     order: OrderOption = "auto",
@@ -88,8 +99,14 @@ def build(
 ) -> None:
     """Build a data set into a graph; generated ones need no files."""
     from graphsys.cli.progress import open_progress
+    from graphsys.core.config import apply_overrides
     from graphsys.datasets import recipes
 
+    recipe = recipes.show(name)
+    parameters = apply_overrides({}, param or [])
+    for key in parameters:
+        if key not in recipe.parameters:
+            raise unknown_name(f"parameter of {name}", key, recipe.parameters)
     report = recipes.build(
         name,
         out,
@@ -98,8 +115,8 @@ def build(
         partitioner=partitioner,
         order=order,
         memory=memory,
-        seed=seed,
         overwrite=overwrite,
         progress=open_progress(),
+        **{"seed": seed, **parameters},
     )
     print_ingest_report(report, as_json=json)

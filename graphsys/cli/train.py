@@ -87,7 +87,7 @@ def embedding(
         typer.Option(
             "--memory",
             metavar="SIZE",
-            help="Most memory to use, for example 4GB or 512MiB; by default the config's.",
+            help="Most memory to use, for example 4GB or 512MiB; by default what is free.",
             rich_help_panel=CONTROL,
         ),
     ] = None,
@@ -100,8 +100,7 @@ def embedding(
     from graphsys.cli.progress import open_progress
 
     progress = open_progress()
-    overrides = [*(set_ or []), *([f"memory={memory}"] if memory else [])]
-    settings = library.load_config(preset=preset, config=config, overrides=overrides)
+    settings = library.load_config(preset=preset, file=config, overrides=set_ or [])
     with graphsys.open(graph) as opened:
         report = library.train(
             opened,
@@ -110,6 +109,7 @@ def embedding(
             resume=resume,
             overwrite=overwrite,
             dry_run=dry_run,
+            memory=memory,
             progress=progress,
         )
     progress.close()

@@ -12,7 +12,7 @@ FLAGS = {
     "graphsys dataset list": "--help --json",
     "graphsys dataset show": "NAME --help --json",
     "graphsys dataset build": "NAME --from --help --json --memory --order --out "
-    "--overwrite --partitioner --partitions --seed",
+    "--overwrite --param --partitioner --partitions --seed",
     "graphsys ingest": "FILES --coalesce --columns --drop-self-loops --format --help --ids "
     "--json --memory --order --out --overwrite --partitioner --partitions --seed "
     "--separator --skip --undirected",

@@ -67,9 +67,10 @@ def draw_pairs(num_edges: int, num_ids: int, seed: int = 0) -> Iterator[IdPair]:
 def write_rmat_text(path: Path, *, scale: int, edge_factor: int = 16) -> Input:
     """Write a Kronecker graph with GAP's parameters as ``src<tab>dst`` lines."""
     from graphsys.datasets.generators import rmat
+    from graphsys.storage.source import EdgeChunk
 
     chunks = rmat(scale, edge_factor, seed=1).chunks()
-    pairs = ((chunk.src, chunk.dst) for chunk in chunks)
+    pairs = ((chunk.src, chunk.dst) for chunk in chunks if isinstance(chunk, EdgeChunk))
     return _write_text(path, pairs, as_strings=False)
 
 
