@@ -61,6 +61,12 @@ class _Stage:
     def seconds(self) -> float:
         return time.monotonic() - self.began
 
+    @property
+    def seconds_left(self) -> float | None:
+        if not self.total or not 0 < self.done < self.total:
+            return None
+        return self.seconds * (self.total - self.done) / self.done
+
     def describe(self) -> str:
         """Return amounts, rates and figures, for example ``1.0 GiB, 8.2M rows/s``."""
         seconds = max(self.seconds, 1e-9)
@@ -98,13 +104,15 @@ class LogProgress(Progress):
         now = time.monotonic()
         if now - self._last_line >= LOG_INTERVAL_S:
             self._last_line = now
-            print_note(f"{stage.name}: {stage.describe()}")
+            left = stage.seconds_left
+            eta = f", ETA {left:.0f} s" if left is not None else ""
+            print_note(f"{stage.name}: {stage.describe()}{eta}")
 
     def close(self) -> None:
         """Tell how the last stage went."""
         stage, self._stage = self._stage, None
         if stage is not None and stage.seconds >= _SHORT_S:
-            print_note(f"{stage.name}: done in {stage.seconds:.1f} s, {stage.describe()}")
+            print_note(f"{stage.name}: {stage.seconds:.1f} s, {stage.describe()}")
 
 
 class BarProgress(Progress):

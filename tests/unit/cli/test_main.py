@@ -1,0 +1,92 @@
+"""What becomes of errors: exit code and one line, or the traceback of a fault of ours."""
+
+import errno
+import os
+
+import pytest
+
+from graphsys.cli import main as cli
+from graphsys.cli.options import parse_partitions
+from graphsys.core.errors import (
+    ConfigError,
+    InputError,
+    NotConvergedError,
+    TrainingFailedError,
+)
+
+
+def run_with(monkeypatch: pytest.MonkeyPatch, error: BaseException, *arguments: str) -> int:
+    def fail(_: list[str]) -> int:
+        raise error
+
+    monkeypatch.setattr(cli, "_run", fail)
+    return cli.main(arguments)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InputError("x.txt:2: got 3 columns"), 2),
+        (ConfigError("dim: got 0"), 2),
+        (TrainingFailedError("loss is nan"), 1),
+        (NotConvergedError("stopped after 9 supersteps"), 1),
+    ],
+)
+def test_our_errors_are_one_line_and_their_exit_code(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: Exception,
+    code: int,
+) -> None:
+    assert run_with(monkeypatch, error) == code
+    assert capsys.readouterr().err == f"error: {error}\n"
+
+
+def test_debug_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError):
+        run_with(monkeypatch, InputError("x"), "info", "--debug")
+
+
+def test_a_fault_of_ours_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ZeroDivisionError):
+        run_with(monkeypatch, ZeroDivisionError())
+    with pytest.raises(OSError, match="bad descriptor"):
+        run_with(monkeypatch, OSError(errno.EBADF, "bad descriptor"))
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (errno.ENOSPC, "no space left on device; free some space or write elsewhere"),
+        (errno.EROFS, "read-only file system; free some space or write elsewhere"),
+        (errno.ENOENT, "no such file or directory"),
+        (errno.EACCES, "permission denied"),
+    ],
+)
+def test_the_systems_refusals_are_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    number: int,
+    message: str,
+) -> None:
+    assert run_with(monkeypatch, OSError(number, os.strerror(number), "there")) == 2
+    assert capsys.readouterr().err == f"error: there: {message}\n"
+
+
+def test_out_of_memory_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_with(monkeypatch, MemoryError()) == 2
+    assert "--memory" in capsys.readouterr().err
+
+
+def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_with(monkeypatch, KeyboardInterrupt()) == 130
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "-1", "two", "user=", "user=0", "4,8", "a=1,a=2", "a=1,2"]
+)
+def test_partitions_that_make_no_sense_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="--partitions"):
+        parse_partitions(text)
