@@ -153,4 +153,5 @@ def _as_integers(words: pa.DictionaryArray, where: str) -> npt.NDArray[np.int64]
             f"{where}: {' '.join(str(err).split())}; pass ids='string' if ids are names"
         ) from err
     places = words.indices.to_numpy(zero_copy_only=False)
-    return np.take(check_ids(numbers, where), places)
+    ids: npt.NDArray[np.int64] = check_ids(numbers, where)[places]
+    return ids

@@ -13,7 +13,7 @@ from graphsys.core.types import EDGE
 from graphsys.datasets.base import Format, ReadOptions, base_name, formats
 from graphsys.datasets.edgelist import guess_columns
 from graphsys.datasets.files import InputFile
-from graphsys.datasets.lines import LineFormat, is_integer, is_number, show
+from graphsys.datasets.layout import LineFormat, is_integer, is_number, show
 from graphsys.datasets.roles import find_roles
 from graphsys.datasets.text import DataLine, TextPart, TextSource, first_lines, no_text
 from graphsys.storage.source import Source

@@ -11,7 +11,7 @@ from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import EDGE
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.files import InputFile
-from graphsys.datasets.lines import (
+from graphsys.datasets.layout import (
     BLANKS,
     ID,
     INTEGER,

@@ -1,46 +1,22 @@
-"""Files of a source: what they are called, how they are compressed, blocks of lines."""
+"""Files of a source: what they are called, how they are compressed."""
 
 import os
 import tarfile
-import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.errors import InputError
 
-Bytes = npt.NDArray[np.uint8]
-
-BLOCK_BYTES: Final = 16 << 20
-"""Text parsed at once; about a million edges."""
-
-MAX_LINE_BYTES: Final = 1 << 20
-"""A longer line means that the file is not text."""
+PIECE_BYTES: Final = 4 << 20
 
 COMPRESSIONS: Final = {".gz": "gzip", ".tgz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 _MAGIC: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
-_UTF8_MARK: Final = b"\xef\xbb\xbf"
-_LF: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class TextBlock:
-    """Whole lines of one file.
-
-    Attributes:
-        data: uint8 ``[n]``, the last byte a line feed; empty at the end of a file.
-        bytes_read: Bytes of the (compressed) file that the block consumed.
-    """
-
-    data: Bytes
-    bytes_read: int
+UTF8_MARK: Final = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +99,7 @@ class InputFile:
         stream = self.open()
         try:
             pieces = []
-            while piece := self.read(stream, BLOCK_BYTES):
+            while piece := self.read(stream, PIECE_BYTES):
                 pieces.append(piece)
         finally:
             stream.close()
@@ -214,168 +190,4 @@ def read_head(file: InputFile, num_bytes: int = 1 << 18) -> bytes:
         )
     if not head:
         raise InputError(f"{file.name}: the file is empty, expected edges")
-    return head.removeprefix(_UTF8_MARK)
-
-
-def text_blocks(
-    file: InputFile, *, skip: int = 0, block_bytes: int = BLOCK_BYTES
-) -> Generator[Callable[[], TextBlock], None, None]:
-    """Yield loaders of consecutive blocks of whole lines.
-
-    A loader of an uncompressed file reads its own piece of it, so that threads read and
-    parse side by side; its block is valid until the same thread loads the next one. Other
-    files are read and decompressed by the caller, in order.
-
-    Args:
-        file: What to read.
-        skip: Lines to leave out at the beginning.
-        block_bytes: About how long a block is.
-    """
-    if file.compression is None and file.member is None:
-        size = file.num_bytes
-        begin = _content_start(file, skip)
-        for first in range(begin, size, block_bytes):
-            last = min(first + block_bytes, size)
-            yield _PieceLoader(file, begin, first, last)
-    else:
-        for block in _streamed_blocks(file, skip, block_bytes):
-            yield partial(_same, block)
-
-
-def _same(block: TextBlock) -> TextBlock:
-    return block
-
-
-def _content_start(file: InputFile, skip: int) -> int:
-    """Return the offset behind the byte order mark and the skipped lines."""
-    with file.path.open("rb") as stream:
-        if stream.read(3) != _UTF8_MARK:
-            stream.seek(0)
-        for _ in range(skip):
-            stream.readline()
-        return stream.tell()
-
-
-class _PieceLoader:
-    """Reads the lines that begin in bytes ``first .. last`` of a plain file."""
-
-    def __init__(self, file: InputFile, begin: int, first: int, last: int) -> None:
-        self._file = file
-        self._begin = begin
-        self._first = first
-        self._last = last
-
-    def __call__(self) -> TextBlock:
-        # From one byte before, to see whether a line begins at `first`.
-        start = max(self._first - 1, self._begin)
-        buffer = _thread_buffer(self._last - start + MAX_LINE_BYTES + 1)
-        handle = os.open(self._file.path, os.O_RDONLY)
-        try:
-            filled = _fill(handle, buffer, start, 0, self._last - start)
-            if filled == 0:  # the file became shorter meanwhile
-                return TextBlock(buffer[:0], self._last - self._first)
-            head = 0
-            if start < self._first:
-                head = _find(buffer, 0, filled) + 1
-                if head == 0:  # no line begins here: the one before ends elsewhere
-                    return TextBlock(buffer[:0], self._last - self._first)
-            end = filled
-            while buffer[end - 1] != _LF:
-                more = _fill(
-                    handle, buffer, start, filled, min(1 << 16, len(buffer) - 1 - filled)
-                )
-                if more == filled:
-                    break
-                stop = _find(buffer, filled, more) + 1
-                filled = more
-                end = stop or more
-        except OSError as err:
-            raise InputError(f"{self._file.name}: cannot be read: {describe(err)}") from err
-        finally:
-            os.close(handle)
-        if buffer[end - 1] != _LF:
-            if filled - (self._last - start) >= MAX_LINE_BYTES:
-                raise _too_long(self._file)
-            buffer[end] = _LF
-            end += 1
-        return TextBlock(buffer[head:end], self._last - self._first)
-
-
-_local = threading.local()
-
-
-def _thread_buffer(size: int) -> Bytes:
-    """Return this thread's buffer, cut to ``size``: fresh pages cost a fifth of a parse."""
-    buffer: Bytes | None = getattr(_local, "buffer", None)
-    if buffer is None or len(buffer) < size:
-        buffer = np.empty(size, dtype=np.uint8)
-        _local.buffer = buffer
-    return buffer[:size]
-
-
-def _fill(handle: int, buffer: Bytes, start: int, filled: int, size: int) -> int:
-    """Read ``size`` bytes more behind ``filled``; return how far the buffer is filled."""
-    view = memoryview(buffer.data)
-    stop = filled + size
-    while filled < stop:
-        count = os.preadv(handle, [view[filled:stop]], start + filled)
-        if count == 0:
-            break
-        filled += count
-    return filled
-
-
-def _find(buffer: Bytes, begin: int, end: int) -> int:
-    """Return the place of the first line feed in ``begin .. end``, or -1."""
-    step = 1 << 12
-    for first in range(begin, end, step):
-        found = np.flatnonzero(buffer[first : min(first + step, end)] == _LF)
-        if len(found):
-            return first + int(found[0])
-    return -1
-
-
-def _too_long(file: InputFile) -> InputError:
-    return InputError(
-        f"{file.name}: a line is longer than {MAX_LINE_BYTES} bytes; "
-        "is this a text file with line feeds?"
-    )
-
-
-def _streamed_blocks(
-    file: InputFile, skip: int, block_bytes: int
-) -> Generator[TextBlock, None, None]:
-    """Read a file from its beginning, block after block."""
-    total, told = file.num_bytes, 0
-    stream = file.open()
-    rest = b""
-    is_first = True
-    try:
-        while piece := file.read(stream, block_bytes):
-            if is_first:
-                piece = piece.removeprefix(_UTF8_MARK)
-                is_first = False
-            text = rest + piece if rest else piece
-            cut = text.rfind(b"\n") + 1
-            rest = text[cut:]
-            if len(rest) > MAX_LINE_BYTES:
-                raise _too_long(file)
-            begin, skip = _drop_lines(text, cut, skip)
-            if cut > begin:
-                told, before = stream.tell(), told
-                yield TextBlock(
-                    np.frombuffer(text, np.uint8, cut - begin, begin), told - before
-                )
-    finally:
-        stream.close()
-    if rest and not skip:
-        yield TextBlock(np.frombuffer(rest + b"\n", dtype=np.uint8), total - told)
-
-
-def _drop_lines(text: bytes, cut: int, skip: int) -> tuple[int, int]:
-    """Return where the text goes on behind lines to skip, and how many are left."""
-    begin = 0
-    while skip and begin < cut:
-        begin = text.index(b"\n", begin, cut) + 1
-        skip -= 1
-    return begin, skip
+    return head.removeprefix(UTF8_MARK)

@@ -8,8 +8,10 @@ from typing import Any, Final
 from graphsys.core.errors import InputError
 from graphsys.core.threads import map_in_order
 from graphsys.core.types import DEFAULT_SPLIT, EdgeType
-from graphsys.datasets.files import InputFile, TextBlock, read_head, text_blocks
-from graphsys.datasets.lines import BadLineError, LineFormat, parse_lines, show, split_line
+from graphsys.datasets.blocks import TextBlock, text_blocks
+from graphsys.datasets.files import InputFile, read_head
+from graphsys.datasets.layout import LineFormat, show, split_line
+from graphsys.datasets.lines import BadLineError, parse_lines
 from graphsys.datasets.pipeline import prefetch
 from graphsys.storage.source import EdgeChunk, Source
 

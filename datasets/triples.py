@@ -12,7 +12,7 @@ from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import DEFAULT_SPLIT, EdgeType
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.files import InputFile, archive_members
-from graphsys.datasets.lines import (
+from graphsys.datasets.layout import (
     BLANKS,
     ID,
     INTEGER,

@@ -150,27 +150,29 @@ def parse_id_pairs(
 
 
 @inline_jit
-def _parse_id(data: npt.NDArray[np.uint8], begin: int, end: int) -> int:
+def _parse_id(data: npt.NDArray[np.uint8], begin: int, end: int) -> np.int64:
     """Return the id, or -1."""
     value = np.uint64(0)
     for k in range(begin, end):
         digit = np.uint8(data[k] - np.uint8(_ZERO))
         if digit > 9:
-            return -1
+            return np.int64(-1)
         value = value * np.uint64(10) + np.uint64(digit)
     if end - begin > 18 and not _long_id(data, begin, end):
-        return -1
-    return int(value) if end > begin else -1
+        return np.int64(-1)
+    return np.int64(value) if end > begin else np.int64(-1)
 
 
 @inline_jit
-def _parse_integer(data: npt.NDArray[np.uint8], begin: int, end: int) -> tuple[int, bool]:
+def _parse_integer(
+    data: npt.NDArray[np.uint8], begin: int, end: int
+) -> tuple[np.int64, bool]:
     """Return a signed integer of at most 63 bits, and whether it is one."""
     is_negative = begin < end and data[begin] == _MINUS
     if begin < end and (is_negative or data[begin] == _PLUS):
         begin += 1
     value = _parse_id(data, begin, end)
-    return (-value if is_negative else value), value >= 0
+    return (-value if is_negative else value), bool(value >= 0)
 
 
 @inline_jit
@@ -205,7 +207,7 @@ def _parse_number(
         power, is_power = _parse_integer(data, k + 1, end)
         if not is_power or not -400 < power < 400:
             return 0.0, False
-        exponent += power
+        exponent += int(power)
         k = end
     if k != end or digits == 0 or digits > 19 or mantissa > _EXACT_MANTISSA:
         return 0.0, False

@@ -1,0 +1,186 @@
+"""What lines of a text file look like, and what is wrong with one that does not."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from graphsys.core.types import MAX_USER_ID
+from graphsys.kernels.cpu import text as kernels
+
+SKIP: Final = kernels.SKIP
+ID: Final = kernels.ID
+NUMBER: Final = kernels.NUMBER
+WORD: Final = kernels.WORD
+INTEGER: Final = kernels.INTEGER
+MAYBE: Final = kernels.MAYBE
+LABEL: Final = kernels.LABEL
+BLANKS: Final = kernels.BLANKS
+
+MISSING: Final = ("", "nan", "na", "null", "none")
+_NUMBER_PATTERN: Final = (
+    r"^[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity)$"
+)
+_EXPECTED: Final = {
+    ID: "an integer id from 0 to 2**63 - 1",
+    NUMBER: "a number",
+    INTEGER: "an integer of 64 bits",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a text file.
+
+    Attributes:
+        name: "src", "dst", "weight", "time", "relation" or any other; "_" is skipped.
+        kind: ID, INTEGER, NUMBER, WORD, SKIP; MAYBE and LABEL are a NUMBER and a WORD that
+            may be missing.
+    """
+
+    name: str
+    kind: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineFormat:
+    """How every line of a file is read.
+
+    Attributes:
+        columns: The columns, from the left.
+        separator: The separating byte, or BLANKS for any run of blanks and tabs.
+        has_comments: ``#`` and ``%`` begin comments.
+        has_quotes: Fields may be quoted as in CSV.
+        first_line: Number of the line that fixed the format, for messages.
+    """
+
+    columns: tuple[Column, ...]
+    separator: int = BLANKS
+    has_comments: bool = True
+    has_quotes: bool = False
+    first_line: int = 1
+
+    def split(self, line: bytes) -> list[bytes]:
+        """Cut one line into fields as the kernels do; none for blank lines and comments."""
+        return split_line(
+            line,
+            self.separator,
+            has_comments=self.has_comments,
+            has_quotes=self.has_quotes,
+            num_columns=len(self.columns),
+        )
+
+
+def split_line(
+    line: bytes,
+    separator: int,
+    *,
+    has_comments: bool = True,
+    has_quotes: bool = False,
+    num_columns: int = 2,
+) -> list[bytes]:
+    """Cut one line into fields; an empty list for a blank line or a comment.
+
+    A comment may follow behind ``num_columns`` fields.
+    """
+    line = line.rstrip(b"\r\n").strip(b" \t" if separator != 9 else b" ")
+    if not line or (has_comments and line[:1] in (b"#", b"%")):
+        return []
+    if separator == BLANKS:
+        fields = line.split()
+        for k in range(num_columns, len(fields) if has_comments else 0):
+            if fields[k][:1] in (b"#", b"%"):
+                return fields[:k]
+        return fields
+    if has_quotes and b'"' in line:
+        return _split_quoted(line, separator)
+    return [field.strip(b" \t") for field in line.split(bytes([separator]))]
+
+
+def _split_quoted(line: bytes, separator: int) -> list[bytes]:
+    """Cut a CSV line in which some fields are quoted."""
+    fields: list[bytes] = []
+    field, is_quoted, k = b"", False, 0
+    while k < len(line):
+        byte = line[k : k + 1]
+        if byte == b'"':
+            if is_quoted and line[k + 1 : k + 2] == b'"':
+                field += byte
+                k += 1
+            else:
+                is_quoted = not is_quoted
+        elif byte == bytes([separator]) and not is_quoted:
+            fields.append(field)
+            field = b""
+        else:
+            field += byte
+        k += 1
+    return [item.strip(b" \t") for item in [*fields, field]]
+
+
+def explain(line: bytes, layout: LineFormat) -> str:
+    """Say what is wrong with a line: what was found, what was expected."""
+    fields = layout.split(line)
+    expected = len(layout.columns)
+    if layout.has_quotes and line.count(b'"') % 2:
+        return (
+            f"a quoted field does not end on its line: {show(line)}; "
+            "line feeds inside quotes are not supported"
+        )
+    if len(fields) != expected:
+        return (
+            f"found {len(fields)} column{'s' * (len(fields) != 1)}, expected {expected} "
+            "as on "
+            f"line {layout.first_line}: {show(line)}"
+        )
+    for field, column in zip(fields, layout.columns, strict=True):
+        if (what := _explain_field(field, column)) is not None:
+            return what
+    return f"cannot be read: {show(line)}"
+
+
+def _explain_field(field: bytes, column: Column) -> str | None:
+    """Say what is wrong with one field, or None."""
+    if column.kind == SKIP:
+        return None
+    if not field:
+        if column.kind in (MAYBE, LABEL):
+            return None
+        return (
+            f"column {column.name} is empty, expected "
+            f"{_EXPECTED.get(column.kind, 'a name')}"
+        )
+    if column.kind in (WORD, LABEL):
+        return None
+    text = show(field)
+    if column.kind in (NUMBER, MAYBE):
+        is_missing = column.kind == MAYBE and field.lower().decode("latin-1") in MISSING
+        return (
+            None
+            if is_missing or is_number(field)
+            else f"found {text} as {column.name}, expected a number"
+        )
+    if is_integer(field) and (column.kind == INTEGER or field.isdigit()):
+        return None
+    return f"found {text} as {column.name}, expected {_EXPECTED[column.kind]}"
+
+
+def is_number(field: bytes) -> bool:
+    """Tell whether a field is a finite or infinite number; NaN is not."""
+    try:
+        value = float(field)
+    except ValueError:
+        return False
+    return value == value and b"_" not in field
+
+
+def is_integer(field: bytes) -> bool:
+    """Tell whether a field is an integer of 64 bits."""
+    digits = field[1:] if field[:1] in (b"-", b"+") else field
+    if not digits.isdigit() or len(digits.lstrip(b"0")) > 19:
+        return False
+    return int(digits.lstrip(b"0") or b"0") <= MAX_USER_ID
+
+
+def show(text: bytes, limit: int = 60) -> str:
+    """Quote bytes for a message, cut and on one line."""
+    shown = text.rstrip(b"\r\n").decode("utf-8", "backslashreplace")
+    return repr(shown if len(shown) <= limit else shown[:limit] + "...")
