@@ -10,6 +10,7 @@ from graphsys.core.progress import Progress
 
 LOG_INTERVAL_S = 20.0
 _SHORT_S = 1.0
+_COUNTS = ("rows", "edges")
 
 
 def open_progress() -> Progress:
@@ -36,7 +37,7 @@ def format_amount(amount: float, unit: str) -> str:
 class _Stage:
     """The numbers of the stage under way.
 
-    A figure called ``rows`` or ``edges`` is added up and shown with its rate; any other
+    A figure called ``rows`` or ``edges`` is a count so far and shown as a rate; any other
     is shown as it was last told.
     """
 
@@ -45,17 +46,12 @@ class _Stage:
         self.total = total
         self.unit = unit
         self.done = 0
-        self.sums: dict[str, float] = {}
         self.figures: dict[str, float] = {}
         self.began = time.monotonic()
 
     def advance(self, steps: int, figures: dict[str, float]) -> None:
         self.done += steps
-        for name, value in figures.items():
-            if name in ("rows", "edges"):
-                self.sums[name] = self.sums.get(name, 0) + value
-            else:
-                self.figures[name] = value
+        self.figures |= figures
 
     @property
     def seconds(self) -> float:
@@ -74,11 +70,15 @@ class _Stage:
         if self.done and self.unit:
             of = f" of {format_amount(self.total, self.unit)}" if self.total else ""
             parts.append(format_amount(self.done, self.unit) + of)
-        rated = self.sums or ({self.unit: self.done} if self.done and self.unit else {})
+        counts = {name: self.figures[name] for name in _COUNTS if name in self.figures}
+        if not counts and self.done and self.unit:
+            counts = {self.unit: self.done}
+        parts += [f"{format_amount(n / seconds, name)}/s" for name, n in counts.items()]
         parts += [
-            f"{format_amount(value / seconds, name)}/s" for name, value in rated.items()
+            f"{name} {value:.4g}"
+            for name, value in self.figures.items()
+            if name not in _COUNTS
         ]
-        parts += [f"{name} {value:.4g}" for name, value in self.figures.items()]
         return ", ".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""Bad input: exit code 2, exactly one ``error:`` line with place and remedy, nothing written."""
+"""Bad input: exit code 2, one ``error:`` line with place and remedy, nothing written."""
 
 import gzip
 import json
@@ -296,7 +296,8 @@ def in_small_disk(
 ) -> "subprocess.CompletedProcess[str]":
     """Run a command with a tmpfs of ``size`` at ``folder``, in a mount namespace."""
     script = (
-        'mount -t tmpfs -o "size=$1" tmpfs "$2" || exit 99; folder=$2; shift 2; "$@"; code=$?; '
+        'mount -t tmpfs -o "size=$1" tmpfs "$2" || exit 99; folder=$2; shift 2; '
+        '"$@"; code=$?; '
         'echo "left: $(ls -A "$folder")"; exit $code'
     )
     shell = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh"]

@@ -227,7 +227,7 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing(
     pipe = tmp_path / "edges.txt"
     os.mkfifo(pipe)
     out = tmp_path / "graph"
-    command = [graphsys_command, "ingest", pipe, "-o", out]
+    command = [graphsys_command, "ingest", str(pipe), "-o", str(out)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     with pipe.open("w") as writer:  # opens once the ingest reads
         writer.write("1 2\n" * 1000)

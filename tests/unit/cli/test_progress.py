@@ -49,9 +49,9 @@ def test_long_stages_tell_rows_bytes_and_rates(
 ) -> None:
     log = LogProgress()
     log.stage("read", 4 << 30, "bytes")
-    for _ in range(3):
+    for number in (1, 2, 3):
         clock.now += 10
-        log.advance(1 << 30, rows=50_000_000)
+        log.advance(1 << 30, rows=50_000_000 * number)
     log.stage("sort", unit="edges")
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
