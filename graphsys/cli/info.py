@@ -9,10 +9,11 @@ EPILOG = examples("graphsys info demo", "graphsys info demo --json | jq .num_edg
 
 def info(graph: GraphArgument, json: JsonOption = False) -> None:
     """Show what a graph holds: counts, types, partitions, size."""
+    from graphsys.storage.info import details
     from graphsys.storage.info import info as read_info
 
     facts = read_info(graph)
     if json:
         print_json(facts)
     else:
-        print_graph(facts)
+        print_graph({**facts, **details(graph)})

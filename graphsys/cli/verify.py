@@ -19,7 +19,7 @@ def verify(graph: GraphArgument, json: JsonOption = False) -> None:
     from graphsys.storage.verify import verify as find_problems
 
     progress = open_progress()
-    problems = find_problems(graph, progress=progress)
+    problems = find_problems(graph, progress=progress).problems
     progress.close()
     if json:
         found = [{"file": problem.file, "what": problem.what} for problem in problems]

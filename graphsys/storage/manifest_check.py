@@ -1,4 +1,4 @@
-"""The types and the sense of what ``graph.json`` says, checked before anything trusts it."""
+"""Types and sense of what ``graph.json`` says, checked before anything trusts it."""
 
 import dataclasses
 import types
@@ -40,7 +40,9 @@ def build(hint: Any, value: Any, path: str = "") -> Any:
     if dataclasses.is_dataclass(hint):
         return _build_fields(hint, value, path)
     is_bool = isinstance(value, bool)
-    _expect(isinstance(value, hint) and is_bool is (hint is bool), path, value, hint.__name__)
+    _expect(
+        isinstance(value, hint) and is_bool is (hint is bool), path, value, hint.__name__
+    )
     return value
 
 
@@ -91,6 +93,6 @@ def check_sense(manifest: "Manifest") -> None:
     repeated = sorted(paths)
     for path, following in pairwise(repeated):
         _expect(path != following, "files", path, "every file once")
-    for entry in manifest.files:
-        good = entry.bytes >= 0 and entry.rows >= 0
-        _expect(good, f"files.{entry.path}", entry.bytes, "sizes of 0 or more")
+    for file in manifest.files:
+        good = file.bytes >= 0 and file.rows >= 0
+        _expect(good, f"files.{file.path}", file.bytes, "sizes of 0 or more")

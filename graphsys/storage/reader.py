@@ -88,7 +88,7 @@ class Graph:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.manifest, self._pin = _pin_current(self.path)
+        self.manifest, self._pin = pin_current(self.path)
         self._files = {entry.path: entry for entry in self.manifest.files}
         try:
             for entry in self.manifest.files:
@@ -382,7 +382,13 @@ def open_graph(path: str | os.PathLike[str]) -> Graph:
     return Graph(path)
 
 
-def _pin_current(path: Path) -> tuple[Manifest, Pin]:
+def pin_current(path: Path) -> tuple[Manifest, Pin]:
+    """Return the manifest and a pin on the generation that it names.
+
+    Raises:
+        InvalidGraphError: there is no graph.
+        CorruptStoreError: the manifest or the generation's folder is missing or altered.
+    """
     while True:
         manifest = Manifest.read(path)
         try:

@@ -95,7 +95,7 @@ class Transaction:
     def _begin(self) -> None:
         current = Manifest.read(self.path).generation if self._has_graph() else 0
         sweep(self.path, keep=current)
-        numbers = [current, *(number for number, _ in _generations(self.path))]
+        numbers = [current, *(number for number, _ in generations(self.path))]
         self.generation = max(numbers) + 1
         self.folder = self.path / f"gen-{self.generation}"
         self.scratch_dir = self.folder / "scratch"
@@ -199,7 +199,7 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
             )
         return
     if path.is_dir():
-        known = {".lock", *(folder.name for _, folder in _generations(path))}
+        known = {".lock", *(folder.name for _, folder in generations(path))}
         strange = sorted(entry.name for entry in path.iterdir() if entry.name not in known)
         if not strange:
             return
@@ -213,7 +213,7 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
 
 def sweep(path: Path, *, keep: int) -> None:
     """Remove every generation but ``keep`` that no reader has pinned."""
-    for number, folder in _generations(path):
+    for number, folder in generations(path):
         if number != keep and not is_pinned(folder):
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -227,7 +227,8 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
-def _generations(path: Path) -> list[tuple[int, Path]]:
+def generations(path: Path) -> list[tuple[int, Path]]:
+    """Return the generations' numbers and folders, committed or not, by number."""
     found = []
     for entry in path.iterdir():
         match = _GENERATION.fullmatch(entry.name)

@@ -1,0 +1,112 @@
+"""What a store holds, from its manifest alone."""
+
+import os
+from typing import Any
+
+from graphsys.core.memory import format_bytes
+from graphsys.storage.manifest import Manifest
+from graphsys.storage.reader import Graph
+
+_KINDS = {
+    "buckets": "edges",
+    "indexes": "index",
+    "nodes": "nodes",
+    "features": "features",
+}
+
+
+def info(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the counts of a graph, as ``graphsys info --json`` prints them.
+
+    Returns:
+        ``num_nodes`` (all splits), ``num_edges`` (stored training edges),
+        ``num_edges_by_split``, ``directed``, ``node_types`` and ``edge_types``
+        (``{name: count}``; of edges, the training ones), ``partitions`` (of the node type
+        that has most) and ``bytes_per_edge`` (of the buckets, all splits together).
+
+    Raises:
+        InvalidGraphError: there is no graph.
+        CorruptStoreError: the manifest or a file is missing, cut short or too new.
+    """
+    with Graph(path) as graph:
+        nodes, edges = graph.manifest.node_types, graph.manifest.edge_types
+        by_split: dict[str, int] = {}
+        for edge in edges.values():
+            for split, count in edge.num_edges.items():
+                by_split[split] = by_split.get(split, 0) + count
+        stored = sum(by_split.values())
+        bucket_bytes = bytes_by_kind(graph.manifest)["buckets"]
+        return {
+            "num_nodes": graph.num_nodes,
+            "num_edges": graph.num_edges,
+            "num_edges_by_split": by_split,
+            "directed": graph.is_directed,
+            "node_types": {name: node.num_nodes for name, node in nodes.items()},
+            "edge_types": {name: graph.num_edges_of(name) for name in edges},
+            "partitions": max((node.num_partitions for node in nodes.values()), default=1),
+            "bytes_per_edge": bucket_bytes / stored if stored else 0.0,
+        }
+
+
+def details(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what else people like to know: how a graph was made, and what it takes.
+
+    Returns:
+        Names and values, ready to be shown.
+
+    Raises:
+        InvalidGraphError: there is no graph.
+        CorruptStoreError: the manifest or a file is missing, cut short or too new.
+    """
+    with Graph(path) as graph:
+        manifest = graph.manifest
+    facts: dict[str, Any] = {"source": manifest.source} if manifest.source else {}
+    facts["generation"] = manifest.generation
+    facts["partitioner"] = manifest.partitioning.get("method", "unknown")
+    facts.update(manifest.partitioning.get("quality", {}))
+    for name, node in manifest.node_types.items():
+        facts[f"node type {name}"] = "; ".join(
+            part
+            for part in (
+                f"{node.id_type} ids in {manifest.order.get(name, 'original')} order",
+                _count(node.num_partitions, "partition"),
+                _listed("columns", node.columns),
+                _listed("splits", node.splits),
+                _listed("features", _features(node.features)),
+            )
+            if part
+        )
+    for name, edge in manifest.edge_types.items():
+        ends = f"{edge.src_type} {'->' if edge.directed else '--'} {edge.dst_type}"
+        relations = (
+            "" if edge.relations is None else _count(len(edge.relations), "relation")
+        )
+        columns = _listed("columns", edge.columns)
+        facts[f"edge type {name}"] = "; ".join(p for p in (ends, relations, columns) if p)
+    sizes = bytes_by_kind(manifest)
+    facts["size"] = ", ".join(f"{k} {format_bytes(n)}" for k, n in sizes.items() if n)
+    return facts
+
+
+def bytes_by_kind(manifest: Manifest) -> dict[str, int]:
+    """Return the bytes of the buckets, indexes, node tables and features."""
+    sizes = dict.fromkeys(_KINDS, 0)
+    for kind, folder in _KINDS.items():
+        prefix = f"gen-{manifest.generation}/{folder}/"
+        sizes[kind] = sum(e.bytes for e in manifest.files if e.path.startswith(prefix))
+    return sizes
+
+
+def _features(features: dict[str, dict[str, Any]]) -> dict[str, str]:
+    return {
+        name: f"{entry['dtype']}[{entry['dim'] or 'bag'}]"
+        for name, entry in features.items()
+    }
+
+
+def _listed(what: str, items: dict[str, Any]) -> str:
+    return f"{what} {', '.join(f'{k} {v}' for k, v in items.items())}" if items else ""
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
