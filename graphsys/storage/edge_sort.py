@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from graphsys.core.threads import map_in_order
 from graphsys.core.types import number_dtype
-from graphsys.graph.sort import sort_keys
+from graphsys.graph.sort import stable_argsort
 from graphsys.kernels.cpu import ingest as kernels
 from graphsys.storage.scratch import Scratch, Segments
 
@@ -187,7 +187,10 @@ class RowSorter:
         )
         self._lookup, self._shift = self._plan.lookup()
         self._segments = Segments(
-            scratch, name, {"key": np.dtype(np.uint64), **self._carried}, self._plan.num_ranges
+            scratch,
+            name,
+            {"key": np.dtype(np.uint64), **self._carried},
+            self._plan.num_ranges,
         )
 
     def group(
@@ -210,7 +213,10 @@ class RowSorter:
             keys,
             order,
         )
-        return {"key": keys, **{name: columns[name][order] for name in self._carried}}, starts
+        return {
+            "key": keys,
+            **{name: columns[name][order] for name in self._carried},
+        }, starts
 
     def append(self, columns: Columns, starts: npt.NDArray[np.int64]) -> None:
         """Append grouped edges."""
@@ -250,12 +256,14 @@ class RowSorter:
     ) -> tuple[int, int, int]:
         """Sort one range into its piece of ``rows``; return edges left, repeats, loops."""
         columns = self._segments.read(r)
-        keys, order = columns.pop("key"), None
+        keys = columns.pop("key")
         if columns:
-            order = np.arange(len(keys), dtype=np.uint32)
-        keys, order = sort_keys(keys, order, num_threads=1)
-        for name, values in columns.items():
-            np.take(values, order, out=rows.columns[name][piece])
+            order = stable_argsort(keys)
+            keys = keys[order]
+            for name, values in columns.items():
+                rows.columns[name][piece] = values[order]
+        else:
+            keys.sort()
         part_offset = int(self._offsets[self._plan.parts[r]])
         has_relation = self._relation_bits > 0
         repeats, loops = kernels.unpack_keys(

@@ -305,4 +305,3 @@ def index_batch(
 def index_fingerprint(checksums: list[str]) -> str:
     """Return what an index was built from: a hash of its buckets' checksums."""
     return "sha256:" + hashlib.sha256("\n".join(checksums).encode()).hexdigest()
-

@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.threads import map_in_order
-from graphsys.kernels.cpu import dictionary, hashing
+from graphsys.kernels.cpu import dictionary
 from graphsys.kernels.cpu.ingest import count_integers, mark_sampled
 from graphsys.storage.scratch import Scratch, Segments, Spool
 
 _SAMPLE_BITS = 10
-_TABLE_BYTES = 32 << 20  # about the share of the last-level cache that one core has
+_TABLE_BYTES = 1 << 20  # half the second-level cache of one core
+_CACHE_SHARD_BITS = 9  # more shards cost more to scatter than their tables save
 _SLOT_BYTES = 32  # table, ids and degrees for each distinct id, at the worst load
 _MAX_SHARD_BITS = 12
 
@@ -81,13 +82,13 @@ class IntegerIds:
                 yield by_id[self._spool.read(place)]
                 self._spool.drop(place)
             return
-        codes = self._codes.mapped(np.uint32)
         cursors = self._code_begins.copy()
         for place in range(len(self._weights)):
             ids = self._spool.read(place)
             out = np.empty(len(ids), dtype=numbers.dtype)
-            shards = self._shards(ids)
-            dictionary.merge_shards(shards, codes, cursors, self._bases, numbers, out)
+            dictionary.merge_integers(
+                ids, self._shard_bits, self._codes, cursors, self._bases, numbers, out
+            )
             yield out
             self._spool.drop(place)
 
@@ -115,35 +116,38 @@ class IntegerIds:
         self.is_sorted = False
         self._shard_bits = self._choose_shard_bits()
         segments = self._scatter()
-        num_shards = 1 << self._shard_bits
-        lengths = [segments.length(shard) for shard in range(num_shards)]
-        self._code_begins = np.concatenate(([0], np.cumsum(lengths)))[:-1].astype(np.int64)
-        self._codes = self._scratch.file("codes")
-        self._codes.reserve(4 * sum(lengths))
+        shards = range(1 << self._shard_bits)
+        ends = np.cumsum([0, *(segments.length(shard) for shard in shards)])
+        self._code_begins = ends[:-1].astype(np.int64)
+        self._codes = self._scratch.array(int(ends[-1]), np.uint32)
 
-        def encode(shard: int) -> "tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]":
+        def encode(shard: int) -> _ShardEncoder:
             encoder = _ShardEncoder()
-            at = 4 * int(self._code_begins[shard])
+            at = int(self._code_begins[shard])
             for piece in segments.pieces(shard):
-                codes = encoder.encode(piece["id"], piece["weight"])
-                self._codes.write_at(at, codes)
-                at += codes.nbytes
-            return encoder.known[: encoder.size].copy(), encoder.degrees[
-                : encoder.size
-            ].copy()
+                ids = piece["id"]
+                encoder.encode(ids, self._codes[at : at + len(ids)])
+                at += len(ids)
+            return encoder
 
-        known_file, degree_file = self._scratch.file("known"), self._scratch.file("degrees")
+        known, degrees = Spool(self._scratch, "known"), Spool(self._scratch, "degrees")
         sizes = []
-        for known, degrees in map_in_order(encode, range(num_shards)):
-            known_file.append(known)
-            degree_file.append(degrees)
-            sizes.append(len(known))
+        for encoder in map_in_order(encode, shards):
+            known.append(encoder.known[: encoder.size].copy())
+            degrees.append(encoder.degrees[: encoder.size].copy())
+            sizes.append(encoder.size)
         segments.remove()
-        self._bases = np.concatenate(([0], np.cumsum(sizes)))[:-1].astype(np.int64)
-        self.known, self.degrees = (
-            known_file.mapped(np.int64),
-            degree_file.mapped(np.uint32),
-        )
+        bases = np.cumsum([0, *sizes])
+        self._bases = bases[:-1].astype(np.int64)
+        self.known = self._scratch.array(int(bases[-1]), np.int64)
+        self.degrees = self._scratch.array(int(bases[-1]), np.uint32)
+        for shard in shards:
+            piece = slice(int(bases[shard]), int(bases[shard + 1]))
+            self.known[piece], self.degrees[piece] = known.read(shard), degrees.read(shard)
+            known.drop(shard)
+            degrees.drop(shard)
+        known.remove()
+        degrees.remove()
 
     def _choose_shard_bits(self) -> int:
         """Estimate the distinct ids from those whose hash ends in ten zeros."""
@@ -152,60 +156,53 @@ class IntegerIds:
             hits = np.empty(len(ids), dtype=np.uint64)
             sampled.append(hits[: mark_sampled(ids, _SAMPLE_BITS, hits)].copy())
         distinct = max(len(np.unique(np.concatenate(sampled))), 1) << _SAMPLE_BITS
-        target = min(_TABLE_BYTES, max(self._scratch.budget_bytes // 16, 1 << 20))
-        bits = int(np.ceil(np.log2(max(distinct * _SLOT_BYTES / target, 1))))
-        return min(bits, _MAX_SHARD_BITS)
-
-    def _shards(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
-        shards = np.zeros(len(ids), dtype=np.uint16)
-        if self._shard_bits:
-            hashes = np.empty(len(ids), dtype=np.uint64)
-            hashing.hash_integers(ids, hashes)
-            dictionary.shards_of_hashes(hashes, self._shard_bits, shards)
-        return shards
+        needed = _bits(
+            distinct * _SLOT_BYTES / max(self._scratch.budget_bytes // 16, 1 << 20)
+        )
+        wished = min(_bits(distinct * _SLOT_BYTES / _TABLE_BYTES), _CACHE_SHARD_BITS)
+        return min(max(needed, wished), _MAX_SHARD_BITS)
 
     def _scatter(self) -> Segments:
-        dtypes = {"id": np.dtype(np.int64), "weight": np.dtype(np.uint8)}
         num_shards = 1 << self._shard_bits
-        segments = Segments(self._scratch, "shards", dtypes, num_shards)
+        segments = Segments(
+            self._scratch, "shards", {"id": np.dtype(np.uint64)}, num_shards
+        )
 
         def group(
             batch: tuple[npt.NDArray[Any], int],
         ) -> tuple[dict[str, npt.NDArray[Any]], npt.NDArray[np.int64]]:
             ids, weight = batch
             starts = np.zeros(num_shards + 1, dtype=np.int64)
-            order = np.empty(len(ids), dtype=np.uint32)
-            dictionary.group_by_shard(self._shards(ids), starts, order)
-            weights = np.full(len(ids), weight, dtype=np.uint8)
-            return {"id": ids[order].astype(np.int64), "weight": weights}, starts
+            grouped = np.empty(len(ids), dtype=np.uint64)
+            dictionary.group_integers(ids, weight, self._shard_bits, starts, grouped)
+            return {"id": grouped}, starts
 
         for columns, starts in map_in_order(group, self._read()):
             segments.append(columns, starts)
         return segments
 
 
+def _bits(pieces: float) -> int:
+    return int(np.ceil(np.log2(max(pieces, 1))))
+
+
 class _ShardEncoder:
     """One shard's hash table, growing as needed."""
 
-    def __init__(self, capacity: int = 1 << 12) -> None:
+    def __init__(self, capacity: int = 1 << 14) -> None:
         self.size = 0
         self.known = np.empty(0, dtype=np.int64)
         self.degrees = np.empty(0, dtype=np.uint32)
         self._grow(capacity)
 
-    def encode(
-        self, ids: npt.NDArray[np.int64], weights: npt.NDArray[np.uint8]
-    ) -> npt.NDArray[np.uint32]:
-        codes = np.empty(len(ids), dtype=np.uint32)
-        weight = int(weights[0]) if len(weights) else 0  # a piece comes from one batch
+    def encode(self, ids: npt.NDArray[np.uint64], codes: npt.NDArray[np.uint32]) -> None:
         done = 0
         while done < len(ids):
             done, self.size = dictionary.encode_integers(
-                ids, self._table, self.known, self.size, self.degrees, weight, codes, done
+                ids, self._table, self.known, self.size, self.degrees, codes, done
             )
             if done < len(ids):
-                self._grow(2 * len(self._table))
-        return codes
+                self._grow(4 * len(self._table))
 
     def _grow(self, capacity: int) -> None:
         room = capacity * 5 // 8

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import number_dtype
-from graphsys.graph.sort import sort_keys
+from graphsys.graph.sort import stable_argsort
 from graphsys.kernels.cpu import hashing
 from graphsys.partitioners import get_partitioner
 from graphsys.storage.integer_ids import IntegerIds
@@ -134,12 +134,14 @@ class NodeNumbering:
     ) -> npt.NDArray[np.uint32]:
         assign = get_partitioner(name)
         stream = self._stream
+        assert stream is not None
+        if num_partitions == 1:
+            return np.zeros(len(stream.degrees), dtype=np.uint32)
         if isinstance(stream, IntegerIds):
             hashes = self._scratch.array(len(stream.known), np.uint64)
             hashing.hash_integers(stream.known, hashes)
             rank = stream.known.view(np.uint64)
         else:
-            assert isinstance(stream, StringIds)
             hashes = self._scratch.array(len(stream.degrees), np.uint64)
             hashing.hash_strings(stream.offsets, stream.data, hashes)
             rank = stream.first
@@ -156,30 +158,29 @@ class NodeNumbering:
         return "original" if is_local else "degree"
 
     def _sort(self, parts: npt.NDArray[np.uint32], num_partitions: int) -> npt.NDArray[Any]:
+        """Return the codes in the order of their numbers."""
         stream, num_nodes = self._stream, len(parts)
         assert stream is not None
-        codes = self._scratch.array(num_nodes, number_dtype(num_nodes))
-        codes[:] = np.arange(num_nodes, dtype=codes.dtype)
+        by_rank: npt.NDArray[Any] | None = None
         if not (isinstance(stream, IntegerIds) and stream.is_sorted):
-            keys = self._scratch.array(num_nodes, np.uint64)
-            keys[:] = stream.known if isinstance(stream, IntegerIds) else stream.first
-            codes = self._sort_by(keys, codes)
+            ranks = (
+                stream.known.view(np.uint64)
+                if isinstance(stream, IntegerIds)
+                else stream.first
+            )
+            by_rank = stable_argsort(ranks, self._scratch.array)
         by_degree = self.order == "degree"
-        if not by_degree and num_partitions == 1:
-            return codes
         keys = self._scratch.array(num_nodes, np.uint64)
-        keys[:] = parts[codes]
+        keys[:] = parts
         if by_degree:
-            keys <<= np.uint64(32)
-            keys |= (np.uint32(0xFFFFFFFF) - stream.degrees[codes]).astype(np.uint64)
-        return self._sort_by(keys, codes)
-
-    def _sort_by(
-        self, keys: npt.NDArray[np.uint64], codes: npt.NDArray[Any]
-    ) -> npt.NDArray[Any]:
-        values = sort_keys(keys, codes, allocate=self._scratch.array)[1]
-        assert values is not None
-        return values
+            largest = stream.degrees.max(initial=0)
+            keys <<= np.uint64(int(largest).bit_length())
+            keys |= (largest - stream.degrees).astype(np.uint64)
+        if by_rank is None:
+            return stable_argsort(keys, self._scratch.array)
+        if not by_degree and num_partitions == 1:
+            return by_rank
+        return by_rank[stable_argsort(keys[by_rank], self._scratch.array)]
 
 
 class _LocalityProbe:

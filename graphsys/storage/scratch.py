@@ -84,6 +84,7 @@ class AppendFile:
         self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         self.size = 0
         self._lock = threading.Lock()
+        self._close = weakref.finalize(self, os.close, self.fd)
 
     def append(self, array: npt.NDArray[Any]) -> int:
         """Write an array behind the last one and return where it begins, in bytes."""
@@ -128,7 +129,7 @@ class AppendFile:
     def remove(self) -> None:
         """Delete the file; mappings stay valid."""
         self.path.unlink(missing_ok=True)
-        os.close(self.fd)
+        self._close()
 
 
 class Spool:
@@ -234,7 +235,9 @@ class Segments:
     def pieces(self, group: int) -> Iterator[dict[str, npt.NDArray[Any]]]:
         """Yield the records of a group piece by piece, as they were appended, once."""
         for place, begin, end in self._pieces[group]:
-            yield {key: spool.read(place, begin, end) for key, spool in self._spools.items()}
+            yield {
+                key: spool.read(place, begin, end) for key, spool in self._spools.items()
+            }
             self._unread[place] -= 1
             if not self._unread[place]:
                 for spool in self._spools.values():

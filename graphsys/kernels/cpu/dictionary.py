@@ -19,24 +19,23 @@ Table = npt.NDArray[np.int64]
 
 @jit
 def encode_integers(
-    ids: npt.NDArray[np.integer],
+    ids: npt.NDArray[np.uint64],
     table: Table,
     known: npt.NDArray[np.int64],
     num_known: int,
     degrees: npt.NDArray[np.uint32],
-    weight: int,
     codes: npt.NDArray[np.uint32],
     begin: int,
 ) -> tuple[int, int]:
     """Give codes to ids from position ``begin`` until the table is full.
 
     Args:
-        ids: Ids ``[n]``, any integer dtype, >= 0.
+        ids: Ids below 2**63, uint64 ``[n]``; the top bit is set on those that do not
+            count towards the degree.
         table: The hash table; slots (id, code).
         known: Ids by code, int64, room for 5/8 of the table's capacity.
         num_known: Codes in use.
         degrees: Appearances by code, uint32, as long as ``known``.
-        weight: Added to the degree for every appearance.
         codes: Receives the codes, uint32 ``[n]``.
         begin: First position to do.
 
@@ -46,7 +45,7 @@ def encode_integers(
     mask = np.uint64(len(table) - 1)
     room = len(known)
     for k in range(begin, len(ids)):
-        key = np.int64(ids[k])
+        key = np.int64(ids[k] & np.uint64(0x7FFFFFFFFFFFFFFF))
         slot = mix64(np.uint64(key)) & mask
         while True:
             held = table[slot, 0]
@@ -64,7 +63,7 @@ def encode_integers(
                 num_known += 1
                 break
             slot = (slot + np.uint64(1)) & mask
-        degrees[code] += np.uint32(weight)
+        degrees[code] += np.uint32(1) - np.uint32(ids[k] >> np.uint64(63))
         codes[k] = code
     return len(ids), num_known
 
@@ -180,6 +179,11 @@ def insert_strings(
         table[slot, 1] = code
 
 
+@inline_jit
+def _shard(word: np.uint64, bits: int) -> np.int64:
+    return np.int64(word >> np.uint64(64 - bits)) if bits else np.int64(0)
+
+
 @jit
 def shards_of_hashes(
     hashes: npt.NDArray[np.uint64], bits: int, shards: npt.NDArray[np.uint16]
@@ -191,6 +195,55 @@ def shards_of_hashes(
     shift = np.uint64(64 - bits)
     for k in range(len(hashes)):
         shards[k] = hashes[k] >> shift
+
+
+@jit
+def group_integers(
+    ids: npt.NDArray[np.integer],
+    weight: int,
+    bits: int,
+    starts: npt.NDArray[np.int64],
+    grouped: npt.NDArray[np.uint64],
+) -> None:
+    """Copy ids grouped by shard, in order within each.
+
+    Args:
+        ids: Ids ``[n]``.
+        weight: 0 sets the top bit of every copy.
+        bits: Bits of the shard: the top ones of the hash.
+        starts: Receives where each shard begins and n, int64 ``[2**bits + 1]``.
+        grouped: Receives the ids, uint64 ``[n]``.
+    """
+    mark = np.uint64(0) if weight else np.uint64(1) << np.uint64(63)
+    shards = np.empty(len(ids), dtype=np.uint16)
+    starts[:] = 0
+    for k in range(len(ids)):
+        shard = _shard(mix64(np.uint64(ids[k])), bits)
+        shards[k] = shard
+        starts[shard + 1] += 1
+    for s in range(1, len(starts)):
+        starts[s] += starts[s - 1]
+    cursor = starts[:-1].copy()
+    for k in range(len(ids)):
+        grouped[cursor[shards[k]]] = np.uint64(ids[k]) | mark
+        cursor[shards[k]] += 1
+
+
+@jit
+def merge_integers(
+    ids: npt.NDArray[np.integer],
+    bits: int,
+    codes: npt.NDArray[np.uint32],
+    cursors: npt.NDArray[np.int64],
+    bases: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.integer],
+    out: npt.NDArray[np.integer],
+) -> None:
+    """Undo :func:`group_integers` after encoding; see :func:`merge_shards`."""
+    for k in range(len(ids)):
+        shard = _shard(mix64(np.uint64(ids[k])), bits)
+        out[k] = numbers[bases[shard] + np.int64(codes[cursors[shard]])]
+        cursors[shard] += 1
 
 
 @jit
