@@ -1,12 +1,12 @@
-"""The store: graphs as partitioned Arrow files; ingest into it, and mapped reads from it."""
+"""The store: graphs as partitioned Arrow files; ingest into it, mapped reads from it."""
 
 from graphsys.storage.ingest import IngestOptions as IngestOptions
 from graphsys.storage.ingest import IngestReport as IngestReport
 from graphsys.storage.ingest import ingest as ingest
-from graphsys.storage.reader import EdgeBucket as EdgeBucket
 from graphsys.storage.reader import Graph as Graph
-from graphsys.storage.reader import Index as Index
 from graphsys.storage.reader import open_graph as open_graph
 from graphsys.storage.source import EdgeChunk as EdgeChunk
 from graphsys.storage.source import NodeChunk as NodeChunk
 from graphsys.storage.source import Source as Source
+from graphsys.storage.views import EdgeBucket as EdgeBucket
+from graphsys.storage.views import Index as Index

@@ -1,8 +1,7 @@
 """Reading a store: numpy views of memory-mapped Arrow files, without copies."""
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -14,62 +13,11 @@ import pyarrow as pa
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError, unknown_name
 from graphsys.core.types import DEFAULT_SPLIT, EdgeType, number_dtype
 from graphsys.storage import manifest as names
-from graphsys.storage.locks import Pin
 from graphsys.storage.lookup import lookup_ids
-from graphsys.storage.manifest import EdgeTypeEntry, FileEntry, Manifest, NodeTypeEntry
-
-IdArray = npt.NDArray[np.uint32] | npt.NDArray[np.int64]
-_MAGIC = b"ARROW1"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EdgeBucket:
-    """The edges from one partition to another, sorted by (src, dst); views of the file.
-
-    Attributes:
-        src: Local numbers of the sources, uint32 or int64 ``[E]``.
-        dst: Local numbers of the destinations, uint32 or int64 ``[E]``.
-        relation: Codes into :meth:`Graph.relations`, uint16 or uint32 ``[E]``, or None.
-        weight: Weights ``[E]``, or None.
-        time: Times, int64 ``[E]``, or None.
-        columns: Further columns, as Arrow arrays ``[E]``.
-    """
-
-    src: IdArray
-    dst: IdArray
-    relation: npt.NDArray[Any] | None = None
-    weight: npt.NDArray[Any] | None = None
-    time: npt.NDArray[Any] | None = None
-    columns: Mapping[str, pa.Array] = field(default_factory=dict)
-
-    @property
-    def num_edges(self) -> int:
-        """Number of edges."""
-        return len(self.src)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Index:
-    """Compressed rows of one partition; views of the file.
-
-    Row ``u`` (a local number) spans ``indptr[u]:indptr[u + 1]``, sorted by neighbour.
-
-    Attributes:
-        indptr: Row offsets, uint32 or int64 ``[N + 1]``.
-        indices: Numbers of the neighbours in their type, uint32 or int64 ``[E]``.
-        weight: Weights in row order, or None.
-        relation: Relation codes in row order, or None.
-        time: Times in row order, or None.
-        edge: Position of each edge in the sequence of buckets (by source partition, then
-            destination partition, then row), where edges have further columns, or None.
-    """
-
-    indptr: npt.NDArray[Any]
-    indices: IdArray
-    weight: npt.NDArray[Any] | None = None
-    relation: npt.NDArray[Any] | None = None
-    time: npt.NDArray[Any] | None = None
-    edge: npt.NDArray[Any] | None = None
+from graphsys.storage.manifest import EdgeTypeEntry, NodeTypeEntry
+from graphsys.storage.opening import check_file, pin_current
+from graphsys.storage.transaction import remove_superseded
+from graphsys.storage.views import EdgeBucket, IdArray, Index, empty_bucket
 
 
 class Graph:
@@ -92,7 +40,7 @@ class Graph:
         self._files = {entry.path: entry for entry in self.manifest.files}
         try:
             for entry in self.manifest.files:
-                _check_file(self.path, entry)
+                check_file(self.path, entry)
         except BaseException:
             self.close()
             raise
@@ -112,8 +60,12 @@ class Graph:
         return f"Graph({str(self.path)!r}, {self.num_nodes} nodes, {self.num_edges} edges)"
 
     def close(self) -> None:
-        """Let the generation go; arrays in use stay valid."""
+        """Let the generation go; arrays in use stay valid.
+
+        The last reader of a generation that has been replaced removes its files.
+        """
         self._pin.release()
+        remove_superseded(self.path, self.generation)
 
     # ---- what there is
 
@@ -153,7 +105,7 @@ class Graph:
         return self._node_entry(node_type).num_nodes
 
     def num_edges_of(self, edge_type: EdgeType | str, split: str | None = None) -> int:
-        """Return the stored edges of a type in a split (default: ``train`` or the only one)."""
+        """Return the stored edges of a type in a split (``train`` or the only one)."""
         counts = self._edge_entry(edge_type).num_edges
         return counts.get(split or self.default_split(edge_type), 0)
 
@@ -167,7 +119,7 @@ class Graph:
         return self._node_entry(node_type).num_partitions
 
     def offsets(self, node_type: str) -> npt.NDArray[np.int64]:
-        """Return the first number of every partition and the number of nodes, ``[P + 1]``."""
+        """Return every partition's first number, and the number of nodes, ``[P + 1]``."""
         return np.asarray(self._node_entry(node_type).offsets, dtype=np.int64)
 
     def edge_type_name(self, edge_type: EdgeType | str) -> str:
@@ -271,7 +223,7 @@ class Graph:
     def bucket(
         self, edge_type: EdgeType | str, i: int, j: int, split: str | None = None
     ) -> EdgeBucket:
-        """Return the edges from partition ``i`` to partition ``j``; empty where there are none.
+        """Return the edges from partition ``i`` to ``j``; empty where there are none.
 
         Args:
             edge_type: The edge type or its name.
@@ -287,8 +239,7 @@ class Graph:
             raise unknown_name(f"split of edge type {name!r}", split, entry.num_edges)
         path = names.bucket_file(self.generation, name, split, i, j)
         if path not in self._files:
-            empty = np.empty(0, dtype=np.uint32)
-            return EdgeBucket(src=empty, dst=empty)
+            return empty_bucket(entry)
         batch = self._open(path).get_batch(0)
         arrays = {field.name: batch.column(k) for k, field in enumerate(batch.schema)}
         relation = arrays.pop("relation", None)
@@ -343,7 +294,7 @@ class Graph:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the graph's content: equal for equal stores, different after a change."""
+        """A hash of the content: equal for equal stores, different after a change."""
         return self.manifest.fingerprint
 
     def _open(self, path: str) -> Any:
@@ -373,66 +324,14 @@ class Graph:
         num_partitions = self.num_partitions(node_type)
         if not 0 <= part < num_partitions:
             raise InvalidGraphError(
-                f"node type {node_type!r} has partitions 0 to {num_partitions - 1}, got {part}"
+                f"node type {node_type!r} has partitions 0 to {num_partitions - 1}, "
+                f"got {part}"
             )
 
 
 def open_graph(path: str | os.PathLike[str]) -> Graph:
     """Open a graph for reading; see :class:`Graph`."""
     return Graph(path)
-
-
-def pin_current(path: Path) -> tuple[Manifest, Pin]:
-    """Return the manifest and a pin on the generation that it names.
-
-    Raises:
-        InvalidGraphError: there is no graph.
-        CorruptStoreError: the manifest or the generation's folder is missing or altered.
-    """
-    while True:
-        manifest = Manifest.read(path)
-        try:
-            pin = Pin(path / f"gen-{manifest.generation}")
-        except FileNotFoundError as err:
-            if Manifest.read(path).generation != manifest.generation:
-                continue  # a writer committed in between
-            raise CorruptStoreError(
-                f"{path} has no folder gen-{manifest.generation}, which graph.json names; "
-                "ingest again or restore it"
-            ) from err
-        # a writer may have swept the generation away before the pin held it
-        if Manifest.read(path).generation == manifest.generation:
-            return manifest, pin
-        pin.release()
-
-
-def _check_file(root: Path, entry: FileEntry) -> None:
-    file = root / entry.path
-    remedy = "run `graphsys verify`, then ingest again or restore the file"
-    try:
-        real = file.resolve(strict=True)
-        size = real.stat().st_size
-    except OSError as err:
-        raise CorruptStoreError(
-            f"{entry.path} of graph {root} is missing; {remedy}"
-        ) from err
-    if not real.is_relative_to(root.resolve()):
-        raise CorruptStoreError(
-            f"{entry.path} of graph {root} is a link out of the graph's folder; "
-            "do not use this graph"
-        )
-    if size != entry.bytes:
-        raise CorruptStoreError(
-            f"{entry.path} of graph {root} has {size} bytes, graph.json says {entry.bytes}; "
-            f"{remedy}"
-        )
-    with file.open("rb") as data:
-        head = data.read(len(_MAGIC))
-        data.seek(-len(_MAGIC), os.SEEK_END)
-        if head != _MAGIC or data.read() != _MAGIC:
-            raise CorruptStoreError(
-                f"{entry.path} of graph {root} is not an Arrow file; {remedy}"
-            )
 
 
 def _view(array: pa.Array) -> npt.NDArray[Any]:

@@ -17,8 +17,13 @@ from types import TracebackType
 
 import pyarrow as pa
 
-from graphsys.core.errors import OutputExistsError, StorageFullError
-from graphsys.storage.locks import WriterLock, is_pinned
+from graphsys.core.errors import (
+    CorruptStoreError,
+    GraphsysError,
+    OutputExistsError,
+    StorageFullError,
+)
+from graphsys.storage.locks import LOCK_NAME, WriterLock, is_pinned
 from graphsys.storage.manifest import MANIFEST_NAME, FileEntry, Manifest
 
 _GENERATION = re.compile(r"gen-(\d+)")
@@ -93,16 +98,23 @@ class Transaction:
             raise
 
     def _begin(self) -> None:
-        current = Manifest.read(self.path).generation if self._has_graph() else 0
-        sweep(self.path, keep=current)
-        numbers = [current, *(number for number, _ in generations(self.path))]
+        current = self._current_generation()
+        if current is not None:
+            sweep(self.path, keep=current)
+        numbers = [current or 0, *(number for number, _ in generations(self.path))]
         self.generation = max(numbers) + 1
         self.folder = self.path / f"gen-{self.generation}"
         self.scratch_dir = self.folder / "scratch"
         self.scratch_dir.mkdir(parents=True)
 
-    def _has_graph(self) -> bool:
-        return (self.path / MANIFEST_NAME).exists()
+    def _current_generation(self) -> int | None:
+        """Return the committed generation, 0 for none, None where it cannot be told."""
+        if not (self.path / MANIFEST_NAME).exists():
+            return 0
+        try:
+            return Manifest.read(self.path).generation
+        except CorruptStoreError:  # it may be replaced, but goes only after the commit
+            return None
 
     def __enter__(self) -> "Transaction":
         return self
@@ -192,18 +204,21 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
     Raises:
         OutputExistsError: something is there.
     """
-    if (path / MANIFEST_NAME).exists():
-        if not overwrite:
-            raise OutputExistsError(
-                f"{path} already holds a graph; choose another output or pass --overwrite"
-            )
-        return
+    is_graph = (path / MANIFEST_NAME).exists()
+    if is_graph and not overwrite:
+        raise OutputExistsError(
+            f"{path} already holds a graph; choose another output or pass --overwrite"
+        )
     if path.is_dir():
-        known = {".lock", *(folder.name for _, folder in generations(path))}
+        known = {LOCK_NAME, *(folder.name for _, folder in generations(path))}
+        if is_graph:
+            known.add(MANIFEST_NAME)
         strange = sorted(entry.name for entry in path.iterdir() if entry.name not in known)
+        if is_graph and not generations(path):
+            strange = [MANIFEST_NAME]  # somebody else's
         if not strange:
             return
-        found = f"it holds {strange[0]!r} and is not a graph"
+        found = f"it holds {strange[0]!r}, which is no part of a graph"
     elif path.exists() or path.is_symlink():
         found = "it is not a folder"
     else:
@@ -215,6 +230,18 @@ def sweep(path: Path, *, keep: int) -> None:
     """Remove every generation but ``keep`` that no reader has pinned."""
     for number, folder in generations(path):
         if number != keep and not is_pinned(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_superseded(path: Path, generation: int) -> None:
+    """Remove a generation that a newer one replaced, if no reader holds it.
+
+    Never raises: what cannot be removed now, the next writer sweeps away.
+    """
+    folder = path / f"gen-{generation}"
+    with contextlib.suppress(OSError, GraphsysError):
+        # a newer generation never goes back to an older one, so this cannot turn false
+        if Manifest.read(path).generation > generation and not is_pinned(folder):
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -23,7 +23,7 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
 from graphsys.storage.locks import LOCK_NAME, Pin
 from graphsys.storage.manifest import MANIFEST_NAME, FileEntry, Manifest
-from graphsys.storage.reader import pin_current
+from graphsys.storage.opening import pin_current
 from graphsys.storage.transaction import generations
 from graphsys.storage.verify_content import ContentChecker
 

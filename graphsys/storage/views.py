@@ -1,0 +1,79 @@
+"""What a reader hands out: buckets and indexes as views of mapped files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from graphsys.storage.manifest import EdgeTypeEntry
+
+IdArray = npt.NDArray[np.uint32] | npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeBucket:
+    """The edges from one partition to another, sorted by (src, dst); views of the file.
+
+    Attributes:
+        src: Local numbers of the sources, uint32 or int64 ``[E]``.
+        dst: Local numbers of the destinations, uint32 or int64 ``[E]``.
+        relation: Codes into :meth:`Graph.relations`, uint16 or uint32 ``[E]``, or None.
+        weight: Weights ``[E]``, or None.
+        time: Times, int64 ``[E]``, or None.
+        columns: Further columns, as Arrow arrays ``[E]``.
+    """
+
+    src: IdArray
+    dst: IdArray
+    relation: npt.NDArray[Any] | None = None
+    weight: npt.NDArray[Any] | None = None
+    time: npt.NDArray[Any] | None = None
+    columns: Mapping[str, pa.Array] = field(default_factory=dict)
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges."""
+        return len(self.src)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """Compressed rows of one partition; views of the file.
+
+    Row ``u`` (a local number) spans ``indptr[u]:indptr[u + 1]``, sorted by neighbour.
+
+    Attributes:
+        indptr: Row offsets, uint32 or int64 ``[N + 1]``.
+        indices: Numbers of the neighbours in their type, uint32 or int64 ``[E]``.
+        weight: Weights in row order, or None.
+        relation: Relation codes in row order, or None.
+        time: Times in row order, or None.
+        edge: Position of each edge in the sequence of buckets (by source partition, then
+            destination partition, then row), where edges have further columns, or None.
+    """
+
+    indptr: npt.NDArray[Any]
+    indices: IdArray
+    weight: npt.NDArray[Any] | None = None
+    relation: npt.NDArray[Any] | None = None
+    time: npt.NDArray[Any] | None = None
+    edge: npt.NDArray[Any] | None = None
+
+
+def empty_bucket(entry: EdgeTypeEntry) -> EdgeBucket:
+    """Return no edges, with the columns that the type's other buckets have."""
+    empty = np.empty(0, dtype=np.uint32)
+    numeric = {"float": np.float32, "double": np.float64, "int64": np.int64}
+    numeric["uint64"] = np.uint64
+    optional = {
+        name: np.empty(0, dtype=numeric[entry.columns[name]])
+        for name in ("weight", "time")
+        if name in entry.columns
+    }
+    if entry.relations is not None:
+        wide = len(entry.relations) > 2**16
+        optional["relation"] = np.empty(0, dtype=np.uint32 if wide else np.uint16)
+    return EdgeBucket(src=empty, dst=empty, **optional)
