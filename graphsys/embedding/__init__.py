@@ -1,1 +1,14 @@
-"""graphsys.embedding."""
+"""Embeddings of nodes and relations, trained bucket by bucket; see README.md."""
+
+from graphsys.embedding.baselines import baselines as baselines
+from graphsys.embedding.config import EmbeddingConfig as EmbeddingConfig
+from graphsys.embedding.config import RelationConfig as RelationConfig
+from graphsys.embedding.config import load_config as load_config
+from graphsys.embedding.config import preset_names as preset_names
+from graphsys.embedding.embeddings import Embeddings as Embeddings
+from graphsys.embedding.embeddings import open_run as open_run
+from graphsys.embedding.evaluate import evaluate as evaluate
+from graphsys.embedding.export import export as export
+from graphsys.embedding.nearest import nearest as nearest
+from graphsys.embedding.train import TrainReport as TrainReport
+from graphsys.embedding.train import train as train

@@ -1,0 +1,172 @@
+"""What a user sets: one frozen config, from a preset, a TOML file and overrides."""
+# ruff: noqa: RUF009  (option() only makes a field)
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from graphsys.core.config import apply_overrides, from_mapping, load_toml, option
+from graphsys.core.errors import ConfigError, unknown_name
+
+OperatorName = Literal["identity", "translation", "diagonal", "linear", "complex_diagonal"]
+ComparatorName = Literal["dot", "cos", "l2", "squared_l2"]
+LossName = Literal["softmax", "logistic", "ranking"]
+
+ANY_RELATION = "*"
+PRESET_DIR = Path(__file__).parent / "presets"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelationConfig:
+    """What differs for one relation."""
+
+    operator: OperatorName | None = option(None, "operator; the config's if not given")
+    weight: float = option(1.0, "factor on the loss of its edges", minimum=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingConfig:
+    """Everything an embedding run depends on besides the graph."""
+
+    dim: int = option(100, "length of an embedding", minimum=1)
+    epochs: int = option(10, "passes over the training edges", minimum=1)
+    seed: int = option(0, "seed of all random draws", minimum=0)
+    threads: int = option(0, "worker threads, 0: one per core", minimum=0)
+    deterministic: bool = option(
+        False, "one worker, so that a rerun or a resumed run is equal bit by bit"
+    )
+    operator: OperatorName = option("identity", "operator of every relation")
+    comparator: ComparatorName = option("dot", "how two rows are compared")
+    loss: LossName = option("softmax", "loss over a positive and its negatives")
+    margin: float = option(0.1, "margin of the ranking loss", minimum=0)
+    reciprocal: bool = option(
+        False, "two operators per relation, one for each direction of the query"
+    )
+    relations: Mapping[str, RelationConfig] = option(
+        {}, 'settings per relation; all are to be listed, or "*" for the rest'
+    )
+    edge_types: tuple[str, ...] = option((), "edge types to train on; all by default")
+    edge_weights: bool = option(True, "use the column weight, where there is one")
+    batch_size: int = option(1000, "positives per optimiser step", minimum=1)
+    num_batch_negatives: int = option(
+        500, "positives that share negatives, each other's among them; 0: none", minimum=0
+    )
+    num_uniform_negatives: int = option(
+        500, "uniform negatives per chunk, from the resident partition", minimum=0
+    )
+    importance_weights: bool = option(
+        False, "let a uniform negative count for all nodes it stands for (softmax)"
+    )
+    lr: float = option(0.1, "learning rate of the embeddings", above=0)
+    relation_lr: float | None = option(None, "of the operators; lr by default", above=0)
+    lr_schedule: Literal["constant", "linear"] = option(
+        "constant", "linear: both rates fall by the same amount every epoch, to lr / epochs"
+    )
+    regulariser: float = option(0.0, "coefficient of N3 per query", minimum=0)
+    init_scale: float = option(0.001, "standard deviation of the first values", above=0)
+    checkpoint_seconds: float = option(
+        0.0, "shortest time between checkpoints, which follow a bucket", minimum=0
+    )
+    eval_every: int = option(0, "evaluate after every so many epochs; 0: never", minimum=0)
+    eval_split: str = option("valid", "the split for that")
+
+    def __post_init__(self) -> None:
+        """Check what concerns several fields at once.
+
+        Raises:
+            ConfigError: Fields that contradict each other.
+        """
+        names = {self.operator, *(r.operator for r in self.relations.values())}
+        if "complex_diagonal" in names and self.dim % 2:
+            raise ConfigError(
+                f"dim: got {self.dim}, expected an even number for the operator "
+                "complex_diagonal (real parts, then imaginary parts)"
+            )
+        if self.num_batch_negatives > self.batch_size:
+            raise ConfigError(
+                f"num_batch_negatives: got {self.num_batch_negatives}, expected at most "
+                f"batch_size, {self.batch_size}"
+            )
+        if self.num_batch_negatives + self.num_uniform_negatives == 0:
+            raise ConfigError(
+                "num_batch_negatives and num_uniform_negatives: got 0 and 0, expected "
+                "negatives of at least one kind"
+            )
+        if self.importance_weights and self.loss != "softmax":
+            raise ConfigError(
+                f"importance_weights: got true with the loss {self.loss}, expected the "
+                "loss softmax, whose sum over negatives it estimates"
+            )
+
+    @property
+    def chunk_size(self) -> int:
+        """Positives that share one set of negatives."""
+        return self.num_batch_negatives or self.batch_size
+
+
+def preset_names() -> list[str]:
+    """Return the names of the presets, sorted."""
+    return sorted(path.stem for path in PRESET_DIR.glob("*.toml"))
+
+
+def load_config(
+    *,
+    preset: str | None = None,
+    file: str | Path | None = None,
+    overrides: Iterable[str] = (),
+) -> EmbeddingConfig:
+    """Build a config from a preset or a file, with ``key=value`` overrides on top.
+
+    Raises:
+        ConfigError: Both are given, or a setting is wrong.
+        UnknownNameError: There is no such preset.
+    """
+    mapping: Mapping[str, Any] = {}
+    where = "settings"
+    if preset is not None and file is not None:
+        raise ConfigError(f"got preset {preset!r} and config file {file}; give one of them")
+    if preset is not None:
+        if preset not in preset_names():
+            raise unknown_name("preset", preset, preset_names())
+        mapping, where = load_toml(PRESET_DIR / f"{preset}.toml"), f"preset {preset}"
+    elif file is not None:
+        mapping, where = load_toml(Path(file)), Path(file).name
+    return from_mapping(EmbeddingConfig, apply_overrides(mapping, overrides), where=where)
+
+
+def relation_settings(
+    config: EmbeddingConfig, names_by_edge_type: Mapping[str, list[str]]
+) -> dict[str, RelationConfig]:
+    """Return the settings of every relation of the graph.
+
+    Args:
+        config: The config.
+        names_by_edge_type: The relations of every edge type trained on.
+
+    Raises:
+        ConfigError: The config lists a relation that the graph lacks, or lists relations
+            and leaves one of the graph's out.
+    """
+    known = [name for names in names_by_edge_type.values() for name in names]
+    for name in config.relations:
+        if name not in known and name != ANY_RELATION:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise ConfigError(
+                f"relations: {name!r} is not a relation of the graph, which has "
+                f"{len(known)}{hint}"
+            )
+    rest = config.relations.get(ANY_RELATION)
+    if not config.relations:
+        rest = RelationConfig()
+    for edge_type, names in names_by_edge_type.items():
+        missing = [name for name in names if name not in config.relations]
+        if missing and rest is None:
+            raise ConfigError(
+                f"relation {missing[0]!r} of edge type {edge_type!r} is missing from the "
+                f"config, which lists {len(config.relations)}; add "
+                f'[relations."{missing[0]}"], or [relations."*"] for the rest'
+            )
+    return {name: config.relations.get(name) or rest or RelationConfig() for name in known}

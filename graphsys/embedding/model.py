@@ -1,0 +1,161 @@
+"""Relations of a graph and their operators: names, codes, parameters."""
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.core.types import EdgeType
+from graphsys.embedding.config import EmbeddingConfig, relation_settings
+from graphsys.kernels.cpu import embedding_operators as operators
+from graphsys.kernels.cpu import embedding_scores as scores
+from graphsys.kernels.cpu.embedding_step import Operators
+
+Floats = npt.NDArray[np.float32]
+
+OPERATOR_CODES: Final = {
+    "identity": operators.IDENTITY,
+    "translation": operators.TRANSLATION,
+    "diagonal": operators.DIAGONAL,
+    "linear": operators.LINEAR,
+    "complex_diagonal": operators.COMPLEX,
+}
+COMPARATOR_CODES: Final = {
+    "dot": scores.DOT,
+    "cos": scores.COS,
+    "squared_l2": scores.SQUARED_L2,
+    "l2": scores.L2,
+}
+LOSS_CODES: Final = {
+    "softmax": scores.SOFTMAX,
+    "logistic": scores.LOGISTIC,
+    "ranking": scores.RANKING,
+}
+
+
+class HasRelations(Protocol):
+    """The part of a graph that names its edge types and relations."""
+
+    @property
+    def edge_types(self) -> list[EdgeType]:
+        """All edge types."""
+        ...
+
+    def edge_type_name(self, edge_type: EdgeType) -> str:
+        """Return the name of an edge type."""
+        ...
+
+    def relations(self, edge_type: EdgeType) -> list[str] | None:
+        """Return the relations of an edge type, or None if it is one itself."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelationSet:
+    """The relations of one edge type.
+
+    Attributes:
+        name: Name of the edge type in the graph.
+        edge_type: Its source type, relation and destination type.
+        relations: Names of the relations, in the order of their codes in the graph.
+        codes: Operator of each, int64 ``[R]``.
+        offsets: Where the parameters of each begin, int64 ``[R + 1]``.
+        weights: Loss weight of each, float32 ``[R]``.
+        num_sides: 2 with reciprocal relations, else 1.
+    """
+
+    name: str
+    edge_type: EdgeType
+    relations: list[str]
+    codes: npt.NDArray[np.int64]
+    offsets: npt.NDArray[np.int64]
+    weights: Floats
+    num_sides: int
+
+    @property
+    def has_complex(self) -> bool:
+        """Whether rows are complex numbers."""
+        return bool(np.any(self.codes == operators.COMPLEX))
+
+    def initial(self) -> Floats:
+        """Return parameters that leave rows as they are, and their Adagrad state.
+
+        Returns:
+            float32 ``[2 * sides, parameters]``: parameters and state of each side.
+        """
+        table = np.zeros((2 * self.num_sides, int(self.offsets[-1])), dtype=np.float32)
+        for r, code in enumerate(self.codes):
+            low, high = self.offsets[r], self.offsets[r + 1]
+            table[::2, low:high] = _identity_parameters(int(code), int(high - low))
+        return table
+
+    def operators(self, table: Floats) -> Operators:
+        """View a parameter table as the kernels take it."""
+        is_reciprocal = self.num_sides == 2
+        empty = np.empty(0, dtype=np.float32)
+        return Operators(
+            codes=self.codes,
+            offsets=self.offsets,
+            parameters=table[0],
+            state=table[1],
+            back_parameters=table[2] if is_reciprocal else empty,
+            back_state=table[3] if is_reciprocal else empty,
+            is_reciprocal=is_reciprocal,
+            has_complex=self.has_complex,
+        )
+
+
+def relation_sets(graph: HasRelations, config: EmbeddingConfig) -> list[RelationSet]:
+    """Lay out the relations of every edge type that is trained on.
+
+    Raises:
+        UnknownNameError: The config names an edge type that the graph lacks.
+        ConfigError: The config's relations are not the graph's, or there is no edge type.
+    """
+    by_name = {graph.edge_type_name(kind): kind for kind in graph.edge_types}
+    for name in config.edge_types:
+        if name not in by_name:
+            raise unknown_name("edge type", name, by_name)
+    chosen = {
+        name: kind
+        for name, kind in by_name.items()
+        if not config.edge_types or name in config.edge_types
+    }
+    if not chosen:
+        raise ConfigError("the graph has no edge types; there is nothing to train on")
+    names = {name: graph.relations(kind) or [name] for name, kind in chosen.items()}
+    settings = relation_settings(config, names)
+    result = []
+    for name, kind in chosen.items():
+        used = [settings[relation] for relation in names[name]]
+        codes = [OPERATOR_CODES[s.operator or config.operator] for s in used]
+        sizes = [_num_parameters(code, config.dim) for code in codes]
+        result.append(
+            RelationSet(
+                name=name,
+                edge_type=kind,
+                relations=names[name],
+                codes=np.array(codes, dtype=np.int64),
+                offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+                weights=np.array([s.weight for s in used], dtype=np.float32),
+                num_sides=2 if config.reciprocal else 1,
+            )
+        )
+    return result
+
+
+def _num_parameters(code: int, dim: int) -> int:
+    return {operators.IDENTITY: 0, operators.LINEAR: dim * dim}.get(code, dim)
+
+
+def _identity_parameters(code: int, size: int) -> Floats:
+    values = np.zeros(size, dtype=np.float32)
+    if code == operators.DIAGONAL:
+        values[:] = 1.0
+    elif code == operators.COMPLEX:
+        values[: size // 2] = 1.0
+    elif code == operators.LINEAR:
+        values.reshape(round(size**0.5), -1).flat[:: round(size**0.5) + 1] = 1.0
+    return values

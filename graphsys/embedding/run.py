@@ -1,0 +1,296 @@
+"""A run on disk: what it is made of, how a checkpoint commits, who may write.
+
+See README.md, "Run format". Files are written under new names and flushed; the atomic
+replacement of ``run.json`` makes them the checkpoint; only then do the old ones go. A kill
+at any moment leaves the checkpoint before or the one after.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.config import difference, from_mapping, load_toml, to_mapping, to_toml
+from graphsys.core.errors import ConfigError, CorruptStoreError, OutputExistsError
+from graphsys.embedding.config import EmbeddingConfig
+from graphsys.storage.locks import LOCK_NAME
+from graphsys.storage.manifest import file_name
+from graphsys.storage.reader import Graph
+from graphsys.storage.transaction import disk_errors
+
+Floats = npt.NDArray[np.float32]
+
+FORMAT_VERSION: Final = 1
+RUN_NAME: Final = "run.json"
+CONFIG_NAME: Final = "config.toml"
+_FOLDERS: Final = ("rows", "state", "relations")
+
+
+@dataclass(kw_only=True)
+class RunState:
+    """The content of ``run.json``: one checkpoint.
+
+    Attributes:
+        graph: Path, generation, fingerprint and counts of the graph trained on.
+        epoch: Epochs completed.
+        unit: Units of the current epoch completed.
+        serial: The last number given to a file; no name is ever given twice.
+        seconds: Training time so far.
+        num_edges: Edges trained so far.
+        losses: Mean loss per edge of every completed epoch.
+        loss_sum: Summed loss of the current epoch so far.
+        is_complete: Whether all epochs are done.
+        metrics: Evaluations while training, and the final loss.
+        files: Bytes of every file of the checkpoint, by path.
+        format_version: Version of the layout.
+    """
+
+    graph: dict[str, Any]
+    epoch: int = 0
+    unit: int = 0
+    serial: int = 0
+    seconds: float = 0.0
+    num_edges: int = 0
+    losses: list[float] = field(default_factory=list)
+    loss_sum: float = 0.0
+    is_complete: bool = False
+    metrics: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)
+    format_version: int = FORMAT_VERSION
+
+
+def describe_graph(graph: Graph) -> dict[str, Any]:
+    """Return what identifies a graph: where it lies and what it holds."""
+    types = graph.node_types
+    return {
+        "path": str(graph.path.resolve()),
+        "generation": graph.generation,
+        "fingerprint": graph.manifest.fingerprint,
+        "num_nodes": graph.num_nodes,
+        "num_edges": graph.num_edges,
+        "partitions": {name: graph.num_partitions(name) for name in types},
+    }
+
+
+def require_same_graph(stated: dict[str, Any], graph: Graph, path: Path) -> None:
+    """Check that a graph is the one that a run was trained on.
+
+    Raises:
+        ConfigError: It is another; the message says in what.
+    """
+    found = describe_graph(graph)
+    changes = difference(stated, found | {"path": stated["path"]})
+    if changes:
+        raise ConfigError(
+            f"the run {path} was trained on another graph ({'; '.join(changes)}); give "
+            "the graph it was trained on, or train a new run"
+        )
+
+
+def read_state(path: Path) -> RunState:
+    """Read ``run.json``.
+
+    Raises:
+        ConfigError: There is no run.
+        CorruptStoreError: The file cannot be understood, or is of a newer format.
+    """
+    file = path / RUN_NAME
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        version = int(content["format_version"])
+        if version > FORMAT_VERSION:
+            raise ValueError(f"format {version} is newer than {FORMAT_VERSION}")
+        return RunState(**content)
+    except FileNotFoundError as err:
+        raise ConfigError(
+            f"{path} holds no embedding run (no {RUN_NAME}); train one with "
+            "`graphsys train embedding GRAPH -o RUN`"
+        ) from err
+    except (OSError, ValueError, TypeError, KeyError) as err:
+        raise CorruptStoreError(
+            f"{file} cannot be read: {err}; train again or install a newer graphsys"
+        ) from err
+
+
+def read_config(path: Path) -> EmbeddingConfig:
+    """Read the resolved config of a run."""
+    mapping = load_toml(path / CONFIG_NAME)
+    return from_mapping(EmbeddingConfig, mapping, where=str(path / CONFIG_NAME))
+
+
+def check_files(path: Path, state: RunState) -> None:
+    """Check that every file of the checkpoint is there in full.
+
+    Raises:
+        CorruptStoreError: One is missing or has another size.
+    """
+    for name, size in state.files.items():
+        try:
+            found = (path / name).stat().st_size
+        except FileNotFoundError:
+            raise CorruptStoreError(
+                f"{path / name} is missing from the checkpoint; train the run again"
+            ) from None
+        if found != size:
+            raise CorruptStoreError(
+                f"{path / name} has {found} bytes, {RUN_NAME} says {size}; train the "
+                "run again"
+            )
+
+
+def commit(path: Path, state: RunState) -> None:
+    """Make a checkpoint the current one, then remove the files of others."""
+    for folder in {str((path / name).parent) for name in state.files}:
+        _sync_folder(Path(folder))
+    write_text(path / RUN_NAME, json.dumps(dataclasses.asdict(state), indent=1) + "\n")
+    remove_superseded(path, state)
+
+
+def remove_superseded(path: Path, state: RunState) -> None:
+    """Remove files of rows, states and relations that the checkpoint does not list."""
+    for folder in _FOLDERS:
+        for file in (path / folder).rglob("*.npy"):
+            if file.relative_to(path).as_posix() not in state.files:
+                file.unlink(missing_ok=True)
+
+
+def write_text(file: Path, text: str) -> None:
+    """Replace a small file atomically and durably."""
+    new = file.with_name(file.name + ".new")
+    with disk_errors(file):
+        with new.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        new.replace(file)
+        _sync_folder(file.parent)
+
+
+def write_array(file: Path, array: Floats) -> int:
+    """Write a new .npy file durably; return its size. A failed one is removed."""
+    with disk_errors(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with file.open("wb") as stream:
+                header = np.lib.format.header_data_from_array_1_0(array)
+                np.lib.format.write_array_header_1_0(stream, header)
+                stream.write(array.reshape(-1).view(np.uint8).data)
+                stream.flush()
+                os.fsync(stream.fileno())
+                return stream.tell()
+        except BaseException:
+            file.unlink(missing_ok=True)
+            raise
+
+
+def read_array(path: Path, name: str, *, mapped: bool = False) -> Floats:
+    """Read a .npy file of a checkpoint.
+
+    Raises:
+        CorruptStoreError: It is missing or no such file.
+    """
+    try:
+        array: Floats = np.load(
+            path / name, mmap_mode="r" if mapped else None, allow_pickle=False
+        )
+    except (OSError, ValueError, EOFError) as err:
+        raise CorruptStoreError(
+            f"{path / name} cannot be read: {err}; train the run again"
+        ) from err
+    return array
+
+
+def rows_file(node_type: str, part: int, serial: int) -> str:
+    """Return the path of a partition's embeddings, relative to the run."""
+    return f"rows/{file_name(node_type)}/part-{part}.{serial}.npy"
+
+
+def state_file(node_type: str, part: int, serial: int) -> str:
+    """Return the path of a partition's Adagrad states, relative to the run."""
+    return f"state/{file_name(node_type)}/part-{part}.{serial}.npy"
+
+
+def relations_file(edge_type: str, serial: int) -> str:
+    """Return the path of an edge type's operators, relative to the run."""
+    return f"relations/{file_name(edge_type)}.{serial}.npy"
+
+
+def find_file(state: RunState, name: str) -> str | None:
+    """Return the file of a checkpoint that is some version of ``name``, or None."""
+    stem = name.rsplit(".", 2)[0]
+    return next((file for file in state.files if file.rsplit(".", 2)[0] == stem), None)
+
+
+def staging_path(out: Path) -> Path:
+    """Return where a run is built that will replace an existing one."""
+    return out.with_name(out.name + ".partial")
+
+
+def require_free(out: Path, *, resume: bool, overwrite: bool) -> None:
+    """Check that the output may be written.
+
+    Raises:
+        OutputExistsError: A run is there and neither option was given, or other files.
+        ConfigError: There is nothing to resume.
+    """
+    is_run = (out / RUN_NAME).exists()
+    if resume:
+        if not is_run and not (staging_path(out) / RUN_NAME).exists():
+            raise ConfigError(f"{out} holds no run to resume; train without --resume")
+        return
+    names = {p.name for p in out.iterdir()} if out.is_dir() else set()
+    names -= {LOCK_NAME, CONFIG_NAME, f"{RUN_NAME}.new", f"{CONFIG_NAME}.new"}
+    if is_run and not overwrite:
+        raise OutputExistsError(
+            f"{out} holds a run; continue it with --resume or replace it with --overwrite"
+        )
+    if not is_run and (names or (out.exists() and not out.is_dir())):
+        raise OutputExistsError(
+            f"{out} exists and is no embedding run; choose another output"
+        )
+
+
+def require_same_config(path: Path, config: EmbeddingConfig) -> None:
+    """Check that a run is resumed with its own settings.
+
+    Raises:
+        ConfigError: They differ; the message says where.
+    """
+    changes = difference(to_mapping(read_config(path)), to_mapping(config))
+    if changes:
+        raise ConfigError(
+            f"the run {path} has other settings ({'; '.join(changes)}); resume it with "
+            "its own, or train a new run"
+        )
+
+
+def write_config(path: Path, config: EmbeddingConfig) -> None:
+    """Write the resolved config beside the result."""
+    write_text(path / CONFIG_NAME, to_toml(config))
+
+
+def replace_run(new: Path, out: Path) -> None:
+    """Put a finished run in the place of the old one, which goes."""
+    old = out.with_name(out.name + ".old")
+    shutil.rmtree(old, ignore_errors=True)
+    with disk_errors(out):
+        out.rename(old)
+        new.rename(out)
+        _sync_folder(out.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,167 @@
+"""Training an embedding: what is checked before, where the run is built, the report."""
+
+import contextlib
+import math
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from graphsys.core.errors import (
+    BudgetError,
+    StorageFullError,
+)
+from graphsys.core.memory import available_bytes, format_bytes
+from graphsys.core.progress import SILENT, Progress
+from graphsys.embedding import run as runs
+from graphsys.embedding.blas import single_threaded_blas
+from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.model import (
+    relation_sets,
+)
+from graphsys.embedding.plan import Plan, make_plan
+from graphsys.embedding.trainer import Trainer, list_steps
+from graphsys.storage.locks import WriterLock
+from graphsys.storage.reader import Graph
+from graphsys.storage.transaction import disk_errors
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainReport:
+    """What a training run did.
+
+    Attributes:
+        run: The run's folder; for a dry run, where it would be.
+        epochs: Epochs completed, over all resumptions.
+        seconds: Time spent training, over all resumptions.
+        edges_per_second: Edges trained in that time.
+        metrics: Mean loss per edge of the last epoch (``loss``), evaluations while
+            training (``valid_mrr``); for a dry run the plan.
+    """
+
+    run: Path
+    epochs: int
+    seconds: float
+    edges_per_second: float
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+
+def train(
+    graph: Graph,
+    config: EmbeddingConfig,
+    out: str | Path,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    dry_run: bool = False,
+    progress: Progress = SILENT,
+) -> TrainReport:
+    """Train embeddings and leave a run on disk.
+
+    Args:
+        graph: An open graph.
+        config: The settings; for ``resume`` those of the run.
+        out: Folder of the run.
+        resume: Go on from the last checkpoint of ``out``.
+        overwrite: Replace a run in ``out``, once the new one is complete; until then it
+            is ``OUT.partial``, which ``resume`` continues.
+        dry_run: Only plan: what memory, disk and traffic the run would take.
+        progress: Receives an epoch per stage.
+
+    Returns:
+        What was done.
+
+    Raises:
+        ConfigError: Settings that do not fit the graph, or a resume with other settings
+            or another graph.
+        OutputExistsError: ``out`` exists.
+        StoreBusyError: Another training writes to ``out``.
+        BudgetError: The tables do not fit in memory.
+        StorageFullError: The disk is full; the last checkpoint stays.
+        TrainingFailedError: The loss is not a number; the last checkpoint stays.
+    """
+    out = Path(out)
+    model = relation_sets(graph, config)
+    steps = list_steps(graph, model)
+    plan = make_plan(graph, config, model, steps)
+    if dry_run:
+        return TrainReport(
+            run=out, epochs=0, seconds=0.0, edges_per_second=0.0, metrics=plan.as_metrics()
+        )
+    runs.require_free(out, resume=resume, overwrite=overwrite)
+    _require_room(plan, out)
+    staged = runs.staging_path(out)
+    is_staged = (out / runs.RUN_NAME).exists() and (overwrite or resume)
+    if resume:
+        is_staged = (staged / runs.RUN_NAME).exists()
+    path = staged if is_staged else out
+    with _locked(out), _locked(path) if path != out else contextlib.nullcontext():
+        state = _open_state(path, graph, config, resume=resume)
+        with single_threaded_blas():
+            trainer = Trainer(path, graph, config, model, steps, state)
+            trainer.compile()
+            trainer.run(progress)
+        if is_staged:
+            runs.replace_run(staged, out)
+    return _report(out, state)
+
+
+def _require_room(plan: Plan, out: Path) -> None:
+    available = available_bytes()
+    if available and plan.memory_bytes > available:
+        raise BudgetError(
+            f"training needs {format_bytes(plan.memory_bytes)} of memory and "
+            f"{format_bytes(available)} is available; ingest with more partitions or "
+            "lower dim"
+        )
+    folder = next(p for p in (out, *out.parents) if p.exists())
+    free = shutil.disk_usage(folder).free
+    if plan.disk_bytes > free:
+        raise StorageFullError(
+            f"the run takes {format_bytes(plan.disk_bytes)} at {out} (two checkpoints) and "
+            f"{format_bytes(free)} is free; free some space or choose another output"
+        )
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Any:
+    """Hold a folder's writer lock; a folder made for it goes if nothing came of it."""
+    is_new = not path.exists()
+    with disk_errors(path):
+        path.mkdir(parents=True, exist_ok=True)
+        lock = WriterLock(path)
+    try:
+        yield
+    finally:
+        lock.release()
+        if is_new:
+            with contextlib.suppress(OSError):
+                path.rmdir()
+
+
+def _open_state(
+    path: Path, graph: Graph, config: EmbeddingConfig, *, resume: bool
+) -> runs.RunState:
+    if resume:
+        state = runs.read_state(path)
+        runs.require_same_config(path, config)
+        runs.require_same_graph(state.graph, graph, path)
+        runs.check_files(path, state)
+        runs.remove_superseded(path, state)
+        return state
+    state = runs.RunState(graph=runs.describe_graph(graph))
+    runs.write_config(path, config)
+    runs.commit(path, state)
+    return state
+
+
+def _report(out: Path, state: runs.RunState) -> TrainReport:
+    speed = state.num_edges / state.seconds if state.seconds else 0.0
+    return TrainReport(
+        run=out,
+        epochs=state.epoch,
+        seconds=state.seconds,
+        edges_per_second=speed if math.isfinite(speed) else 0.0,
+        metrics=dict(state.metrics),
+    )
