@@ -16,12 +16,14 @@ from graphsys.datasets.layout import (
     ID,
     INTEGER,
     LABEL,
+    MAYBE,
     NUMBER,
     SKIP,
     WORD,
     Column,
     LineFormat,
     is_integer,
+    is_missing,
     is_number,
     show,
 )
@@ -178,7 +180,8 @@ def _kind(name: str, place: int, lines: Sequence[DataLine]) -> int:
     fields = [line.fields[place] for line in lines if place < len(line.fields)]
     if all(is_integer(field) for field in fields):
         return INTEGER
-    return NUMBER if all(is_number(field) for field in fields) else LABEL
+    given = [field for field in fields if not is_missing(field)]
+    return MAYBE if given and all(is_number(field) for field in given) else LABEL
 
 
 formats.register("edgelist")(

@@ -152,12 +152,9 @@ def _explain_field(field: bytes, column: Column) -> str | None:
         return None
     text = show(field)
     if column.kind in (NUMBER, MAYBE):
-        is_missing = column.kind == MAYBE and field.lower().decode("latin-1") in MISSING
-        return (
-            None
-            if is_missing or is_number(field)
-            else f"found {text} as {column.name}, expected a number"
-        )
+        if is_number(field) or (column.kind == MAYBE and is_missing(field)):
+            return None
+        return f"found {text} as {column.name}, expected a number"
     if is_integer(field) and (column.kind == INTEGER or field.isdigit()):
         return None
     return f"found {text} as {column.name}, expected {_EXPECTED[column.kind]}"
@@ -170,6 +167,11 @@ def is_number(field: bytes) -> bool:
     except ValueError:
         return False
     return value == value and b"_" not in field
+
+
+def is_missing(field: bytes) -> bool:
+    """Tell whether a field stands for a missing number."""
+    return field.lower().decode("latin-1") in MISSING
 
 
 def is_integer(field: bytes) -> bool:

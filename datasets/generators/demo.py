@@ -44,6 +44,7 @@ _INTERESTS: Final = 3  # of them, those that a user likes
 _NUM_LEADERS: Final = 6
 _BUY_CHANCE: Final = 0.7
 _NOISE_CHANCE: Final = 0.1
+_MIN_BOUGHT: Final = 3
 
 
 class _Shop(NamedTuple):
@@ -84,8 +85,12 @@ class DemoSource(Source):
                 node_type=node_type,
                 columns={} if label is None else {"label": label},
             )
-        for edge_type, src, dst, relation in self._edges():
+        buys = self._buys()
+        bought = buys[:, 1]
+        for edge_type, src, dst, relation in self._edges(buys):
             splits = self._splits(edge_type, len(src))
+            if edge_type == BELONGS_TO:  # an item that is hardly bought has no other edge
+                splits[np.bincount(bought, minlength=len(src)) < _MIN_BOUGHT] = 0
             for k, split in enumerate(SPLITS):
                 rows = np.flatnonzero(splits == k)
                 columns = {} if relation is None else {"relation": relation.take(rows)}
@@ -117,14 +122,16 @@ class DemoSource(Source):
             item_style=item // self._num_categories % _NUM_STYLES,
         )
 
-    def _edges(self) -> Iterator[tuple[EdgeType, Integers, Integers, pa.Array | None]]:
+    def _edges(
+        self, buys: Integers
+    ) -> Iterator[tuple[EdgeType, Integers, Integers, pa.Array | None]]:
+        """Yield the edges of each type: sources, destinations, relations."""
         shop = self._shop
         friend, follows = self._friends(), self._follows()
         relation = np.repeat([0, 1], [len(friend), len(follows)])
         social = np.concatenate([friend, follows])
         names = pa.array(["friend", "follows"]).take(pa.array(relation))
         yield SOCIAL, social[:, 0], social[:, 1], names.dictionary_encode()
-        buys = self._buys()
         yield BUYS, buys[:, 0], buys[:, 1], None
         yield BOUGHT_BY, buys[:, 1], buys[:, 0], None
         item = np.arange(len(shop.item_category), dtype=np.int64)

@@ -1,0 +1,154 @@
+"""Every MatrixMarket file is read as SciPy reads it, or refused where SciPy refuses it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.io
+import scipy.sparse
+
+from graphsys.core.errors import InputError
+from graphsys.datasets import open_source
+from graphsys.storage.source import NodeChunk
+
+
+def expand(path: Path) -> tuple[scipy.sparse.coo_array, bool, bool]:
+    """Rebuild the matrix from the source: entries, is pattern, is directed."""
+    source = open_source(path)
+    sizes: dict[str, int] = {}
+    src, dst, values, types = [], [], [], ("node", "node")
+    is_pattern = False
+    for chunk in source.chunks():
+        if isinstance(chunk, NodeChunk):
+            first = sizes.get(chunk.node_type, 0) + 1
+            assert chunk.ids.tolist() == list(range(first, first + len(chunk.ids)))
+            sizes[chunk.node_type] = sizes.get(chunk.node_type, 0) + len(chunk.ids)
+        else:
+            src.append(chunk.src)
+            dst.append(chunk.dst)
+            is_pattern = "weight" not in chunk.columns
+            values.append(chunk.columns.get("weight", np.ones(len(chunk.src))))
+    if "row" in sizes:
+        types = ("row", "col")
+    shape = tuple(sizes.get(name, 0) for name in types)
+    if not src:
+        return scipy.sparse.coo_array(shape), is_pattern, source.is_directed
+    row, col, data = (
+        np.concatenate(src) - 1,
+        np.concatenate(dst) - 1,
+        np.concatenate(values),
+    )
+    if not source.is_directed:
+        off = row != col
+        row, col = np.concatenate([row, col[off]]), np.concatenate([col, row[off]])
+        data = np.concatenate([data, data[off]])
+    return (
+        scipy.sparse.coo_array((data, (row, col)), shape=shape),
+        is_pattern,
+        source.is_directed,
+    )
+
+
+def entries(matrix: Any) -> list[tuple[int, int, str]]:
+    """List all stored entries (of a dense matrix: the non-zeros), explicit zeros too."""
+    if isinstance(matrix, np.ndarray):
+        row, col = np.nonzero(matrix)
+        data = matrix[row, col]
+    else:
+        (row, col), data = matrix.coords, matrix.data
+    return sorted(zip(row.tolist(), col.tolist(), map(repr, data.tolist()), strict=True))
+
+
+@pytest.mark.shared
+def test_all_files_agree_with_scipy(shared_data: Path) -> None:
+    refused, equal, complex_valued = [], [], []
+    for path in sorted((shared_data / "lagraph-data").glob("*.mtx")):
+        try:
+            expected = scipy.io.mmread(path, spmatrix=False)
+        except (ValueError, OverflowError):
+            with pytest.raises(InputError, match=path.name) as found:
+                open_source(path)
+            assert "\n" not in str(found.value)
+            refused.append(path.name)
+            continue
+        field, symmetry = scipy.io.mminfo(path)[4:]
+        if field == "complex":
+            with pytest.raises(
+                InputError, match=f"{path.name}:1: complex values, expected real"
+            ):
+                open_source(path)
+            complex_valued.append(path.name)
+            continue
+        matrix, is_pattern, is_directed = expand(path)
+        assert matrix.shape == expected.shape, path
+        assert entries(matrix) == entries(expected), path
+        assert is_pattern == (field == "pattern"), path
+        assert is_directed == (symmetry not in ("symmetric", "hermitian")), path
+        equal.append(path.name)
+    assert (len(refused), len(complex_valued), len(equal)) == (18, 1, 72)
+
+
+def write(tmp_path: Path, text: str, name: str = "m.mtx") -> Path:
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+HEAD = "%%MatrixMarket matrix coordinate real"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            f"{HEAD} general\n2 2 1\n1 x 1\n",
+            r"m\.mtx:3: invalid integer value; expected a Matrix",
+        ),
+        (f"{HEAD} general\n2 2 1\n1 3 1\n", r"m\.mtx:3: column index out of bounds"),
+        (f"{HEAD} general\n2 2 2\n1 1 1\n", r"m\.mtx: truncated file"),
+        ("1 2\n", r"m\.mtx:1: not a Matrix Market file"),
+        (
+            "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n",
+            "complex values",
+        ),
+        ("", r"m\.mtx: the file is empty"),
+    ],
+)
+def test_refusals_say_where(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        open_source(write(tmp_path, text))
+
+
+def test_skew_is_directed_both_ways_and_dense_keeps_non_zeros(tmp_path: Path) -> None:
+    matrix, _, is_directed = expand(
+        write(tmp_path, f"{HEAD} skew-symmetric\n2 2 1\n2 1 5\n")
+    )
+    assert is_directed
+    assert matrix.toarray().tolist() == [[0, -5], [5, 0]]
+    text = "%%MatrixMarket matrix array integer general\n2 2\n1\n0\n3\n0\n"
+    matrix, _, _ = expand(write(tmp_path, text))
+    assert entries(matrix) == [(0, 0, "1"), (0, 1, "3")]
+
+
+def test_explicit_zeros_are_kept(tmp_path: Path) -> None:
+    matrix, _, _ = expand(write(tmp_path, f"{HEAD} general\n2 2 1\n1 2 0\n"))
+    assert entries(matrix) == [(0, 1, "0.0")]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "codec"), [("gz", "gzip"), ("bz2", "bz2"), ("zst", "zstd")]
+)
+def test_compressed_matrices_are_read(tmp_path: Path, suffix: str, codec: str) -> None:
+    path = tmp_path / f"m.mtx.{suffix}"
+    with pa.output_stream(path, compression=codec) as out:
+        out.write(f"{HEAD} general\n2 2 1\n1 2 7\n".encode())
+    matrix, _, _ = expand(path)
+    assert entries(matrix) == [(0, 1, "7.0")]
+
+
+def test_two_matrices_are_refused(tmp_path: Path) -> None:
+    paths = [write(tmp_path, "x", name) for name in ("a.mtx", "b.mtx")]
+    with pytest.raises(InputError, match="a second matrix, expected one"):
+        open_source(paths)
