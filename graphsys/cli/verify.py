@@ -19,15 +19,17 @@ def verify(graph: GraphArgument, json: JsonOption = False) -> None:
     from graphsys.storage.verify import verify as find_problems
 
     progress = open_progress()
-    problems = find_problems(graph, progress=progress).problems
+    report = find_problems(graph, progress=progress)
     progress.close()
     if json:
-        found = [{"file": problem.file, "what": problem.what} for problem in problems]
-        print_json({"ok": not problems, "problems": found})
+        found = [
+            {"file": problem.file, "what": problem.what} for problem in report.problems
+        ]
+        print_json({"ok": report.ok, "problems": found})
     else:
-        for problem in problems:
+        for problem in report.problems:
             sys.stdout.write(f"{problem.file}: {problem.what}\n")
-        if not problems:
+        if report.ok:
             print_note(f"{graph}: no problems found")
-    if problems:
+    if not report.ok:
         raise typer.Exit(1)

@@ -12,7 +12,7 @@ from graphsys.core.errors import (
     BudgetError,
     StorageFullError,
 )
-from graphsys.core.memory import available_bytes, format_bytes
+from graphsys.core.memory import available_bytes, format_bytes, parse_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
@@ -55,6 +55,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     dry_run: bool = False,
+    memory: int | str | None = None,
     progress: Progress = SILENT,
 ) -> TrainReport:
     """Train embeddings and leave a run on disk.
@@ -67,6 +68,8 @@ def train(
         overwrite: Replace a run in ``out``, once the new one is complete; until then it
             is ``OUT.partial``, which ``resume`` continues.
         dry_run: Only plan: what memory, disk and traffic the run would take.
+        memory: Budget of anonymous memory, as ``"4GB"`` or in bytes; None for what is
+            available.
         progress: Receives an epoch per stage.
 
     Returns:
@@ -77,11 +80,12 @@ def train(
             or another graph.
         OutputExistsError: ``out`` exists.
         StoreBusyError: Another training writes to ``out``.
-        BudgetError: The tables do not fit in memory.
+        BudgetError: The tables do not fit in the budget.
         StorageFullError: The disk is full; the last checkpoint stays.
         TrainingFailedError: The loss is not a number; the last checkpoint stays.
     """
     out = Path(out)
+    budget = available_bytes() if memory is None else parse_bytes(memory)
     model = relation_sets(graph, config)
     steps = list_steps(graph, model)
     plan = make_plan(graph, config, model, steps)
@@ -90,7 +94,7 @@ def train(
             run=out, epochs=0, seconds=0.0, edges_per_second=0.0, metrics=plan.as_metrics()
         )
     runs.require_free(out, resume=resume, overwrite=overwrite)
-    _require_room(plan, out)
+    _require_room(plan, out, budget)
     staged = runs.staging_path(out)
     is_staged = (out / runs.RUN_NAME).exists() and (overwrite or resume)
     if resume:
@@ -107,13 +111,11 @@ def train(
     return _report(out, state)
 
 
-def _require_room(plan: Plan, out: Path) -> None:
-    available = available_bytes()
-    if available and plan.memory_bytes > available:
+def _require_room(plan: Plan, out: Path, budget: int) -> None:
+    if budget and plan.memory_bytes > budget:
         raise BudgetError(
-            f"training needs {format_bytes(plan.memory_bytes)} of memory and "
-            f"{format_bytes(available)} is available; ingest with more partitions or "
-            "lower dim"
+            f"memory: training needs {format_bytes(plan.memory_bytes)}, got "
+            f"{format_bytes(budget)}; ingest with more partitions, or lower dim"
         )
     folder = next(p for p in (out, *out.parents) if p.exists())
     free = shutil.disk_usage(folder).free
