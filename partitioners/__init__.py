@@ -2,7 +2,8 @@
 
 if __name__ == "partitioners":
     raise ImportError(
-        "this is the source folder of graphsys.partitioners; take the repository root off sys.path"
+        "this is the source folder of graphsys.partitioners; "
+        "take the repository root off sys.path"
     )
 
 from graphsys.partitioners import hash as hash

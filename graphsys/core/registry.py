@@ -65,7 +65,8 @@ class Registry(Generic[T]):
                 self._items[point.name] = point.load()
             except Exception as err:  # a stranger's plug-in may raise anything
                 warnings.warn(
-                    f"{self.kind} plug-in {point.name!r} ({point.value}) is broken: {err!r}",
+                    f"{self.kind} plug-in {point.name!r} ({point.value}) is broken: "
+                    f"{err!r}",
                     RuntimeWarning,
                     stacklevel=3,
                 )

@@ -15,6 +15,8 @@ from graphsys.storage.source import EdgeChunk
 
 _FLOAT32_EXACT = 2**24
 _FLOAT64_EXACT = 2**53
+_INT64_MAX = 2**63 - 1
+_UINT64_MAX = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,8 @@ class EdgeLog:
         for name, column in {"dst": chunk.dst, **chunk.columns}.items():
             if len(column) != len(chunk.src):
                 raise InputError(
-                    f"{where}: column {name!r} has {len(column)} rows, src has {len(chunk.src)}"
+                    f"{where}: column {name!r} has {len(column)} rows, "
+                    f"src has {len(chunk.src)}"
                 )
         reserved = {"src", "dst", "edge", "record", "row", "neighbour"} & set(chunk.columns)
         if reserved:
@@ -176,24 +179,32 @@ class EdgeLog:
                 self._relation_codes[name] = len(self.relation_names)
                 self.relation_names.append(name)
             codes[k] = self._relation_codes[name]
-        return codes[indices]
+        recoded: npt.NDArray[np.uint32] = codes[indices]
+        return recoded
 
 
 class _WeightRange:
-    """Finds the smallest dtype that holds all weights exactly."""
+    """Finds the smallest dtype that holds all weights exactly.
+
+    Chunks are kept as float64, or as 64-bit integers where they go beyond 2^53; then the
+    whole column must be integers.
+    """
 
     def __init__(self) -> None:
-        self.stored: np.dtype[Any] = np.dtype(np.float64)
-        self._is_first = True
+        self._has_wide = False
         self._fits_float32 = True
         self._is_whole = True
+        self._low: float = 0
+        self._high: float = 0
         self._sum = 0.0
 
     def add(self, values: npt.NDArray[Any], where: str) -> npt.NDArray[Any]:
         if values.dtype.kind in "iu" and len(values):
-            if max(abs(int(values.min())), abs(int(values.max()))) > _FLOAT64_EXACT:
-                wide = np.dtype(np.uint64 if values.dtype == np.uint64 else np.int64)
-                return self._keep(values.astype(wide), wide, where)
+            low, high = int(values.min()), int(values.max())
+            if max(-low, high) > _FLOAT64_EXACT:
+                self._has_wide = True
+                self._span(low, high, where)
+                return values.astype(np.uint64 if high > _INT64_MAX else np.int64)
         values = values.astype(np.float64)
         bad = np.flatnonzero(np.isnan(values))
         if len(bad):
@@ -205,22 +216,23 @@ class _WeightRange:
         self._fits_float32 &= bool(np.array_equal(narrow.astype(np.float64), values))
         self._is_whole &= bool(np.array_equal(np.rint(values), values))
         self._sum += float(np.abs(values).sum())
-        return self._keep(values, np.dtype(np.float64), where)
+        if len(values):
+            self._span(float(values.min()), float(values.max()), where)
+        return values
 
-    def _keep(
-        self, values: npt.NDArray[Any], stored: np.dtype[Any], where: str
-    ) -> npt.NDArray[Any]:
-        if not self._is_first and stored != self.stored:
+    def _span(self, low: float, high: float, where: str) -> None:
+        self._low, self._high = min(self._low, low), max(self._high, high)
+        top = _INT64_MAX if self._low < 0 else _UINT64_MAX
+        fits = self._low >= -_INT64_MAX - 1 and self._high <= top
+        if self._has_wide and not (self._is_whole and fits):
             raise InputError(
                 f"{where} mixes integers above 2^53 with other numbers, which no one type "
                 "holds exactly; give all weights as floating point"
             )
-        self._is_first, self.stored = False, stored
-        return values
 
     def dtype(self, *, sums: bool) -> np.dtype[Any]:
-        if self.stored != np.float64:
-            return self.stored
+        if self._has_wide:
+            return np.dtype(np.uint64 if self._high > _INT64_MAX else np.int64)
         if sums:
             exact = self._is_whole and self._sum <= _FLOAT32_EXACT
             return np.dtype(np.float32 if exact else np.float64)

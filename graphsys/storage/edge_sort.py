@@ -81,7 +81,7 @@ class RangePlan:
         return len(self.parts)
 
     def lookup(self) -> tuple[npt.NDArray[np.uint16], int]:
-        """Return the range of the first row of every block of ``2**shift`` rows, and shift."""
+        """Return the range of every ``2**shift``-th row, and that shift."""
         num_rows = max(int(self.bounds[-1]), 1)
         shift = max((num_rows - 1).bit_length() - _LOOKUP_BITS, 0)
         firsts = np.arange(0, num_rows, 1 << shift)

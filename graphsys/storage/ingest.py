@@ -93,7 +93,7 @@ class IngestOptions:
             )
 
     def num_partitions(self, node_type: str) -> int:
-        """Return the number of partitions of a node type (1 where only others are named)."""
+        """Return the partitions of a node type (1 where only others are named)."""
         if isinstance(self.partitions, Mapping):
             return self.partitions.get(node_type, 1)
         return self.partitions
@@ -149,11 +149,14 @@ def ingest(
     """
     settings = IngestOptions(memory_bytes=parse_bytes(memory), **options)
     began = time.perf_counter()
-    with MemoryMeter() as meter, Transaction(out, overwrite=overwrite) as transaction:
-        with disk_errors(Path(out)):
-            job = _Ingest(source, settings, transaction, progress)
-            manifest = job.run()
-            transaction.commit(manifest)
+    with (
+        MemoryMeter() as meter,
+        Transaction(out, overwrite=overwrite) as transaction,
+        disk_errors(Path(out)),
+    ):
+        job = _Ingest(source, settings, transaction, progress)
+        manifest = job.run()
+        transaction.commit(manifest)
     progress.close()
     entries = manifest.edge_types.values()
     return IngestReport(
@@ -339,7 +342,8 @@ class _Ingest:
         if needed > free:
             raise StorageFullError(
                 f"{self._transaction.path} has {format_bytes(free)} free, about "
-                f"{format_bytes(needed)} are needed; free some space or choose another output"
+                f"{format_bytes(needed)} are needed; free some space or choose another "
+                "output"
             )
 
     def _check_partition_names(self) -> None:

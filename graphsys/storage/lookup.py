@@ -1,5 +1,6 @@
 """From the user's ids to numbers."""
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,23 +31,31 @@ def lookup_ids(
     wanted = _as_type(ids, known.type, where)
     found = pc.index_in(wanted, value_set=known.combine_chunks())
     if found.null_count:
-        missing = wanted.filter(found.is_null())
+        missing = np.flatnonzero(found.is_null())
+        first = ids[int(missing[0])]
+        shown = first.item() if isinstance(first, np.generic) else first
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise UnknownNameError(
-            f"node {missing[0].as_py()!r}{more} is not among the {len(known)} nodes "
-            f"of type {where}"
+            f"node {shown!r}{more} is not among the {len(known)} nodes of type {where}"
         )
-    return found.to_numpy(zero_copy_only=False).astype(np.int64)
+    numbers: npt.NDArray[np.int64] = found.to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers
 
 
 def _as_type(
     ids: Sequence[Any] | npt.NDArray[Any], kind: pa.DataType, where: str
 ) -> pa.Array:
-    try:
-        if pa.types.is_integer(kind):
-            return pa.array([int(key) for key in ids], type=kind)
+    if not pa.types.is_integer(kind):
         return pa.array([str(key) for key in ids], type=kind)
-    except (ValueError, OverflowError) as err:
-        raise UnknownNameError(
-            f"node {next(iter(ids))!r} is not an integer, but the ids of type {where} are"
-        ) from err
+    if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu" and ids.dtype != np.uint64:
+        return pa.array(ids, type=kind)
+    numbers = []
+    for key in ids:
+        try:
+            numbers.append(int(key) if isinstance(key, str) else operator.index(key))
+        except (ValueError, TypeError) as err:
+            raise UnknownNameError(
+                f"node {key!r} is not an integer, but the ids of type {where} are"
+            ) from err
+    # beyond 64 bits an id is unknown like any other; -1 is no id
+    return pa.array([n if abs(n) < 2**63 else -1 for n in numbers], type=kind)

@@ -180,7 +180,9 @@ class NodeNumbering:
             return stable_argsort(keys, self._scratch.array)
         if not by_degree and num_partitions == 1:
             return by_rank
-        return by_rank[stable_argsort(keys[by_rank], self._scratch.array)]
+        order: npt.NDArray[Any] = stable_argsort(keys[by_rank], self._scratch.array)
+        sorted_codes: npt.NDArray[Any] = by_rank[order]
+        return sorted_codes
 
 
 class _LocalityProbe:
@@ -221,7 +223,8 @@ def _clean_ids(ids: Any, node_type: str) -> npt.NDArray[Any] | pa.DictionaryArra
     if isinstance(ids, np.ndarray):
         if not np.issubdtype(ids.dtype, np.integer):
             raise InputError(
-                f"ids of node type {node_type!r} are {ids.dtype}, expected integers or strings"
+                f"ids of node type {node_type!r} are {ids.dtype}, expected integers or "
+                "strings"
             )
         if len(ids) and np.issubdtype(ids.dtype, np.signedinteger) and ids.min() < 0:
             raise InputError(
@@ -239,6 +242,11 @@ def _clean_ids(ids: Any, node_type: str) -> npt.NDArray[Any] | pa.DictionaryArra
         raise InputError(f"node type {node_type!r} has {ids.null_count} missing ids")
     if pa.types.is_integer(ids.type):
         return _clean_ids(ids.to_numpy(), node_type)
+    kind = ids.type.value_type if pa.types.is_dictionary(ids.type) else ids.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise InputError(
+            f"ids of node type {node_type!r} are {kind}, expected integers or strings"
+        )
     if not pa.types.is_dictionary(ids.type):
         ids = pc.dictionary_encode(ids.cast(pa.large_string()))
     if not pa.types.is_large_string(ids.type.value_type):

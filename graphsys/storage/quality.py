@@ -42,6 +42,6 @@ def partition_quality(
     }
 
 
-def _balance(load: npt.NDArray[np.generic]) -> float:
+def _balance(load: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> float:
     mean = float(np.mean(load)) if len(load) else 0.0
     return float(np.max(load)) / mean if mean else 1.0

@@ -96,7 +96,7 @@ class AppendFile:
 
     def write_at(self, begin: int, array: npt.NDArray[Any]) -> None:
         """Write an array at a place in bytes."""
-        data = memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b""
+        data = np.ascontiguousarray(array).data.cast("B") if array.size else b""
         while len(data):
             written = os.pwrite(self.fd, data, begin)
             data, begin = data[written:], begin + written
@@ -104,7 +104,7 @@ class AppendFile:
     def read(self, begin: int, length: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return a fresh copy of ``length`` items that begin at a place in bytes."""
         array = np.empty(length, dtype=dtype)
-        view = memoryview(array).cast("B") if array.size else b""
+        view = array.data.cast("B") if array.size else b""
         done = 0
         while done < len(view):
             got = os.preadv(self.fd, [view[done:]], begin + done)

@@ -164,7 +164,7 @@ class StringIds:
 
     def _scatter(self) -> tuple[Segments, Segments]:
         num_shards = 1 << self._shard_bits
-        dtypes = {
+        dtypes: dict[str, np.dtype[Any]] = {
             "length": np.dtype(np.int64),
             "weight": np.dtype(np.uint32),
             "position": np.dtype(np.uint64),
@@ -248,7 +248,7 @@ def ends_to_offsets(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 def string_buffers(
     strings: pa.LargeStringArray,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Return the offsets ``[n + 1]`` and bytes of an Arrow ``large_string`` array, as views."""
+    """Return the offsets ``[n + 1]`` and bytes of a ``large_string`` array, as views."""
     _, offset_buffer, data_buffer = strings.buffers()
     if offset_buffer is None or not len(strings):
         return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.uint8)

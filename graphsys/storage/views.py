@@ -66,9 +66,8 @@ class Index:
 def empty_bucket(entry: EdgeTypeEntry) -> EdgeBucket:
     """Return no edges, with the columns that the type's other buckets have."""
     empty = np.empty(0, dtype=np.uint32)
-    numeric = {"float": np.float32, "double": np.float64, "int64": np.int64}
-    numeric["uint64"] = np.uint64
-    optional = {
+    numeric = {"float": "f4", "double": "f8", "int64": "i8", "uint64": "u8"}
+    optional: dict[str, npt.NDArray[Any]] = {
         name: np.empty(0, dtype=numeric[entry.columns[name]])
         for name in ("weight", "time")
         if name in entry.columns
@@ -76,4 +75,10 @@ def empty_bucket(entry: EdgeTypeEntry) -> EdgeBucket:
     if entry.relations is not None:
         wide = len(entry.relations) > 2**16
         optional["relation"] = np.empty(0, dtype=np.uint32 if wide else np.uint16)
-    return EdgeBucket(src=empty, dst=empty, **optional)
+    return EdgeBucket(
+        src=empty,
+        dst=empty,
+        relation=optional.get("relation"),
+        weight=optional.get("weight"),
+        time=optional.get("time"),
+    )

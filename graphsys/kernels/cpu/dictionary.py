@@ -89,7 +89,7 @@ def equal_bytes(
     length: int,
 ) -> bool:
     """Return whether two byte ranges are equal."""
-    for k in range(length):
+    for k in range(length):  # noqa: SIM110 (numba has no all() of a generator)
         if a[a_begin + k] != b[b_begin + k]:
             return False
     return True
