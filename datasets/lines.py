@@ -24,7 +24,6 @@ from graphsys.datasets.layout import (
 )
 from graphsys.kernels.cpu import text as kernels
 
-_POWERS: Final = np.array([10.0**k for k in range(23)])
 _STORED_AS: Final = {INTEGER: ID, MAYBE: NUMBER, LABEL: WORD}
 _NUMBER_PATTERN: Final = (
     r"^[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity)$"
@@ -87,7 +86,6 @@ def _parse_general(
         np.array(kinds, dtype=np.int64),
         layout.has_comments,
         layout.has_quotes,
-        _POWERS,
         integers,
         numbers,
         starts,

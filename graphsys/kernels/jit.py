@@ -20,5 +20,5 @@ def jit(kernel: Kernel) -> Kernel:
 
 def inline_jit(kernel: Kernel) -> Kernel:
     """Compile a small device-style function that kernels call inside their loops."""
-    options = {"cache": True, "nogil": True, "error_model": "numpy", "inline": "never"}
+    options = {"cache": True, "nogil": True, "error_model": "numpy", "forceinline": True}
     return cast("Kernel", numba.njit(**options)(kernel))

@@ -18,15 +18,14 @@ which a quote is doubled gets a negative length.
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.kernels.cpu.decimal import parse_number
 from graphsys.kernels.jit import inline_jit, jit
 
 SKIP, ID, NUMBER, WORD, INTEGER, MAYBE, LABEL = 0, 1, 2, 3, 4, 5, 6
 
 _LF, _CR, _SPACE, _TAB, _HASH, _PERCENT, _QUOTE = 10, 13, 32, 9, 35, 37, 34
-_ZERO, _MINUS, _PLUS, _DOT, _E = 48, 45, 43, 46, 101
+_ZERO, _MINUS, _PLUS = 48, 45, 43
 _MAX_ID = np.uint64(2**63 - 1)
-_EXACT_MANTISSA = np.uint64(2**53)
-_EXACT_POWER = 22
 
 BLANKS = 0
 """Separator that stands for any run of blanks and tabs."""
@@ -176,53 +175,12 @@ def _parse_integer(
 
 
 @inline_jit
-def _parse_number(
-    data: npt.NDArray[np.uint8], powers: npt.NDArray[np.float64], begin: int, end: int
-) -> tuple[float, bool]:
-    """Return a number where plain arithmetic gives the nearest float64, else False.
-
-    Clinger's fast path (PLDI 1990): a mantissa below 2**53 and a power of ten up to 22
-    are both exact, so one multiplication or division rounds once.
-    """
-    k = begin
-    is_negative = data[k] == _MINUS
-    if is_negative or data[k] == _PLUS:
-        k += 1
-    mantissa = np.uint64(0)
-    digits = 0
-    exponent = 0
-    is_fraction = False
-    while k < end:
-        byte = data[k]
-        if byte == _DOT and not is_fraction:
-            is_fraction = True
-        elif _ZERO <= byte <= _ZERO + 9:
-            mantissa = mantissa * np.uint64(10) + np.uint64(byte - _ZERO)
-            digits += 1
-            exponent -= is_fraction
-        else:
-            break
-        k += 1
-    if k < end and digits and (data[k] | 32) == _E:
-        power, is_power = _parse_integer(data, k + 1, end)
-        if not is_power or not -400 < power < 400:
-            return 0.0, False
-        exponent += int(power)
-        k = end
-    if k != end or digits == 0 or digits > 19 or mantissa > _EXACT_MANTISSA:
-        return 0.0, False
-    if exponent > _EXACT_POWER or exponent < -_EXACT_POWER:
-        return 0.0, False
-    value = np.float64(mantissa)
-    value = value * powers[exponent] if exponent >= 0 else value / powers[-exponent]
-    return (-value if is_negative else value), True
-
-
-@inline_jit
 def _field_end(data: npt.NDArray[np.uint8], k: int, separator: int) -> int:
     """Return where a field that is not quoted ends, trailing blanks included."""
     if separator == BLANKS:
-        while data[k] != _SPACE and data[k] != _TAB and not _at_line_end(data, k):
+        while data[k] > _SPACE or not (
+            data[k] == _SPACE or data[k] == _TAB or _at_line_end(data, k)
+        ):
             k += 1
     else:
         while data[k] != separator and not _at_line_end(data, k):
@@ -251,7 +209,6 @@ def parse_columns(
     kinds: npt.NDArray[np.int64],
     has_comments: bool,
     has_quotes: bool,
-    powers: npt.NDArray[np.float64],
     integers: npt.NDArray[np.int64],
     numbers: npt.NDArray[np.float64],
     starts: npt.NDArray[np.int64],
@@ -266,7 +223,6 @@ def parse_columns(
         kinds: Kind of every column, ``[C]``.
         has_comments: ``#`` and ``%`` begin comments.
         has_quotes: Fields may be quoted; not with BLANKS.
-        powers: 10**0 .. 10**22, float64 ``[23]``.
         integers: Receives ID and INTEGER columns, ``[columns of the kind, lines]``.
         numbers: Receives NUMBER columns, ``[columns of the kind, lines]``.
         starts: Receives where words begin, ``[columns of the kind, lines]``.
@@ -320,7 +276,7 @@ def parse_columns(
                 lengths[word, row] = sign * (stop - begin)
                 word += 1
             elif kind in (NUMBER, MAYBE):
-                fraction, is_exact = _parse_number(data, powers, begin, stop)
+                fraction, is_exact = parse_number(data, begin, stop)
                 numbers[number, row] = fraction
                 if not is_exact:
                     slow[num_slow, 0] = number
