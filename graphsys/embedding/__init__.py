@@ -1,14 +1,14 @@
 """Embeddings of nodes and relations, trained bucket by bucket; see README.md."""
 
-from graphsys.embedding.baselines import baselines as baselines
+from graphsys.embedding.baseline import baselines as baselines
 from graphsys.embedding.config import EmbeddingConfig as EmbeddingConfig
 from graphsys.embedding.config import RelationConfig as RelationConfig
 from graphsys.embedding.config import load_config as load_config
 from graphsys.embedding.config import preset_names as preset_names
 from graphsys.embedding.embeddings import Embeddings as Embeddings
 from graphsys.embedding.embeddings import open_run as open_run
-from graphsys.embedding.evaluate import evaluate as evaluate
-from graphsys.embedding.export import export as export
-from graphsys.embedding.nearest import nearest as nearest
-from graphsys.embedding.train import TrainReport as TrainReport
-from graphsys.embedding.train import train as train
+from graphsys.embedding.evaluation import evaluate as evaluate
+from graphsys.embedding.exporting import export as export
+from graphsys.embedding.neighbors import nearest as nearest
+from graphsys.embedding.training import TrainReport as TrainReport
+from graphsys.embedding.training import train as train

@@ -30,7 +30,8 @@ from graphsys.kernels.cpu.embedding_scores import Objective
 from graphsys.kernels.cpu.embedding_step import Edges, Settings, Tables, train_batches
 from graphsys.storage.reader import Graph
 
-_SLICES = 16  # a bucket is trained in so many slices, taking turns with others of its unit
+_TURNS = 16  # buckets of a unit take turns: each is trained in up to so many slices
+_BATCHES_PER_TURN = 8  # at least, per worker, in a bucket trained alone
 
 
 class Trainer:
@@ -64,7 +65,7 @@ class Trainer:
         train_batches(
             Tables(rows, floats, rows, floats, True),
             relations.operators(relations.initial()),
-            edges, self._settings(np.uint64(0), 0), 0, 0, 1,
+            edges, self._settings(np.uint64(0), 0, relations), 0, 0, 1,
             np.full(1, -1, dtype=np.int32), np.zeros(0, dtype=np.float64),
         )  # fmt: skip
 
@@ -110,7 +111,7 @@ class Trainer:
         self.tables.committed()
 
     def _evaluate(self) -> None:
-        from graphsys.embedding.evaluate import evaluate
+        from graphsys.embedding.evaluation import evaluate
 
         self._checkpoint()
         split = self.config.eval_split
@@ -127,10 +128,14 @@ class Trainer:
             self.slots = [
                 np.full(longest, -1, dtype=np.int32) for _ in range(self.num_workers)
             ]
+        turns = _TURNS
+        if len(work) == 1:
+            enough = len(work[0][3]) // (_BATCHES_PER_TURN * self.num_workers)
+            turns = max(1, min(_TURNS, enough))
         with span("compute", epoch=epoch), ThreadPoolExecutor(self.num_workers) as pool:
-            for turn in range(_SLICES):
+            for turn in range(turns):
                 for step, edges, settings, losses in work:
-                    bounds = len(losses) * np.array([turn, turn + 1]) // _SLICES
+                    bounds = len(losses) * np.array([turn, turn + 1]) // turns
                     first, last = int(bounds[0]), int(bounds[1])
                     if last > first:
                         self._train_slice(pool, step, edges, settings, losses, first, last)
@@ -172,9 +177,9 @@ class Trainer:
             0, 2**64, dtype=np.uint64
         )
         losses = np.zeros(len(edges.batches) - 1, dtype=np.float64)
-        return edges, self._settings(draw, epoch), losses
+        return edges, self._settings(draw, epoch, relations), losses
 
-    def _settings(self, key: np.uint64, epoch: int) -> Settings:
+    def _settings(self, key: np.uint64, epoch: int, relations: RelationSet) -> Settings:
         config = self.config
         is_linear = config.lr_schedule == "linear"
         factor = 1.0 - epoch / config.epochs if is_linear else 1.0
@@ -186,12 +191,20 @@ class Trainer:
                 loss=LOSS_CODES[config.loss],
                 margin=np.float32(config.margin),
             ),
-            use_importance=config.importance_weights,
+            src_bias=self._bias(relations.edge_type.src_type),
+            dst_bias=self._bias(relations.edge_type.dst_type),
             lr=np.float32(factor * config.lr),
             relation_lr=np.float32(factor * (config.relation_lr or config.lr)),
             n3=np.float32(config.regulariser),
             key=key,
         )
+
+    def _bias(self, node_type: str) -> np.float32:
+        """Return the logarithm of how many nodes a uniform negative stands for."""
+        if not self.config.importance_weights or not self.config.num_uniform_negatives:
+            return np.float32(0.0)
+        others = max(self.graph.num_nodes_of(node_type) - 1, 1)
+        return np.float32(np.log(others / self.config.num_uniform_negatives))
 
     def _train_slice(
         self,

@@ -121,9 +121,9 @@ class Settings(NamedTuple):
         num_uniform: Uniform negatives per chunk and side.
         use_batch: Whether the other positives of a chunk are negatives.
         objective: Comparator, loss and margin.
-        use_importance: Whether a uniform negative counts for all the nodes it stands for:
-            the logarithm of their number is added to its score, which makes the sampled
-            softmax an estimate of the one over the whole partition.
+        src_bias, dst_bias: Added to the scores of uniform negatives of either side: the
+            logarithm of how many nodes each stands for makes the sampled softmax an
+            estimate of the one over all nodes, of other partitions too; or 0.
         lr, relation_lr: Learning rates of rows and of operator parameters.
         n3: Coefficient of the N3 regulariser.
         key: Key of the uniform draws of this bucket.
@@ -132,7 +132,8 @@ class Settings(NamedTuple):
     num_uniform: int
     use_batch: bool
     objective: Objective
-    use_importance: bool
+    src_bias: np.float32
+    dst_bias: np.float32
     lr: np.float32
     relation_lr: np.float32
     n3: np.float32
@@ -331,7 +332,7 @@ def _update_relations(
 @fused_jit
 def _train_reciprocal(
     chunk: Chunk, operators: Operators, settings: Settings, n: int, k: int,
-    src_bias: np.float32, dst_bias: np.float32, forward: Floats, backward: Floats,
+    forward: Floats, backward: Floats,
 ) -> float:  # fmt: skip
     """Ask both ways, each with its operator on the query; return the loss."""
     relations, weights, query_g = chunk.relations[:n], chunk.weights[:n], chunk.query_g[:n]
@@ -340,7 +341,7 @@ def _train_reciprocal(
     apply_operators(codes, offsets, operators.parameters, relations, chunk.src_x[:n], moved)
     total = rank_candidates(
         moved, chunk.dst_x[:k], chunk.dst[:k], weights, settings.use_batch,
-        settings.objective, dst_bias, chunk.scores, chunk.distances, query_g,
+        settings.objective, settings.dst_bias, chunk.scores, chunk.distances, query_g,
         chunk.dst_g[:k],
     )  # fmt: skip
     apply_operators_backward(
@@ -351,7 +352,7 @@ def _train_reciprocal(
     apply_operators(codes, offsets, parameters, relations, chunk.dst_x[:n], moved)
     total += rank_candidates(
         moved, chunk.src_x[:k], chunk.src[:k], weights, settings.use_batch,
-        settings.objective, src_bias, chunk.scores, chunk.distances, query_g,
+        settings.objective, settings.src_bias, chunk.scores, chunk.distances, query_g,
         chunk.src_g[:k],
     )  # fmt: skip
     for i in range(n):
@@ -367,7 +368,7 @@ def _train_reciprocal(
 @fused_jit
 def _train_single(
     chunk: Chunk, operators: Operators, settings: Settings, n: int, k: int,
-    src_bias: np.float32, dst_bias: np.float32, forward: Floats,
+    forward: Floats,
 ) -> float:  # fmt: skip
     """Ask both ways with the one operator on all destinations; return the loss."""
     relations, weights = chunk.relations[:k], chunk.weights[:n]
@@ -379,13 +380,13 @@ def _train_single(
     )  # fmt: skip
     total = rank_candidates(
         chunk.src_x[:n], moved, chunk.dst[:k], weights, settings.use_batch,
-        settings.objective, dst_bias, chunk.scores, chunk.distances, chunk.query_g[:n],
-        moved_g,
+        settings.objective, settings.dst_bias, chunk.scores, chunk.distances,
+        chunk.query_g[:n], moved_g,
     )  # fmt: skip
     total += rank_candidates(
         moved[:n], chunk.src_x[:k], chunk.src[:k], weights, settings.use_batch,
-        settings.objective, src_bias, chunk.scores, chunk.distances, chunk.dst_g[:n],
-        chunk.src_g[:k],
+        settings.objective, settings.src_bias, chunk.scores, chunk.distances,
+        chunk.dst_g[:n], chunk.src_g[:k],
     )  # fmt: skip
     for i in range(n):
         add_scaled(chunk.src_g[i], chunk.query_g[i], _ONE)
@@ -472,10 +473,6 @@ def train_batches(
     for b in range(edges.batches.size - 1):
         most = max(most, edges.batches[b + 1] - edges.batches[b])
     most = min(2 * most * (longest + num_uniform), slot.size)
-    src_bias, dst_bias = _ZERO, _ZERO
-    if settings.use_importance and num_uniform > 0:
-        src_bias = np.float32(np.log(max(num_src - 1, 1) / num_uniform))
-        dst_bias = np.float32(np.log(max(num_dst - 1, 1) / num_uniform))
     has_distances = settings.objective.comparator in (L2, SQUARED_L2)
     chunk = _allocate_chunk(longest, longest + num_uniform, size, has_distances)
     used, gradient = np.empty(most, np.int64), np.empty((most, size), np.float32)
@@ -498,12 +495,10 @@ def train_batches(
                 touched[chunk.relations[i]] = 1
             if operators.is_reciprocal:
                 total += _train_reciprocal(
-                    chunk, operators, settings, n, k, src_bias, dst_bias, forward, backward
+                    chunk, operators, settings, n, k, forward, backward
                 )
             else:
-                total += _train_single(
-                    chunk, operators, settings, n, k, src_bias, dst_bias, forward
-                )
+                total += _train_single(chunk, operators, settings, n, k, forward)
             if settings.n3 > _ZERO:
                 _regularise(chunk, operators, settings.n3, n, forward, backward)
             num_used = _add_to_slots(

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from graphsys.core.types import EdgeType
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.evaluate import ranking_metrics, with_split
+from graphsys.embedding.evaluation import ranking_metrics, with_split
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.queries import Queries, make_queries
 from graphsys.storage.reader import Graph

@@ -102,6 +102,7 @@ def ranking_metrics(filtered: Iterable[Ranks], raw: Iterable[Ranks]) -> dict[str
 
 
 def _means(ranks: Ranks) -> Mapping[str, float]:
+    ranks = np.sort(ranks)  # so that the order of the buckets does not change a sum
     means = {"mrr": float(np.mean(1.0 / ranks)), "mr": float(np.mean(ranks))}
     return means | {f"hits@{k}": float(np.mean(ranks <= k)) for k in (1, 3, 10)}
 

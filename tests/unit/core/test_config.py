@@ -1,0 +1,177 @@
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from graphsys.core.config import (
+    apply_overrides,
+    difference,
+    from_mapping,
+    load_toml,
+    option,
+    to_mapping,
+    to_toml,
+)
+from graphsys.core.errors import ConfigError
+from graphsys.embedding.config import (
+    EmbeddingConfig,
+    RelationConfig,
+    load_config,
+    preset_names,
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Inner:
+    weight: float = option(1.0, "weight", minimum=0)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Outer:
+    epochs: int = option(1, "passes", minimum=1, maximum=9)
+    lr: float = option(0.1, "rate", above=0)
+    name: str = option("x", "name")
+    is_fast: bool = option(False, "fast")
+    kind: Literal["dot", "cos"] = option("dot", "kind")
+    limit: float | None = option(None, "limit")
+    types: tuple[str, ...] = option((), "types")
+    inner: Inner = option(Inner(), "inner")  # noqa: RUF009 (the config base itself)
+    table: Mapping[str, Inner] = option({}, "table")
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ({"epochs": 0}, "f.toml: epochs: got 0, expected an int >= 1 <= 9"),
+        ({"epochs": 10}, "epochs: got 10"),
+        ({"epochs": True}, "epochs: got True, expected an int"),
+        ({"epochs": "3"}, "epochs: got '3', expected an int"),
+        ({"lr": 0}, "lr: got 0.0, expected a float > 0"),
+        ({"lr": float("nan")}, "lr: got nan"),
+        ({"name": 3}, "name: got 3, expected a str"),
+        (
+            {"kind": "doot"},
+            "one of dot, cos; did you mean 'dot'?",
+        ),
+        ({"types": "a"}, "types: got 'a', expected a list"),
+        ({"types": [1]}, "types: got 1, expected a str"),
+        ({"inner": 3}, "inner: got 3, expected a table"),
+        ({"inner": {"weigth": 3}}, "unknown key 'inner.weigth'; did you mean 'weight'?"),
+        (
+            {"table": {"a.b": {"weight": -1}}},
+            "table.a.b.weight: got -1.0, expected",
+        ),
+        ({"table": 1}, "table: got 1, expected a table"),
+        ({"zzz": 1}, "unknown key 'zzz'; known: epochs, lr"),
+    ],
+)
+def test_a_wrong_value_is_named_by_its_path(mapping: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_mapping(Outer, mapping, where="f.toml")
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("f.toml: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_config_survives_toml(tmp_path: Path) -> None:
+    config = Outer(
+        epochs=3,
+        limit=2.5,
+        types=("a", "b"),
+        name='quo"te \u00e9',
+        inner=Inner(weight=2),
+        table={"/people/x": Inner(weight=0.5), "plain": Inner()},
+    )
+    (tmp_path / "config.toml").write_text(to_toml(config), encoding="utf-8")
+    assert from_mapping(Outer, load_toml(tmp_path / "config.toml")) == config
+    assert "limit" not in to_mapping(Outer())
+
+
+def test_overrides_are_toml_or_else_text() -> None:
+    settings = [
+        "epochs=3",
+        "name=some text",
+        'table."a.b".weight=2',
+        'table."k=v".weight=1',
+        'types=["a"]',
+        "is_fast=true",
+        "epochs=4",
+    ]
+    start = {"epochs": 1, "table": {"old": {"weight": 3}}}
+    found = apply_overrides(start, settings)
+    assert found["epochs"] == 4
+    assert found["name"] == "some text"
+    assert found["table"] == {
+        "old": {"weight": 3},
+        "a.b": {"weight": 2},
+        "k=v": {"weight": 1},
+    }
+    assert found["types"] == ["a"]
+    assert start == {"epochs": 1, "table": {"old": {"weight": 3}}}
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("epochs", "has no key or no '='"),
+        ("=3", "has no key"),
+        ("a..b=3", "is not a key"),
+        ("epochs.x=3", "epochs is a value, not a table"),
+    ],
+)
+def test_a_broken_override_is_an_error(setting: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        apply_overrides({"epochs": 1}, [setting])
+
+
+def test_a_missing_or_broken_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="does not exist"):
+        load_toml(tmp_path / "none.toml")
+    (tmp_path / "bad.toml").write_text("a = = 1")
+    with pytest.raises(ConfigError, match="not a readable TOML file"):
+        load_toml(tmp_path / "bad.toml")
+
+
+def test_differences_are_listed_by_path() -> None:
+    old, new = {"a": 1, "b": {"c": 2}}, {"a": 1, "b": {"c": 3, "d": 4}}
+    assert difference(old, new) == ["b.c: 2 -> 3", "b.d: unset -> 4"]
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset_loads(name: str) -> None:
+    assert isinstance(load_config(preset=name), EmbeddingConfig)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dim": 7, "operator": "complex_diagonal"}, "dim: got 7, expected an even number"),
+        (
+            {"dim": 7, "relations": {"a": {"operator": "complex_diagonal"}}},
+            "dim: got 7, expected an even number",
+        ),
+        ({"num_batch_negatives": 2000}, "num_batch_negatives: got 2000, expected at most"),
+        ({"num_batch_negatives": 0, "num_uniform_negatives": 0}, "got 0 and 0"),
+        ({"importance_weights": True, "loss": "ranking"}, "got true with the loss ranking"),
+        ({"operator": "complex"}, "did you mean 'complex_diagonal'"),
+        ({"loss": "sofmax"}, "did you mean 'softmax'"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(
+    changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        from_mapping(EmbeddingConfig, changes)
+
+
+def test_preset_and_file_exclude_each_other(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="give one of them"):
+        load_config(preset="wn18rr-complex", file=tmp_path / "x.toml")
+    with pytest.raises(LookupError, match=r"unknown preset 'wn18rr-compelx'.*did you mean"):
+        load_config(preset="wn18rr-compelx")
+    (tmp_path / "x.toml").write_text("dim = 4\n[relations.likes]\nweight = 2\n")
+    config = load_config(file=tmp_path / "x.toml", overrides=["epochs=2"])
+    assert (config.dim, config.epochs) == (4, 2)
+    assert config.relations == {"likes": RelationConfig(weight=2.0)}

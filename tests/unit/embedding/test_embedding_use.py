@@ -1,0 +1,137 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from safetensors.numpy import load_file
+
+from graphsys.core.errors import ConfigError, OutputExistsError, UnknownNameError
+from graphsys.embedding import EmbeddingConfig, Embeddings, export, nearest, open_run, train
+from graphsys.storage.reader import Graph
+
+MakeRing = Callable[[int], Graph]
+
+
+@pytest.fixture(params=["dot", "cos", "l2", "squared_l2"])
+def ring_run(
+    request: pytest.FixtureRequest, make_ring: MakeRing, tmp_path: Path
+) -> Embeddings:
+    config = EmbeddingConfig(dim=8, epochs=2, comparator=request.param, init_scale=1.0)
+    train(make_ring(3), config, tmp_path / "run")
+    return open_run(tmp_path / "run")
+
+
+@pytest.fixture
+def shop_run(shop: Graph, tmp_path: Path) -> Embeddings:
+    train(shop, EmbeddingConfig(dim=8, epochs=1), tmp_path / "run")
+    return open_run(tmp_path / "run")
+
+
+def test_nearest_equals_brute_force(ring_run: Embeddings) -> None:
+    ids = [f"e{k:02d}" for k in range(40)]
+    rows = ring_run.lookup(ids).astype(np.float64)
+    comparator = ring_run.config.comparator
+    if comparator == "cos":
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    scores = rows @ rows[7]
+    if comparator in ("l2", "squared_l2"):
+        scores = -(
+            np.linalg.norm(rows - rows[7], axis=1) ** (2 if "sq" in comparator else 1)
+        )
+    order = [k for k in np.argsort(-scores, kind="stable") if k != 7][:5]
+    found = nearest(ring_run, "e07", 5)
+    assert found.column("id").to_pylist() == [ids[k] for k in order]
+    np.testing.assert_allclose(found.column("score").to_numpy(), scores[order], rtol=1e-4)
+    assert nearest(ring_run, "e07", 1000).num_rows == 39
+
+
+def test_nearest_takes_integer_ids_as_text(shop_run: Embeddings) -> None:
+    found = nearest(shop_run, "3", 2, node_type="user")
+    assert found.equals(nearest(shop_run, 3, 2, node_type="user"))
+    assert found.schema.field("id").type == pa.int64()
+
+
+def test_an_unclear_or_unknown_node_is_an_error(shop_run: Embeddings) -> None:
+    with pytest.raises(
+        ConfigError, match=r"of several types \(category, item, user\); give"
+    ):
+        nearest(shop_run, 2)
+    with pytest.raises(UnknownNameError, match="node 999 is not in the graph"):
+        nearest(shop_run, 999)
+    with pytest.raises(
+        UnknownNameError, match=r"unknown node type 'users'.*did you mean 'user'"
+    ):
+        nearest(shop_run, 2, node_type="users")
+    with pytest.raises(ConfigError, match="k: got 0"):
+        nearest(shop_run, 2, 0, node_type="user")
+    with pytest.raises(ConfigError, match="give node_type"):
+        shop_run.lookup([1])
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "tsv", "npy", "safetensors"])
+def test_exports_hold_every_row_under_its_id(
+    make_ring: MakeRing, tmp_path: Path, suffix: str
+) -> None:
+    train(make_ring(3), EmbeddingConfig(dim=8, epochs=1), tmp_path / "run")
+    run = open_run(tmp_path / "run")
+    out = export(run, tmp_path / f"emb.{suffix}")
+    if suffix == "parquet":
+        table = pa.parquet.read_table(out)
+    elif suffix == "arrow":
+        table = pa.ipc.open_file(out).read_all()
+    elif suffix == "tsv":
+        options = pa.csv.ReadOptions(autogenerate_column_names=True)
+        table = pa.csv.read_csv(out, options, pa.csv.ParseOptions(delimiter="\t"))
+        rows = np.stack([c.to_numpy() for c in table.columns[1:]], axis=1)
+        ids = table.column(0).to_pylist()
+    else:
+        rows = np.load(out) if suffix == "npy" else load_file(out)["entity"]
+        ids = pa.parquet.read_table(f"{out}.ids.parquet").column("id").to_pylist()
+    if suffix in ("parquet", "arrow"):
+        assert table.schema.field("embedding").type == pa.list_(pa.float32(), 8)
+        ids = table.column("id").to_pylist()
+        rows = np.array(table.column("embedding").to_pylist(), dtype=np.float32)
+    assert sorted(ids) == [f"e{k:02d}" for k in range(40)]
+    np.testing.assert_allclose(rows, run.lookup(ids), rtol=1e-6)
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_an_export_of_several_types_names_them(
+    shop_run: Embeddings, tmp_path: Path
+) -> None:
+    table = pa.parquet.read_table(export(shop_run, tmp_path / "all.parquet"))
+    assert table.column_names == ["id", "type", "embedding"]
+    assert set(table.column("type").to_pylist()) == {"user", "item", "category"}
+    users = pa.parquet.read_table(
+        export(shop_run, tmp_path / "users.parquet", node_type="user")
+    )
+    assert users.column_names == ["id", "embedding"]
+    assert users.schema.field("id").type == pa.int64()
+    assert set(load_file(export(shop_run, tmp_path / "all.safetensors"))) == {
+        "user",
+        "item",
+        "category",
+    }
+
+
+def test_an_export_keeps_what_exists(shop_run: Embeddings, tmp_path: Path) -> None:
+    out = tmp_path / "emb.npy"
+    out.write_text("mine")
+    with pytest.raises(OutputExistsError, match="--overwrite"):
+        export(shop_run, out)
+    assert out.read_text() == "mine"
+    export(shop_run, out, overwrite=True)
+    assert np.load(out).shape[1] == 8
+    with pytest.raises(ConfigError, match=r"cannot export to 'emb.xyz': expected .* \.tsv"):
+        export(shop_run, tmp_path / "emb.xyz")
+
+
+def test_a_moved_graph_can_be_given(shop: Graph, shop_run: Embeddings) -> None:
+    state = shop_run.path / "run.json"
+    state.write_text(state.read_text().replace(str(shop.path), "/nowhere/graph"))
+    with pytest.raises(ConfigError, match=r"/nowhere/graph of the run .* is gone"):
+        open_run(shop_run.path)
+    assert open_run(shop_run.path, graph=shop).node_types == shop.node_types
