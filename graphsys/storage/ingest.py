@@ -15,7 +15,7 @@ import shutil
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +28,15 @@ from graphsys.core.memory import MemoryMeter, format_bytes, parse_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
 from graphsys.core.types import EdgeType
-from graphsys.partitioners import get_partitioner
+from graphsys.partitioners import check_partitioner, is_stream_partitioner
 from graphsys.storage.edge_log import EdgeLog, EdgeRecord
 from graphsys.storage.edge_sort import Cleaning
 from graphsys.storage.edge_write import EdgeTypeWriter
+from graphsys.storage.graph_source import GraphSource
 from graphsys.storage.manifest import EdgeTypeEntry, Manifest, NodeTypeEntry
+from graphsys.storage.node_stream import assign_nodes
 from graphsys.storage.node_tables import NodeTables
-from graphsys.storage.numbering import ORDERS, NodeNumbering
+from graphsys.storage.numbering import ORDERS, Assignment, NodeNumbering
 from graphsys.storage.quality import partition_quality
 from graphsys.storage.reader import Graph
 from graphsys.storage.scratch import Scratch
@@ -79,7 +81,7 @@ class IngestOptions:
             raise ConfigError(
                 f"order: got {self.order!r}, expected one of {', '.join(ORDERS)}"
             )
-        get_partitioner(self.partitioner)
+        check_partitioner(self.partitioner)
         given = self.partitions
         for count in given.values() if isinstance(given, Mapping) else [given]:
             if not 1 <= count <= _MAX_PARTITIONS:
@@ -154,8 +156,10 @@ def ingest(
         Transaction(out, overwrite=overwrite) as transaction,
         disk_errors(Path(out)),
     ):
-        job = _Ingest(source, settings, transaction, progress)
-        manifest = job.run()
+        if is_stream_partitioner(settings.partitioner):
+            manifest = _ingest_twice(source, settings, transaction, progress)
+        else:
+            manifest = _Ingest(source, settings, transaction, progress).run()
         transaction.commit(manifest)
     progress.close()
     entries = manifest.edge_types.values()
@@ -168,6 +172,35 @@ def ingest(
     )
 
 
+def _ingest_twice(
+    source: Source, options: IngestOptions, transaction: Transaction, progress: Progress
+) -> Manifest:
+    """Ingest into a temporary store, partition that, and write it again."""
+    first = replace(options, partitioner="hash", partitions=1)
+    folder = transaction.scratch_dir / "unpartitioned"
+    with Transaction(folder) as inner:
+        inner.commit(_Ingest(source, first, inner, progress).run())
+    with Graph(folder) as graph:
+        progress.stage("partition")
+        assigned = assign_nodes(
+            graph, options.partitioner, options.num_partitions, options.seed
+        )
+        again = replace(options, undirected=False, coalesce=False, drop_self_loops=False)
+        found = graph.manifest.edge_types
+        job = _Ingest(
+            GraphSource(graph, source.name), again, transaction, progress, assigned
+        )
+        manifest = job.run()
+    # what was found, was found the first time
+    edge_types = {
+        name: replace(
+            entry, duplicates=found[name].duplicates, self_loops=found[name].self_loops
+        )
+        for name, entry in manifest.edge_types.items()
+    }
+    return replace(manifest, edge_types=edge_types)
+
+
 class _Ingest:
     """The state of one ingest between its steps."""
 
@@ -177,8 +210,10 @@ class _Ingest:
         options: IngestOptions,
         transaction: Transaction,
         progress: Progress,
+        assigned: Mapping[str, Assignment] | None = None,
     ) -> None:
         self._source, self._options = source, options
+        self._assigned = assigned or {}
         self._transaction, self._progress = transaction, progress
         self._scratch = Scratch(transaction.scratch_dir, options.memory_bytes)
         self._numberings: dict[str, NodeNumbering] = {}
@@ -246,6 +281,7 @@ class _Ingest:
                 num_partitions=self._options.num_partitions(node_type),
                 order=self._options.order,
                 seed=self._options.seed,
+                assigned=self._assigned.get(node_type),
             )
             self._progress.advance(1)
         for log in self._logs.values():

@@ -17,6 +17,9 @@ from graphsys.storage.integer_ids import IntegerIds
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.string_ids import StringIds, take_strings
 
+Assignment = tuple[pa.Array, npt.NDArray[np.uint32]]
+"""Ids of all nodes of a type, and the partition of each."""
+
 ORDERS: Final = ("auto", "degree", "original")
 _SKEW = 20
 _LOCAL_SPREAD = 0.05
@@ -81,12 +84,19 @@ class NodeNumbering:
             self._probe.add(src, dst)
 
     def finish(
-        self, *, partitioner: str, num_partitions: int, order: str, seed: int
+        self,
+        *,
+        partitioner: str,
+        num_partitions: int,
+        order: str,
+        seed: int,
+        assigned: Assignment | None = None,
     ) -> None:
         """Number all nodes: by partition, then by degree or original order.
 
         Original order is ascending for integers and by first appearance for strings;
-        it also breaks ties of degree.
+        it also breaks ties of degree. Partitions that were found beforehand come as
+        ``assigned`` and replace the partitioner.
 
         Raises:
             ConfigError: an unknown order.
@@ -99,7 +109,10 @@ class NodeNumbering:
             return
         self._stream.build()
         num_nodes = len(self._stream.degrees)
-        parts = self._partition(partitioner, num_partitions, seed)
+        if assigned is None:
+            parts = self._partition(partitioner, num_partitions, seed)
+        else:
+            parts = self._look_up(assigned)
         counts = np.bincount(parts, minlength=num_partitions)
         self.offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
         self.order = self._choose_order() if order == "auto" else order
@@ -146,6 +159,18 @@ class NodeNumbering:
             hashing.hash_strings(stream.offsets, stream.data, hashes)
             rank = stream.first
         return assign(hashes, rank, num_partitions, seed)
+
+    def _look_up(self, assigned: Assignment) -> npt.NDArray[np.uint32]:
+        stream, (ids, parts) = self._stream, assigned
+        if isinstance(stream, IntegerIds):
+            known = pa.array(stream.known)
+        else:
+            assert stream is not None
+            buffers = [None, pa.py_buffer(stream.offsets), pa.py_buffer(stream.data)]
+            length = len(stream.degrees)
+            known = pa.Array.from_buffers(pa.large_string(), length, buffers)
+        places: npt.NDArray[np.int32] = pc.index_in(known, value_set=ids).to_numpy()
+        return parts[places]
 
     def _choose_order(self) -> str:
         assert self._stream is not None

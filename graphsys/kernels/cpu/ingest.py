@@ -110,7 +110,7 @@ def group_keys(
     starts[:] = 0
     for k in range(len(row)):
         number = np.int64(row[k])
-        r = np.int64(lookup[number >> shift])
+        r = int(lookup[number >> shift])
         while number >= bounds[r + 1]:
             r += 1
         groups[k] = r

@@ -1,0 +1,107 @@
+"""A store as a source: for writing it again, partitioned or ordered in another way."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from graphsys.storage.reader import Graph
+from graphsys.storage.source import EdgeChunk, NodeChunk, Source
+from graphsys.storage.views import EdgeBucket
+
+_CHUNK_ROWS = 1 << 20
+
+
+class GraphSource(Source):
+    """Reads a whole store: all nodes in the order of their numbers, then all edges.
+
+    Args:
+        graph: The store, open.
+        name: What to call it; the store's path by default.
+    """
+
+    def __init__(self, graph: Graph, name: str | None = None) -> None:
+        self.name = name or str(graph.path)
+        self.is_directed = graph.is_directed
+        self.total_bytes = None
+        self._graph = graph
+
+    def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
+        """Yield nodes partition by partition, then edges bucket by bucket."""
+        graph = self._graph
+        for node_type in graph.node_types:
+            for part in range(graph.num_partitions(node_type)):
+                yield self._nodes(node_type, part)
+        for edge_type in graph.edge_types:
+            src_ids = graph.node_ids(edge_type.src_type).combine_chunks()
+            dst_ids = graph.node_ids(edge_type.dst_type).combine_chunks()
+            for split in graph.splits(edge_type):
+                for i, j in np.argwhere(graph.bucket_counts(edge_type, split)):
+                    bucket = graph.bucket(edge_type, int(i), int(j), split)
+                    src = _Numbered(src_ids, int(graph.offsets(edge_type.src_type)[i]))
+                    dst = _Numbered(dst_ids, int(graph.offsets(edge_type.dst_type)[j]))
+                    relations = graph.relations(edge_type)
+                    for begin in range(0, bucket.num_edges, _CHUNK_ROWS):
+                        piece = slice(begin, begin + _CHUNK_ROWS)
+                        yield EdgeChunk(
+                            src=src.take(bucket.src[piece]),
+                            dst=dst.take(bucket.dst[piece]),
+                            edge_type=edge_type,
+                            split=split,
+                            columns=_columns(bucket, piece, relations),
+                        )
+
+    def _nodes(self, node_type: str, part: int) -> NodeChunk:
+        graph = self._graph
+        table = graph.nodes(node_type, part)
+        features = {
+            name: graph.features(node_type, part, name)
+            for name in graph.feature_names(node_type)
+        }
+        columns = {
+            name: table.column(name).combine_chunks()
+            for name in table.column_names
+            if name != "id"
+        }
+        return NodeChunk(
+            ids=_as_ids(table.column("id").combine_chunks()),
+            node_type=node_type,
+            columns=columns,
+            features=features,
+        )
+
+
+class _Numbered:
+    """Ids of one partition, by local number."""
+
+    def __init__(self, ids: pa.Array, offset: int) -> None:
+        self._ids, self._offset = ids, offset
+
+    def take(self, local: npt.NDArray[Any]) -> Any:
+        numbers = local.astype(np.int64) + self._offset
+        return _as_ids(self._ids.take(pa.array(numbers)))
+
+
+def _as_ids(ids: pa.Array) -> Any:
+    return ids.to_numpy() if pa.types.is_integer(ids.type) else ids
+
+
+def _columns(
+    bucket: EdgeBucket, piece: slice, relations: list[str] | None
+) -> Mapping[str, Any]:
+    columns: dict[str, Any] = {}
+    if bucket.weight is not None:
+        columns["weight"] = bucket.weight[piece]
+    if bucket.time is not None:
+        columns["time"] = bucket.time[piece]
+    if bucket.relation is not None:
+        codes = pa.array(bucket.relation[piece].astype(np.int32))
+        columns["relation"] = pa.DictionaryArray.from_arrays(
+            codes, pa.array(relations, type=pa.string())
+        )
+    length = len(bucket.src[piece])
+    for name, values in bucket.columns.items():
+        columns[name] = values.slice(piece.start, length)
+    return columns
