@@ -120,7 +120,7 @@ def group_keys(
     cursor = starts[:-1].copy()
     has_relation, has_order = len(relation) > 0, len(order) > 0
     for k in range(len(row)):
-        r = np.int64(groups[k])
+        r = int(groups[k])
         key = np.uint64(np.int64(row[k]) - bounds[r]) << np.uint64(bits)
         key |= np.uint64(neighbour[k])
         if has_relation:
