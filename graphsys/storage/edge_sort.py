@@ -299,7 +299,7 @@ def _clean(
             weight, firsts = rows.columns["weight"][piece], np.flatnonzero(is_kept)
             wide = weight.astype(np.float64) if weight.dtype.kind == "f" else weight
             weight[firsts] = np.add.reduceat(wide, firsts)
-    if cleaning.drop_self_loops:
+    if cleaning.drop_self_loops and cleaning.same_type:
         is_kept &= neighbour.astype(np.int64) != row.astype(np.int64) + part_offset
     np.subtract.at(rows.counts, row[~is_kept], 1)
     kept = int(np.count_nonzero(is_kept))

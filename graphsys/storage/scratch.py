@@ -7,6 +7,7 @@ system would kill the process.
 
 import mmap
 import os
+import re
 import threading
 import weakref
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 _IN_MEMORY_SHARE = 0.5
+_MAX_NAME = 40
 
 
 class Scratch:
@@ -52,9 +54,10 @@ class Scratch:
 
     def file(self, name: str) -> "AppendFile":
         """Make a new file to append to; ``name`` is only for people who look."""
+        safe = re.sub(r"[^A-Za-z0-9]+", "-", name)[:_MAX_NAME]
         with self._lock:
             self._count += 1
-            return AppendFile(self.folder / f"{self._count:04d}-{name}")
+            return AppendFile(self.folder / f"{self._count:04d}-{safe}")
 
     def take(self, size: int) -> bool:
         """Reserve memory; false where it would pass the share of the budget."""

@@ -124,7 +124,8 @@ class ContentChecker:
                 if split == indexed:
                     checksums.append(entry.checksum)
                     is_comparable &= not faults and entry.path not in self._damaged
-        yield from self._index(name, edge, sums if is_comparable else None, progress)
+        comparable = sums if is_comparable else None
+        yield from self._index(name, edge, indexed, comparable, progress)
         paths = [
             path for path, _, _ in self._index_files(name, edge) if path in self._files
         ]
@@ -176,14 +177,17 @@ class ContentChecker:
                 yield names.index_file(generation, name, direction, part), direction, part
 
     def _index(
-        self, name: str, edge: EdgeTypeEntry, sums: EdgeSums | None, progress: Progress
+        self,
+        name: str,
+        edge: EdgeTypeEntry,
+        indexed: str,
+        sums: EdgeSums | None,
+        progress: Progress,
     ) -> Iterator[Found]:
         for path, direction, part in self._index_files(name, edge):
             own = edge.src_type if direction == "out" else edge.dst_type
             offsets = self._manifest.node_types[own].offsets
-            needed = int(
-                offsets[part] != offsets[part + 1] and edge.index_fingerprint != ""
-            )
+            needed = int(offsets[part] != offsets[part + 1] and indexed in edge.num_edges)
             yield from self._file(
                 path,
                 needed,
