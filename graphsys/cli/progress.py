@@ -11,6 +11,7 @@ from graphsys.core.progress import Progress
 LOG_INTERVAL_S = 20.0
 _SHORT_S = 1.0
 _COUNTS = ("rows", "edges")
+_LEAST_RATE = 10.0  # "1 file/s" tells nobody anything
 
 
 def open_progress() -> Progress:
@@ -73,7 +74,11 @@ class _Stage:
         counts = {name: self.figures[name] for name in _COUNTS if name in self.figures}
         if not counts and self.done and self.unit:
             counts = {self.unit: self.done}
-        parts += [f"{format_amount(n / seconds, name)}/s" for name, n in counts.items()]
+        parts += [
+            f"{format_amount(n / seconds, name)}/s"
+            for name, n in counts.items()
+            if n / seconds >= _LEAST_RATE
+        ]
         parts += [
             f"{name} {value:.4g}"
             for name, value in self.figures.items()

@@ -27,7 +27,7 @@ _LABELS = {
 
 def print_graph(facts: Mapping[str, Any]) -> None:
     """Print what ``info`` found, for people."""
-    shown = {_LABELS.get(name, name.replace("_", " ")): facts[name] for name in facts}
+    shown = {_LABELS.get(name, name): value for name, value in facts.items()}
     if "peak memory" in shown:
         shown["peak memory"] = format_bytes(shown["peak memory"])
     print_facts(shown)

@@ -29,8 +29,8 @@ TEXTS = {
     "negative id": ("x.txt", b"1 2\n3 -4\n", ["--ids", "int"], r"x\.txt:2: .*-4"),
     "id of 2**63": ("x.txt", b"1 2\n3 9223372036854775808\n", [], r"x\.txt:2: "),
     "NaN weight": ("x.txt", b"1 2 0.5\n3 4 nan\n", [], r"x\.txt:2: .*(?i:nan)"),
-    "empty file": ("x.txt", b"", [], r"x\.txt.*(empty|no edges|no data)"),
-    "only comments": ("x.txt", b"# nothing\n", [], r"x\.txt.*(empty|no edges|no data)"),
+    "empty file": ("x.txt", b"", [], r"x\.txt.*(empty|no edge|no data)"),
+    "only comments": ("x.txt", b"# nothing\n", [], r"x\.txt.*(empty|no edge|no data)"),
     "empty csv": ("x.csv", b"", [], r"x\.csv"),
     "header not skipped": ("x.txt", b"src dst\n1 2\n", ["--ids", "int"], r"x\.txt:1: "),
     "truncated gzip": ("x.txt.gz", gzip.compress(GOOD * 5000)[:-9], [], r"x\.txt\.gz"),
@@ -137,7 +137,9 @@ def test_ingest_refuses_an_existing_output(
         (out / "notes.txt").write_text("mine")
     before = sorted(path.name for path in tmp_path.rglob("*"))
     done = run_cli("ingest", edges_file, "-o", out)
-    expect_refusal(done, "out.*exists.*--overwrite" if kind == "graph" else "out")
+    expect_refusal(
+        done, "already holds a graph.*--overwrite" if kind == "graph" else "already exists"
+    )
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
 
 

@@ -1,10 +1,10 @@
 """Every verb as a user runs it: exit codes, JSON keys, what goes to which stream."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pyarrow.parquet
@@ -224,17 +224,18 @@ def test_closed_pipe_ends_quietly(graphsys_command: str) -> None:
 def test_ctrl_c_ends_with_130_and_leaves_nothing(
     tmp_path: Path, graphsys_command: str
 ) -> None:
-    pipe = tmp_path / "edges.txt"
-    os.mkfifo(pipe)
+    source = tmp_path / "edges.txt"
+    source.write_text("".join(f"{n} {n * 7919 % 1_000_003}\n" for n in range(2_000_000)))
     out = tmp_path / "graph"
-    command = [graphsys_command, "ingest", str(pipe), "-o", str(out)]
+    command = [graphsys_command, "ingest", str(source), "-o", str(out)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    with pipe.open("w") as writer:  # opens once the ingest reads
-        writer.write("1 2\n" * 1000)
-        writer.flush()
-        process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    while not list(out.glob("gen-*")):  # once it writes
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    printed, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
+    assert printed == b""
     assert b"Traceback" not in errors
     assert [path.name for path in tmp_path.iterdir()] == ["edges.txt"]
 
