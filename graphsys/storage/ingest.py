@@ -127,6 +127,7 @@ def ingest(
     memory: int | str = "4GB",
     overwrite: bool = False,
     progress: Progress = SILENT,
+    assigned: Mapping[str, Assignment] | None = None,
     **options: Any,
 ) -> IngestReport:
     """Read a source into a store.
@@ -137,6 +138,7 @@ def ingest(
         memory: Budget of anonymous memory, as ``"4GB"`` or in bytes.
         overwrite: Whether a graph in ``out`` may be replaced; it stays if this fails.
         progress: Told of every stage.
+        assigned: Partition of every node by node type, where found beforehand.
         **options: Fields of :class:`IngestOptions`.
 
     Returns:
@@ -156,10 +158,10 @@ def ingest(
         Transaction(out, overwrite=overwrite) as transaction,
         disk_errors(Path(out)),
     ):
-        if is_stream_partitioner(settings.partitioner):
+        if assigned is None and is_stream_partitioner(settings.partitioner):
             manifest = _ingest_twice(source, settings, transaction, progress)
         else:
-            manifest = _Ingest(source, settings, transaction, progress).run()
+            manifest = _Ingest(source, settings, transaction, progress, assigned).run()
         transaction.commit(manifest)
     progress.close()
     entries = manifest.edge_types.values()

@@ -111,3 +111,133 @@ def append_rows(
         for e in range(indptr[row], indptr[row + 1]):
             out[cursor[row]] = np.int64(indices[e]) + base
             cursor[row] += 1
+
+
+@jit
+def measure_block(
+    first: int,
+    indptr: npt.NDArray[Any],
+    indices: npt.NDArray[Any],
+    parts: npt.NDArray[np.uint32],
+    num_parts: int,
+    loads: npt.NDArray[np.int64],
+) -> tuple[int, int]:
+    """Count the cut edge ends and the ghosts of a block of nodes.
+
+    Args:
+        first: Number of the first node of the block.
+        indptr: Row offsets of the block, ``[n + 1]``.
+        indices: Numbers of the neighbours.
+        parts: Partition of every node, uint32 ``[N]``.
+        num_parts: Number of partitions, P.
+        loads: Edge ends of every partition, int64 ``[P]``; added to.
+
+    Returns:
+        Edge ends whose other end is in another partition, and the copies of the block's
+        nodes that other partitions need: one for each other partition with a neighbour.
+    """
+    seen = np.full(num_parts, -1, dtype=np.int64)
+    cut = ghosts = 0
+    for k in range(len(indptr) - 1):
+        own = parts[first + k]
+        loads[own] += indptr[k + 1] - indptr[k]
+        for e in range(indptr[k], indptr[k + 1]):
+            other = parts[indices[e]]
+            if other != own:
+                cut += 1
+                if seen[other] != k:
+                    seen[other] = k
+                    ghosts += 1
+    return cut, ghosts
+
+
+@jit
+def vertex_cut_block(
+    method: int,
+    first: int,
+    indptr: npt.NDArray[Any],
+    indices: npt.NDArray[Any],
+    degrees: npt.NDArray[np.int64],
+    hashes: npt.NDArray[np.uint64],
+    balance: float,
+    loads: npt.NDArray[np.int64],
+    copies: npt.NDArray[np.uint64],
+) -> None:
+    """Assign each edge (seen from its smaller end) to a partition.
+
+    Methods: 0, degree-based hashing (DBH: Xie et al., NIPS 2014): by the hash of the end
+    with the smaller degree; 1, grid (Jain, Liao, Willke, "GraphBuilder", GRADES 2013): by
+    the hashes of both ends, as row and column of a rectangle; 2, high-degree replicated
+    first (HDRF: Petroni et al., CIKM 2015), greedily.
+
+    Args:
+        method: Which of the three.
+        first: Number of the first node of the block.
+        indptr: Row offsets of the block, ``[n + 1]``.
+        indices: Numbers of the neighbours.
+        degrees: Degree of every node, int64 ``[N]``.
+        hashes: Hash of every node, uint64 ``[N]``.
+        balance: HDRF's lambda.
+        loads: Edges of every partition, int64 ``[P]``; added to.
+        copies: Partitions that hold each node, as bits of words, uint64 ``[N, W]``.
+    """
+    num_parts = len(loads)
+    rows = int(np.sqrt(num_parts))
+    while num_parts % rows:
+        rows -= 1
+    columns = num_parts // rows
+    for k in range(len(indptr) - 1):
+        node = first + k
+        for e in range(indptr[k], indptr[k + 1]):
+            other = np.int64(indices[e])
+            if other < node:
+                continue
+            part = np.int64(0)
+            if method == 0:
+                chosen = node if degrees[node] <= degrees[other] else other
+                part = np.int64(hashes[chosen] % np.uint64(num_parts))
+            elif method == 1:
+                row = np.int64(hashes[node] % np.uint64(rows))
+                part = row * columns + np.int64(hashes[other] % np.uint64(columns))
+            else:
+                part = np.int64(_hdrf(node, int(other), degrees, balance, loads, copies))
+            loads[part] += 1
+            bit = np.uint64(1) << np.uint64(part & 63)
+            copies[node, part >> 6] |= bit
+            copies[other, part >> 6] |= bit
+
+
+@jit
+def _hdrf(
+    node: int,
+    other: int,
+    degrees: npt.NDArray[np.int64],
+    balance: float,
+    loads: npt.NDArray[np.int64],
+    copies: npt.NDArray[np.uint64],
+) -> int:
+    share = degrees[node] / (degrees[node] + degrees[other])
+    least, most = loads.min(), loads.max()
+    best, best_score = 0, -1.0
+    for part in range(len(loads)):
+        bit = np.uint64(1) << np.uint64(part & 63)
+        score = balance * (most - loads[part]) / (1.0 + most - least)
+        if copies[node, part >> 6] & bit:
+            score += 2.0 - share
+        if copies[other, part >> 6] & bit:
+            score += 1.0 + share
+        if score > best_score:
+            best, best_score = part, score
+    return best
+
+
+@jit
+def count_bits(copies: npt.NDArray[np.uint64]) -> int:
+    """Return the number of set bits of all words."""
+    total = 0
+    for row in copies:
+        for word in row:
+            while word:
+                word &= word - np.uint64(1)
+                total += 1
+    return total
