@@ -23,6 +23,7 @@ from graphsys.datasets.layout import (
     explain,
 )
 from graphsys.kernels.cpu import text as kernels
+from graphsys.kernels.cpu.words import gather_words
 
 _STORED_AS: Final = {INTEGER: ID, MAYBE: NUMBER, LABEL: WORD}
 _NUMBER_PATTERN: Final = (
@@ -119,7 +120,7 @@ def _strings(
     rows = len(starts)
     offsets = np.empty(rows + 1, dtype=np.int32)
     content = np.empty(int(lengths.sum(dtype=np.int64)), dtype=np.uint8)
-    kernels.gather_words(data, starts, lengths, offsets, content)
+    gather_words(data, starts, lengths, offsets, content)
     return pa.StringArray.from_buffers(rows, pa.py_buffer(offsets), pa.py_buffer(content))
 
 
@@ -135,7 +136,7 @@ def _words(
         raise _undecodable(data) from None
     if not has_doubled:
         return words
-    plain = pc.replace_substring(words.dictionary, '""', '"')
+    plain = pc.replace_substring(words.dictionary, '""', '"')  # two words may become one
     return plain.take(words.indices).dictionary_encode()
 
 
@@ -164,12 +165,12 @@ def _parse_slow(
 ) -> None:
     """Let Arrow parse the numbers that plain arithmetic does not round correctly."""
     lengths = (slow[:, 3] - slow[:, 2]).astype(np.int32)
-    words = _strings(data, np.ascontiguousarray(slow[:, 2]), lengths)
+    texts = _strings(data, np.ascontiguousarray(slow[:, 2]), lengths)
     try:
-        words.validate(full=True)
-        words = pc.utf8_lower(words)
-        match = pc.match_substring_regex(words, _NUMBER_PATTERN)
-        is_missing = pc.is_in(words, pa.array(MISSING)).to_numpy(zero_copy_only=False)
+        texts.validate(full=True)
+        texts = pc.utf8_lower(texts)
+        match = pc.match_substring_regex(texts, _NUMBER_PATTERN)
+        is_missing = pc.is_in(texts, pa.array(MISSING)).to_numpy(zero_copy_only=False)
         numeric = [column for column in layout.columns if column.kind in (NUMBER, MAYBE)]
         may_miss = np.array([column.kind == MAYBE for column in numeric])[slow[:, 0]]
         is_fine = match.to_numpy(zero_copy_only=False) | (is_missing & may_miss)
@@ -180,7 +181,7 @@ def _parse_slow(
         place = int(slow[wrong[0], 2])
         begin = data[:place].tobytes().rfind(b"\n") + 1
         raise BadLineError(begin, explain(line_at(data, begin), layout))
-    plain = pc.if_else(is_missing, "nan", pc.replace_substring_regex(words, r"^\+", ""))
+    plain = pc.if_else(is_missing, "nan", pc.replace_substring_regex(texts, r"^\+", ""))
     values = pc.cast(plain, pa.float64()).to_numpy(zero_copy_only=False)
     numbers[slow[:, 0], slow[:, 1]] = values
 

@@ -175,6 +175,30 @@ def _parse_integer(
 
 
 @inline_jit
+def _parse_plain_id(
+    data: npt.NDArray[np.uint8], begin: int, separator: int
+) -> tuple[np.int64, int]:
+    """Parse up to 18 digits that end at a blank, the separator or a line feed.
+
+    Returns:
+        The id and where it ends; or -1 and ``begin`` where a closer look is needed.
+    """
+    k = begin
+    value = np.uint64(0)
+    digit = np.uint8(data[k] - np.uint8(_ZERO))
+    while digit <= 9:
+        value = value * np.uint64(10) + np.uint64(digit)
+        k += 1
+        digit = np.uint8(data[k] - np.uint8(_ZERO))
+    is_end = data[k] == separator
+    if separator == BLANKS:
+        is_end = data[k] == _SPACE or data[k] == _TAB or data[k] == _LF
+    if not is_end or k == begin or k - begin > 18:
+        return np.int64(-1), begin
+    return np.int64(value), k
+
+
+@inline_jit
 def _field_end(data: npt.NDArray[np.uint8], k: int, separator: int) -> int:
     """Return where a field that is not quoted ends, trailing blanks included."""
     if separator == BLANKS:
@@ -248,6 +272,15 @@ def parse_columns(
         integer = number = word = 0
         for column in range(num_columns):
             k = _skip_blanks(data, k, separator)
+            kind = kinds[column]
+            if kind == ID:  # most columns: digits up to a blank or separator, in one go
+                value, k = _parse_plain_id(data, k, separator)
+                if value >= 0:
+                    integers[integer, row] = value
+                    integer += 1
+                    if separator != BLANKS and column < num_columns - 1:
+                        k += 1
+                    continue
             sign = 1
             if has_quotes and data[k] == _QUOTE:
                 begin = k + 1
@@ -261,7 +294,6 @@ def parse_columns(
                 stop = k
                 while stop > begin and (data[stop - 1] == _SPACE or data[stop - 1] == _TAB):
                     stop -= 1
-            kind = kinds[column]
             may_be_empty = separator != BLANKS and kind in (SKIP, MAYBE, LABEL)
             if stop == begin and not may_be_empty:
                 return row, line, num_slow
@@ -303,30 +335,3 @@ def parse_columns(
         k = _next_line(data, k)
         row += 1
     return row, -1, num_slow
-
-
-@jit
-def gather_words(
-    data: npt.NDArray[np.uint8],
-    starts: npt.NDArray[np.int64],
-    lengths: npt.NDArray[np.int32],
-    offsets: npt.NDArray[np.int32],
-    out: npt.NDArray[np.uint8],
-) -> None:
-    """Copy words side by side: the buffers of an Arrow string array.
-
-    Args:
-        data: The block, uint8.
-        starts: Where words begin, ``[N]``.
-        lengths: How long they are, ``[N]``.
-        offsets: Receives their starts in ``out`` and the end of the last, ``[N + 1]``.
-        out: Receives the bytes, uint8, as long as all words.
-    """
-    position = 0
-    for k in range(len(starts)):
-        offsets[k] = position
-        begin = starts[k]
-        for b in range(lengths[k]):
-            out[position + b] = data[begin + b]
-        position += lengths[k]
-    offsets[len(starts)] = position
