@@ -224,7 +224,8 @@ class _LocalityProbe:
 
     def add(self, src: npt.NDArray[Any], dst: npt.NDArray[Any]) -> None:
         """Keep every ``step``-th edge; halve what is kept when it grows too large."""
-        kept = np.stack((src[:: self._step], dst[:: self._step])).astype(np.int64)
+        ends = src[:: self._step], dst[:: self._step]
+        kept = np.stack([ids.astype(np.int64) for ids in ends])
         self._pairs.append(kept)
         self._size += kept.shape[1]
         if self._size > _SAMPLE_SIZE:
