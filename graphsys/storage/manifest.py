@@ -135,7 +135,7 @@ class Manifest:
         """Return the text of ``graph.json``, its own checksum included."""
         content = asdict(self)
         content["format"] = "graphsys"
-        content["checksum"] = _checksum_of(content)
+        content["checksum"] = checksum_of(content)
         return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
 
     @staticmethod
@@ -180,7 +180,7 @@ def _parse(text: str, where: Path) -> Manifest:
             f"{FORMAT_VERSION}; upgrade graphsys"
         )
     stated = content.pop("checksum", None)
-    if stated != _checksum_of(content):
+    if stated != checksum_of(content):
         raise CorruptStoreError(f"{where} does not match its own checksum; {remedy}")
     content.pop("format", None)
     try:
@@ -246,7 +246,8 @@ def index_file(generation: int, edge_type: str, direction: str, part: int) -> st
     return f"gen-{generation}/index/{file_name(edge_type)}/{direction}-{part}.arrow"
 
 
-def _checksum_of(content: Mapping[str, Any]) -> str:
+def checksum_of(content: Mapping[str, Any]) -> str:
+    """Return the checksum of a manifest's content, the field ``checksum`` left out."""
     body = {key: value for key, value in content.items() if key != "checksum"}
     text = json.dumps(body, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
