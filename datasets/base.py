@@ -31,8 +31,8 @@ class ReadOptions:
 
     Attributes:
         ids: "auto" (the first data line decides), "int" or "string".
-        columns: Names of the columns by position, or of the columns to take; a mapping
-            gives the file's name of a role ("src", "dst", "weight", "time", "relation").
+        columns: Names of the columns by position, or of the columns to take.
+        roles: The file's name of a role ("src", "dst", "weight", "time", "relation").
         separator: What separates columns; None for the format's own.
         skip: Lines to leave out at the beginning of every text file.
         is_undirected: Every edge stands for both directions.

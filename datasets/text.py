@@ -10,7 +10,7 @@ from graphsys.core.threads import map_in_order
 from graphsys.core.types import DEFAULT_SPLIT, EdgeType
 from graphsys.datasets.blocks import TextBlock, text_blocks
 from graphsys.datasets.files import InputFile, read_head
-from graphsys.datasets.layout import LineFormat, show, split_line
+from graphsys.datasets.layout import ID, LineFormat, show, split_line
 from graphsys.datasets.lines import BadLineError, parse_lines
 from graphsys.datasets.pipeline import prefetch
 from graphsys.storage.source import EdgeChunk, Source
@@ -63,6 +63,7 @@ class TextSource(Source):
         num_threads: int | None = None,
     ) -> None:
         self.parts = list(parts)
+        _refuse_mixed_ids(self.parts)
         self.name = ", ".join(part.file.name for part in self.parts)
         self.total_bytes = sum(part.file.num_bytes for part in self.parts)
         self.is_directed = is_directed
@@ -100,6 +101,24 @@ class TextSource(Source):
                 )
             lines_before += parsed.lines
             yield parsed
+
+
+def _refuse_mixed_ids(parts: Sequence[TextPart]) -> None:
+    """Refuse files of integer ids beside files of names.
+
+    Raises:
+        InputError: names both files.
+    """
+    kinds = [next(c.kind for c in part.layout.columns if c.name == "src") for part in parts]
+    for part, kind in zip(parts, kinds, strict=True):
+        if kind != kinds[0]:
+            first, second = (
+                "integers" if kind == ID else "names" for kind in (kinds[0], kind)
+            )
+            raise InputError(
+                f"{part.file.name}:{part.layout.first_line}: ids are {second}, but {first} in "
+                f"{parts[0].file.name}; pass --ids string to take all for names"
+            )
 
 
 def _parse_block(layout: LineFormat, load: Callable[[], TextBlock]) -> _Parsed:

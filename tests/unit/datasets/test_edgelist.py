@@ -144,6 +144,15 @@ def test_several_files_follow_each_other(write: Write) -> None:
     assert [chunk.src.tolist() for chunk in chunks] == [[1], [3]]
 
 
+def test_files_of_different_ids_are_refused(write: Write) -> None:
+    paths = [write("1 2\n", "a.txt"), write("x y\n", "b.txt")]
+    with pytest.raises(
+        InputError, match=r"b\.txt:1: ids are names, but integers in .*a\.txt"
+    ):
+        open_source(paths)
+    assert len(list(open_source(paths, ids="string").chunks())) == 2
+
+
 BAD_LINES = [
     (
         "1 2\n3 4 5\n",
