@@ -116,7 +116,8 @@ def _refuse_mixed_ids(parts: Sequence[TextPart]) -> None:
                 "integers" if kind == ID else "names" for kind in (kinds[0], kind)
             )
             raise InputError(
-                f"{part.file.name}:{part.layout.first_line}: ids are {second}, but {first} in "
+                f"{part.file.name}:{part.layout.first_line}: ids are {second}, but "
+                f"{first} in "
                 f"{parts[0].file.name}; pass --ids string to take all for names"
             )
 
