@@ -1,6 +1,7 @@
 """One BLAS thread per worker: the workers themselves are the parallelism."""
 
 import ctypes
+import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,10 +12,12 @@ _PREFIXES = ("scipy_openblas", "openblas")
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Keep every OpenBLAS loaded by this process to one thread inside the block.
+    """Keep every OpenBLAS of this process to one thread inside the block.
 
-    Other libraries are left alone; set their environment variables instead.
+    numba's kernels call SciPy's, which is loaded here if it was not yet. Other libraries
+    are left alone; set their environment variables instead.
     """
+    importlib.import_module("scipy.linalg.cython_blas")
     before = []
     for path in _loaded_libraries():
         library = ctypes.CDLL(path)

@@ -65,6 +65,9 @@ class EmbeddingConfig:
         "constant", "linear: both rates fall by the same amount every epoch, to lr / epochs"
     )
     regulariser: float = option(0.0, "coefficient of N3 per query", minimum=0)
+    operator_init: Literal["identity", "random"] = option(
+        "identity", "first operators: change nothing, or turn rows at random"
+    )
     init_scale: float = option(0.001, "standard deviation of the first values", above=0)
     checkpoint_seconds: float = option(
         0.0, "shortest time between checkpoints, which follow a bucket", minimum=0

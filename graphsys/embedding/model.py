@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.core.rng import generator
 from graphsys.core.types import EdgeType
 from graphsys.embedding.config import EmbeddingConfig, relation_settings
 from graphsys.kernels.cpu import embedding_operators as operators
@@ -64,6 +65,7 @@ class RelationSet:
         offsets: Where the parameters of each begin, int64 ``[R + 1]``.
         weights: Loss weight of each, float32 ``[R]``.
         num_sides: 2 with reciprocal relations, else 1.
+        seed: Of the first parameters where they are random, else None.
     """
 
     name: str
@@ -73,6 +75,7 @@ class RelationSet:
     offsets: npt.NDArray[np.int64]
     weights: Floats
     num_sides: int
+    seed: int | None = None
 
     @property
     def has_complex(self) -> bool:
@@ -80,15 +83,20 @@ class RelationSet:
         return bool(np.any(self.codes == operators.COMPLEX))
 
     def initial(self) -> Floats:
-        """Return parameters that leave rows as they are, and their Adagrad state.
+        """Return the first parameters and their Adagrad state.
 
         Returns:
             float32 ``[2 * sides, parameters]``: parameters and state of each side.
         """
         table = np.zeros((2 * self.num_sides, int(self.offsets[-1])), dtype=np.float32)
-        for r, code in enumerate(self.codes):
-            low, high = self.offsets[r], self.offsets[r + 1]
-            table[::2, low:high] = _identity_parameters(int(code), int(high - low))
+        for side in range(self.num_sides):
+            for r, code in enumerate(self.codes):
+                low, high = self.offsets[r], self.offsets[r + 1]
+                values = _identity_parameters(int(code), int(high - low))
+                if self.seed is not None:
+                    rng = generator(self.seed, "operators", self.name, side, r)
+                    values = _random_parameters(int(code), int(high - low), rng)
+                table[2 * side, low:high] = values
         return table
 
     def operators(self, table: Floats) -> Operators:
@@ -141,6 +149,7 @@ def relation_sets(graph: HasRelations, config: EmbeddingConfig) -> list[Relation
                 offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
                 weights=np.array([s.weight for s in used], dtype=np.float32),
                 num_sides=2 if config.reciprocal else 1,
+                seed=config.seed if config.operator_init == "random" else None,
             )
         )
     return result
@@ -159,3 +168,16 @@ def _identity_parameters(code: int, size: int) -> Floats:
     elif code == operators.LINEAR:
         values.reshape(round(size**0.5), -1).flat[:: round(size**0.5) + 1] = 1.0
     return values
+
+
+def _random_parameters(code: int, size: int, rng: np.random.Generator) -> Floats:
+    """Draw an operator that keeps lengths: a rotation, signs; a short translation."""
+    if code == operators.COMPLEX:
+        angle = rng.uniform(0, 2 * np.pi, size // 2)
+        return np.concatenate([np.cos(angle), np.sin(angle)]).astype(np.float32)
+    if code == operators.DIAGONAL:
+        return rng.choice(np.array([-1.0, 1.0], dtype=np.float32), size)
+    if code == operators.LINEAR:
+        square = rng.normal(size=(round(size**0.5), round(size**0.5)))
+        return np.linalg.qr(square).Q.astype(np.float32).reshape(-1)
+    return rng.normal(scale=0.1, size=size).astype(np.float32)
