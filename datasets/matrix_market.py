@@ -65,6 +65,8 @@ class MatrixSource(Source):
         num_bytes: Size of its file.
     """
 
+    allows_nan = True  # SciPy reads them
+
     def __init__(
         self,
         name: str,

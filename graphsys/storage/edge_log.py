@@ -36,13 +36,16 @@ class EdgeLog:
     Args:
         edge_type: The edge type.
         scratch: Where the columns go.
+        allows_nan: Whether weights may be NaN.
 
     Attributes:
         splits: Rows per split.
         relation_names: Relations in order of first appearance, or None.
     """
 
-    def __init__(self, edge_type: EdgeType, scratch: Scratch) -> None:
+    def __init__(
+        self, edge_type: EdgeType, scratch: Scratch, *, allows_nan: bool = False
+    ) -> None:
         self.edge_type = edge_type
         self.splits: dict[str, int] = {}
         self.relation_names: list[str] | None = None
@@ -50,7 +53,7 @@ class EdgeLog:
         self._files: dict[str, Spool] = {}
         self._relation_codes: dict[str, int] = {}
         self._schema: frozenset[str] | None = None
-        self._weights = _WeightRange()
+        self._weights = _WeightRange(allows_nan)
         self.rows: RowStore | None = None
 
     def add(self, chunk: EdgeChunk) -> EdgeRecord:
@@ -190,7 +193,8 @@ class _WeightRange:
     whole column must be integers.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, allows_nan: bool) -> None:
+        self._allows_nan = allows_nan
         self._has_wide = False
         self._fits_float32 = True
         self._is_whole = True
@@ -207,17 +211,18 @@ class _WeightRange:
                 return values.astype(np.uint64 if high > _INT64_MAX else np.int64)
         values = values.astype(np.float64)
         bad = np.flatnonzero(np.isnan(values))
-        if len(bad):
+        if len(bad) and not self._allows_nan:
             raise InputError(
                 f"{where} has {len(bad)} NaN values, the first in row {bad[0]}"
             )
         with np.errstate(over="ignore"):
             narrow = values.astype(np.float32)
-        self._fits_float32 &= bool(np.array_equal(narrow.astype(np.float64), values))
+        wide = narrow.astype(np.float64)
+        self._fits_float32 &= bool(np.array_equal(wide, values, equal_nan=True))
         self._is_whole &= bool(np.array_equal(np.rint(values), values))
         self._sum += float(np.abs(values).sum())
-        if len(values):
-            self._span(float(values.min()), float(values.max()), where)
+        if len(bad) < len(values):
+            self._span(float(np.nanmin(values)), float(np.nanmax(values)), where)
         return values
 
     def _span(self, low: float, high: float, where: str) -> None:

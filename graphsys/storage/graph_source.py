@@ -22,6 +22,8 @@ class GraphSource(Source):
         name: What to call it; the store's path by default.
     """
 
+    allows_nan = True  # what is in a store was accepted before
+
     def __init__(self, graph: Graph, name: str | None = None) -> None:
         self.name = name or str(graph.path)
         self.is_directed = graph.is_directed

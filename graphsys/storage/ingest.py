@@ -261,7 +261,9 @@ class _Ingest:
     def _scan_edges(self, chunk: EdgeChunk) -> None:
         kind = chunk.edge_type
         if kind not in self._logs:
-            self._logs[kind] = EdgeLog(kind, self._scratch)
+            self._logs[kind] = EdgeLog(
+                kind, self._scratch, allows_nan=self._source.allows_nan
+            )
         record = self._logs[kind].add(chunk)
         self._numbering(kind.src_type).add(chunk.src, weight=1)
         self._numbering(kind.dst_type).add(chunk.dst, weight=1)

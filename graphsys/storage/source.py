@@ -67,15 +67,19 @@ class Source(ABC):
         name: What is read, for messages.
         total_bytes: Sum of all ``bytes_read``, where known.
         is_directed: False where every edge stands for both directions.
+        allows_nan: Whether weights may be NaN, as in a matrix; elsewhere they are errors.
     """
 
     name: str
     total_bytes: int | None = None
     is_directed: bool = True
+    allows_nan: bool = False
 
     @abstractmethod
     def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
         """Yield the graph in chunks of about a million rows.
+
+        The arrays of a chunk must not change after it was yielded: they are kept.
 
         Raises:
             InputError: the source is malformed; may come at any moment.
