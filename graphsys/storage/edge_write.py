@@ -170,10 +170,10 @@ class EdgeTypeWriter:
         """Write a partition's buckets; return each edge's position if columns need it."""
         offsets = self._dst.offsets
         starts = np.array([0, rows.length], dtype=np.int64)
-        order: npt.NDArray[np.uint32] | None = None
+        order: npt.NDArray[Any] | None = None
         if len(offsets) > 2:
             starts = np.zeros(len(offsets), dtype=np.int64)
-            order = self._scratch.array(rows.length, np.uint32)
+            order = self._scratch.array(rows.length, number_dtype(rows.length))
             kernels.group_edges(rows.neighbour, offsets, starts, order)
         self.counts[split][part] = np.diff(starts)
         tasks: list[Future[FileEntry]] = [
@@ -197,7 +197,7 @@ class EdgeTypeWriter:
         i: int,
         j: int,
         rows: SortedRows,
-        order: npt.NDArray[np.uint32] | None,
+        order: npt.NDArray[Any] | None,
         starts: npt.NDArray[np.int64],
     ) -> FileEntry:
         begin, end = int(starts[j]), int(starts[j + 1])
@@ -287,7 +287,7 @@ def index_batch(
         neighbour: Numbers of the neighbours, row after row ``[E]``.
         columns: Columns in the same order.
     """
-    length = len(neighbour)
+    length = int(counts.sum())
     indptr = np.zeros(len(counts) + 1, dtype=np.uint32 if length < 2**32 else np.int64)
     np.cumsum(counts, out=indptr[1:])
     if "edge" in columns and (not length or int(columns["edge"].max()) < 2**32):

@@ -42,7 +42,7 @@ def group_edges(
     row: npt.NDArray[Any],
     bounds: npt.NDArray[np.int64],
     starts: npt.NDArray[np.int64],
-    order: npt.NDArray[np.uint32],
+    order: npt.NDArray[np.integer],
 ) -> None:
     """Group edges by the range that their row number falls into, stably.
 
@@ -50,7 +50,7 @@ def group_edges(
         row: Row numbers ``[n]``.
         bounds: First row of every range and the end of the last, int64 ``[R + 1]``.
         starts: Receives where each range begins in ``order`` and n, int64 ``[R + 1]``.
-        order: Receives the positions, uint32 ``[n]``.
+        order: Receives the positions, uint32 (int64 from 2**32 on) ``[n]``.
     """
     num_ranges = len(bounds) - 1
     starts[:] = 0
