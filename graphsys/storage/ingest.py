@@ -253,7 +253,8 @@ class _Ingest:
             else:
                 self._scan_edges(chunk)
             self._progress.advance(chunk.bytes_read, edges=self._num_edges)
-        if not self._records:
+        lengths = (r.length if isinstance(r, EdgeRecord) else r[1] for r in self._records)
+        if not any(lengths):
             raise InputError(
                 f"{self._source.name} holds no edges and no nodes; expected at least one"
             )
@@ -394,14 +395,18 @@ class _Ingest:
 
 
 def edge_type_names(kinds: list[EdgeType]) -> dict[EdgeType, str]:
-    """Name edge types: by the relation alone where that is unique."""
+    """Name edge types: by the relation alone where that is unique, else by all three."""
     relations = [kind.relation for kind in kinds]
-    return {
-        kind: kind.relation
-        if relations.count(kind.relation) == 1
-        else f"{kind.src_type}-{kind.relation}-{kind.dst_type}"
-        for kind in kinds
-    }
+    found: dict[EdgeType, str] = {}
+    for kind in sorted(kinds, key=lambda kind: relations.count(kind.relation)):
+        is_unique = relations.count(kind.relation) == 1
+        base = kind.relation if is_unique else "-".join(kind)
+        name, k = base, 1
+        while name in found.values():  # types or relations may have dashes of their own
+            k += 1
+            name = f"{base}-{k}"
+        found[kind] = name
+    return {kind: found[kind] for kind in kinds}
 
 
 def _warn_of_twins(entry: EdgeTypeEntry, options: IngestOptions) -> None:

@@ -40,7 +40,7 @@ class NodeTables:
         """Append the columns and features of a chunk.
 
         Raises:
-            InputError: lengths, names or dtypes that do not go together, or NaN features.
+            InputError: lengths, names or dtypes that do not go together.
         """
         length = len(chunk.ids)
         everything = {**chunk.columns, **chunk.features}
@@ -76,7 +76,8 @@ class NodeTables:
 
     def _add_dense(self, name: str, values: npt.NDArray[Any]) -> None:
         where = f"feature {name!r} of node type {self.node_type!r}"
-        if values.dtype.name not in _FEATURE_DTYPES or values.ndim != 2:
+        has_shape = values.ndim == 2 and values.shape[1] > 0
+        if values.dtype.name not in _FEATURE_DTYPES or not has_shape:
             raise InputError(
                 f"{where} is {values.dtype.name} {list(values.shape)}, expected "
                 f"{', '.join(_FEATURE_DTYPES)} [nodes, dim]"

@@ -44,7 +44,7 @@ class RowStore:
         elif batch.schema != self._schema:
             try:
                 batch = batch.select(self._schema.names).cast(self._schema)
-            except (KeyError, pa.ArrowInvalid) as err:
+            except (KeyError, pa.ArrowException) as err:
                 raise InputError(
                     f"columns change between chunks of the input: {batch.schema.names} of "
                     f"types {[str(kind) for kind in batch.schema.types]}, before "

@@ -54,7 +54,7 @@ def test_names_of_types_never_leave_the_folder(tmp_path: Path) -> None:
 def test_a_spool_gives_back_what_it_got(budget: int, tmp_path: Path) -> None:
     spool = Spool(Scratch(tmp_path, budget), "x")
     whole = np.arange(20)
-    places = [spool.append(array) for array in (whole[3:9], np.empty(0), np.float32([1.5]))]
+    places = [spool.append(array) for array in (whole[3:9], np.empty(0), np.array([1.5]))]
     whole[:] = -1  # a view is copied, so that its owner may go on
     assert spool.read(places[0]).tolist() == [3, 4, 5, 6, 7, 8]
     assert spool.read(places[0], 1, 3).tolist() == [4, 5]
