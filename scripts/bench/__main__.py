@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import cases, output
+from bench.child import ChildFailedError
 from bench.harness import Row, Runs, WrongResultError, measure, missing_peers
 from bench.limits import GEMM_SHAPES, measure_limits
 from bench.load import LoadMeter
@@ -59,7 +60,7 @@ def main(arguments: list[str]) -> int:
                     continue
                 try:
                     new_rows, new_runs = measure(work, rounds=rounds, report=note)
-                except WrongResultError as err:
+                except (WrongResultError, ChildFailedError) as err:
                     print(f"error: {work.name}: {err}", file=sys.stderr)
                     return 1
                 rows += new_rows

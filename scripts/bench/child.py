@@ -16,6 +16,10 @@ from bench.harness import Outcome
 _INTERVAL_S = 0.02
 
 
+class ChildFailedError(Exception):
+    """A run in a child ended with an error."""
+
+
 def in_child(target: str, **arguments: Any) -> Callable[[], Outcome]:
     """Return a run that calls ``target`` in a fresh process.
 
@@ -42,7 +46,7 @@ def in_child(target: str, **arguments: Any) -> Callable[[], Outcome]:
             peak = _watch(process)
             reader.join()
             if process.returncode != 0:
-                raise RuntimeError(f"{target} failed:\n{''.join(errors)[-4000:]}")
+                raise ChildFailedError(f"{target} failed:\n{''.join(errors)[-4000:]}")
             return Outcome(**{**json.loads(answer.read_text()), "peak_bytes": peak})
 
     return run

@@ -115,5 +115,5 @@ def test_child_reports_time_result_and_its_own_peak(bench: Any, monkeypatch: Any
     outcome = child.in_child("statistics:median", data=[3, 1, 2])()
     assert outcome.result == 2
     assert outcome.peak_bytes is not None
-    with pytest.raises(RuntimeError, match="no median"):
+    with pytest.raises(child.ChildFailedError, match="no median"):
         child.in_child("statistics:median", data=[])()
