@@ -141,10 +141,9 @@ class Trainer:
                         self._train_slice(pool, step, edges, settings, losses, first, last)
                         self._check_loss(epoch, step, losses[first:last])
                         done = edges.chunks[edges.batches[first] : edges.batches[last]]
-                        progress.advance(
-                            int((done[:, 1] - done[:, 0]).sum()),
-                            loss=float(losses[first:last].sum() / max(len(done), 1)),
-                        )
+                        num_edges = int((done[:, 1] - done[:, 0]).sum())
+                        loss = float(losses[first:last].sum()) / num_edges
+                        progress.advance(num_edges, loss=loss)
         for step, _, _, losses in work:
             self.state.loss_sum += float(losses.sum())
             self.state.num_edges += step.num_edges

@@ -49,7 +49,7 @@ class TrainReport:
 
 def train(
     graph: Graph,
-    config: EmbeddingConfig,
+    config: EmbeddingConfig | None,
     out: str | Path,
     *,
     resume: bool = False,
@@ -62,7 +62,8 @@ def train(
 
     Args:
         graph: An open graph.
-        config: The settings; for ``resume`` those of the run.
+        config: The settings; None for the defaults, or for ``resume`` those of the run,
+            which others may not differ from.
         out: Folder of the run.
         resume: Go on from the last checkpoint of ``out``.
         overwrite: Replace a run in ``out``, once the new one is complete; until then it
@@ -86,6 +87,8 @@ def train(
     """
     out = Path(out)
     budget = available_bytes() if memory is None else parse_bytes(memory)
+    if config is None:
+        config = _run_config(out) if resume else EmbeddingConfig()
     model = relation_sets(graph, config)
     steps = list_steps(graph, model)
     plan = make_plan(graph, config, model, steps)
@@ -124,6 +127,13 @@ def _require_room(plan: Plan, out: Path, budget: int) -> None:
             f"the run takes {format_bytes(plan.disk_bytes)} at {out} (two checkpoints) and "
             f"{format_bytes(free)} is free; free some space or choose another output"
         )
+
+
+def _run_config(out: Path) -> EmbeddingConfig:
+    """Return the settings of the run that a resume goes on with."""
+    runs.require_free(out, resume=True, overwrite=False)
+    staged = runs.staging_path(out)
+    return runs.read_config(staged if (staged / runs.RUN_NAME).exists() else out)
 
 
 @contextlib.contextmanager

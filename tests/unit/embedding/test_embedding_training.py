@@ -128,6 +128,8 @@ def test_a_complete_run_has_no_litter_and_resumes_to_itself(
     before = (out / "run.json").read_bytes()
     train(graph, config, out, resume=True)
     assert (out / "run.json").read_bytes() == before
+    train(graph, None, out, resume=True)  # with the run's own settings
+    assert (out / "run.json").read_bytes() == before
 
 
 def test_only_the_partitions_of_the_unit_are_in_memory(
