@@ -54,7 +54,7 @@ class IngestOptions:
     Attributes:
         partitions: Partitions of every node type, or of each by name.
         partitioner: Name of the partitioner.
-        order: "auto", "degree" or "original".
+        order: "auto", "degree", "original" or "rcm".
         memory_bytes: Budget of anonymous memory.
         undirected: Take every edge for both directions, whatever the source says.
         coalesce: Keep one edge of each (src, dst, relation), weights summed.
@@ -93,6 +93,11 @@ class IngestOptions:
                 f"memory: got {format_bytes(self.memory_bytes)}, expected at least "
                 f"{format_bytes(_MIN_MEMORY)}"
             )
+
+    @property
+    def needs_structure(self) -> bool:
+        """Whether partitions or order can only be found on the whole graph."""
+        return self.order == "rcm" or is_stream_partitioner(self.partitioner)
 
     def num_partitions(self, node_type: str) -> int:
         """Return the partitions of a node type (1 where only others are named)."""
@@ -158,7 +163,7 @@ def ingest(
         Transaction(out, overwrite=overwrite) as transaction,
         disk_errors(Path(out)),
     ):
-        if assigned is None and is_stream_partitioner(settings.partitioner):
+        if assigned is None and settings.needs_structure:
             manifest = _ingest_twice(source, settings, transaction, progress)
         else:
             manifest = _Ingest(source, settings, transaction, progress, assigned).run()
@@ -177,15 +182,20 @@ def ingest(
 def _ingest_twice(
     source: Source, options: IngestOptions, transaction: Transaction, progress: Progress
 ) -> Manifest:
-    """Ingest into a temporary store, partition that, and write it again."""
-    first = replace(options, partitioner="hash", partitions=1)
+    """Ingest into a temporary store, partition or order that, and write it again."""
+    first = replace(options, partitioner="hash", partitions=1, order="original")
     folder = transaction.scratch_dir / "unpartitioned"
     with Transaction(folder) as inner:
         inner.commit(_Ingest(source, first, inner, progress).run())
     with Graph(folder) as graph:
         progress.stage("partition")
         assigned = assign_nodes(
-            graph, options.partitioner, options.num_partitions, options.seed
+            graph,
+            partitioner=options.partitioner,
+            num_partitions=options.num_partitions,
+            order=options.order,
+            seed=options.seed,
+            memory_bytes=options.memory_bytes,
         )
         again = replace(options, undirected=False, coalesce=False, drop_self_loops=False)
         found = graph.manifest.edge_types

@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from graphsys.core.errors import ConfigError
+from graphsys.core.errors import BudgetError, ConfigError
+from graphsys.core.memory import format_bytes
 from graphsys.kernels.cpu.partition import append_rows
-from graphsys.partitioners import get_stream_partitioner
+from graphsys.partitioners import get_stream_partitioner, is_stream_partitioner
 from graphsys.storage.numbering import Assignment
 from graphsys.storage.reader import Graph
 from graphsys.storage.views import Index
@@ -93,38 +96,92 @@ def row_lengths(indptr: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
 
 
 def assign_nodes(
-    graph: Graph, partitioner: str, num_partitions: Callable[[str], int], seed: int
+    graph: Graph,
+    *,
+    partitioner: str,
+    num_partitions: Callable[[str], int],
+    order: str,
+    seed: int,
+    memory_bytes: int,
 ) -> dict[str, Assignment]:
-    """Run a stream partitioner on a store.
+    """Find what needs the whole graph: partitions from a stream, and the order "rcm".
 
     All node types are partitioned together, so their numbers of partitions must agree;
     a type with one partition is left whole.
 
     Args:
         graph: The store, open.
-        partitioner: Name of the method.
+        partitioner: Name of a partitioner; one that needs no stream is left to ingest.
         num_partitions: Number of partitions by node type.
+        order: Order of the nodes; only "rcm" is found here.
         seed: The user's seed.
+        memory_bytes: Memory budget, which the order must keep to.
 
     Returns:
-        Ids and partitions of the nodes of every type.
+        Ids, and partitions and ranks where they were found, of the nodes of every type.
 
     Raises:
         ConfigError: two types want different numbers of partitions above one.
+        BudgetError: the order needs more memory than the budget.
     """
-    wanted = {name: num_partitions(name) for name in graph.node_types}
+    stream = StoreNodeStream(graph)
+    parts = ranks = None
+    if is_stream_partitioner(partitioner):
+        wanted = {name: num_partitions(name) for name in graph.node_types}
+        count = _common_count(wanted, partitioner)
+        parts = get_stream_partitioner(partitioner)(stream, count, seed)
+        for name, base in stream.bases.items():
+            if wanted[name] == 1:
+                parts[base : base + graph.num_nodes_of(name)] = 0
+    if order == "rcm":
+        ranks = rcm_ranks(stream, memory_bytes)
+    assigned = {}
+    for name, base in stream.bases.items():
+        own = slice(base, base + graph.num_nodes_of(name))
+        assigned[name] = Assignment(
+            ids=graph.node_ids(name).combine_chunks(),
+            parts=None if parts is None else parts[own],
+            ranks=None if ranks is None else ranks[own],
+        )
+    return assigned
+
+
+def rcm_ranks(stream: StoreNodeStream, memory_bytes: int) -> npt.NDArray[np.uint64]:
+    """Return the place of every node in reverse Cuthill-McKee order, uint64 ``[N]``.
+
+    Cuthill, McKee, "Reducing the bandwidth of sparse symmetric matrices", 1969; SciPy's
+    ``reverse_cuthill_mckee``, on the whole graph in memory.
+
+    Raises:
+        BudgetError: the graph does not fit the budget.
+    """
+    num_ends = int(stream.degrees.sum())
+    needed = 9 * num_ends + 32 * stream.num_nodes
+    if needed > memory_bytes or num_ends >= 2**31:
+        raise BudgetError(
+            f"order rcm needs the graph in memory: about {format_bytes(needed)} and fewer "
+            f"than 2^31 edge ends, of which there are {num_ends}; the budget is "
+            f"{format_bytes(memory_bytes)}; raise --memory or take --order degree"
+        )
+    indices = np.empty(num_ends, dtype=np.int32)
+    at = 0
+    for _, _, block in stream.blocks():
+        indices[at : at + len(block)] = block
+        at += len(block)
+    indptr = np.concatenate(([0], np.cumsum(stream.degrees))).astype(np.int32)
+    shape = (stream.num_nodes, stream.num_nodes)
+    ones = np.ones(num_ends, dtype=np.int8)
+    matrix = csr_matrix((ones, indices, indptr), shape=shape)
+    ranks = np.empty(stream.num_nodes, dtype=np.uint64)
+    ranks[reverse_cuthill_mckee(matrix, symmetric_mode=True)] = np.arange(stream.num_nodes)
+    return ranks
+
+
+def _common_count(wanted: dict[str, int], partitioner: str) -> int:
     counts = {count for count in wanted.values() if count > 1} or {1}
     if len(counts) > 1:
         raise ConfigError(
             f"partitions: got {wanted}; {partitioner} partitions all node types together "
             "and needs one number for all that are cut (hash and random take any)"
         )
-    stream = StoreNodeStream(graph)
-    parts = get_stream_partitioner(partitioner)(stream, counts.pop(), seed)
-    assigned = {}
-    for name, base in stream.bases.items():
-        own = parts[base : base + graph.num_nodes_of(name)]
-        if wanted[name] == 1:
-            own = np.zeros_like(own)
-        assigned[name] = (graph.node_ids(name).combine_chunks(), own)
-    return assigned
+    return counts.pop()

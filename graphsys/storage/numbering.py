@@ -1,6 +1,7 @@
 """From ids to numbers: distinct ids, their partitions, their order inside a partition."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -17,13 +18,25 @@ from graphsys.storage.integer_ids import IntegerIds
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.string_ids import StringIds, take_strings
 
-Assignment = tuple[pa.Array, npt.NDArray[np.uint32]]
-"""Ids of all nodes of a type, and the partition of each."""
-
-ORDERS: Final = ("auto", "degree", "original")
+ORDERS: Final = ("auto", "degree", "original", "rcm")
 _SKEW = 20
 _LOCAL_SPREAD = 0.05
 _SAMPLE_SIZE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """What was found about the nodes of a type before they are numbered.
+
+    Attributes:
+        ids: Ids of all nodes, int64 or large_string ``[N]``.
+        parts: Partition of each, uint32 ``[N]``, or None to ask the partitioner.
+        ranks: Place of each in the order, uint64 ``[N]``, or None.
+    """
+
+    ids: pa.Array
+    parts: npt.NDArray[np.uint32] | None = None
+    ranks: npt.NDArray[np.uint64] | None = None
 
 
 class NodeNumbering:
@@ -95,8 +108,8 @@ class NodeNumbering:
         """Number all nodes: by partition, then by degree or original order.
 
         Original order is ascending for integers and by first appearance for strings;
-        it also breaks ties of degree. Partitions that were found beforehand come as
-        ``assigned`` and replace the partitioner.
+        it also breaks ties of degree. Partitions and ranks that were found beforehand
+        come as ``assigned`` and replace the partitioner and the original order.
 
         Raises:
             ConfigError: an unknown order.
@@ -109,14 +122,18 @@ class NodeNumbering:
             return
         self._stream.build()
         num_nodes = len(self._stream.degrees)
-        if assigned is None:
+        places = None if assigned is None else self._places(assigned.ids)
+        if assigned is None or assigned.parts is None:
             parts = self._partition(partitioner, num_partitions, seed)
         else:
-            parts = self._look_up(assigned)
+            parts = assigned.parts[places]
+        ranks = None
+        if assigned is not None and assigned.ranks is not None:
+            ranks = assigned.ranks[places]
         counts = np.bincount(parts, minlength=num_partitions)
         self.offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
         self.order = self._choose_order() if order == "auto" else order
-        self._by_number = self._sort(parts, num_partitions)
+        self._by_number = self._sort(parts, num_partitions, ranks)
         dtype = number_dtype(num_nodes)
         self._numbers = self._scratch.array(num_nodes, dtype)
         self._numbers[self._by_number] = np.arange(num_nodes, dtype=dtype)
@@ -160,8 +177,9 @@ class NodeNumbering:
             rank = stream.first
         return assign(hashes, rank, num_partitions, seed)
 
-    def _look_up(self, assigned: Assignment) -> npt.NDArray[np.uint32]:
-        stream, (ids, parts) = self._stream, assigned
+    def _places(self, ids: pa.Array) -> npt.NDArray[np.int32]:
+        """Return where each code's id stands among ``ids``."""
+        stream = self._stream
         if isinstance(stream, IntegerIds):
             known = pa.array(stream.known)
         else:
@@ -170,7 +188,7 @@ class NodeNumbering:
             length = len(stream.degrees)
             known = pa.Array.from_buffers(pa.large_string(), length, buffers)
         places: npt.NDArray[np.int32] = pc.index_in(known, value_set=ids).to_numpy()
-        return parts[places]
+        return places
 
     def _choose_order(self) -> str:
         assert self._stream is not None
@@ -182,18 +200,20 @@ class NodeNumbering:
         is_local = is_integer and self._probe.is_local(known)
         return "original" if is_local else "degree"
 
-    def _sort(self, parts: npt.NDArray[np.uint32], num_partitions: int) -> npt.NDArray[Any]:
+    def _sort(
+        self,
+        parts: npt.NDArray[np.uint32],
+        num_partitions: int,
+        ranks: npt.NDArray[np.uint64] | None,
+    ) -> npt.NDArray[Any]:
         """Return the codes in the order of their numbers."""
         stream, num_nodes = self._stream, len(parts)
         assert stream is not None
-        by_rank: npt.NDArray[Any] | None = None
-        if not (isinstance(stream, IntegerIds) and stream.is_sorted):
-            ranks = (
-                stream.known.view(np.uint64)
-                if isinstance(stream, IntegerIds)
-                else stream.first
-            )
-            by_rank = stable_argsort(ranks, self._scratch.array)
+        if ranks is None and isinstance(stream, StringIds):
+            ranks = stream.first
+        elif ranks is None and isinstance(stream, IntegerIds) and not stream.is_sorted:
+            ranks = stream.known.view(np.uint64)
+        by_rank = None if ranks is None else stable_argsort(ranks, self._scratch.array)
         by_degree = self.order == "degree"
         keys = self._scratch.array(num_nodes, np.uint64)
         keys[:] = parts

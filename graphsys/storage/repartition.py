@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import GraphsysError
+from graphsys.core.memory import parse_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.kernels.cpu import hashing
 from graphsys.kernels.cpu import partition as kernels
@@ -20,7 +21,7 @@ from graphsys.partitioners import (
     partitioner_names,
 )
 from graphsys.storage.graph_source import GraphSource
-from graphsys.storage.ingest import ingest
+from graphsys.storage.ingest import IngestOptions, ingest
 from graphsys.storage.node_stream import StoreNodeStream, assign_nodes
 from graphsys.storage.reader import Graph
 from graphsys.storage.string_ids import string_buffers
@@ -62,7 +63,7 @@ def repartition(
     partitions: int | Mapping[str, int],
     seed: int = 0,
     memory: int | str = "4GB",
-    order: str | None = None,
+    order: str = "auto",
     overwrite: bool = False,
     progress: Progress = SILENT,
 ) -> PartitionQuality:
@@ -75,7 +76,7 @@ def repartition(
         partitions: Partitions of every node type, or of each by name.
         seed: Seed of the method.
         memory: Budget of anonymous memory.
-        order: Order of nodes; "auto" by default.
+        order: Order of the nodes inside a partition.
         overwrite: Whether a graph in ``out`` may be replaced.
         progress: Told of every stage.
 
@@ -83,13 +84,23 @@ def repartition(
         Quality of the new partitioning; ``seconds`` is that of the whole work.
     """
     began = time.perf_counter()
+    options = IngestOptions(
+        partitions=partitions,
+        partitioner=partitioner,
+        order=order,
+        seed=seed,
+        memory_bytes=parse_bytes(memory),
+    )
     assigned = None
-    if is_stream_partitioner(partitioner):
+    if options.needs_structure:
         progress.stage("partition")
-        given = partitions
-        num_partitions = given.get if isinstance(given, Mapping) else lambda _, d=1: given
         assigned = assign_nodes(
-            graph, partitioner, lambda name: num_partitions(name, 1), seed
+            graph,
+            partitioner=partitioner,
+            num_partitions=options.num_partitions,
+            order=order,
+            seed=seed,
+            memory_bytes=options.memory_bytes,
         )
     report = ingest(
         GraphSource(graph),
@@ -98,7 +109,7 @@ def repartition(
         partitioner=partitioner,
         seed=seed,
         memory=memory,
-        order=order or "auto",
+        order=order,
         overwrite=overwrite,
         progress=progress,
         assigned=assigned,
