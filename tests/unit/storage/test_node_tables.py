@@ -31,7 +31,7 @@ def test_bags_follow_their_nodes(tmp_path: Path) -> None:
     bags = pa.array([[3, 1], [], [7]], pa.large_list(pa.uint32()))
     chunk = NodeChunk(ids=np.array([30, 10, 20]), features={"words": bags})
     with make_store(tmp_path / "g", chunk).graph as graph:
-        found = graph.features("node", 0, "words")
+        found: Any = graph.features("node", 0, "words")
         assert found.type == pa.large_list(pa.uint32())
         assert found.to_pylist() == [[], [7], [3, 1]]
 

@@ -93,14 +93,15 @@ def test_ids_are_looked_up_in_any_form(tmp_path: Path) -> None:
             assert numbers.dtype == np.int64
             assert graph.node_ids("node").take(numbers).to_pylist() == [30, 10]
         assert graph.lookup("node", []).tolist() == []
-        for ids, message in (
+        unknown: list[tuple[Any, str]] = [
             ([10, 11, 12], "node 11 and 1 more is not among the 4 nodes"),
             (np.array([5]), "node 5 is not"),
             ([2**70], "node 1180591620717411303424 is not among"),
             ([-1], "node -1 is not among"),
             ([10, "ten"], "node 'ten' is not an integer"),
             ([10.5], r"node 10\.5 is not an integer"),
-        ):
+        ]
+        for ids, message in unknown:
             with pytest.raises(UnknownNameError, match=message):
                 graph.lookup("node", ids)
 

@@ -1,0 +1,183 @@
+"""The format as others see it: golden stores of every version, and plain Arrow readers."""
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+
+import graphsys
+from graphsys.storage import Graph
+from graphsys.storage.manifest import FORMAT_VERSION
+from graphsys.storage.verify import verify
+from tests.golden.stores import graphs_v1
+from tests.stores import edge_chunk, make_store, read_edges
+
+V1 = graphs_v1.FOLDER
+ROADS = {1: [2, 3, 5], 2: [1, 3], 3: [1, 2], 4: [4], 5: [1]}
+README = Path(graphsys.__file__).parent / "storage" / "README.md"
+
+
+def test_every_format_version_has_a_golden_store() -> None:
+    versions = {path.name for path in V1.parent.iterdir() if path.name.startswith("v")}
+    assert versions == {f"v{n}" for n in range(1, FORMAT_VERSION + 1)}
+    files = [path for path in V1.parent.rglob("*.arrow") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 30_000
+
+
+@pytest.mark.parametrize("name", ["reading", "roads"])
+def test_golden_stores_verify(name: str) -> None:
+    assert verify(V1 / name).problems == []
+
+
+def test_golden_edges_are_the_ones_written_by_hand() -> None:
+    with Graph(V1 / "reading") as graph:
+        for split, rows in (("train", graphs_v1.READ), ("test", graphs_v1.TEST)):
+            found = [
+                (
+                    e.src,
+                    e.dst,
+                    e.relation,
+                    *(dict(e.values)[k] for k in ("weight", "time", "note")),
+                )
+                for e in read_edges(graph, "reads", split)
+            ]
+            assert Counter(found) == Counter(rows)
+        assert graph.num_edges == len(graphs_v1.READ)
+        assert graph.relations("reads") == ["likes", "owns"]
+        people = [graph.nodes("person", part).to_pylist() for part in range(2)]
+        by_id = {row["id"]: row for rows in people for row in rows}
+        assert set(by_id) == set(graphs_v1.PEOPLE)
+        assert by_id["\u674e"] == {"id": "\u674e", "label": 2, "split": "train"}
+        for part in range(2):
+            rows = graph.nodes("person", part).to_pylist()
+            expected = [[row["label"] + 1.0, -row["label"] - 1.0] for row in rows]
+            assert graph.features("person", part, "x").tolist() == expected
+        words: Any = graph.features("book", 0, "words")
+        books = graph.node_ids("book").to_pylist()
+        assert dict(zip(books, words.to_pylist(), strict=True)) == {
+            7: [1, 5],
+            11: [],
+            2**62: [9],
+        }
+
+
+def test_golden_undirected_neighbours() -> None:
+    neighbours: dict[int, list[int]] = {}
+    with Graph(V1 / "roads") as graph:
+        ids = graph.node_ids("node").to_pylist()
+        for part in range(2):
+            index, base = graph.out_index("edge", part), graph.offsets("node")[part]
+            for row in range(len(index.indptr) - 1):
+                span = slice(index.indptr[row], index.indptr[row + 1])
+                neighbours[ids[base + row]] = sorted(ids[n] for n in index.indices[span])
+    assert neighbours == ROADS
+
+
+def test_todays_writer_still_says_the_same(tmp_path: Path) -> None:
+    """Not byte for byte (Arrow's metadata may change), but row for row."""
+    graphs_v1.write(tmp_path)
+    for name in ("reading", "roads"):
+        with Graph(V1 / name) as old, Graph(tmp_path / name) as new:
+            assert [e.path for e in old.manifest.files] == [
+                e.path for e in new.manifest.files
+            ]
+            for entry in old.manifest.files:
+                tables = [
+                    pa.ipc.open_file((root / name / entry.path).read_bytes()).read_all()
+                    for root in (V1, tmp_path)
+                ]
+                assert tables[0].equals(tables[1]), entry.path
+
+
+# ---- other readers
+
+
+@pytest.fixture(scope="module")
+def random_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Counter[Any]]:
+    rng = np.random.default_rng(5)
+    pairs = [(int(a) * 10, int(b) * 10) for a, b in rng.integers(0, 40, (500, 2))]
+    relations = pa.array([f"r{n % 3}" for n in range(500)])
+    out = tmp_path_factory.mktemp("format") / "g"
+    make_store(out, edge_chunk(pairs, relation=relations), partitions=3).graph.close()
+    return out, Counter(pairs)
+
+
+def test_pyarrow_dataset_reads_buckets_and_nodes(
+    random_store: tuple[Path, Counter[Any]],
+) -> None:
+    store, pairs = random_store
+    edges = pa.dataset.dataset(store / "gen-1/edges/edge/train", format="ipc")
+    assert edges.count_rows() == 500
+    assert edges.to_table(columns=["relation"])["relation"].cast(pa.string()).value_counts()
+    nodes = pa.dataset.dataset(store / "gen-1/nodes/node", format="arrow")
+    ids = nodes.to_table().column("id").to_pylist()
+    assert set(ids) == {end for pair in pairs for end in pair}
+
+
+def test_polars_reads_buckets_and_nodes(random_store: tuple[Path, Counter[Any]]) -> None:
+    pl = pytest.importorskip("polars")
+    store, pairs = random_store
+    found: Counter[Any] = Counter()
+    nodes = [
+        pl.read_ipc(store / f"gen-1/nodes/node/part-{p}.arrow")["id"] for p in range(3)
+    ]
+    for i in range(3):
+        for j in range(3):
+            bucket = pl.read_ipc(store / f"gen-1/edges/edge/train/bucket-{i}-{j}.arrow")
+            assert bucket.columns == ["src", "dst", "relation"]
+            assert set(bucket["relation"].cast(pl.String)) <= {"r0", "r1", "r2"}
+            found.update(
+                zip(
+                    nodes[i].gather(bucket["src"]),
+                    nodes[j].gather(bucket["dst"]),
+                    strict=True,
+                )
+            )
+    assert found == pairs
+    scanned = (
+        pl.scan_ipc(store / "gen-1/edges/edge/train/*.arrow").select(pl.len()).collect()
+    )
+    assert scanned.item() == 500
+
+
+def examples() -> dict[str, str]:
+    """Return the Python blocks of the README by the first word of their first comment."""
+    blocks = re.findall(r"```python\n# (\S+?):? .*?\n(.*?)```", README.read_text(), re.S)
+    return dict(blocks)
+
+
+def run_example(name: str, **names: Any) -> dict[str, Any]:
+    scope: dict[str, Any] = dict(names)
+    exec(compile(examples()[name], f"{README.name}:{name}", "exec"), scope)
+    return scope
+
+
+def test_the_readers_of_the_readme_read(random_store: tuple[Path, Counter[Any]]) -> None:
+    store, pairs = random_store
+    scope = run_example("pyarrow")
+    assert Counter(scope["edges"](scope["open_graph"](store), "edge", "train")) == pairs
+    reading = scope["open_graph"](V1 / "reading")
+    expected = Counter(row[:2] for row in graphs_v1.READ)
+    assert Counter(scope["edges"](reading, "reads", "train")) == expected
+    roads, found = scope["open_graph"](V1 / "roads"), {}
+    ids = scope["node_ids"](roads, "node")
+    for part, keys in enumerate(ids):
+        for local, key in enumerate(keys):
+            numbers = scope["neighbours"](roads, "edge", "out", part, local)
+            found[key] = sorted(sum(ids, [])[number] for number in numbers)  # noqa: RUF017
+    assert found == ROADS
+
+
+def test_the_polars_example_of_the_readme_runs(
+    random_store: tuple[Path, Counter[Any]],
+) -> None:
+    pytest.importorskip("polars")
+    store, pairs = random_store
+    scope = run_example("Polars", GRAPH=store)
+    assert sorted(scope["relations"]["len"]) == [166, 167, 167]
+    assert scope["count"] == pairs.total() == 500
