@@ -40,7 +40,7 @@ def works(
     *, quick: bool, folder: Path, limits: Limits, missing: list[str]
 ) -> Iterator[Work]:
     """Yield the works; the input of each is deleted after it."""
-    small = 10 if quick else 1
+    small = 20 if quick else 1
 
     def make(name: str, source: Input, memory: str) -> Iterator[Work]:
         yield make_work(name, source, memory, folder, limits, missing)
