@@ -57,11 +57,16 @@ class Format:
     Attributes:
         open: Makes a source of files; may raise InputError at once or while reading.
         suffixes: Endings of names that stand for it, before any of a compression.
+        patterns: Whole names that stand for it, with wildcards; they go before suffixes.
+        find: Returns the files of a folder that form a graph, none if they do not; None
+            for a format that has no layout of folders.
         about: One line for help texts.
     """
 
     open: Callable[[list[InputFile], ReadOptions], Source]
     suffixes: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    find: Callable[[Path], list[Path]] | None = None
     about: str = ""
 
 

@@ -51,7 +51,7 @@ def text_blocks(
         skip: Lines to leave out at the beginning.
         block_bytes: About how long a block is.
     """
-    if file.compression is None and file.member is None:
+    if file.is_plain:
         size = file.num_bytes
         begin = _content_start(file, skip)
         for first in range(begin, size, block_bytes):

@@ -63,13 +63,17 @@ def _part(file: InputFile, options: ReadOptions) -> TextPart:
 
 
 def _separator(file: InputFile, options: ReadOptions) -> int:
-    """Return the given separator, or the first known one that the first line has."""
+    """Return the given separator, or the first known one that the first line has.
+
+    A blank is the last to be tried: names of columns may have some.
+    """
     if options.separator is not None:
         return ord(options.separator)
     if base_name(file.path)[1] == ".tsv":
         return ord("\t")
     line = first_lines(file, skip=options.skip, separator=ord(","), has_comments=False)[0]
-    return next((mark for mark in _CANDIDATES if mark in line.text), ord(","))
+    blank = ord(" ") if b" " in line.text.strip() else ord(",")
+    return next((mark for mark in _CANDIDATES if mark in line.text), blank)
 
 
 def _has_header(first: DataLine, header: list[str], options: ReadOptions) -> bool:

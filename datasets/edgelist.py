@@ -122,7 +122,7 @@ def guess_columns(
     ends = [fields["src"], fields["dst"]]
     id_kind = _id_kind(where, ends, lines, names, options)
     return tuple(
-        Column(name, id_kind if name in ("src", "dst") else _kind(name, place, lines))
+        Column(name, id_kind if name in ("src", "dst") else guess_kind(name, place, lines))
         for place, name in enumerate(names)
     )
 
@@ -167,7 +167,7 @@ def _refuse_header(where: str, lines: Sequence[DataLine], names: Sequence[str]) 
         )
 
 
-def _kind(name: str, place: int, lines: Sequence[DataLine]) -> int:
+def guess_kind(name: str, place: int, lines: Sequence[DataLine]) -> int:
     """Return the kind of a column that holds no ids."""
     if name in ("_", ""):
         return SKIP

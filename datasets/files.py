@@ -1,5 +1,6 @@
 """Files of a source: what they are called, how they are compressed."""
 
+import codecs
 import os
 import tarfile
 from collections.abc import Callable
@@ -28,12 +29,19 @@ class InputFile:
         compression: "gzip", "zstd", "bz2" or None.
         member: Name of the member of the archive, or None.
         member_bytes: Its size, not compressed.
+        encoding: Of its text, where not UTF-8: it is recoded while it is read.
     """
 
     path: Path
     compression: str | None = None
     member: str | None = None
     member_bytes: int = 0
+    encoding: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Its bytes are on disk as they are read, so that any piece can be read alone."""
+        return self.compression is None and self.member is None and self.encoding is None
 
     @property
     def name(self) -> str:
@@ -51,11 +59,17 @@ class InputFile:
         return self.member_bytes if self.member else self.path.stat().st_size
 
     def open(self) -> "_Stream":
-        """Open the decompressed bytes.
+        """Open the decompressed bytes, as UTF-8 if they are in another encoding.
 
         Raises:
             InputError: the file or the member cannot be opened.
         """
+        stream = self._open_bytes()
+        if self.encoding is not None:
+            stream.file = _Recoded(stream.file, self.encoding)
+        return stream
+
+    def _open_bytes(self) -> "_Stream":
         try:
             if self.member is not None:
                 archive = tarfile.open(self.path)  # noqa: SIM115, the stream closes it
@@ -87,6 +101,11 @@ class InputFile:
                     break
                 pieces.append(piece)
                 missing -= len(piece)
+        except UnicodeDecodeError as err:
+            raise InputError(
+                f"{self.name}: found byte 0x{err.object[err.start]:02x}, which is not "
+                f"{self.encoding}; name another encoding"
+            ) from err
         except (OSError, EOFError, tarfile.TarError) as err:
             raise InputError(
                 f"{self.name}: cannot be read to its end: {describe(err)}; the file is cut "
@@ -117,6 +136,22 @@ class _Stream:
     def close(self) -> None:
         for item in self._closing:
             item.close()
+
+
+class _Recoded:
+    """Text of some encoding, read as UTF-8."""
+
+    def __init__(self, file: Any, encoding: str) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+
+    def read(self, size: int) -> bytes:
+        """Return about ``size`` bytes, none only at the end."""
+        while True:
+            piece = bytes(self._file.read(size))
+            text = self._decoder.decode(piece, final=not piece)
+            if text or not piece:
+                return text.encode()
 
 
 def describe(err: BaseException) -> str:

@@ -3,6 +3,7 @@
 import importlib
 import os
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,12 @@ _READERS: Final = (
     "triples",
     "matrix_market",
     "planetoid",
+    "openke",
+    "metis",
+    "graphalytics",
+    "npz",
+    "matlab",
+    "gap",
 )
 _ARCHIVES: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2")
 
@@ -133,7 +140,10 @@ def guess_format(path: Path) -> str:
         return "planetoid"
     if name.endswith(_ARCHIVES):
         return "triples"
-    suffix = base_name(path)[1]
+    stem, suffix = base_name(path)
+    for format_name in formats.names():
+        if any(fnmatch(stem + suffix, it) for it in formats.get(format_name).patterns):
+            return format_name
     for format_name in formats.names():
         if suffix and suffix in formats.get(format_name).suffixes:
             return format_name
@@ -169,6 +179,10 @@ def _folder(folder: Path, format_name: str | None) -> tuple[list[Path], str]:
             f"{folder}: holds {len(graphs)} citation graphs, expected one; name the file, "
             f"for example {graphs[0]}"
         )
+    for name in formats.names() if format_name is None else [format_name]:
+        find = formats.get(name).find
+        if find is not None and (found := find(folder)):
+            return found, name
     raise InputError(
         f"{folder}: is a folder, expected a file; name the files in it, or give a folder "
         f"with {', '.join(SPLITS)} files (triples) or ind.NAME.graph (planetoid)"

@@ -39,11 +39,58 @@ class TextPart:
 
 
 @dataclass(frozen=True, slots=True)
-class _Parsed:
+class Parsed:
+    """The columns of one block of a file.
+
+    Attributes:
+        columns: Arrays by name, all of one length.
+        lines: Lines of the block, blank ones and comments too.
+        bytes_read: Bytes of the file that it consumed.
+        error: What was wrong with a line of it.
+    """
+
     columns: dict[str, Any]
     lines: int
     bytes_read: int
     error: BadLineError | None = None
+
+
+def parse_file(
+    file: InputFile, layout: LineFormat, *, skip: int = 0, num_threads: int | None = None
+) -> Iterator[Parsed]:
+    """Yield the parsed blocks of one file in order.
+
+    Raises:
+        InputError: a line does not fit; the message names the file and the line.
+    """
+    loaders: Any = text_blocks(file, skip=skip)
+    if not file.is_plain:
+        loaders = prefetch(loaders)
+    lines_before = skip
+    work = partial(_parse_block, layout)
+    for parsed in map_in_order(work, loaders, num_threads=num_threads):
+        if parsed.error is not None:
+            line = lines_before + parsed.lines + 1
+            raise InputError(
+                f"{file.name}:{line}: {parsed.error.what}{_hint(layout, line)}"
+            )
+        lines_before += parsed.lines
+        yield parsed
+
+
+def line_of_row(file: InputFile, layout: LineFormat, row: int, *, skip: int = 0) -> int:
+    """Return the number of the line that holds a row, both counted from the beginning.
+
+    Reads the file again, slowly: for messages alone.
+    """
+    number = skip
+    for load in text_blocks(file, skip=skip):
+        for line in load().data.tobytes().split(b"\n")[:-1]:
+            number += 1
+            row -= bool(layout.split(line))
+            if row < 0:
+                return number
+    return number
 
 
 class TextSource(Source):
@@ -77,7 +124,10 @@ class TextSource(Source):
         """
         for part in self.parts:
             is_empty = True
-            for parsed in self._parse(part):
+            parsing = parse_file(
+                part.file, part.layout, skip=part.skip, num_threads=self._num_threads
+            )
+            for parsed in parsing:
                 if len(parsed.columns["src"]):
                     is_empty = False
                     yield _chunk(part, parsed)
@@ -85,22 +135,6 @@ class TextSource(Source):
                 raise InputError(
                     f"{part.file.name}: no edge in the file, expected at least one"
                 )
-
-    def _parse(self, part: TextPart) -> Iterator[_Parsed]:
-        """Yield the parsed blocks of one file; errors get the number of their line."""
-        loaders: Any = text_blocks(part.file, skip=part.skip)
-        if part.file.compression is not None or part.file.member is not None:
-            loaders = prefetch(loaders)
-        lines_before = part.skip
-        work = partial(_parse_block, part.layout)
-        for parsed in map_in_order(work, loaders, num_threads=self._num_threads):
-            if parsed.error is not None:
-                line = lines_before + parsed.lines + 1
-                raise InputError(
-                    f"{part.file.name}:{line}: {parsed.error.what}{_hint(part, line)}"
-                )
-            lines_before += parsed.lines
-            yield parsed
 
 
 def _refuse_mixed_ids(parts: Sequence[TextPart]) -> None:
@@ -122,17 +156,17 @@ def _refuse_mixed_ids(parts: Sequence[TextPart]) -> None:
             )
 
 
-def _parse_block(layout: LineFormat, load: Callable[[], TextBlock]) -> _Parsed:
+def _parse_block(layout: LineFormat, load: Callable[[], TextBlock]) -> Parsed:
     block = load()
     try:
         columns, lines = parse_lines(block.data, layout)
     except BadLineError as err:
         before = block.data[: err.offset].tobytes().count(b"\n")
-        return _Parsed({"src": ()}, before, block.bytes_read, err)
-    return _Parsed(columns, lines, block.bytes_read)
+        return Parsed({"src": ()}, before, block.bytes_read, err)
+    return Parsed(columns, lines, block.bytes_read)
 
 
-def _chunk(part: TextPart, parsed: _Parsed) -> EdgeChunk:
+def _chunk(part: TextPart, parsed: Parsed) -> EdgeChunk:
     columns = dict(parsed.columns)
     return EdgeChunk(
         src=columns.pop("src"),
@@ -144,12 +178,12 @@ def _chunk(part: TextPart, parsed: _Parsed) -> EdgeChunk:
     )
 
 
-def _hint(part: TextPart, line: int) -> str:
+def _hint(layout: LineFormat, line: int) -> str:
     """Say what to do about a bad line."""
-    if line <= part.layout.first_line + 1:
+    if line <= layout.first_line + 1:
         return (
-            f"; if line {part.layout.first_line} is a header or a count, pass "
-            f"--skip {part.layout.first_line}"
+            f"; if line {layout.first_line} is a header or a count, pass "
+            f"--skip {layout.first_line}"
         )
     return "; correct or remove the line"
 

@@ -32,7 +32,8 @@ FIELD = st.text(st.characters(exclude_characters="\n\r\x00", exclude_categories=
 def read(path: Path, **options: Any) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     for chunk in open_source(path, **options).chunks():
-        assert isinstance(chunk, EdgeChunk)
+        if not isinstance(chunk, EdgeChunk):
+            continue
         columns = [chunk.src, chunk.dst, *chunk.columns.values()]
         rows += zip(*(column.tolist() for column in columns), strict=True)
     return rows
@@ -84,11 +85,45 @@ def test_quoted_names_round_trip(tmp_path: Path, rows: list[tuple[str, str]]) ->
 @FUZZ
 @given(st.binary(max_size=200))
 @pytest.mark.parametrize(
-    "name", ["g.txt", "g.csv", "g.txt.gz", "g.parquet", "g.arrow", "g.mtx"]
+    "name",
+    [
+        "g.txt",
+        "g.csv",
+        "g.txt.gz",
+        "g.parquet",
+        "g.arrow",
+        "g.mtx",
+        "g.graph",
+        "g.gr",
+        "g.wel",
+        "g.sg",
+        "g.npz",
+        "g.mat",
+        "train2id.txt",
+    ],
 )
 def test_rubbish_gives_one_error(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / name
     path.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    message = ""
+    try:
+        read(path)
+    except GraphsysError as err:
+        message = str(err)
+    assert "\n" not in message
+
+
+METIS = st.sampled_from(["0", "1", "2", "3", "11", ".5", "-", "%", " ", "\n", "x"])
+PARTS = st.lists(st.one_of(METIS, st.just(" "), st.just("\n")), max_size=60)
+
+
+@FUZZ
+@given(st.sampled_from(["3 2\n", "3 2 1\n", "2 1 11\n", "2 1 111 2\n", ""]), PARTS)
+def test_rubbish_of_neighbours_gives_one_error(
+    tmp_path: Path, header: str, pieces: list[str]
+) -> None:
+    path = tmp_path / "g.graph"
+    path.write_text(header + "".join(pieces) + " ")
     message = ""
     try:
         read(path)
