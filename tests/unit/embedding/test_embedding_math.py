@@ -30,7 +30,7 @@ def test_a_row_of_zeros_has_no_direction() -> None:
     rows[1] = 2
     out = np.empty_like(rows)
     normalise_rows(rows, out, norms)
-    np.testing.assert_allclose(out, [[0] * 3, [3**-0.5] * 3], rtol=1e-6)
+    np.testing.assert_allclose(out, [[0.0] * 3, [3**-0.5] * 3], rtol=1e-6)
 
 
 def test_scipys_blas_runs_on_one_thread_inside_the_block_only() -> None:
