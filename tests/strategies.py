@@ -199,8 +199,8 @@ def ingest_options() -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(
         {
             "partitions": st.integers(1, 5),
-            "partitioner": st.sampled_from(["hash", "random", "range"]),
-            "order": st.sampled_from(["auto", "degree", "original"]),
+            "partitioner": st.sampled_from(["hash", "random", "range", "ldg", "fennel"]),
+            "order": st.sampled_from(["auto", "degree", "original", "rcm"]),
             "memory": st.sampled_from([16 << 20, 10**9]),
             "seed": st.integers(0, 2**32),
             "coalesce": st.booleans(),

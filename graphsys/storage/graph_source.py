@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.types import Bucket, EdgeType
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 from graphsys.storage.views import EdgeBucket
@@ -40,8 +41,9 @@ class GraphSource(Source):
             src_ids = graph.node_ids(edge_type.src_type).combine_chunks()
             dst_ids = graph.node_ids(edge_type.dst_type).combine_chunks()
             for split in graph.splits(edge_type):
-                for i, j in np.argwhere(graph.bucket_counts(edge_type, split)):
-                    bucket = graph.bucket(edge_type, int(i), int(j), split)
+                yield self._no_edges(edge_type, split)
+                for i, j in graph.buckets(edge_type, split):
+                    bucket = graph.bucket(edge_type, i, j, split)
                     src = _Numbered(src_ids, int(graph.offsets(edge_type.src_type)[i]))
                     dst = _Numbered(dst_ids, int(graph.offsets(edge_type.dst_type)[j]))
                     relations = graph.relations(edge_type)
@@ -74,6 +76,26 @@ class GraphSource(Source):
             features=features,
         )
 
+    def _no_edges(self, edge_type: EdgeType, split: str) -> EdgeChunk:
+        """Return an empty chunk, so that types and splits without edges are kept too."""
+        graph, nothing = self._graph, slice(0, 0)
+        places = (
+            (s, ij) for s in graph.splits(edge_type) for ij in graph.buckets(edge_type, s)
+        )
+        where = next(places, (split, Bucket(0, 0)))
+        bucket = graph.bucket(edge_type, *where[1], where[0])
+        columns = dict(_columns(bucket, nothing, graph.relations(edge_type)))
+        entry = graph.manifest.edge_types[graph.edge_type_name(edge_type)]
+        for name in entry.columns.keys() - columns.keys():
+            columns[name] = _nothing_of(entry.columns[name])
+        ends = [
+            _as_ids(graph.node_ids(name).slice(0, 0).combine_chunks())
+            for name in (edge_type.src_type, edge_type.dst_type)
+        ]
+        return EdgeChunk(
+            src=ends[0], dst=ends[1], edge_type=edge_type, split=split, columns=columns
+        )
+
 
 class _Numbered:
     """Ids of one partition, by local number."""
@@ -88,6 +110,13 @@ class _Numbered:
 
 def _as_ids(ids: pa.Array) -> Any:
     return ids.to_numpy() if pa.types.is_integer(ids.type) else ids
+
+
+def _nothing_of(kind: str) -> pa.Array:
+    try:
+        return pa.array([], type=pa.type_for_alias(kind))
+    except ValueError:  # a nested type, of which no edge tells more
+        return pa.nulls(0)
 
 
 def _columns(

@@ -198,7 +198,7 @@ def _ingest_twice(
             memory_bytes=options.memory_bytes,
         )
         again = replace(options, undirected=False, coalesce=False, drop_self_loops=False)
-        found = graph.manifest.edge_types
+        found = {e.edge_type: e for e in graph.manifest.edge_types.values()}
         job = _Ingest(
             GraphSource(graph, source.name), again, transaction, progress, assigned
         )
@@ -206,7 +206,9 @@ def _ingest_twice(
     # what was found, was found the first time
     edge_types = {
         name: replace(
-            entry, duplicates=found[name].duplicates, self_loops=found[name].self_loops
+            entry,
+            duplicates=found[entry.edge_type].duplicates,
+            self_loops=found[entry.edge_type].self_loops,
         )
         for name, entry in manifest.edge_types.items()
     }

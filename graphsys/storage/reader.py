@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError, unknown_name
-from graphsys.core.types import DEFAULT_SPLIT, EdgeType, number_dtype
+from graphsys.core.types import DEFAULT_SPLIT, Bucket, EdgeType, number_dtype
 from graphsys.storage import manifest as names
 from graphsys.storage.lookup import lookup_ids
 from graphsys.storage.manifest import EdgeTypeEntry, NodeTypeEntry
@@ -219,6 +219,11 @@ class Graph:
             file = self._files.get(names.bucket_file(self.generation, name, split, i, j))
             counts[i, j] = file.rows if file else 0
         return counts
+
+    def buckets(self, edge_type: EdgeType | str, split: str | None = None) -> list[Bucket]:
+        """Return the buckets that hold edges, by (source, destination) partition."""
+        filled = np.argwhere(self.bucket_counts(edge_type, split))
+        return [Bucket(i, j) for i, j in filled.tolist()]
 
     def bucket(
         self, edge_type: EdgeType | str, i: int, j: int, split: str | None = None
