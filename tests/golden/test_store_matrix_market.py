@@ -1,8 +1,10 @@
 """Every MatrixMarket file that SciPy reads, through the store and back."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import scipy.io
 import scipy.sparse
@@ -14,7 +16,8 @@ from graphsys.storage import Graph
 def read_matrix(graph: Graph, shape: tuple[int, int]) -> scipy.sparse.coo_array:
     """Rebuild the matrix from the store: ids are 1-based rows and columns."""
     none = np.empty(0, dtype=np.int64)
-    rows, columns, values = [none], [none], [none]  # a matrix may have no entries
+    rows, columns = [none], [none]  # a matrix may have no entries
+    values: list[npt.NDArray[Any]] = [none]
     for name in graph.manifest.edge_types:
         kind = graph.edge_type(name)
         src = graph.node_ids(kind.src_type).to_numpy()
