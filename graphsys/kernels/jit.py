@@ -41,6 +41,7 @@ def _compile(kernel: Kernel, **options: bool) -> Kernel:
     compiler = numba.njit(cache=True, nogil=True, error_model="numpy", **options)
     dispatcher = compiler(kernel)
     file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if file is not None and hasattr(file, "_source_stamp"):  # private to numba; a test notices if it goes
+    # private to numba; a test notices if it goes
+    if file is not None and hasattr(file, "_source_stamp"):
         file._source_stamp = (file._source_stamp, _STAMP)
     return cast("Kernel", dispatcher)
