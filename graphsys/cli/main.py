@@ -22,6 +22,7 @@ from graphsys.cli import (
     info,
     ingest,
     nearest,
+    partition,
     train,
     verify,
 )
@@ -83,6 +84,7 @@ for _panel, _name, _verb, _epilog in (
     ("Data", "ingest", ingest.ingest, ingest.EPILOG),
     ("Data", "info", info.info, info.EPILOG),
     ("Data", "verify", verify.verify, verify.EPILOG),
+    ("Data", "partition", partition.partition, partition.EPILOG),
     ("Embeddings", "evaluate", evaluate.evaluate, evaluate.EPILOG),
     ("Embeddings", "nearest", nearest.nearest, nearest.EPILOG),
     ("Embeddings", "export", export.export, export.EPILOG),

@@ -66,7 +66,7 @@ PartitionerOption = Annotated[
     typer.Option(
         "--partitioner",
         metavar="NAME",
-        help="Who lives where: hash, random or range.",
+        help="Who lives where: hash, random, range, ldg, fennel, reldg, refennel, metis.",
         rich_help_panel=LAYOUT,
     ),
 ]

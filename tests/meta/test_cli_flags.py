@@ -18,6 +18,8 @@ FLAGS = {
     "--separator --skip --undirected",
     "graphsys info": "GRAPH --help --json",
     "graphsys verify": "GRAPH --help --json",
+    "graphsys partition": "GRAPH --compare --help --json --memory --order --out "
+    "--overwrite --partitioner --partitions --seed",
     "graphsys train": "--help",
     "graphsys train embedding": "GRAPH --config --dry-run --help --json --memory --out "
     "--overwrite --preset --resume --set",

@@ -1,0 +1,144 @@
+"""``graphsys partition``: a graph in other partitions, and what each method gives."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from graphsys.cli.console import print_facts, print_json, print_note, print_table
+from graphsys.cli.options import (
+    LAYOUT,
+    OUTPUT,
+    GraphArgument,
+    JsonOption,
+    MemoryOption,
+    OrderOption,
+    OverwriteOption,
+    PartitionsOption,
+    SeedOption,
+    examples,
+    parse_partitions,
+)
+
+if TYPE_CHECKING:
+    from graphsys.storage.repartition import PartitionQuality
+
+EPILOG = examples(
+    "graphsys partition web --partitions 8 --compare",
+    "graphsys partition web --partitioner reldg --partitions 8 -o web8",
+)
+
+_COLUMNS = ("edge_cut", "node_balance", "edge_balance", "replication_factor", "seconds")
+
+
+def partition(
+    graph: GraphArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="GRAPH2",
+            help="The folder to write; needed unless --compare is given.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    partitioner: Annotated[
+        str,
+        typer.Option(
+            "--partitioner",
+            metavar="NAME",
+            help="hash, random, range, ldg, fennel, reldg, refennel or metis.",
+            rich_help_panel=LAYOUT,
+        ),
+    ] = "reldg",
+    partitions: PartitionsOption = "1",
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare",
+            help="Print what every method would give, and which to take.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    order: OrderOption = "auto",
+    memory: MemoryOption = "4GB",
+    seed: SeedOption = 0,
+    overwrite: OverwriteOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Write a graph again with other partitions; the old one stays as it is."""
+    from graphsys.cli.progress import open_progress
+    from graphsys.core.errors import ConfigError
+    from graphsys.storage import open_graph, repartition
+
+    counts = parse_partitions(partitions)
+    if not compare and out is None:
+        raise ConfigError("nothing to do: give --out GRAPH2, --compare, or both")
+    with open_graph(graph) as opened:
+        if compare:
+            if isinstance(counts, dict):
+                raise ConfigError(
+                    f"--compare takes one count, got --partitions {partitions}"
+                )
+            lines = list(
+                repartition.compare(opened, counts, seed=seed, progress=open_progress())
+            )
+            _print_comparison(
+                lines, repartition.advise(lines), as_json=json and out is None
+            )
+        if out is None:
+            return
+        quality = repartition.repartition(
+            opened,
+            out,
+            partitioner=partitioner,
+            partitions=counts,
+            seed=seed,
+            memory=memory,
+            order=order,
+            overwrite=overwrite,
+            progress=open_progress(),
+        )
+    facts = {"graph": str(out), "partitioner": partitioner, **_figures(quality)}
+    if json:
+        print_json(facts)
+    else:
+        print_facts(facts)
+
+
+def _figures(line: "PartitionQuality") -> dict[str, float]:
+    return {name: getattr(line, name) for name in _COLUMNS}
+
+
+def _print_comparison(
+    lines: "list[PartitionQuality]", advice: dict[str, str], *, as_json: bool
+) -> None:
+    if as_json:
+        methods = [
+            {
+                "partitioner": line.partitioner,
+                **_figures(line),
+                "is_vertex_cut": line.is_vertex_cut,
+                "problem": line.problem or None,
+            }
+            for line in lines
+        ]
+        print_json({"methods": methods, "advice": advice})
+        return
+    rows = [
+        [
+            line.partitioner + (" (edges)" if line.is_vertex_cut else ""),
+            *(
+                "-" if line.problem or value != value else round(value, 4)
+                for value in _figures(line).values()
+            ),
+        ]
+        for line in lines
+    ]
+    print_table(["method", *_COLUMNS], rows)
+    for line in lines:
+        if line.problem:
+            print_note(f"{line.partitioner}: {line.problem}")
+    for workload, name in advice.items():
+        print_note(f"for {workload}: {name}")
