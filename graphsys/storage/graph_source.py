@@ -35,7 +35,9 @@ class GraphSource(Source):
         """Yield nodes partition by partition, then edges bucket by bucket."""
         graph = self._graph
         for node_type in graph.node_types:
-            for part in range(graph.num_partitions(node_type)):
+            sizes = np.diff(graph.offsets(node_type))
+            # a partition without nodes does not know the others' columns
+            for part in np.flatnonzero(sizes).tolist() or [0]:
                 yield self._nodes(node_type, part)
         for edge_type in graph.edge_types:
             src_ids = graph.node_ids(edge_type.src_type).combine_chunks()

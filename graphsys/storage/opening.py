@@ -20,12 +20,12 @@ def pin_current(path: Path) -> tuple[Manifest, Pin]:
         manifest = Manifest.read(path)
         try:
             pin = Pin(path / f"gen-{manifest.generation}")
-        except FileNotFoundError as err:
+        except (FileNotFoundError, NotADirectoryError, PermissionError) as err:
             if Manifest.read(path).generation != manifest.generation:
                 continue  # a writer committed in between
             raise CorruptStoreError(
-                f"{path} has no folder gen-{manifest.generation}, which graph.json names; "
-                "ingest again or restore it"
+                f"{path} has no folder gen-{manifest.generation} that can be read, which "
+                "graph.json names; ingest again or restore it"
             ) from err
         # a writer may have swept the generation away before the pin held it
         if Manifest.read(path).generation == manifest.generation:

@@ -1,7 +1,8 @@
 """Reading a store: numpy views of memory-mapped Arrow files, without copies."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -18,6 +19,15 @@ from graphsys.storage.manifest import EdgeTypeEntry, NodeTypeEntry
 from graphsys.storage.opening import check_file, pin_current
 from graphsys.storage.transaction import remove_superseded
 from graphsys.storage.views import EdgeBucket, IdArray, Index, empty_bucket
+
+_UNREADABLE = (
+    pa.ArrowException,
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+)
 
 
 class Graph:
@@ -158,7 +168,9 @@ class Graph:
             entry = self._node_entry(node_type)
             kind = pa.int64() if entry.id_type == "int64" else pa.large_string()
             return pa.table({"id": pa.array([], type=kind)})
-        return self._open(path).read_all()
+        with self._reading(path) as batch:
+            batch.schema.field("id")
+            return pa.Table.from_batches([batch])
 
     def node_ids(self, node_type: str) -> pa.ChunkedArray:
         """Return the ids of a type in the order of their numbers, mapped."""
@@ -198,12 +210,14 @@ class Graph:
             raise unknown_name("feature", name, self.feature_names(node_type))
         path = names.feature_file(self.generation, node_type, name, part)
         if path not in self._files:
+            if feature["dim"] == 0:
+                return pa.array([], type=pa.large_list(pa.uint32()))
             return np.empty((0, feature["dim"]), dtype=feature["dtype"])
-        column = self._open(path).get_batch(0).column(0)
-        if feature["dim"] == 0:
-            return column
-        values: npt.NDArray[Any] = column.values.to_numpy(zero_copy_only=True)
-        return values.reshape(len(column), feature["dim"])
+        with self._reading(path) as batch:
+            column = batch.column(0)
+            if feature["dim"] == 0:
+                return column
+            return _view(column.values).reshape(len(column), feature["dim"])
 
     # ---- edges
 
@@ -245,17 +259,17 @@ class Graph:
         path = names.bucket_file(self.generation, name, split, i, j)
         if path not in self._files:
             return empty_bucket(entry)
-        batch = self._open(path).get_batch(0)
-        arrays = {field.name: batch.column(k) for k, field in enumerate(batch.schema)}
-        relation = arrays.pop("relation", None)
-        return EdgeBucket(
-            src=_view(arrays.pop("src")),
-            dst=_view(arrays.pop("dst")),
-            relation=None if relation is None else _view(relation.indices),
-            weight=_optional_view(arrays.pop("weight", None)),
-            time=_optional_view(arrays.pop("time", None)),
-            columns=arrays,
-        )
+        with self._reading(path) as batch:
+            arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
+            relation = arrays.pop("relation", None)
+            return EdgeBucket(
+                src=_view(arrays.pop("src")),
+                dst=_view(arrays.pop("dst")),
+                relation=None if relation is None else _view(relation.indices),
+                weight=_optional_view(arrays.pop("weight", None)),
+                time=_optional_view(arrays.pop("time", None)),
+                columns=arrays,
+            )
 
     def out_index(self, edge_type: EdgeType | str, part: int) -> Index:
         """Return the out-neighbours (CSR) of a partition's nodes over the training edges.
@@ -287,13 +301,9 @@ class Graph:
             dtype = number_dtype(self.num_nodes_of(other))
             indptr = np.zeros(int(np.diff(self.offsets(own))[part]) + 1, dtype=np.uint32)
             return Index(indptr=indptr, indices=np.empty(0, dtype=dtype))
-        batch = self._open(path).get_batch(0)
-        return Index(
-            **{
-                field.name: _view(batch.column(k).values)
-                for k, field in enumerate(batch.schema)
-            }
-        )
+        with self._reading(path) as batch:
+            lists = zip(batch.schema.names, batch.columns, strict=True)
+            return Index(**{name: _view(column.values) for name, column in lists})
 
     # ---- helpers
 
@@ -302,10 +312,15 @@ class Graph:
         """A hash of the content: equal for equal stores, different after a change."""
         return self.manifest.fingerprint
 
-    def _open(self, path: str) -> Any:
+    @contextmanager
+    def _reading(self, path: str) -> Iterator[pa.RecordBatch]:
+        """Map a file and check that its buffers hold what its metadata says."""
         try:
-            return pa.ipc.open_file(pa.memory_map(str(self.path / path), "rb"))
-        except (pa.ArrowInvalid, OSError) as err:
+            file = pa.ipc.open_file(pa.memory_map(str(self.path / path), "rb"))
+            batch = file.get_batch(0)
+            batch.validate()
+            yield batch
+        except _UNREADABLE as err:
             raise CorruptStoreError(
                 f"{path} of graph {self.path} cannot be read ({err}); "
                 "run `graphsys verify`, then ingest again"

@@ -1,6 +1,7 @@
 """Ingest and read back: the same graph, however it is partitioned, ordered or spilled."""
 
 import tempfile
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphsys.core.types import EdgeType
-from graphsys.storage import Graph, edge_sort, integer_ids, scratch, string_ids
+from graphsys.storage import Graph, edge_sort, ingest, integer_ids, scratch, string_ids
+from graphsys.storage.graph_source import GraphSource
 from graphsys.storage.info import info
 from graphsys.storage.verify import verify
 from tests.stores import Edge, make_store, read_edges
@@ -62,6 +64,30 @@ def test_what_is_read_back_is_what_went_in(
         assert facts["num_nodes"] == sum(map(len, plain.nodes.values()))
         assert facts["directed"] == plain.is_directed
         assert [p.name for p in out.iterdir() if p.name != "graph.json"] == ["gen-1"]
+
+
+@settings(max_examples=40)
+@given(plain_graphs(), ingest_options(), ingest_options())
+def test_a_store_written_again_is_the_same_graph(
+    plain: PlainGraph, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    keep = {"coalesce": False, "drop_self_loops": False}
+    with tempfile.TemporaryDirectory() as folder:
+        out, again = Path(folder) / "g", Path(folder) / "again"
+        if not any(len(chunk) for chunk in lengths(plain)):
+            return
+        options = {**first, **keep}
+        report = make_store(out, *plain.chunks, is_directed=plain.is_directed, **options)
+        with report.graph as graph, warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            ingest(GraphSource(graph), again, **{**second, **keep}).graph.close()
+        with Graph(again) as graph:
+            check_nodes(graph, plain)
+            for kind, split in plain.edges:
+                check_edges(graph, plain, kind, split, keep)
+            for kind in {kind for kind, _ in plain.edges}:
+                check_indexes(graph, plain, kind)
+        assert verify(again).problems == []
 
 
 def assert_same(found: Counter[Any], expected: Counter[Any]) -> None:

@@ -120,6 +120,14 @@ def test_a_missing_generation_is_a_problem_of_all_its_files(store: Path) -> None
     assert set(found.values()) == {"is missing"}
 
 
+def test_a_file_in_place_of_the_generation_is_a_problem(store: Path) -> None:
+    shutil.rmtree(store / "gen-1")
+    (store / "gen-1").write_text("x")
+    found = problems(store)
+    assert found.pop("gen-1") == "is not listed in graph.json; remove it"
+    assert set(found.values()) == {"is missing"}
+
+
 def test_a_missing_manifest_is_a_problem_and_no_graph_at_all_an_error(
     store: Path, tmp_path: Path
 ) -> None:
