@@ -101,10 +101,10 @@ class InputFile:
                     break
                 pieces.append(piece)
                 missing -= len(piece)
-        except UnicodeDecodeError as err:
+        except UnicodeError as err:
             raise InputError(
-                f"{self.name}: found byte 0x{err.object[err.start]:02x}, which is not "
-                f"{self.encoding}; name another encoding"
+                f"{self.name}: not {self.encoding} text: {describe(err)}; name another "
+                "encoding"
             ) from err
         except (OSError, EOFError, tarfile.TarError) as err:
             raise InputError(

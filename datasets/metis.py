@@ -215,6 +215,7 @@ def _parse_block(header: Header, load: Callable[[], TextBlock]) -> _Entries:
     slow = np.empty((size, 3), dtype=np.int64)
     lines, entries, num_slow, bad = kernels.parse_neighbours(
         data,
+        1,
         header.num_nodes,
         len(header.names),
         header.is_weighted,

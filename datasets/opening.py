@@ -28,6 +28,7 @@ _READERS: Final = (
     "npz",
     "matlab",
     "gap",
+    "described",
 )
 _ARCHIVES: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2")
 

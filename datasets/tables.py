@@ -142,10 +142,15 @@ def open_parquet(files: list[InputFile], options: ReadOptions) -> Source:
     Raises:
         InputError: a file is no Parquet file, or lacks columns.
     """
-    return TableSource([_parquet(file) for file in files], options)
+    return TableSource([parquet_batches(file) for file in files], options)
 
 
-def _parquet(file: InputFile) -> Batches:
+def parquet_batches(file: InputFile) -> Batches:
+    """Open a Parquet file.
+
+    Raises:
+        InputError: it is none.
+    """
     try:
         reader = pq.ParquetFile(_seekable(file))
         schema = reader.schema_arrow
@@ -165,10 +170,15 @@ def open_arrow(files: list[InputFile], options: ReadOptions) -> Source:
     Raises:
         InputError: a file is neither, or lacks columns.
     """
-    return TableSource([_arrow(file) for file in files], options)
+    return TableSource([arrow_batches(file) for file in files], options)
 
 
-def _arrow(file: InputFile) -> Batches:
+def arrow_batches(file: InputFile) -> Batches:
+    """Open an Arrow IPC file or stream.
+
+    Raises:
+        InputError: it is neither.
+    """
     try:
         content = _seekable(file)
         is_file = content.read(len(_IPC_MAGIC)) == _IPC_MAGIC

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from graphsys.core.errors import ConfigError, InputError, cut_list
 from graphsys.core.progress import SILENT, Progress
+from graphsys.datasets.described import describe_source
 from graphsys.datasets.download import cache_folder, fetch
 from graphsys.datasets.generators import demo, rmat
 from graphsys.datasets.opening import open_source
@@ -79,6 +80,11 @@ def _generated(recipe: Recipe, options: dict[str, Any]) -> Source:
 
 
 def _opened(recipe: Recipe, paths: list[Path]) -> Source:
+    if recipe.tables:
+        source: Source = describe_source(
+            recipe.tables, paths[0].parent, where=f"recipe {recipe.name}"
+        )
+        return CountedSource(source, recipe) if recipe.counts else source
     chosen = [path for path in paths if not recipe.main or path.name in recipe.main]
     source = open_source(chosen, format=recipe.format, **recipe.options)
     return CountedSource(source, recipe) if recipe.counts else source

@@ -2,7 +2,9 @@
 
 Keys of a card: ``title``, ``about``, ``licence``, ``homepage``, ``kind`` ("files" or
 "generator"), ``parameters`` (of a generator, with their defaults), ``format`` and
-``options`` (as for ``open_source``), ``files`` (name, url, sha256, bytes), ``instead``
+``options`` (as for ``open_source``), ``tables`` (for the format of that name: its
+description, see ``described/card.py``), ``unverified`` (true where the files could not be
+tried: counts, if any, are as published, and nothing was built), ``files`` (name, url, sha256, bytes), ``instead``
 (other sets of names that do as well with ``--from``), ``main`` (the files that are
 opened, where not all), ``counts`` (published ones: nodes, and edges by split).
 """
@@ -46,6 +48,8 @@ class Recipe:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    tables: Mapping[str, Any] = field(default_factory=dict)
+    unverified: bool = False
     files: tuple[RecipeFile, ...] = ()
     instead: tuple[tuple[str, ...], ...] = ()
     main: tuple[str, ...] = ()
@@ -60,6 +64,8 @@ class Recipe:
             "kind": self.kind,
             "licence": self.licence,
         }
+        if self.kind == "files":
+            facts["verified"] = not self.unverified
         if self.homepage:
             facts["homepage"] = self.homepage
         if self.parameters:

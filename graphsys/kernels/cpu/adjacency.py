@@ -39,7 +39,8 @@ def count_fields(data: npt.NDArray[np.uint8]) -> tuple[int, int]:
 @jit
 def parse_neighbours(
     data: npt.NDArray[np.uint8],
-    num_nodes: int,
+    low: int,
+    high: int,
     num_leading: int,
     is_weighted: bool,
     leading: npt.NDArray[np.int64],
@@ -52,7 +53,8 @@ def parse_neighbours(
 
     Args:
         data: Whole lines, uint8 ``[N]``, the last byte a line feed.
-        num_nodes: Neighbours are 1 to this.
+        low: Least neighbour.
+        high: Greatest neighbour, below 10**18.
         num_leading: Integers in front of the neighbours (size and weights of the node).
         is_weighted: A weight follows each neighbour.
         leading: Receives those integers, ``[lines, num_leading]``.
@@ -103,7 +105,7 @@ def parse_neighbours(
                 if place < num_leading:
                     leading[line_number, place] = number
                 else:
-                    if number < 1 or number > num_nodes:
+                    if number < low or number > high:
                         return line_number, entry, num_slow, line
                     rows[entry] = line_number
                     neighbours[entry] = number

@@ -75,11 +75,11 @@ def test_cards_are_complete() -> None:
         assert recipe.licence
         assert recipe.card()["name"] == name
         assert bool(recipe.files) == (recipe.kind == "files")
-        assert recipe.counts
+        assert recipe.counts or recipe.unverified
         for file in recipe.files:
             assert file.url.startswith("https://")
             assert file.url.endswith(file.name)
-            assert len(file.sha256 or "") == 64
+            assert recipe.unverified or len(file.sha256 or "") == 64
 
 
 def test_unknown_names_are_refused(tmp_path: Path) -> None:
