@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.types import EdgeType
+from graphsys.embedding.buckets import read_bucket
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.evaluation import ranking_metrics, with_split
 from graphsys.embedding.model import relation_sets
@@ -105,7 +106,7 @@ def _training_counts(
     totals: dict[int, npt.NDArray[np.int64]] = {}
     offsets = graph.offsets(kind.dst_type if asks_for_dst else kind.src_type)
     for i, j in np.argwhere(graph.bucket_counts(kind)):
-        bucket = graph.bucket(kind, int(i), int(j))
+        bucket = read_bucket(graph, kind, int(i), int(j))
         answer = (bucket.dst if asks_for_dst else bucket.src).astype(np.int64)
         answer += offsets[j if asks_for_dst else i]
         codes = (

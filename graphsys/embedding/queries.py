@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.types import EdgeType
+from graphsys.embedding.buckets import read_bucket
 from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
@@ -102,7 +103,7 @@ def _edges(
         graph.offsets(edge_type.dst_type),
     )
     for i, j in np.argwhere(graph.bucket_counts(edge_type, split)):
-        bucket = graph.bucket(edge_type, int(i), int(j), split)
+        bucket = read_bucket(graph, edge_type, int(i), int(j), split)
         src = bucket.src.astype(np.int64) + src_offsets[i]
         dst = bucket.dst.astype(np.int64) + dst_offsets[j]
         relation = np.zeros(len(src), dtype=np.int64)

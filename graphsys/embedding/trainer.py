@@ -18,6 +18,7 @@ from graphsys.core.progress import Progress
 from graphsys.core.rng import generator
 from graphsys.core.threads import num_cores
 from graphsys.embedding import run as runs
+from graphsys.embedding.buckets import read_bucket
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.model import (
     COMPARATOR_CODES,
@@ -159,7 +160,7 @@ class Trainer:
         config, relations = self.config, self.model[step.edge_type]
         keys = (epoch, relations.name, *step.bucket)
         with span("read", edge_type=relations.name, bucket=tuple(step.bucket)):
-            bucket = self.graph.bucket(relations.edge_type, *step.bucket)
+            bucket = read_bucket(self.graph, relations.edge_type, *step.bucket)
             weight = np.empty(0, dtype=np.float32)
             if config.edge_weights and bucket.weight is not None:
                 weight = bucket.weight.astype(np.float32, copy=False)

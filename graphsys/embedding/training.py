@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,8 @@ from typing import Any
 
 from graphsys.core.errors import (
     BudgetError,
+    CorruptStoreError,
+    InvalidGraphError,
     StorageFullError,
 )
 from graphsys.core.memory import available_bytes, format_bytes, parse_bytes
@@ -80,6 +83,8 @@ def train(
         ConfigError: Settings that do not fit the graph, or a resume with other settings
             or another graph.
         OutputExistsError: ``out`` exists.
+        InvalidGraphError: The graph has weights that cannot be trained.
+        CorruptStoreError: The graph's files are damaged.
         StoreBusyError: Another training writes to ``out``.
         BudgetError: The tables do not fit in the budget.
         StorageFullError: The disk is full; the last checkpoint stays.
@@ -108,7 +113,12 @@ def train(
         with single_threaded_blas():
             trainer = Trainer(path, graph, config, model, steps, state)
             trainer.compile()
-            trainer.run(progress)
+            try:
+                trainer.run(progress)
+            except (InvalidGraphError, CorruptStoreError):
+                if not resume and not state.files:
+                    _discard(path)
+                raise
         if is_staged:
             runs.replace_run(staged, out)
     return _report(out, state)
@@ -166,6 +176,17 @@ def _open_state(
     runs.write_config(path, config)
     runs.commit(path, state)
     return state
+
+
+def _discard(path: Path) -> None:
+    """Remove a run of which nothing was trained, since its graph cannot be."""
+    runs.remove_superseded(path, runs.RunState(graph={}))
+    for folder, folders, _ in os.walk(path, topdown=False):
+        for name in folders:
+            with contextlib.suppress(OSError):
+                (Path(folder) / name).rmdir()
+    for name in (runs.RUN_NAME, runs.CONFIG_NAME):
+        (path / name).unlink(missing_ok=True)
 
 
 def _report(out: Path, state: runs.RunState) -> TrainReport:

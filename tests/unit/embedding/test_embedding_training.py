@@ -383,3 +383,21 @@ def test_evaluation_while_training_is_recorded(
     ((epoch, mrr),) = report.metrics["valid_mrr"]
     assert epoch == 2
     assert 0 < mrr <= 1
+
+
+@pytest.mark.parametrize("column", ["src", "dst", "relation"])
+def test_numbers_outside_of_the_tables_are_refused_before_a_kernel_sees_them(
+    make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path, column: str
+) -> None:
+    graph = Graph(shutil.copytree(make_ring(2).path, tmp_path / "graph"))
+    kind = graph.edge_types[0]
+    found = graph.bucket(kind, 0, 1)
+    numbers = getattr(found, column)
+    altered = np.full_like(numbers, np.iinfo(numbers.dtype).max)
+    bucket = graph.path / f"gen-1/edges/{graph.edge_type_name(kind)}/train/bucket-0-1.arrow"
+    content = bucket.read_bytes()
+    assert content.count(numbers.tobytes()) >= 1
+    bucket.write_bytes(content.replace(numbers.tobytes(), altered.tobytes(), 1))
+    with pytest.raises(CorruptStoreError, match=rf"bucket 0-1 .* column {column}"):
+        train(Graph(graph.path), ring_config, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
