@@ -111,7 +111,8 @@ def parse_partitions(text: str) -> int | dict[str, int]:
     for pair in text.split(","):
         name, _, count = pair.rpartition("=")
         name, count = name.strip(), count.strip()
-        if not (count.isascii() and count.isdigit() and int(count) >= 1) or name in counts:
+        is_count = count.isascii() and count.isdigit() and int(count) >= 1
+        if not is_count or name in counts or (not name and "=" in pair):
             raise ConfigError(
                 f"--partitions: got {text!r}, expected a count >= 1, or one for each node "
                 "type, such as user=8,item=8"

@@ -85,7 +85,7 @@ def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "0", "-1", "two", "user=", "user=0", "4,8", "a=1,a=2", "a=1,2"]
+    "text", ["", "0", "-1", "two", "user=", "user=0", "4,8", "a=1,a=2", "a=1,2", "=3"]
 )
 def test_partitions_that_make_no_sense_are_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="--partitions"):
