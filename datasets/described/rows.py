@@ -76,7 +76,7 @@ class Table:
         self.id_columns = tuple(id_columns)
         self._num_threads = num_threads
         file = input_file(folder / card.file)
-        if card.encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "ascii"):
+        if card.encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
             file = replace(file, encoding=card.encoding)
         self.file = file
         self._batches: Batches | None = None

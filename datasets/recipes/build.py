@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from graphsys.core.errors import ConfigError, InputError, cut_list
 from graphsys.core.progress import SILENT, Progress
+from graphsys.datasets import generators
 from graphsys.datasets.described import describe_source
 from graphsys.datasets.download import cache_folder, fetch
-from graphsys.datasets.generators import demo, rmat
 from graphsys.datasets.opening import open_source
 from graphsys.datasets.recipes.card import Recipe, RecipeFile, show
 from graphsys.storage.ingest import ingest
@@ -23,7 +23,18 @@ from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 if TYPE_CHECKING:
     from graphsys.storage.ingest import IngestReport
 
-GENERATORS: Final[dict[str, Callable[..., Source]]] = {"demo": demo, "rmat": rmat}
+GENERATORS: Final[dict[str, Callable[..., Source]]] = {
+    "activity": generators.activity,
+    "communities": generators.communities,
+    "demo": generators.demo,
+    "grid": generators.grid,
+    "pins": generators.pins,
+    "planted": generators.planted,
+    "rmat": generators.rmat,
+    "road": generators.road,
+    "rules": generators.rules,
+    "uniform": generators.uniform,
+}
 
 
 def build(
@@ -70,6 +81,8 @@ def _generated(recipe: Recipe, options: dict[str, Any]) -> Source:
     parameters = {**recipe.parameters, **given}
     for key, value in given.items():
         expected = type(recipe.parameters[key])
+        if expected is float and type(value) is int:
+            parameters[key] = value = float(value)
         if type(value) is not expected:
             raise ConfigError(
                 f"{recipe.name}.{key}: got {value!r}, expected {expected.__name__}"

@@ -4,9 +4,10 @@ Keys of a card: ``title``, ``about``, ``licence``, ``homepage``, ``kind`` ("file
 "generator"), ``parameters`` (of a generator, with their defaults), ``format`` and
 ``options`` (as for ``open_source``), ``tables`` (for the format of that name: its
 description, see ``described/card.py``), ``unverified`` (true where the files could not be
-tried: counts, if any, are as published, and nothing was built), ``files`` (name, url, sha256, bytes), ``instead``
-(other sets of names that do as well with ``--from``), ``main`` (the files that are
-opened, where not all), ``counts`` (published ones: nodes, and edges by split).
+tried: counts, if any, are as published, and nothing was built), ``files`` (name, url,
+sha256, bytes), ``instead`` (other sets of names that do as well with ``--from``),
+``main`` (the files that are opened, where not all), ``counts`` (published ones: nodes,
+and edges by split).
 """
 
 import tomllib

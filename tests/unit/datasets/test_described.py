@@ -84,7 +84,8 @@ def test_arrays_go_with_rows(tmp_path: Path) -> None:
     chunk = read(describe(tmp_path, card))[0][0]
     assert chunk.ids.tolist() == [5, 6, 7]
     assert chunk.features["x"].tolist() == [[0, 1], [2, 0], [0, 0]]
-    assert chunk.features["words"].to_pylist() == [[1], [0], []]
+    words: Any = chunk.features["words"]
+    assert words.to_pylist() == [[1], [0], []]
     assert chunk.columns["label"].tolist() == [1, 0, 2]
     assert chunk.columns["split"].to_pylist() == ["train", "test", "train"]
 
