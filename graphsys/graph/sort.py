@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.types import number_dtype
-from graphsys.kernels.cpu.ordering import sort_runs
+from graphsys.kernels.cpu.ordering import pack_positions, sort_runs, unpack_positions
 
 Allocate = Callable[[int, Any], npt.NDArray[Any]]
 """Makes an uninitialised array of a length and a dtype; may be backed by a file."""
@@ -42,12 +42,9 @@ def stable_argsort(
     position_bits = (length - 1).bit_length()
     shift = max((int(keys.max()) - lowest).bit_length() + position_bits - 64, 0)
     words = allocate(length, np.uint64)
-    np.subtract(keys, np.uint64(lowest), out=words)
-    words >>= np.uint64(shift)
-    words <<= np.uint64(position_bits)
-    words |= np.arange(length, dtype=np.uint64)
+    pack_positions(keys, lowest, shift, position_bits, words)
     words.sort()
-    order[:] = words & np.uint64((1 << position_bits) - 1)
+    unpack_positions(words, position_bits, order)
     if shift and not sort_runs(words, position_bits, keys, order, _LONGEST_RUN):
         order[:] = np.argsort(keys, kind="stable")
     return order

@@ -71,6 +71,8 @@ class EdgeTypeWriter:
         }
         only = next(iter(log.splits)) if len(log.splits) == 1 else DEFAULT_SPLIT
         self._indexed_split = only
+        # made here: what the numberings know of degrees is given up before write()
+        self._turned = self._turned_sorter() if only in log.splits else None
 
     @property
     def dtypes(self) -> dict[str, np.dtype[Any]]:
@@ -137,7 +139,7 @@ class EdgeTypeWriter:
         num_src, num_dst = len(self._src.offsets) - 1, len(self._dst.offsets) - 1
         self.counts[split] = np.zeros((num_src, num_dst), dtype=np.int64)
         is_indexed = split == self._indexed_split
-        turned = self._turned_sorter() if is_indexed else None
+        turned = self._turned if is_indexed else None
         first_edge = 0
         with ThreadPoolExecutor(2) as pool:
             for part in range(num_src):

@@ -356,17 +356,18 @@ class _Ingest:
 
     def _write(self, writers: dict[EdgeType, EdgeTypeWriter]) -> Manifest:
         self._progress.stage("write", len(writers) + len(self._numberings), "types")
+        node_types: dict[str, NodeTypeEntry] = {}
+        for name, numbering in self._numberings.items():
+            table = self._tables.get(name) or NodeTables(name, self._scratch)
+            node_types[name] = table.write(numbering, self._transaction)
+            numbering.release()
+            self._progress.advance(1)
         edge_types: dict[str, EdgeTypeEntry] = {}
         counts = []
         for kind, writer in writers.items():
             edge_types[writer.name] = writer.write()
             counts.append((kind, sum(writer.counts.values(), np.zeros((), dtype=np.int64))))
             _warn_of_twins(edge_types[writer.name], self._options)
-            self._progress.advance(1)
-        node_types: dict[str, NodeTypeEntry] = {}
-        for name, numbering in self._numberings.items():
-            table = self._tables.get(name) or NodeTables(name, self._scratch)
-            node_types[name] = table.write(numbering, self._transaction)
             self._progress.advance(1)
         return Manifest(
             generation=self._transaction.generation,

@@ -17,12 +17,14 @@ from graphsys.core.threads import map_in_order
 from graphsys.kernels.cpu import dictionary
 from graphsys.kernels.cpu.ingest import count_integers, mark_sampled
 from graphsys.storage.scratch import Scratch, Segments, Spool
+from graphsys.storage.sharded_codes import ShardedCodes
 
 _SAMPLE_BITS = 10
 _TABLE_BYTES = 1 << 20  # half the second-level cache of one core
 _CACHE_SHARD_BITS = 9  # more shards cost more to scatter than their tables save
 _SLOT_BYTES = 32  # table, ids and degrees for each distinct id, at the worst load
 _MAX_SHARD_BITS = 12
+_PIECE = 1 << 22
 
 
 class IntegerIds:
@@ -43,6 +45,8 @@ class IntegerIds:
         self._scratch = scratch
         self._spool = Spool(scratch, "ids")
         self._weights: list[int] = []
+        self._lengths: list[int] = []
+        self._shards: list[int] = []
         self._max_id = -1
         self._num_seen = 0
         self._is_dense = False
@@ -59,6 +63,7 @@ class IntegerIds:
         dtype = np.dtype(np.uint32 if largest < 2**32 else np.int64)
         self._spool.append(ids.astype(dtype, copy=False))
         self._weights.append(weight)
+        self._lengths.append(len(ids))
 
     def build(self) -> None:
         """Find the distinct ids and count them."""
@@ -82,15 +87,13 @@ class IntegerIds:
                 yield by_id[self._spool.read(place)]
                 self._spool.drop(place)
             return
-        cursors = self._code_begins.copy()
-        for place in range(len(self._weights)):
-            ids = self._spool.read(place)
-            out = np.empty(len(ids), dtype=numbers.dtype)
-            dictionary.merge_integers(
-                ids, self._shard_bits, self._codes, cursors, self._bases, numbers, out
-            )
+        values = self._codes.translate(numbers)
+        cursors = self._codes.begins.copy()
+        for place, shards in enumerate(self._shards):
+            out = np.empty(self._lengths[place], dtype=numbers.dtype)
+            dictionary.merge_shards(self._spool.read(shards), values, cursors, out)
             yield out
-            self._spool.drop(place)
+            self._spool.drop(shards)
 
     def _read(self) -> Iterator[tuple[npt.NDArray[Any], int]]:
         for place, weight in enumerate(self._weights):
@@ -117,16 +120,15 @@ class IntegerIds:
         self._shard_bits = self._choose_shard_bits()
         segments = self._scatter()
         shards = range(1 << self._shard_bits)
-        ends = np.cumsum([0, *(segments.length(shard) for shard in shards)])
-        self._code_begins = ends[:-1].astype(np.int64)
-        self._codes = self._scratch.array(int(ends[-1]), np.uint32)
+        lengths = [segments.length(shard) for shard in shards]
+        self._codes = ShardedCodes(self._scratch, lengths)
 
         def encode(shard: int) -> _ShardEncoder:
             encoder = _ShardEncoder()
-            at = int(self._code_begins[shard])
-            for piece in segments.pieces(shard):
+            codes, at = self._codes.of(shard), 0
+            for piece in segments.pieces(shard, _PIECE):
                 ids = piece["id"]
-                encoder.encode(ids, self._codes[at : at + len(ids)])
+                encoder.encode(ids, codes[at : at + len(ids)])
                 at += len(ids)
             return encoder
 
@@ -138,7 +140,7 @@ class IntegerIds:
             sizes.append(encoder.size)
         segments.remove()
         bases = np.cumsum([0, *sizes])
-        self._bases = bases[:-1].astype(np.int64)
+        self._codes.bases = bases
         self.known = self._scratch.array(int(bases[-1]), np.int64)
         self.degrees = self._scratch.array(int(bases[-1]), np.uint32)
         for shard in shards:
@@ -168,17 +170,21 @@ class IntegerIds:
             self._scratch, "shards", {"id": np.dtype(np.uint64)}, num_shards
         )
 
-        def group(
-            batch: tuple[npt.NDArray[Any], int],
-        ) -> tuple[dict[str, npt.NDArray[Any]], npt.NDArray[np.int64]]:
-            ids, weight = batch
+        def group(place: int) -> tuple[Any, ...]:
+            ids = self._spool.read(place)
             starts = np.zeros(num_shards + 1, dtype=np.int64)
             grouped = np.empty(len(ids), dtype=np.uint64)
-            dictionary.group_integers(ids, weight, self._shard_bits, starts, grouped)
-            return {"id": grouped}, starts
+            shards = np.empty(len(ids), dtype=np.uint16)
+            weight = self._weights[place]
+            dictionary.group_integers(
+                ids, weight, self._shard_bits, starts, grouped, shards
+            )
+            self._spool.drop(place)  # from here on the shard is all that is needed
+            return grouped, starts, shards
 
-        for columns, starts in map_in_order(group, self._read()):
-            segments.append(columns, starts)
+        for grouped, starts, shards in map_in_order(group, range(len(self._weights))):
+            segments.append({"id": grouped}, starts)
+            self._shards.append(self._spool.append(shards))
         return segments
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import number_dtype
 from graphsys.graph.sort import stable_argsort
-from graphsys.kernels.cpu import hashing
+from graphsys.kernels.cpu import hashing, ordering
 from graphsys.partitioners import get_partitioner
 from graphsys.storage.integer_ids import IntegerIds
 from graphsys.storage.scratch import Scratch
@@ -49,21 +49,19 @@ class NodeNumbering:
     Attributes:
         offsets: First number of every partition and the number of nodes, int64
             ``[P + 1]``, after :meth:`finish`.
-        order: "degree" or "original", after :meth:`finish`.
+        order: "degree", "original" or "rcm", after :meth:`finish`.
+        id_type: Arrow type of the ids: "int64" or "large_string".
     """
 
     def __init__(self, node_type: str, scratch: Scratch) -> None:
         self.node_type = node_type
         self.offsets = np.zeros(2, dtype=np.int64)
         self.order = "original"
+        self.id_type = "int64"
         self._scratch = scratch
         self._stream: IntegerIds | StringIds | None = None
+        self._degrees: npt.NDArray[np.uint32] | None = None
         self._probe = _LocalityProbe()
-
-    @property
-    def id_type(self) -> str:
-        """Arrow type of the ids: "int64" or "large_string"."""
-        return self._stream.id_type if self._stream else "int64"
 
     @property
     def num_nodes(self) -> int:
@@ -84,6 +82,7 @@ class NodeNumbering:
         kind = IntegerIds if isinstance(clean, np.ndarray) else StringIds
         if self._stream is None:
             self._stream = kind(self._scratch)
+            self.id_type = kind.id_type
         elif not isinstance(self._stream, kind):
             raise InputError(
                 f"node type {self.node_type!r} has both integer and string ids; "
@@ -136,7 +135,7 @@ class NodeNumbering:
         self._by_number = self._sort(parts, num_partitions, ranks)
         dtype = number_dtype(num_nodes)
         self._numbers = self._scratch.array(num_nodes, dtype)
-        self._numbers[self._by_number] = np.arange(num_nodes, dtype=dtype)
+        ordering.invert(self._by_number, self._numbers)
 
     def batches(self) -> Iterator[npt.NDArray[Any]]:
         """Yield the batches of :meth:`add`, in the same order, as numbers."""
@@ -157,7 +156,15 @@ class NodeNumbering:
         """Return the degrees by number, in and out together, uint32 ``[N]``."""
         if self._stream is None:
             return np.empty(0, dtype=np.uint32)
-        return self._stream.degrees[self._by_number]
+        if self._degrees is None:
+            self._degrees = self._scratch.array(self.num_nodes, np.uint32)
+            np.take(self._stream.degrees, self._by_number, out=self._degrees)
+        return self._degrees
+
+    def release(self) -> None:
+        """Give up ids, degrees and numbers; offsets and counts stay."""
+        self._stream = self._degrees = None
+        self._by_number = self._numbers = np.empty(0, dtype=np.uint32)
 
     def _partition(
         self, name: str, num_partitions: int, seed: int
@@ -215,19 +222,24 @@ class NodeNumbering:
             ranks = stream.known.view(np.uint64)
         by_rank = None if ranks is None else stable_argsort(ranks, self._scratch.array)
         by_degree = self.order == "degree"
-        keys = self._scratch.array(num_nodes, np.uint64)
-        keys[:] = parts
-        if by_degree:
-            largest = stream.degrees.max(initial=0)
-            keys <<= np.uint64(int(largest).bit_length())
-            keys |= (largest - stream.degrees).astype(np.uint64)
-        if by_rank is None:
-            return stable_argsort(keys, self._scratch.array)
-        if not by_degree and num_partitions == 1:
+        if by_rank is not None and not by_degree and num_partitions == 1:
             return by_rank
-        order: npt.NDArray[Any] = stable_argsort(keys[by_rank], self._scratch.array)
-        sorted_codes: npt.NDArray[Any] = by_rank[order]
-        return sorted_codes
+        keys = self._scratch.array(num_nodes, np.uint64)
+        largest = int(stream.degrees.max(initial=0))
+        ordering.number_keys(
+            parts,
+            stream.degrees if by_degree else np.empty(0, dtype=np.uint32),
+            largest,
+            largest.bit_length(),
+            np.empty(0, dtype=np.uint32) if by_rank is None else by_rank,
+            keys,
+        )
+        order = stable_argsort(keys, self._scratch.array)
+        if by_rank is None:
+            return order
+        by_number = self._scratch.array(num_nodes, by_rank.dtype)
+        np.take(by_rank, order, out=by_number)
+        return by_number
 
 
 class _LocalityProbe:

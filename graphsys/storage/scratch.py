@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_IN_MEMORY_SHARE = 0.5
+_IN_MEMORY_SHARE = 0.6
 _MAX_NAME = 40
 
 
@@ -203,6 +203,7 @@ class Segments:
         self._spools = {key: Spool(scratch, f"{name}-{key}") for key in dtypes}
         self._pieces: list[list[tuple[int, int, int]]] = [[] for _ in range(num_groups)]
         self._unread: list[int] = []
+        self._lock = threading.Lock()
 
     def append(
         self, columns: dict[str, npt.NDArray[Any]], starts: npt.NDArray[np.int64]
@@ -226,25 +227,36 @@ class Segments:
 
     def read(self, group: int) -> dict[str, npt.NDArray[Any]]:
         """Return all records of a group, in the order they were appended, once."""
-        total = self.length(group)
+        return self._join(self._pieces[group])
+
+    def pieces(self, group: int, length: int) -> Iterator[dict[str, npt.NDArray[Any]]]:
+        """Yield the records of a group in order, at least ``length`` at a time, once."""
+        waiting: list[tuple[int, int, int]] = []
+        total = 0
+        for piece in self._pieces[group]:
+            waiting.append(piece)
+            total += piece[2] - piece[1]
+            if total >= length:
+                yield self._join(waiting)
+                waiting, total = [], 0
+        if waiting:
+            yield self._join(waiting)
+
+    def _join(self, pieces: list[tuple[int, int, int]]) -> dict[str, npt.NDArray[Any]]:
+        total = sum(end - begin for _, begin, end in pieces)
         out = {key: np.empty(total, dtype=dtype) for key, dtype in self.dtypes.items()}
         at = 0
-        for piece in self.pieces(group):
-            for key, values in piece.items():
-                out[key][at : at + len(values)] = values
-            at += len(values)
-        return out
-
-    def pieces(self, group: int) -> Iterator[dict[str, npt.NDArray[Any]]]:
-        """Yield the records of a group piece by piece, as they were appended, once."""
-        for place, begin, end in self._pieces[group]:
-            yield {
-                key: spool.read(place, begin, end) for key, spool in self._spools.items()
-            }
-            self._unread[place] -= 1
-            if not self._unread[place]:
+        for place, begin, end in pieces:
+            for key, spool in self._spools.items():
+                out[key][at : at + end - begin] = spool.read(place, begin, end)
+            at += end - begin
+            with self._lock:
+                self._unread[place] -= 1
+                is_done = not self._unread[place]
+            if is_done:
                 for spool in self._spools.values():
                     spool.drop(place)
+        return out
 
     def remove(self) -> None:
         """Forget everything."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 from graphsys.core.threads import map_in_order
 from graphsys.kernels.cpu import dictionary, hashing
 from graphsys.storage.scratch import Scratch, Segments
+from graphsys.storage.sharded_codes import ShardedCodes
 
 _SAMPLE_MASK = np.uint64(255)
 _MAX_SHARD_BITS = 12
@@ -110,8 +111,7 @@ class StringIds:
         num_shards = 1 << self._shard_bits
         records, texts = self._scatter()
         lengths = [records.length(shard) for shard in range(num_shards)]
-        self._code_begins = np.concatenate(([0], np.cumsum(lengths)))[:-1].astype(np.int64)
-        self._codes = self._scratch.file("codes")
+        self._codes = ShardedCodes(self._scratch, lengths)
         files = {
             key: self._scratch.file(key) for key in ("known", "ends", "degree", "first")
         }
@@ -120,8 +120,8 @@ class StringIds:
         def encode(shard: int) -> _Shard:
             return _encode_shard(records.read(shard), texts.read(shard)["text"])
 
-        for shard in map_in_order(encode, range(num_shards)):
-            self._codes.append(shard.codes)
+        for number, shard in enumerate(map_in_order(encode, range(num_shards))):
+            self._codes.of(number)[:] = shard.codes
             files["known"].append(shard.data)
             files["ends"].append(end + np.cumsum(shard.lengths))
             files["degree"].append(shard.degrees)
@@ -130,7 +130,7 @@ class StringIds:
             sizes.append(len(shard.degrees))
         records.remove()
         texts.remove()
-        self._bases = np.concatenate(([0], np.cumsum(sizes)))[:-1].astype(np.int64)
+        self._codes.bases = np.cumsum([0, *sizes])
         self.data = files["known"].mapped(np.uint8)
         self.degrees = files["degree"].mapped(np.uint32)
         self.first = files["first"].mapped(np.uint64)
@@ -139,12 +139,12 @@ class StringIds:
 
     def numbers(self, numbers: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
         """Yield each batch of the stream as numbers; ``numbers`` is the number by code."""
-        codes = self._codes.mapped(np.uint32)
-        cursors = self._code_begins.copy()
+        values = self._codes.translate(numbers)
+        cursors = self._codes.begins.copy()
         for batch in self._batches:
             entries = np.empty(batch.num_entries, dtype=numbers.dtype)
             shards = self._shards(self._hashes_of(batch))
-            dictionary.merge_shards(shards, codes, cursors, self._bases, numbers, entries)
+            dictionary.merge_shards(shards, values, cursors, entries)
             yield entries[self._rows.read(batch.rows_begin, batch.num_rows, np.uint32)]
 
     def _hashes_of(self, batch: _Batch) -> npt.NDArray[np.uint64]:

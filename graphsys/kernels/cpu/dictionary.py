@@ -204,6 +204,7 @@ def group_integers(
     bits: int,
     starts: npt.NDArray[np.int64],
     grouped: npt.NDArray[np.uint64],
+    shards: npt.NDArray[np.uint16],
 ) -> None:
     """Copy ids grouped by shard, in order within each.
 
@@ -213,9 +214,9 @@ def group_integers(
         bits: Bits of the shard: the top ones of the hash.
         starts: Receives where each shard begins and n, int64 ``[2**bits + 1]``.
         grouped: Receives the ids, uint64 ``[n]``.
+        shards: Receives the shard of every position, uint16 ``[n]``.
     """
     mark = np.uint64(0) if weight else np.uint64(1) << np.uint64(63)
-    shards = np.empty(len(ids), dtype=np.uint16)
     starts[:] = 0
     for k in range(len(ids)):
         shard = _shard(mix64(np.uint64(ids[k])), bits)
@@ -227,23 +228,6 @@ def group_integers(
     for k in range(len(ids)):
         grouped[cursor[shards[k]]] = np.uint64(ids[k]) | mark
         cursor[shards[k]] += 1
-
-
-@jit
-def merge_integers(
-    ids: npt.NDArray[np.integer],
-    bits: int,
-    codes: npt.NDArray[np.uint32],
-    cursors: npt.NDArray[np.int64],
-    bases: npt.NDArray[np.int64],
-    numbers: npt.NDArray[np.integer],
-    out: npt.NDArray[np.integer],
-) -> None:
-    """Undo :func:`group_integers` after encoding; see :func:`merge_shards`."""
-    for k in range(len(ids)):
-        shard = _shard(mix64(np.uint64(ids[k])), bits)
-        out[k] = numbers[bases[shard] + np.int64(codes[cursors[shard]])]
-        cursors[shard] += 1
 
 
 @jit
@@ -271,27 +255,40 @@ def group_by_shard(
 
 
 @jit
-def merge_shards(
-    shards: npt.NDArray[np.uint16],
+def translate_codes(
     codes: npt.NDArray[np.uint32],
-    cursors: npt.NDArray[np.int64],
-    bases: npt.NDArray[np.int64],
     numbers: npt.NDArray[np.integer],
     out: npt.NDArray[np.integer],
 ) -> None:
-    """Undo the sharding: the next code of each position's shard, as a number.
+    """Write the number of every code; ``out`` may be ``codes`` itself.
+
+    Args:
+        codes: Codes of one shard ``[n]``.
+        numbers: Number by code of that shard.
+        out: Receives the numbers ``[n]``.
+    """
+    for k in range(len(codes)):
+        out[k] = numbers[codes[k]]
+
+
+@jit
+def merge_shards(
+    shards: npt.NDArray[np.uint16],
+    values: npt.NDArray[np.integer],
+    cursors: npt.NDArray[np.int64],
+    out: npt.NDArray[np.integer],
+) -> None:
+    """Undo the sharding: give each position the next value of its shard.
 
     Args:
         shards: Shard of every position, uint16 ``[n]``.
-        codes: Codes of all shards' appearances, shard after shard, uint32.
-        cursors: Next entry of each shard in ``codes``, int64 ``[S]``; advanced.
-        bases: First code of each shard among all codes, int64 ``[S]``.
-        numbers: Number by code, over all shards.
-        out: Receives the numbers ``[n]``.
+        values: Values of all shards' positions, shard after shard.
+        cursors: Next entry of each shard in ``values``, int64 ``[S]``; advanced.
+        out: Receives the values ``[n]``.
     """
     for k in range(len(shards)):
         shard = shards[k]
-        out[k] = numbers[bases[shard] + np.int64(codes[cursors[shard]])]
+        out[k] = values[cursors[shard]]
         cursors[shard] += 1
 
 

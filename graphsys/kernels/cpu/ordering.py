@@ -54,3 +54,61 @@ def sort_runs(
                     order[place] = moved
         begin = end
     return True
+
+
+@jit
+def pack_positions(
+    keys: npt.NDArray[np.uint64],
+    lowest: int,
+    shift: int,
+    position_bits: int,
+    words: npt.NDArray[np.uint64],
+) -> None:
+    """Write ``(key - lowest) >> shift << position_bits | position`` for every key."""
+    for k in range(len(keys)):
+        word = (keys[k] - np.uint64(lowest)) >> np.uint64(shift)
+        words[k] = (word << np.uint64(position_bits)) | np.uint64(k)
+
+
+@jit
+def unpack_positions(
+    words: npt.NDArray[np.uint64], position_bits: int, order: npt.NDArray[Any]
+) -> None:
+    """Write the low ``position_bits`` bits of every word."""
+    mask = (np.uint64(1) << np.uint64(position_bits)) - np.uint64(1)
+    for k in range(len(words)):
+        order[k] = words[k] & mask
+
+
+@jit
+def number_keys(
+    parts: npt.NDArray[np.uint32],
+    degrees: npt.NDArray[np.uint32],
+    largest: int,
+    bits: int,
+    by_rank: npt.NDArray[Any],
+    keys: npt.NDArray[np.uint64],
+) -> None:
+    """Write what sorts nodes by partition, then by falling degree.
+
+    Args:
+        parts: Partition by code, uint32 ``[N]``.
+        degrees: Degree by code, uint32 ``[N]``; empty to leave it out.
+        largest: The largest degree.
+        bits: Its bits.
+        by_rank: Codes in the order that breaks ties ``[N]``; empty for 0, 1, 2 ...
+        keys: Receives a key for every entry of ``by_rank``, uint64 ``[N]``.
+    """
+    for k in range(len(keys)):
+        code = np.int64(by_rank[k]) if len(by_rank) else k
+        key = np.uint64(parts[code])
+        if len(degrees):
+            key = (key << np.uint64(bits)) | np.uint64(largest - np.int64(degrees[code]))
+        keys[k] = key
+
+
+@jit
+def invert(order: npt.NDArray[Any], places: npt.NDArray[Any]) -> None:
+    """Write the place of every entry: ``places[order[k]] = k``."""
+    for k in range(len(order)):
+        places[order[k]] = k

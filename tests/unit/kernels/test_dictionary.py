@@ -116,14 +116,8 @@ def test_shards_merge_back_into_the_stream(texts: list[str], bits: int) -> None:
     assert np.diff(starts).tolist() == np.bincount(shards, minlength=2**bits).tolist()
     out = np.empty(len(texts), np.int64)
     positions = np.arange(len(texts), dtype=np.int64)
-    dictionary.merge_shards(
-        shards,
-        order,  # as codes: each position's own place
-        starts[:-1].copy(),
-        np.zeros(2**bits, np.int64),
-        positions,
-        out,
-    )
+    grouped = positions[order]
+    dictionary.merge_shards(shards, grouped, starts[:-1].copy(), out)
     assert (out == positions).all()
 
 
