@@ -94,5 +94,6 @@ def check_sense(manifest: "Manifest") -> None:
     for path, following in pairwise(repeated):
         _expect(path != following, "files", path, "every file once")
     for file in manifest.files:
-        good = file.bytes >= 0 and file.rows >= 0
-        _expect(good, f"files.{file.path}", file.bytes, "sizes of 0 or more")
+        where = f"files.{file.path}"
+        for size in (file.bytes, file.rows):
+            _expect(0 <= size < 2**63, where, size, "bytes and rows from 0 to 2**63 - 1")

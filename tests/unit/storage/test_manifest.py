@@ -142,3 +142,13 @@ def test_names_become_single_safe_components() -> None:
         assert len(component) <= 200
     assert file_name("a/b") == "a%2Fb"
     assert file_name("..") == "%2E%2E"
+
+
+@pytest.mark.parametrize(("field", "size"), [("rows", 2**63), ("rows", -1), ("bytes", -1)])
+def test_impossible_sizes_are_refused(field: str, size: int, store: Path) -> None:
+    content = json.loads((store / "graph.json").read_text())
+    content["files"][0][field] = size
+    content["checksum"] = checksum_of(content)
+    (store / "graph.json").write_text(json.dumps(content))
+    with pytest.raises(CorruptStoreError, match=rf"files\..* is {size}"):
+        Manifest.read(store)
