@@ -26,7 +26,7 @@ class Scratch:
 
     Args:
         folder: An existing folder on the file system of the output.
-        budget_bytes: The user's memory budget; what is kept takes at most half of it.
+        budget_bytes: The user's memory budget; what is kept takes at most three fifths.
     """
 
     def __init__(self, folder: Path, budget_bytes: int) -> None:

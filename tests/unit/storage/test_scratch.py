@@ -29,7 +29,7 @@ def test_arrays_go_to_memory_or_to_a_file(
 def test_memory_that_is_freed_can_be_used_again(tmp_path: Path) -> None:
     scratch = Scratch(tmp_path, 16_000)
     first = scratch.array(1000, np.int64)
-    second = scratch.array(1, np.int64)
+    second = scratch.array(1000, np.int64)
     assert first.base is None
     assert second.base is not None
     del first
