@@ -42,7 +42,7 @@ def stable_argsort(
     position_bits = (length - 1).bit_length()
     shift = max((int(keys.max()) - lowest).bit_length() + position_bits - 64, 0)
     words = allocate(length, np.uint64)
-    pack_positions(keys, lowest, shift, position_bits, words)
+    pack_positions(keys, np.uint64(lowest), shift, position_bits, words)
     words.sort()
     unpack_positions(words, position_bits, order)
     if shift and not sort_runs(words, position_bits, keys, order, _LONGEST_RUN):

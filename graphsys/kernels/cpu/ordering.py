@@ -59,14 +59,14 @@ def sort_runs(
 @jit
 def pack_positions(
     keys: npt.NDArray[np.uint64],
-    lowest: int,
+    lowest: np.uint64,
     shift: int,
     position_bits: int,
     words: npt.NDArray[np.uint64],
 ) -> None:
     """Write ``(key - lowest) >> shift << position_bits | position`` for every key."""
     for k in range(len(keys)):
-        word = (keys[k] - np.uint64(lowest)) >> np.uint64(shift)
+        word = (keys[k] - lowest) >> np.uint64(shift)
         words[k] = (word << np.uint64(position_bits)) | np.uint64(k)
 
 
