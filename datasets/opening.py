@@ -29,6 +29,7 @@ _READERS: Final = (
     "matlab",
     "gap",
     "described",
+    "ogb",
 )
 _ARCHIVES: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2")
 

@@ -11,6 +11,12 @@ import scipy.sparse
 
 from graphsys.core.errors import InputError
 from graphsys.datasets.described.card import NodeCard
+from graphsys.datasets.described.text_arrays import (
+    is_text_array,
+    text_column,
+    text_matrix,
+    text_rows,
+)
 from graphsys.datasets.files import input_file
 from graphsys.datasets.npz import dense_features, load_arrays, sparse_entries
 
@@ -113,6 +119,8 @@ def _split_names(
 def _matrix(path: Path) -> Any:
     """Return a dense matrix, mapped where the file allows it, or a sparse one by rows."""
     file = input_file(path)
+    if is_text_array(path.name):
+        return text_matrix(file)
     if path.suffix == ".npy" and file.is_plain:
         try:
             return np.load(path, mmap_mode="r", allow_pickle=False)
@@ -148,21 +156,66 @@ def _by_rows(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
 
 def _vector(path: Path) -> npt.NDArray[Any]:
     """Return row numbers or a mask."""
+    if is_text_array(path.name):
+        return text_rows(input_file(path))
     values = np.asarray(_matrix(path)).ravel()
     if values.dtype.kind not in "biu" or (len(values) and values.min() < 0):
         raise InputError(f"{path}: {values.dtype}, expected row numbers or a mask")
     return values
 
 
-def _column(path: Path) -> npt.NDArray[Any]:
-    """Return a column; whole numbers that are stored as fractions become integers."""
-    values = np.asarray(_matrix(path))
+def _column(path: Path) -> Any:
+    """Return a column; whole numbers that are stored as fractions become integers.
+
+    Several values for each node become lists; missing ones are null.
+    """
+    is_text = is_text_array(path.name)
+    values = text_column(input_file(path)) if is_text else np.asarray(_matrix(path))
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
-    if values.ndim != 1 or values.dtype.kind not in "biufU":
+    if values.ndim not in (1, 2) or values.dtype.kind not in "biufU":
         raise InputError(
-            f"{path}: {values.dtype} {list(values.shape)}, expected one value for each node"
+            f"{path}: {values.dtype} {list(values.shape)}, expected values for each node"
         )
-    if values.dtype.kind == "f" and np.array_equal(values, np.rint(values)):
-        return values.astype(np.int64)
-    return values
+    if values.dtype.kind != "f":
+        return _listed(values, None)
+    is_missing = np.isnan(values)
+    if np.array_equal(values[~is_missing], np.rint(values[~is_missing])):
+        whole = np.where(is_missing, 0, values).astype(np.int64)
+        return _listed(whole, is_missing if is_missing.any() else None)
+    return _listed(values, None)
+
+
+def _listed(values: npt.NDArray[Any], mask: npt.NDArray[np.bool_] | None) -> Any:
+    """Return a plain array, one with nulls, or lists of one length."""
+    if values.ndim == 1:
+        return values if mask is None else _WithNulls(values, mask)
+    flat = pa.array(values.ravel(), mask=None if mask is None else mask.ravel())
+    return _Lists(flat, *values.shape)
+
+
+class _WithNulls:
+    """A column of which some values are missing, to be sliced like an array."""
+
+    def __init__(self, values: npt.NDArray[Any], mask: npt.NDArray[np.bool_]) -> None:
+        self.shape = values.shape
+        self._values = values
+        self._mask = mask
+
+    def __getitem__(self, part: slice) -> pa.Array:
+        return pa.array(self._values[part], mask=self._mask[part])
+
+
+class _Lists:
+    """A column of lists of one length, to be sliced like an array."""
+
+    def __init__(self, flat: pa.Array, rows: int, width: int) -> None:
+        self.shape = (rows, width)
+        self._flat = flat
+
+    def __getitem__(self, part: slice) -> pa.Array:
+        first, last, _ = part.indices(self.shape[0])
+        width = self.shape[1]
+        values = self._flat.slice(first * width, (last - first) * width)
+        offsets = np.arange(last - first + 1, dtype=np.int32) * width
+        return pa.ListArray.from_arrays(pa.array(offsets), values)
