@@ -11,6 +11,7 @@ import scipy.sparse
 
 from graphsys.core.errors import InputError
 from graphsys.datasets.described.card import NodeCard
+from graphsys.datasets.described.lookup import inner_array
 from graphsys.datasets.described.text_arrays import (
     is_text_array,
     text_column,
@@ -35,7 +36,7 @@ class NodeArrays:
     def __init__(self, card: NodeCard, folder: Path) -> None:
         self._sizes: dict[str, int] = {}
         self._features = {
-            name: self._remember(path, _matrix(folder / path))
+            name: self._remember(path, _matrix(folder, path))
             for name, path in card.features.items()
         }
         self._bags = {
@@ -43,11 +44,11 @@ class NodeArrays:
             for name, path in card.bags.items()
         }
         self._columns = {
-            name: self._remember(path, _column(folder / path))
+            name: self._remember(path, _column(folder, path))
             for name, path in card.arrays.items()
         }
         self._splits = {
-            name: {split: _vector(folder / path) for split, path in parts.items()}
+            name: {split: _vector(folder, path) for split, path in parts.items()}
             for name, parts in card.splits.items()
         }
 
@@ -116,8 +117,11 @@ def _split_names(
     return names.take(pa.array(codes))
 
 
-def _matrix(path: Path) -> Any:
+def _matrix(folder: Path, name: str) -> Any:
     """Return a dense matrix, mapped where the file allows it, or a sparse one by rows."""
+    if (inner := inner_array(folder, name)) is not None:
+        return inner
+    path = folder / name
     file = input_file(path)
     if is_text_array(path.name):
         return text_matrix(file)
@@ -154,23 +158,25 @@ def _by_rows(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
     return scipy.sparse.csr_array((values.astype(np.float32), places), shape=entries.shape)
 
 
-def _vector(path: Path) -> npt.NDArray[Any]:
+def _vector(folder: Path, name: str) -> npt.NDArray[Any]:
     """Return row numbers or a mask."""
-    if is_text_array(path.name):
+    path = folder / name
+    if is_text_array(name):
         return text_rows(input_file(path))
-    values = np.asarray(_matrix(path)).ravel()
+    values = np.asarray(_matrix(folder, name)).ravel()
     if values.dtype.kind not in "biu" or (len(values) and values.min() < 0):
         raise InputError(f"{path}: {values.dtype}, expected row numbers or a mask")
     return values
 
 
-def _column(path: Path) -> Any:
+def _column(folder: Path, name: str) -> Any:
     """Return a column; whole numbers that are stored as fractions become integers.
 
     Several values for each node become lists; missing ones are null.
     """
-    is_text = is_text_array(path.name)
-    values = text_column(input_file(path)) if is_text else np.asarray(_matrix(path))
+    path = folder / name
+    is_text = is_text_array(name)
+    values = text_column(input_file(path)) if is_text else np.asarray(_matrix(folder, name))
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim not in (1, 2) or values.dtype.kind not in "biufU":

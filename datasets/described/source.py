@@ -117,7 +117,9 @@ class DescribedSource(Source):
             read = list_chunks if card.layout == "lists" else matrix_chunks
             return (lambda: read(file, card, self._num_threads)), file.num_bytes
         table = Table(card, self._folder, ("src", "dst"), self._num_threads)
-        return (lambda: _table_chunks(table, card)), table.file.num_bytes
+        counted = {it.type: it for it in self._card.nodes if it.count >= 0}
+        ends = [counted.get(card.type[0]), counted.get(card.type[2])]
+        return (lambda: _table_chunks(table, card, ends)), table.file.num_bytes
 
 
 def _listed(
@@ -141,12 +143,17 @@ def _listed(
         unique.check()
 
 
-def _table_chunks(table: Table, card: EdgeCard) -> Iterator[EdgeChunk]:
+def _table_chunks(
+    table: Table, card: EdgeCard, counted: list[NodeCard | None]
+) -> Iterator[EdgeChunk]:
     is_empty = True
     for rows in table.read():
         columns = rows.columns
         src, dst = columns.pop("src"), columns.pop("dst")
         is_empty &= not len(src)
+        for ids, nodes in zip((src, dst), counted, strict=True):
+            if nodes is not None and isinstance(ids, np.ndarray):
+                _refuse_unknown(table, rows.first, ids, nodes)
         yield EdgeChunk(
             src=src,
             dst=dst,
@@ -157,6 +164,23 @@ def _table_chunks(table: Table, card: EdgeCard) -> Iterator[EdgeChunk]:
         )
     if is_empty:
         raise InputError(f"{table.file.name}: no edge in the file, expected at least one")
+
+
+def _refuse_unknown(table: Table, first: int, ids: Any, nodes: NodeCard) -> None:
+    """Refuse edges to nodes beyond those that are counted.
+
+    Raises:
+        InputError: there is one.
+    """
+    last = nodes.first + nodes.count
+    wrong = np.flatnonzero((ids < nodes.first) | (ids >= last))
+    if len(wrong):
+        row = int(wrong[0])
+        where = table.file.name if table.card.where else table.line(first + row)
+        raise InputError(
+            f"{where}: unknown node {ids[row]}, expected {nodes.first} to {last - 1}, the "
+            f"nodes of type {nodes.type!r}"
+        )
 
 
 def describe_source(

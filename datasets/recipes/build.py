@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,12 +17,15 @@ from graphsys.datasets import generators
 from graphsys.datasets.described import describe_source
 from graphsys.datasets.download import cache_folder, fetch
 from graphsys.datasets.opening import open_source
+from graphsys.datasets.recipes.archives import unpack
 from graphsys.datasets.recipes.card import Recipe, RecipeFile, show
 from graphsys.storage.ingest import ingest
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 if TYPE_CHECKING:
     from graphsys.storage.ingest import IngestReport
+
+_MAX_MARKED: Final = 1 << 31
 
 GENERATORS: Final[dict[str, Callable[..., Source]]] = {
     "activity": generators.activity,
@@ -138,6 +142,10 @@ def _fetch(recipe: Recipe, progress: Progress) -> list[Path]:
     folder = cache_folder() / recipe.name
 
     def get(file: RecipeFile) -> Path:
+        if not file.url:
+            raise InputError(
+                f"{file.name} cannot be fetched by a program; see {recipe.homepage}"
+            )
         return fetch(
             file.url,
             folder / file.name,
@@ -147,6 +155,11 @@ def _fetch(recipe: Recipe, progress: Progress) -> list[Path]:
         )
 
     try:
+        if recipe.archive is not None:
+            names = [file.name for file in recipe.files]
+            if not all((folder / name).is_file() for name in names):
+                unpack(get(recipe.archive), recipe.archive.prefix, names, folder)
+            return [folder / name for name in names]
         return [get(file) for file in recipe.files]
     except InputError as err:
         raise InputError(
@@ -168,6 +181,7 @@ class CountedSource(Source):
         self._recipe = recipe
         self._edges: Counter[str] = Counter()
         self._nodes: dict[str, Any] = {}
+        self._marks: dict[str, npt.NDArray[np.bool_]] = {}
 
     def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
         """Yield what the source yields.
@@ -183,7 +197,9 @@ class CountedSource(Source):
                 self._see(chunk.edge_type.src_type, chunk.src)
                 self._see(chunk.edge_type.dst_type, chunk.dst)
             yield chunk
-        found = {**self._edges, "nodes": sum(len(ids) for ids in self._nodes.values())}
+        num_nodes = sum(len(ids) for ids in self._nodes.values())
+        num_nodes += sum(int(marks.sum()) for marks in self._marks.values())
+        found = {**self._edges, "nodes": num_nodes}
         for key, expected in self._recipe.counts.items():
             if found.get(key, 0) != expected:
                 what = key if key == "nodes" else f"{key} edges"
@@ -195,10 +211,28 @@ class CountedSource(Source):
 
     def _see(self, node_type: str, ids: Any) -> None:
         """Add ids to the distinct ones of a type."""
+        if "nodes" not in self._recipe.counts:
+            return
         if isinstance(ids, np.ndarray):
+            if len(ids) and int(ids.max()) < _MAX_MARKED:
+                self._mark(node_type, ids)
+                return
             ids = pa.array(ids)
         elif pa.types.is_dictionary(ids.type):
             ids = ids.dictionary.take(pc.unique(ids.indices))
         seen = self._nodes.get(node_type)
         both = ids if seen is None else pa.concat_arrays([seen, ids.cast(seen.type)])
         self._nodes[node_type] = pc.unique(both)
+
+    def _mark(self, node_type: str, ids: npt.NDArray[np.integer[Any]]) -> None:
+        """Mark integer ids, a byte for each up to the greatest."""
+        marks = self._marks.get(node_type)
+        size = int(ids.max()) + 1
+        if marks is None or len(marks) < size:
+            grown = np.zeros(
+                max(size, 1024 if marks is None else 2 * len(marks)), dtype=np.bool_
+            )
+            if marks is not None:
+                grown[: len(marks)] = marks
+            marks = self._marks[node_type] = grown
+        marks[ids] = True

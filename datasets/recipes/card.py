@@ -5,7 +5,8 @@ Keys of a card: ``title``, ``about``, ``licence``, ``homepage``, ``kind`` ("file
 ``options`` (as for ``open_source``), ``tables`` (for the format of that name: its
 description, see ``described/card.py``), ``unverified`` (true where the files could not be
 tried: counts, if any, are as published, and nothing was built), ``files`` (name, url,
-sha256, bytes), ``instead`` (other sets of names that do as well with ``--from``),
+sha256, bytes; no url where only the user can fetch it), ``archive`` (a .zip or .tar that
+holds them: name, url, sha256, bytes, prefix before the files' names), ``instead`` (other sets of names that do as well with ``--from``),
 ``main`` (the files that are opened, where not all), ``counts`` (published ones: nodes,
 and edges by split).
 """
@@ -24,16 +25,27 @@ class RecipeFile:
     """A file that a recipe needs.
 
     Attributes:
-        name: Its base name.
-        url: Where it can be fetched.
+        name: Its base name; with folders where the data set has a layout of its own.
+        url: Where it can be fetched; empty where it cannot, or comes in an archive.
         sha256: Its checksum, where known.
         bytes: Its size, where known.
     """
 
     name: str
-    url: str
+    url: str = ""
     sha256: str | None = None
     bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive(RecipeFile):
+    """An archive that holds the files.
+
+    Attributes:
+        prefix: What comes before their names in it.
+    """
+
+    prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +64,7 @@ class Recipe:
     tables: Mapping[str, Any] = field(default_factory=dict)
     unverified: bool = False
     files: tuple[RecipeFile, ...] = ()
+    archive: Archive | None = None
     instead: tuple[tuple[str, ...], ...] = ()
     main: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -73,7 +86,8 @@ class Recipe:
             facts["parameters"] = dict(self.parameters)
         if self.files:
             facts["files"] = [file.name for file in self.files]
-            facts["urls"] = [file.url for file in self.files]
+            sources = [self.archive] if self.archive is not None else self.files
+            facts["urls"] = [it.url for it in sources if it.url]
         if self.instead:
             facts["or_files"] = [list(names) for names in self.instead]
         facts["counts"] = dict(self.counts)
@@ -102,6 +116,7 @@ def show(name: str) -> Recipe:
     card = tomllib.loads(entry.read_text("utf-8"))
     return Recipe(
         name=name,
+        archive=Archive(**card.pop("archive")) if "archive" in card else None,
         files=tuple(RecipeFile(**file) for file in card.pop("files", [])),
         instead=tuple(tuple(files) for files in card.pop("instead", [])),
         main=tuple(card.pop("main", [])),

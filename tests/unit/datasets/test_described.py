@@ -81,13 +81,49 @@ def test_arrays_go_with_rows(tmp_path: Path) -> None:
         'bags = { words = "x.npz" }\narrays = { label = "y.npy" }\n'
         'splits = { split = { train = "train.npy", test = "test.npy" } }\n' + EDGES
     )
-    chunk = read(describe(tmp_path, card))[0][0]
+    chunk = read(describe(tmp_path, card, e="5 0\n"))[0][0]
     assert chunk.ids.tolist() == [5, 6, 7]
     assert chunk.features["x"].tolist() == [[0, 1], [2, 0], [0, 0]]
     words: Any = chunk.features["words"]
     assert words.to_pylist() == [[1], [0], []]
     assert chunk.columns["label"].tolist() == [1, 0, 2]
     assert chunk.columns["split"].to_pylist() == ["train", "test", "train"]
+
+
+def test_arrays_inside_files(tmp_path: Path) -> None:
+    np.savez(tmp_path / "d.npz", x=np.eye(3), y=np.array([5, 6, 7]), k=np.array([1, 2, 1]))
+    (tmp_path / "c.json").write_text('{"0": [1, 0], "2": [0, 0], "1": [0, 1]}')
+    (tmp_path / "r.json").write_text('{"tr": [2], "te": [0, 1]}')
+    card = (
+        '[[nodes]]\ntype = "a"\ncount = 3\nfeatures = { x = "d.npz:x" }\n'
+        'arrays = { label = "d.npz:y", labels = "c.json" }\n'
+        'splits.split = { train = "r.json:tr", test = "r.json:te" }\n'
+        'splits.other = { train = "d.npz:k=1", valid = "d.npz:k=2" }\n' + EDGES
+    )
+    chunk = read(describe(tmp_path, card))[0][0]
+    columns = {name: it.tolist() for name, it in chunk.columns.items()}
+    assert columns == {
+        "label": [5, 6, 7],
+        "labels": [[1, 0], [0, 1], [0, 0]],
+        "split": ["test", "test", "train"],
+        "other": ["train", "valid", "train"],
+    }
+    for wrong, message in (
+        ("d.npz:z", "unknown array 'z'"),
+        ("r.json:xx", "unknown key 'xx'"),
+        ("r.json", "expected integers|keys are not"),
+    ):
+        card = f'[[nodes]]\ncount = 3\narrays = {{ y = "{wrong}" }}\n' + EDGES
+        with pytest.raises((InputError, UnknownNameError), match=message):
+            read(describe(tmp_path, card))
+
+
+def test_edges_to_nodes_beyond_the_count_are_refused(tmp_path: Path) -> None:
+    path = describe(
+        tmp_path, '[[nodes]]\ntype = "b"\ncount = 2\n' + EDGES, e="7 1\n\n0 2\n"
+    )
+    with pytest.raises(InputError, match=r"e\.txt:3: unknown node 2, expected 0 to 1"):
+        read(path)
 
 
 def join_card(columns: str) -> str:

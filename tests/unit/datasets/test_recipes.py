@@ -1,7 +1,9 @@
 """Recipes: cards, files at hand, downloads, published counts."""
 
 import hashlib
+import tarfile
 import threading
+import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,8 +15,10 @@ from graphsys.core.errors import ConfigError, InputError, UnknownNameError
 from graphsys.core.progress import SILENT
 from graphsys.datasets import recipes
 from graphsys.datasets.base import read_options
+from graphsys.datasets.described import TablesCard
 from graphsys.datasets.download import fetch
 from graphsys.datasets.files import input_file
+from graphsys.datasets.recipes.archives import unpack
 from graphsys.datasets.recipes.build import CountedSource, _fetch
 from graphsys.datasets.triples import open_triples
 
@@ -77,9 +81,58 @@ def test_cards_are_complete() -> None:
         assert bool(recipe.files) == (recipe.kind == "files")
         assert recipe.counts or recipe.unverified
         for file in recipe.files:
-            assert file.url.startswith("https://")
-            assert file.url.endswith(file.name)
+            assert file.url.startswith("https://") or recipe.unverified
+            assert file.url.endswith(file.name) or not file.url
             assert recipe.unverified or len(file.sha256 or "") == 64
+
+
+def test_every_set_of_the_field_has_a_card() -> None:
+    assert set(recipes.names()) >= {
+        "pubmed", "fb15k", "yago3-10", "codex-s", "codex-m", "codex-l", "umls",
+        "kinships", "nations", "countries-s1", "countries-s2", "countries-s3",
+        "ogbn-arxiv", "ogbn-products", "ogbn-mag", "livejournal", "orkut",
+        "twitter-2010", "reddit", "ppi", "flickr", "movielens", "gowalla", "yelp2018",
+        "amazon-book", "lastfm", "blogcatalog", "minesweeper", "tolokers",
+        "gatne-amazon", "acm", "dblp",
+    }  # fmt: skip
+    for name in recipes.names():
+        recipe = recipes.show(name)
+        if recipe.tables:
+            TablesCard.parse(recipe.tables, name)
+        assert recipe.card().get("verified", True) == (not recipe.unverified)
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar.gz"])
+def test_archives_give_the_files_that_are_named(tmp_path: Path, kind: str) -> None:
+    for name in ("a", "b"):
+        (tmp_path / "in" / "deep").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / "deep" / name).write_text(name)
+    archive = tmp_path / f"x.{kind}"
+    if kind == "zip":
+        with zipfile.ZipFile(archive, "w") as packed:
+            packed.write(tmp_path / "in/deep/a", "in/deep/a")
+            packed.writestr("../evil", "no")
+    else:
+        with tarfile.open(archive, "w:gz") as packed_tar:
+            packed_tar.add(tmp_path / "in", "in")
+    out = tmp_path / "out"
+    unpack(archive, "in/", ["deep/a"], out)
+    assert [it.name for it in out.rglob("*") if it.is_file()] == ["a"]
+    assert not (tmp_path / "evil").exists()
+    with pytest.raises(InputError, match=r"has no member.*the archive is another version"):
+        unpack(archive, "in/", ["deep/c"], out)
+    archive.write_bytes(archive.read_bytes()[:40])
+    with pytest.raises(InputError, match="cannot be unpacked"):
+        unpack(archive, "in/", ["deep/a"], out)
+
+
+def test_files_that_only_a_user_can_fetch_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRAPHSYS_CACHE", str(tmp_path))
+    message = r"adj_full\.npz cannot be fetched by a program; see https:.*pass --from"
+    with pytest.raises(InputError, match=message):
+        recipes.build("flickr", tmp_path / "g")
 
 
 def test_unknown_names_are_refused(tmp_path: Path) -> None:
