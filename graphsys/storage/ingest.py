@@ -1,109 +1,33 @@
 """Ingest: from a source read once to a committed store, within a memory budget.
 
-Five steps, each streaming over what the one before left in scratch files:
+Five steps (``ingest_steps``), each streaming over what the one before left in scratch:
 
 1. scan: ids and columns are spilled as they come;
 2. number: distinct ids are found, partitioned and ordered (``numbering``);
 3. group: edges, now as numbers, are grouped by ranges of rows (``edge_sort``);
-4. write: ranges are sorted into buckets, CSR and CSC (``edge_write``); nodes and
-   features follow (``node_tables``);
+4. write: nodes and features (``node_tables``), then ranges of edges, sorted into buckets,
+   CSR and CSC (``edge_write``);
 5. commit: one rename (``transaction``).
 """
 
 import os
-import shutil
 import time
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from graphsys.core.errors import ConfigError, InputError, StorageFullError, unknown_name
-from graphsys.core.events import span
-from graphsys.core.memory import MemoryMeter, format_bytes, parse_bytes
+from graphsys.core.memory import MemoryMeter, parse_bytes
 from graphsys.core.progress import SILENT, Progress
-from graphsys.core.threads import map_in_order
-from graphsys.core.types import EdgeType
-from graphsys.partitioners import check_partitioner, is_stream_partitioner
-from graphsys.storage.edge_log import EdgeLog, EdgeRecord
-from graphsys.storage.edge_sort import Cleaning
-from graphsys.storage.edge_write import EdgeTypeWriter
 from graphsys.storage.graph_source import GraphSource
-from graphsys.storage.manifest import EdgeTypeEntry, Manifest, NodeTypeEntry
+from graphsys.storage.ingest_steps import IngestSteps
+from graphsys.storage.manifest import Manifest
 from graphsys.storage.node_stream import assign_nodes
-from graphsys.storage.node_tables import NodeTables
-from graphsys.storage.numbering import ORDERS, Assignment, NodeNumbering
-from graphsys.storage.quality import partition_quality
+from graphsys.storage.numbering import Assignment
+from graphsys.storage.options import IngestOptions
 from graphsys.storage.reader import Graph
-from graphsys.storage.scratch import Scratch
-from graphsys.storage.source import EdgeChunk, NodeChunk, Source
+from graphsys.storage.source import Source
 from graphsys.storage.transaction import Transaction, disk_errors
-
-_MAX_PARTITIONS = 4096
-_MIN_MEMORY = 16 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IngestOptions:
-    """How a store is made.
-
-    Attributes:
-        partitions: Partitions of every node type, or of each by name.
-        partitioner: Name of the partitioner.
-        order: "auto", "degree", "original" or "rcm".
-        memory_bytes: Budget of anonymous memory.
-        undirected: Take every edge for both directions, whatever the source says.
-        coalesce: Keep one edge of each (src, dst, relation), weights summed.
-        drop_self_loops: Remove edges from a node to itself.
-        seed: Seed of the partitioner.
-    """
-
-    partitions: int | Mapping[str, int] = 1
-    partitioner: str = "hash"
-    order: str = "auto"
-    memory_bytes: int = 4 * 10**9
-    undirected: bool = False
-    coalesce: bool = False
-    drop_self_loops: bool = False
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Check the values.
-
-        Raises:
-            ConfigError: one is out of range or unknown.
-        """
-        if self.order not in ORDERS:
-            raise ConfigError(
-                f"order: got {self.order!r}, expected one of {', '.join(ORDERS)}"
-            )
-        check_partitioner(self.partitioner)
-        given = self.partitions
-        for count in given.values() if isinstance(given, Mapping) else [given]:
-            if not 1 <= count <= _MAX_PARTITIONS:
-                raise ConfigError(
-                    f"partitions: got {count}, expected 1 to {_MAX_PARTITIONS}"
-                )
-        if self.memory_bytes < _MIN_MEMORY:
-            raise ConfigError(
-                f"memory: got {format_bytes(self.memory_bytes)}, expected at least "
-                f"{format_bytes(_MIN_MEMORY)}"
-            )
-
-    @property
-    def needs_structure(self) -> bool:
-        """Whether partitions or order can only be found on the whole graph."""
-        return self.order == "rcm" or is_stream_partitioner(self.partitioner)
-
-    def num_partitions(self, node_type: str) -> int:
-        """Return the partitions of a node type (1 where only others are named)."""
-        if isinstance(self.partitions, Mapping):
-            return self.partitions.get(node_type, 1)
-        return self.partitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +90,7 @@ def ingest(
         if assigned is None and settings.needs_structure:
             manifest = _ingest_twice(source, settings, transaction, progress)
         else:
-            manifest = _Ingest(source, settings, transaction, progress, assigned).run()
+            manifest = IngestSteps(source, settings, transaction, progress, assigned).run()
         transaction.commit(manifest)
     progress.close()
     entries = manifest.edge_types.values()
@@ -186,7 +110,7 @@ def _ingest_twice(
     first = replace(options, partitioner="hash", partitions=1, order="original")
     folder = transaction.scratch_dir / "unpartitioned"
     with Transaction(folder) as inner:
-        inner.commit(_Ingest(source, first, inner, progress).run())
+        inner.commit(IngestSteps(source, first, inner, progress).run())
     with Graph(folder) as graph:
         progress.stage("partition")
         assigned = assign_nodes(
@@ -199,7 +123,7 @@ def _ingest_twice(
         )
         again = replace(options, undirected=False, coalesce=False, drop_self_loops=False)
         found = {e.edge_type: e for e in graph.manifest.edge_types.values()}
-        job = _Ingest(
+        job = IngestSteps(
             GraphSource(graph, source.name), again, transaction, progress, assigned
         )
         manifest = job.run()
@@ -213,221 +137,3 @@ def _ingest_twice(
         for name, entry in manifest.edge_types.items()
     }
     return replace(manifest, edge_types=edge_types)
-
-
-class _Ingest:
-    """The state of one ingest between its steps."""
-
-    def __init__(
-        self,
-        source: Source,
-        options: IngestOptions,
-        transaction: Transaction,
-        progress: Progress,
-        assigned: Mapping[str, Assignment] | None = None,
-    ) -> None:
-        self._source, self._options = source, options
-        self._assigned = assigned or {}
-        self._transaction, self._progress = transaction, progress
-        self._scratch = Scratch(transaction.scratch_dir, options.memory_bytes)
-        self._numberings: dict[str, NodeNumbering] = {}
-        self._tables: dict[str, NodeTables] = {}
-        self._logs: dict[EdgeType, EdgeLog] = {}
-        self._records: list[EdgeRecord | tuple[str, int]] = []
-        self._num_edges = 0
-
-    def run(self) -> Manifest:
-        self._check_space(self._source.total_bytes or 0)
-        with span("scan"):
-            self._scan()
-        self._check_partition_names()
-        self._check_space(40 * self._num_edges)
-        with span("number"):
-            self._number()
-        with span("group"):
-            writers = self._group()
-        with span("write"):
-            return self._write(writers)
-
-    # ---- steps
-
-    def _scan(self) -> None:
-        self._progress.stage("read", self._source.total_bytes, "bytes")
-        for chunk in self._source.chunks():
-            if isinstance(chunk, NodeChunk):
-                self._numbering(chunk.node_type).add(chunk.ids, weight=0)
-                if chunk.node_type not in self._tables:
-                    self._tables[chunk.node_type] = NodeTables(
-                        chunk.node_type, self._scratch
-                    )
-                self._tables[chunk.node_type].add(chunk)
-                self._records.append((chunk.node_type, len(chunk.ids)))
-            else:
-                self._scan_edges(chunk)
-            self._progress.advance(chunk.bytes_read, edges=self._num_edges)
-        lengths = (r.length if isinstance(r, EdgeRecord) else r[1] for r in self._records)
-        if not any(lengths):
-            raise InputError(
-                f"{self._source.name} holds no edges and no nodes; expected at least one"
-            )
-
-    def _scan_edges(self, chunk: EdgeChunk) -> None:
-        kind = chunk.edge_type
-        if kind not in self._logs:
-            self._logs[kind] = EdgeLog(
-                kind, self._scratch, allows_nan=self._source.allows_nan
-            )
-        record = self._logs[kind].add(chunk)
-        self._numbering(kind.src_type).add(chunk.src, weight=1)
-        self._numbering(kind.dst_type).add(chunk.dst, weight=1)
-        if kind.src_type == kind.dst_type:
-            self._numbering(kind.src_type).sample(chunk.src, chunk.dst)
-        self._records.append(record)
-        self._num_edges += record.length
-
-    def _numbering(self, node_type: str) -> NodeNumbering:
-        if node_type not in self._numberings:
-            self._numberings[node_type] = NodeNumbering(node_type, self._scratch)
-        return self._numberings[node_type]
-
-    def _number(self) -> None:
-        self._progress.stage("number", len(self._numberings), "node types")
-        for node_type, numbering in self._numberings.items():
-            numbering.finish(
-                partitioner=self._options.partitioner,
-                num_partitions=self._options.num_partitions(node_type),
-                order=self._options.order,
-                seed=self._options.seed,
-                assigned=self._assigned.get(node_type),
-            )
-            self._progress.advance(1)
-        for log in self._logs.values():
-            log.finish()
-
-    def _group(self) -> dict[EdgeType, EdgeTypeWriter]:
-        self._progress.stage("group", self._num_edges, "edges")
-        type_names = edge_type_names(list(self._logs))
-        is_directed = self._source.is_directed and not self._options.undirected
-        writers = {
-            kind: EdgeTypeWriter(
-                type_names[kind],
-                log,
-                self._numberings[kind.src_type],
-                self._numberings[kind.dst_type],
-                self._transaction,
-                self._scratch,
-                cleaning=Cleaning(
-                    same_type=kind.src_type == kind.dst_type,
-                    drop_self_loops=self._options.drop_self_loops,
-                    coalesce=self._options.coalesce,
-                ),
-                is_directed=is_directed,
-            )
-            for kind, log in self._logs.items()
-        }
-        placed: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in self._tables}
-
-        def group(item: "tuple[EdgeRecord, Any, Any]") -> tuple[EdgeTypeWriter, int, Any]:
-            record, src, dst = item
-            writer = writers[record.edge_type]
-            columns = self._logs[record.edge_type].read(record, writer.dtypes)
-            return writer, record.length, writer.group(record.split, src, dst, columns)
-
-        for writer, length, grouped in map_in_order(group, self._numbered(placed)):
-            writer.append(*grouped)
-            self._progress.advance(length)
-        for node_type, table in self._tables.items():
-            table.place(placed[node_type], self._numberings[node_type])
-        return writers
-
-    def _numbered(
-        self, placed: dict[str, list[npt.NDArray[Any]]]
-    ) -> Iterator[tuple[EdgeRecord, npt.NDArray[Any], npt.NDArray[Any]]]:
-        """Yield the chunks of edges as numbers; collect the numbers of node tables."""
-        streams = {
-            name: numbering.batches() for name, numbering in self._numberings.items()
-        }
-        for record in self._records:
-            if isinstance(record, EdgeRecord):
-                src = next(streams[record.edge_type.src_type])
-                yield record, src, next(streams[record.edge_type.dst_type])
-            else:
-                placed[record[0]].append(next(streams[record[0]]))
-
-    def _write(self, writers: dict[EdgeType, EdgeTypeWriter]) -> Manifest:
-        self._progress.stage("write", len(writers) + len(self._numberings), "types")
-        node_types: dict[str, NodeTypeEntry] = {}
-        for name, numbering in self._numberings.items():
-            table = self._tables.get(name) or NodeTables(name, self._scratch)
-            node_types[name] = table.write(numbering, self._transaction)
-            numbering.release()
-            self._progress.advance(1)
-        edge_types: dict[str, EdgeTypeEntry] = {}
-        counts = []
-        for kind, writer in writers.items():
-            edge_types[writer.name] = writer.write()
-            counts.append((kind, sum(writer.counts.values(), np.zeros((), dtype=np.int64))))
-            _warn_of_twins(edge_types[writer.name], self._options)
-            self._progress.advance(1)
-        return Manifest(
-            generation=self._transaction.generation,
-            node_types=node_types,
-            edge_types=edge_types,
-            partitioning={
-                "method": self._options.partitioner,
-                "seed": self._options.seed,
-                "quality": partition_quality(
-                    {
-                        name: numbering.offsets
-                        for name, numbering in self._numberings.items()
-                    },
-                    counts,
-                ),
-            },
-            order={name: numbering.order for name, numbering in self._numberings.items()},
-            files=sorted(self._transaction.files, key=lambda entry: entry.path),
-            source=self._source.name,
-        )
-
-    # ---- checks
-
-    def _check_space(self, needed: int) -> None:
-        free = shutil.disk_usage(self._transaction.path).free
-        if needed > free:
-            raise StorageFullError(
-                f"{self._transaction.path} has {format_bytes(free)} free, about "
-                f"{format_bytes(needed)} are needed; free some space or choose another "
-                "output"
-            )
-
-    def _check_partition_names(self) -> None:
-        if isinstance(self._options.partitions, Mapping):
-            for name in self._options.partitions:
-                if name not in self._numberings:
-                    raise unknown_name("node type in --partitions", name, self._numberings)
-
-
-def edge_type_names(kinds: list[EdgeType]) -> dict[EdgeType, str]:
-    """Name edge types: by the relation alone where that is unique, else by all three."""
-    relations = [kind.relation for kind in kinds]
-    found: dict[EdgeType, str] = {}
-    for kind in sorted(kinds, key=lambda kind: relations.count(kind.relation)):
-        is_unique = relations.count(kind.relation) == 1
-        base = kind.relation if is_unique else "-".join(kind)
-        name, k = base, 1
-        while name in found.values():  # types or relations may have dashes of their own
-            k += 1
-            name = f"{base}-{k}"
-        found[kind] = name
-    return {kind: found[kind] for kind in kinds}
-
-
-def _warn_of_twins(entry: EdgeTypeEntry, options: IngestOptions) -> None:
-    stored = sum(entry.num_edges.values())
-    if not entry.directed and not options.coalesce and 4 * entry.duplicates > stored > 0:
-        warnings.warn(
-            f"most of the {stored} undirected edges of {entry.relation!r} are there twice, "
-            f"({entry.duplicates} repeat another); pass --coalesce to keep one of each",
-            UserWarning,
-            stacklevel=2,
-        )

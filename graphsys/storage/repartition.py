@@ -22,8 +22,9 @@ from graphsys.partitioners import (
     partitioner_names,
 )
 from graphsys.storage.graph_source import GraphSource
-from graphsys.storage.ingest import IngestOptions, ingest
+from graphsys.storage.ingest import ingest
 from graphsys.storage.node_stream import StoreNodeStream, assign_nodes
+from graphsys.storage.options import IngestOptions
 from graphsys.storage.reader import Graph
 from graphsys.storage.string_ids import string_buffers
 

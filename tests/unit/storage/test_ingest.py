@@ -1,6 +1,8 @@
 """Ingest: what is counted, cleaned, warned of and refused."""
 
+import errno
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -151,3 +153,17 @@ def test_ingest_is_seen_as_events(tmp_path: Path) -> None:
     with recording() as recorder:
         make_store(tmp_path / "g", edge_chunk([(1, 2)])).graph.close()
     assert {"scan", "number", "group", "write"} <= {event.name for event in recorder.events}
+
+
+def test_source_that_cannot_be_read_is_not_the_outputs_fault(tmp_path: Path) -> None:
+    def chunks() -> Iterator[EdgeChunk]:
+        yield edge_chunk([(1, 2)])
+        raise PermissionError(errno.EACCES, "Permission denied", "/far/edges.txt")
+
+    source = ListSource([])
+    source.chunks = chunks  # type: ignore[method-assign]  # one that fails midway
+    with pytest.raises(
+        InputError, match=r"/far/edges.txt: cannot be read: permission denied"
+    ):
+        ingest(source, tmp_path / "g")
+    assert not (tmp_path / "g").exists()

@@ -1,0 +1,71 @@
+"""How a store is made: the options of an ingest, checked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from graphsys.core.errors import ConfigError
+from graphsys.core.memory import format_bytes
+from graphsys.partitioners import check_partitioner, is_stream_partitioner
+from graphsys.storage.numbering import ORDERS
+
+_MAX_PARTITIONS = 4096
+_MIN_MEMORY = 16 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestOptions:
+    """How a store is made.
+
+    Attributes:
+        partitions: Partitions of every node type, or of each by name.
+        partitioner: Name of the partitioner.
+        order: "auto", "degree", "original" or "rcm".
+        memory_bytes: Budget of anonymous memory.
+        undirected: Take every edge for both directions, whatever the source says.
+        coalesce: Keep one edge of each (src, dst, relation), weights summed.
+        drop_self_loops: Remove edges from a node to itself.
+        seed: Seed of the partitioner.
+    """
+
+    partitions: int | Mapping[str, int] = 1
+    partitioner: str = "hash"
+    order: str = "auto"
+    memory_bytes: int = 4 * 10**9
+    undirected: bool = False
+    coalesce: bool = False
+    drop_self_loops: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            ConfigError: one is out of range or unknown.
+        """
+        if self.order not in ORDERS:
+            raise ConfigError(
+                f"order: got {self.order!r}, expected one of {', '.join(ORDERS)}"
+            )
+        check_partitioner(self.partitioner)
+        given = self.partitions
+        for count in given.values() if isinstance(given, Mapping) else [given]:
+            if not 1 <= count <= _MAX_PARTITIONS:
+                raise ConfigError(
+                    f"partitions: got {count}, expected 1 to {_MAX_PARTITIONS}"
+                )
+        if self.memory_bytes < _MIN_MEMORY:
+            raise ConfigError(
+                f"memory: got {format_bytes(self.memory_bytes)}, expected at least "
+                f"{format_bytes(_MIN_MEMORY)}"
+            )
+
+    @property
+    def needs_structure(self) -> bool:
+        """Whether partitions or order can only be found on the whole graph."""
+        return self.order == "rcm" or is_stream_partitioner(self.partitioner)
+
+    def num_partitions(self, node_type: str) -> int:
+        """Return the partitions of a node type (1 where only others are named)."""
+        if isinstance(self.partitions, Mapping):
+            return self.partitions.get(node_type, 1)
+        return self.partitions
