@@ -26,7 +26,7 @@ app = typer.Typer(help="Train a model on a graph.", cls=VerbGroup, rich_markup_m
     epilog=examples(
         "graphsys train embedding demo -o run --preset demo-complex",
         "graphsys train embedding fb -o run --config my.toml --set epochs=8 --set dim=200",
-        "graphsys train embedding fb -o run --config my.toml --resume",
+        "graphsys train embedding fb -o run --resume",
     ),
 )
 def embedding(
@@ -70,7 +70,7 @@ def embedding(
         bool,
         typer.Option(
             "--resume",
-            help="Go on from the run's last checkpoint.",
+            help="Go on from the run's last checkpoint, with its settings.",
             rich_help_panel=CONTROL,
         ),
     ] = False,
@@ -82,6 +82,15 @@ def embedding(
             rich_help_panel=CONTROL,
         ),
     ] = False,
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device",
+            metavar="NAME",
+            help="Where to compute; cpu is the only one yet.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = "cpu",
     memory: Annotated[
         str | None,
         typer.Option(
@@ -98,9 +107,15 @@ def embedding(
     import graphsys
     from graphsys import embedding as library
     from graphsys.cli.progress import open_progress
+    from graphsys.core.errors import ConfigError
 
+    if device != "cpu":
+        raise ConfigError(f"--device: got {device!r}; embeddings train on the cpu only yet")
     progress = open_progress()
-    settings = library.load_config(preset=preset, file=config, overrides=set_ or [])
+    if resume and preset is None and config is None:
+        settings = library.run_config(out, set_ or [])
+    else:
+        settings = library.load_config(preset=preset, file=config, overrides=set_ or [])
     with graphsys.open(graph) as opened:
         report = library.train(
             opened,

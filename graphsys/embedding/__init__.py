@@ -11,4 +11,5 @@ from graphsys.embedding.evaluation import evaluate as evaluate
 from graphsys.embedding.exporting import export as export
 from graphsys.embedding.neighbors import nearest as nearest
 from graphsys.embedding.training import TrainReport as TrainReport
+from graphsys.embedding.training import run_config as run_config
 from graphsys.embedding.training import train as train

@@ -4,7 +4,7 @@ import contextlib
 import math
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from graphsys.core.memory import available_bytes, format_bytes, parse_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
-from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.config import EmbeddingConfig, load_config
 from graphsys.embedding.model import (
     relation_sets,
 )
@@ -93,7 +93,7 @@ def train(
     out = Path(out)
     budget = available_bytes() if memory is None else parse_bytes(memory)
     if config is None:
-        config = _run_config(out) if resume else EmbeddingConfig()
+        config = run_config(out) if resume else EmbeddingConfig()
     model = relation_sets(graph, config)
     steps = list_steps(graph, model)
     plan = make_plan(graph, config, model, steps)
@@ -139,11 +139,21 @@ def _require_room(plan: Plan, out: Path, budget: int) -> None:
         )
 
 
-def _run_config(out: Path) -> EmbeddingConfig:
-    """Return the settings of the run that a resume goes on with."""
+def run_config(out: str | Path, overrides: Iterable[str] = ()) -> EmbeddingConfig:
+    """Return the settings of the run that a resume goes on with.
+
+    Args:
+        out: Folder of the run.
+        overrides: ``key=value`` settings on top, which a resume compares with the run's.
+
+    Raises:
+        ConfigError: There is no run, or a setting is wrong.
+    """
+    out = Path(out)
     runs.require_free(out, resume=True, overwrite=False)
     staged = runs.staging_path(out)
-    return runs.read_config(staged if (staged / runs.RUN_NAME).exists() else out)
+    folder = staged if (staged / runs.RUN_NAME).exists() else out
+    return load_config(file=folder / runs.CONFIG_NAME, overrides=overrides)
 
 
 @contextlib.contextmanager

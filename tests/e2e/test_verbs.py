@@ -163,7 +163,16 @@ def test_train_answers_with_run_epochs_and_speed(
     again = run_cli(*command)
     assert again.returncode == 2
     assert "--overwrite" in again.stderr or "--resume" in again.stderr
-    assert run_cli(*command, "--overwrite").returncode == 0
+    assert run_cli(*command, "--overwrite", "--device", "cpu").returncode == 0
+
+    resumed = run_cli(*command[:5], "--resume", "--json")  # with the run's own settings
+    assert answer(resumed)["epochs"] == 1
+    other = run_cli(*command[:5], "--resume", "--set", "dim=16")
+    assert other.returncode == 2
+    assert "dim: 8 -> 16" in other.stderr
+    elsewhere = run_cli(*command, "--overwrite", "--device", "tpu")
+    assert elsewhere.returncode == 2
+    assert elsewhere.stderr.startswith("error: --device")
 
 
 def test_doctor_describes_the_machine(run_cli: Run) -> None:

@@ -21,8 +21,8 @@ FLAGS = {
     "graphsys partition": "GRAPH --compare --help --json --memory --order --out "
     "--overwrite --partitioner --partitions --seed",
     "graphsys train": "--help",
-    "graphsys train embedding": "GRAPH --config --dry-run --help --json --memory --out "
-    "--overwrite --preset --resume --set",
+    "graphsys train embedding": "GRAPH --config --device --dry-run --help --json --memory "
+    "--out --overwrite --preset --resume --set",
     "graphsys evaluate": "RUN --help --json --split",
     "graphsys nearest": "RUN NODE --help --json --k --node-type",
     "graphsys export": "RUN --help --json --out --overwrite",
