@@ -9,10 +9,12 @@ Annotations understood: bool, int, float, str, ``Literal`` of strings, ``T | Non
 ``tuple[T, ...]``, ``Mapping[str, T]`` and other config classes.
 """
 
+import contextlib
 import copy
 import dataclasses
 import difflib
 import json
+import math
 import re
 import tomllib
 import types
@@ -209,7 +211,8 @@ def _scalar(
     value: Any, hint: Any, limits: Mapping[str, Any], where: str, path: tuple[str, ...]
 ) -> Any:
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
+        with contextlib.suppress(OverflowError):
+            value = float(value)
     bounds = [("minimum", ">="), ("above", ">"), ("maximum", "<=")]
     wanted = f"{'an' if hint is int else 'a'} {hint.__name__}" + "".join(
         f" {sign} {limits[name]}" for name, sign in bounds if limits.get(name) is not None
@@ -219,7 +222,8 @@ def _scalar(
     if hint in (int, float):
         low, above, high = (limits.get(name) for name, _ in bounds)
         is_low = (low is not None and value < low) or (above is not None and value <= above)
-        if value != value or is_low or (high is not None and value > high):
+        is_finite = hint is int or math.isfinite(value)
+        if not is_finite or is_low or (high is not None and value > high):
             raise _mismatch(value, wanted, where, path)
     return value
 

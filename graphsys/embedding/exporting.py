@@ -73,6 +73,7 @@ def export(
     new = [target.with_name(f".{target.name}.new") for target in targets]
     try:
         with disk_errors(out):
+            out.parent.mkdir(parents=True, exist_ok=True)
             _WRITERS[out.suffix](opened, types, new, progress)
             for made, target in zip(new, targets, strict=True):
                 made.replace(target)

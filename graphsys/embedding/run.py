@@ -22,6 +22,7 @@ from graphsys.core.errors import ConfigError, CorruptStoreError, OutputExistsErr
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.storage.locks import LOCK_NAME
 from graphsys.storage.manifest import file_name
+from graphsys.storage.manifest_check import build
 from graphsys.storage.reader import Graph
 from graphsys.storage.transaction import disk_errors
 
@@ -107,7 +108,10 @@ def read_state(path: Path) -> RunState:
         version = int(content["format_version"])
         if version > FORMAT_VERSION:
             raise ValueError(f"format {version} is newer than {FORMAT_VERSION}")
-        return RunState(**content)
+        state: RunState = build(RunState, content)
+        if not isinstance(state.graph.get("path"), str):
+            raise ValueError("graph.path is missing")
+        return state
     except FileNotFoundError as err:
         raise ConfigError(
             f"{path} holds no embedding run (no {RUN_NAME}); train one with "

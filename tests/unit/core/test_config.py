@@ -50,6 +50,8 @@ class Outer:
         ({"epochs": "3"}, "epochs: got '3', expected an int"),
         ({"lr": 0}, "lr: got 0.0, expected a float > 0"),
         ({"lr": float("nan")}, "lr: got nan"),
+        ({"lr": float("inf")}, "lr: got inf"),
+        ({"lr": 10**400}, "lr: got 1000"),
         ({"name": 3}, "name: got 3, expected a str"),
         (
             {"kind": "doot"},

@@ -401,3 +401,13 @@ def test_numbers_outside_of_the_tables_are_refused_before_a_kernel_sees_them(
     with pytest.raises(CorruptStoreError, match=rf"bucket 0-1 .* column {column}"):
         train(Graph(graph.path), ring_config, tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "changes", [{"graph": {}}, {"files": "x"}, {"epoch": "x"}, {"losses": 3}, {"more": 1}]
+)
+def test_an_altered_checkpoint_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
+    state = dataclasses.asdict(runs.RunState(graph={"path": "graph"})) | changes
+    (tmp_path / "run.json").write_text(json.dumps(state))
+    with pytest.raises(CorruptStoreError, match=r"run\.json cannot be read"):
+        runs.read_state(tmp_path)

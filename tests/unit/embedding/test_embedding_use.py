@@ -117,6 +117,11 @@ def test_an_export_of_several_types_names_them(
     }
 
 
+def test_an_export_makes_its_folder(shop_run: Embeddings, tmp_path: Path) -> None:
+    out = export(shop_run, tmp_path / "new" / "folder" / "emb.parquet", node_type="user")
+    assert out.exists()
+
+
 def test_an_export_keeps_what_exists(shop_run: Embeddings, tmp_path: Path) -> None:
     out = tmp_path / "emb.npy"
     out.write_text("mine")
