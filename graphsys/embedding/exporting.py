@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -127,17 +128,26 @@ def _write_arrow(run: Embeddings, types: list[str], to: list[Path], bar: Progres
 
 
 def _write_tsv(run: Embeddings, types: list[str], to: list[Path], bar: Progress) -> None:
-    options = pyarrow.csv.WriteOptions(
-        include_header=False, delimiter="\t", quoting_style="needed"
-    )
     with to[0].open("wb") as stream:
         for batch in to_batches(run, types):
             columns = [batch.column(name) for name in batch.schema.names[:-1]]
             values = batch.column("embedding").values.to_numpy().reshape(len(batch), -1)
             columns += [pa.array(np.ascontiguousarray(column)) for column in values.T]
             table = pa.table(columns, names=[str(k) for k in range(len(columns))])
+            options = pyarrow.csv.WriteOptions(
+                include_header=False, delimiter="\t", quoting_style=_quoting(columns)
+            )
             pyarrow.csv.write_csv(table, stream, options)
             bar.advance(len(batch))
+
+
+def _quoting(columns: list[Any]) -> str:
+    """Quote text only where some of it could be mistaken for the end of a field."""
+    texts = [text for text in columns if not pa.types.is_primitive(text.type)]
+    is_plain = not any(
+        pc.any(pc.match_substring_regex(text, '[\t\r\n"]')).as_py() for text in texts
+    )
+    return "none" if is_plain else "needed"
 
 
 def _write_npy(run: Embeddings, types: list[str], to: list[Path], bar: Progress) -> None:

@@ -1,3 +1,4 @@
+import csv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pyarrow.parquet
 import pytest
 from safetensors.numpy import load_file
 
+from graphsys import ingest
 from graphsys.core.errors import ConfigError, OutputExistsError, UnknownNameError
 from graphsys.embedding import EmbeddingConfig, Embeddings, export, nearest, open_run, train
 from graphsys.storage.reader import Graph
@@ -115,6 +117,23 @@ def test_an_export_of_several_types_names_them(
         "item",
         "category",
     }
+
+
+def test_text_is_quoted_only_where_it_must_be(
+    make_ring: MakeRing, shop_run: Embeddings, tmp_path: Path
+) -> None:
+    train(make_ring(3), EmbeddingConfig(dim=2, epochs=1), tmp_path / "ring")
+    plain = export(tmp_path / "ring", tmp_path / "plain.tsv").read_text().splitlines()
+    assert sorted(line.split("\t")[0] for line in plain) == [f"e{k:02d}" for k in range(40)]
+    typed = export(shop_run, tmp_path / "typed.tsv").read_text().splitlines()
+    assert {line.split("\t")[1] for line in typed} == {"user", "item", "category"}
+    with ingest(
+        pa.table({"src": ['a"b', "c"], "dst": ["c", "d\te"]}), tmp_path / "odd"
+    ).graph as odd:
+        train(odd, EmbeddingConfig(dim=2, epochs=1), tmp_path / "run-odd")
+    with export(tmp_path / "run-odd", tmp_path / "odd.tsv").open(newline="") as lines:
+        ids = {row[0] for row in csv.reader(lines, delimiter="\t")}
+    assert ids == {'a"b', "c", "d\te"}
 
 
 def test_an_export_makes_its_folder(shop_run: Embeddings, tmp_path: Path) -> None:
