@@ -30,6 +30,9 @@ _READERS: Final = (
     "gap",
     "described",
     "ogb",
+    "property_csv",
+    "pbg",
+    "graphbolt",
 )
 _ARCHIVES: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2")
 

@@ -6,9 +6,9 @@ Keys of a card: ``title``, ``about``, ``licence``, ``homepage``, ``kind`` ("file
 description, see ``described/card.py``), ``unverified`` (true where the files could not be
 tried: counts, if any, are as published, and nothing was built), ``files`` (name, url,
 sha256, bytes; no url where only the user can fetch it), ``archive`` (a .zip or .tar that
-holds them: name, url, sha256, bytes, prefix before the files' names), ``instead`` (other sets of names that do as well with ``--from``),
-``main`` (the files that are opened, where not all), ``counts`` (published ones: nodes,
-and edges by split).
+holds them: name, url, sha256, bytes, and the prefix before the files' names), ``instead``
+(other sets of names that do as well with ``--from``), ``main`` (the files that are
+opened, where not all), ``counts`` (published ones: nodes, and edges by split).
 """
 
 import tomllib

@@ -160,3 +160,28 @@ def test_temporal_facts(shared_data: Path, tmp_path: Path) -> None:
     assert int(graph.bucket_counts(edge_type, "test").sum()) == 20_026
     assert len(graph.relations(edge_type)) == 10
     assert graph.bucket(edge_type, 0, 0).time.dtype == np.int64
+
+
+def test_property_graph_described_in_toml(shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "modern-graph/modern_graph"
+    types = {"person": '{ age = "int" }', "software": "{}"}
+    card = "".join(
+        f'[[nodes]]\ntype = "{name}"\nfile = "{folder}/{name}.csv"\nheader = true\n'
+        f'separator = "pipe"\ntypes = {kinds}\n'
+        for name, kinds in types.items()
+    )
+    for name, end in (("knows", "person"), ("created", "software")):
+        card += (
+            f'[[edges]]\ntype = ["person", "{name}", "{end}"]\nheader = true\n'
+            f'file = "{folder}/{name}.csv"\nseparator = "pipe"\n'
+            'names = { src = "src_id", dst = "dst_id" }\n'
+        )
+    (tmp_path / "modern.toml").write_text(card)
+    graph = build(tmp_path, tmp_path / "modern.toml")
+    assert (graph.num_nodes, graph.num_edges) == (6, 6)
+    person = graph.nodes("person", 0)
+    ages = dict(zip(person["name"].to_pylist(), person["age"].to_pylist(), strict=True))
+    assert ages == {"marko": 29, "vadas": 27, "josh": 32, "peter": 35}
+    created = next(it for it in graph.edge_types if it.relation == "created")
+    weights = graph.bucket(created, 0, 0).weight
+    assert sorted(weights.tolist()) == pytest.approx([0.2, 0.4, 0.4, 1])

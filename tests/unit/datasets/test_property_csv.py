@@ -1,0 +1,77 @@
+"""CSV with typed headers: LDBC SNB's and Neo4j's, written here as documented."""
+
+from pathlib import Path
+
+import pytest
+
+from graphsys.core.errors import ConfigError, InputError
+from graphsys.datasets import ingest, open_source
+from graphsys.storage.source import EdgeChunk, NodeChunk
+
+SNB = {
+    "person_0_0.csv": 'id|firstName|birthday\n933|Mahinda "M"|628646400000\n4|An|7\n',
+    "place_0_0.csv": "id|name\n5|India\n",
+    "person_knows_person_0_0.csv": "Person.id|Person.id|creationDate\n933|4|2010-03-13\n",
+    "person_isLocatedIn_place_0_0.csv": "Person.id|Place.id\n933|5\n4|5\n",
+}
+NEO4J = {
+    "people.csv": 'name,key:ID(Person),age:int,:LABEL\n"Ann, B",a,30,X\nBob,b,40,X\n',
+    "cities.csv": "key:ID(City)\nparis\n",
+    "lives.csv": ":START_ID(Person),since:double,:END_ID(City)\na,2001.5,paris\n",
+}
+
+
+def write(folder: Path, files: dict[str, str]) -> list[Path]:
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return [folder / name for name in files]
+
+
+def test_snb(tmp_path: Path) -> None:
+    graph = ingest(write(tmp_path, SNB), tmp_path / "g", format="snb").graph
+    assert sorted(graph.node_types) == ["person", "place"]
+    assert sorted(map(tuple, graph.edge_types)) == [
+        ("person", "isLocatedIn", "place"),
+        ("person", "knows", "person"),
+    ]
+    person = graph.nodes("person", 0)
+    names = dict(
+        zip(person["id"].to_pylist(), person["firstName"].to_pylist(), strict=True)
+    )
+    assert names == {933: 'Mahinda "M"', 4: "An"}
+
+
+def test_neo4j(tmp_path: Path) -> None:
+    chunks = list(open_source(write(tmp_path, NEO4J), format="snb").chunks())
+    people = next(it for it in chunks if isinstance(it, NodeChunk))
+    assert people.node_type == "Person"
+    assert people.ids.to_pylist() == ["a", "b"]
+    assert people.columns["name"].to_pylist() == ["Ann, B", "Bob"]
+    assert people.columns["age"].tolist() == [30, 40]
+    edges = next(it for it in chunks if isinstance(it, EdgeChunk))
+    assert edges.edge_type == ("Person", "lives", "City")
+    assert (edges.src.to_pylist(), edges.dst.to_pylist()) == (["a"], ["paris"])
+    assert edges.columns["since"].tolist() == [2001.5]
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (
+            {"a.csv": "src_id|dst_id\n1|2\n"},
+            r"a\.csv:1: found 'src_id\|dst_id', expected a",
+        ),
+        ({"p_email.csv": "Person.id|email\n1|x\n"}, "expected a header with types"),
+        (
+            SNB | {"person_0_0.csv": "id|n\n1|a\n2|b\n1|c\n"},
+            r"person_0_0\.csv:4: node 1 is listed a second time, after line 2",
+        ),
+        (SNB | {"person_1_0.csv": "id\n1\n"}, "a second file of nodes of type 'person'"),
+        ({"p_0.csv": "id\n1\n"}, r"no \[\[edges\]\], expected at least one"),
+    ],
+)
+def test_wrong_files_are_refused(
+    tmp_path: Path, files: dict[str, str], message: str
+) -> None:
+    with pytest.raises((InputError, ConfigError), match=message):
+        list(open_source(write(tmp_path, files), format="snb").chunks())
