@@ -38,8 +38,13 @@ def plain(value: Any) -> Any:
 
 
 def print_json(result: Mapping[str, Any]) -> None:
-    """Print one JSON object on one line."""
-    sys.stdout.write(json.dumps(plain(result), ensure_ascii=False, allow_nan=False) + "\n")
+    """Print one JSON object on one line, escaped where stdout cannot show its text."""
+    text = json.dumps(plain(result), ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(plain(result), allow_nan=False)
+    sys.stdout.write(text + "\n")
 
 
 def format_value(value: Any) -> str:

@@ -6,10 +6,12 @@ and shows its traceback.
 """
 
 import errno
+import io
 import os
 import sys
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -104,6 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     is_debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     warnings.showwarning = _show_warning
+    _prepare_streams()
     try:
         return _run(arguments)
     except KeyboardInterrupt:
@@ -111,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         return _end_quietly()
-    except (GraphsysError, OSError, MemoryError) as err:
+    except (GraphsysError, OSError, MemoryError, UnicodeEncodeError) as err:
         if is_debug:
             raise
         message = _describe(err)
@@ -146,6 +149,8 @@ def _describe(err: Exception) -> str | None:
     """Return the message of an error that a user can mend; None for one of ours."""
     if isinstance(err, GraphsysError):
         return str(err)
+    if isinstance(err, UnicodeEncodeError) and err.reason == "surrogates not allowed":
+        return f"{err.object!a}: the name is not UTF-8; choose another"
     if isinstance(err, MemoryError):
         return "out of memory; lower --memory, or end what else fills this machine"
     if isinstance(err, OSError) and err.errno in _TARGETS:
@@ -155,6 +160,16 @@ def _describe(err: Exception) -> str | None:
     if isinstance(err, OSError) and err.errno in _PLACES and err.filename is not None:
         return f"{err.filename}: {os.strerror(err.errno).lower()}"
     return None
+
+
+def _prepare_streams() -> None:
+    """Print what an encoding lacks as escapes, and to nowhere what has no stream."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _end_quietly() -> int:

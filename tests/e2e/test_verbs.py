@@ -253,3 +253,29 @@ def test_progress_goes_to_stderr_only(work: Path, edges_file: Path, run_cli: Run
     done = run_cli("ingest", edges_file, "-o", work / "quiet", "--json")
     assert answer(done)
     assert "\x1b" not in done.stderr
+
+
+def test_what_stdout_cannot_show_is_escaped(
+    tmp_path: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "edges.txt").write_text("\u00e9 \u00fc\n", encoding="utf-8")
+    assert run_cli("ingest", tmp_path / "edges.txt", "-o", tmp_path / "g").returncode == 0
+    options = ["--set", "epochs=1", "--set", "dim=2"]
+    run = tmp_path / "run"
+    done = run_cli("train", "embedding", tmp_path / "g", "-o", run, *options)
+    assert done.returncode == 0, done.stderr
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    shown = run_cli("nearest", run, "\u00e9")
+    assert shown.stdout.splitlines()[1].startswith("\\xfc\t")
+    found = answer(run_cli("nearest", run, "\u00e9", "--json"))
+    assert found["neighbors"][0]["id"] == "\u00fc"
+
+
+def test_a_name_that_is_no_text_is_refused(tmp_path: Path, run_cli: Run) -> None:
+    (tmp_path / "edges.txt").write_text("1 2\n")
+    out = tmp_path / "\udcff"
+    refused = run_cli("ingest", tmp_path / "edges.txt", "-o", out)
+    assert refused.returncode == 2
+    assert refused.stderr.count("error: ") == 1
+    assert "not UTF-8" in refused.stderr
+    assert not out.exists()
