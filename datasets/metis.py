@@ -12,7 +12,7 @@ References:
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -63,24 +63,39 @@ class _Entries:
     error: str | None = None
 
 
-@dataclass(slots=True)
 class _Tally:
-    """What both directions add up to."""
+    """What both directions add up to.
 
-    entries: dict[bool, int] = field(default_factory=lambda: {False: 0, True: 0})
-    hashes: dict[bool, int] = field(default_factory=lambda: {False: 0, True: 0})
-    loops: int = 0
+    Attributes:
+        counts: Entries with greater, smaller and equal neighbours.
+        sums: Hashes of the first two.
+    """
 
-    def add(self, src: Any, dst: Any, weights: npt.NDArray[np.float64] | None) -> None:
-        """Count entries of both directions."""
-        bits = np.empty(0, np.uint64) if weights is None else weights.view(np.uint64)
-        for is_upper, mask in ((True, dst > src), (False, dst < src)):
-            ends = (src[mask], dst[mask]) if is_upper else (dst[mask], src[mask])
-            part = bits[mask] if len(bits) else bits
-            total = self.hashes[is_upper] + int(kernels.pair_checksum(*ends, part))
-            self.hashes[is_upper] = total % 2**64
-            self.entries[is_upper] += len(ends[0])
-        self.loops += int((src == dst).sum())
+    def __init__(self) -> None:
+        self.counts = np.zeros(3, dtype=np.int64)
+        self.sums = np.zeros(2, dtype=np.uint64)
+
+    def fold(self, entries: _Entries, first: int) -> tuple[Any, Any, Any]:
+        """Return the edges of a block, each once, and their weights or None."""
+        size = len(entries.rows)
+        bits = np.empty(0, np.uint64)
+        if entries.weights is not None:
+            bits = entries.weights.view(np.uint64)
+        src, dst = np.empty(size, np.int64), np.empty(size, np.int64)
+        kept = np.empty(len(bits), np.uint64)
+        count = kernels.fold_directions(
+            entries.rows,
+            first,
+            entries.neighbours,
+            bits,
+            src,
+            dst,
+            kept,
+            self.counts,
+            self.sums,
+        )
+        weights = None if entries.weights is None else kept[:count].view(np.float64)
+        return src[:count], dst[:count], weights
 
 
 class MetisSource(Source):
@@ -111,9 +126,8 @@ class MetisSource(Source):
                 where = f"{self.name}:{lines_before + entries.raw_lines + 1}"
                 raise InputError(f"{where}: {entries.error}")
             lines_before += entries.raw_lines
-            src = entries.rows + (base + 1)
             num_rows = min(entries.lines, header.num_nodes - base)
-            if len(src) and src[-1] > header.num_nodes:
+            if len(entries.rows) and entries.rows[-1] + base >= header.num_nodes:
                 raise InputError(
                     f"{self.name}: a line of neighbours behind those of "
                     f"{header.num_nodes} nodes that line {header.line} names; correct it"
@@ -127,14 +141,11 @@ class MetisSource(Source):
                         for k, name in enumerate(header.names)
                     },
                 )
-            tally.add(src, entries.neighbours, entries.weights)
-            is_kept = entries.neighbours >= src
-            columns: dict[str, Any] = {}
-            if entries.weights is not None:
-                columns["weight"] = entries.weights[is_kept]
+            src, dst, weights = tally.fold(entries, base + 1)
+            columns = {} if weights is None else {"weight": weights}
             yield EdgeChunk(
-                src=src[is_kept],
-                dst=entries.neighbours[is_kept],
+                src=src,
+                dst=dst,
                 edge_type=self._edge_type,
                 columns=columns,
                 bytes_read=entries.bytes_read,
@@ -156,8 +167,8 @@ class MetisSource(Source):
                 f"{self.name}: found the lines of {num_lines} nodes, expected "
                 f"{header.num_nodes} as line {header.line} says; the file is cut short"
             )
-        upper, lower = tally.entries[True], tally.entries[False]
-        if upper != lower or tally.hashes[True] != tally.hashes[False]:
+        upper, lower, loops = (int(count) for count in tally.counts)
+        if upper != lower or tally.sums[0] != tally.sums[1]:
             what = f"{upper} neighbours have greater numbers and {lower} smaller ones"
             if upper == lower:
                 weights = " or weigh it alike" if header.is_weighted else ""
@@ -166,9 +177,9 @@ class MetisSource(Source):
                 f"{self.name}: {what}, expected each edge at both of its nodes; for a "
                 "directed graph use an edge list"
             )
-        if upper + tally.loops != header.num_edges:
+        if upper + loops != header.num_edges:
             raise InputError(
-                f"{self.name}: found {upper + tally.loops} edges, expected "
+                f"{self.name}: found {upper + loops} edges, expected "
                 f"{header.num_edges} as line {header.line} says; correct the line"
             )
 

@@ -122,20 +122,53 @@ def parse_neighbours(
 
 
 @jit
-def pair_checksum(
-    src: npt.NDArray[np.int64], dst: npt.NDArray[np.int64], weights: npt.NDArray[np.uint64]
-) -> np.uint64:
-    """Sum the hashes of pairs, which does not depend on their order.
+def fold_directions(
+    rows: npt.NDArray[np.int64],
+    first: int,
+    neighbours: npt.NDArray[np.int64],
+    weights: npt.NDArray[np.uint64],
+    src: npt.NDArray[np.int64],
+    dst: npt.NDArray[np.int64],
+    kept: npt.NDArray[np.uint64],
+    counts: npt.NDArray[np.int64],
+    sums: npt.NDArray[np.uint64],
+) -> int:
+    """Keep the entries whose neighbour is not less than their node; tally both kinds.
 
     Args:
-        src: int64 ``[E]``.
-        dst: int64 ``[E]``.
-        weights: Bits of the weights, uint64 ``[E]``, or empty.
+        rows: Line of each entry in its block, ``[E]``.
+        first: Node of line 0.
+        neighbours: ``[E]``.
+        weights: Bits of the weights, ``[E]``, or empty.
+        src: Receives the nodes of entries kept, ``[E]``.
+        dst: Receives their neighbours, ``[E]``.
+        kept: Receives their weights, as long as ``weights``.
+        counts: Adds up entries with greater, smaller and equal neighbours, ``[3]``.
+        sums: Adds up hashes of pairs and weights, which do not depend on the order: of
+            entries with greater neighbours, and of those with smaller ones, ``[2]``.
+
+    Returns:
+        Number of entries kept.
     """
-    total = np.uint64(0)
-    for k in range(len(src)):
-        word = mix64(np.uint64(src[k])) + np.uint64(dst[k])
-        if len(weights):
-            word = mix64(word) + weights[k]
-        total += mix64(word)
-    return total
+    num_kept = 0
+    has_weights = len(weights) > 0
+    for k in range(len(rows)):
+        u = rows[k] + first
+        v = neighbours[k]
+        if u == v:
+            counts[2] += 1
+        else:
+            is_lower = np.int64(v < u)
+            low, high = min(u, v), max(u, v)
+            word = mix64((np.uint64(low) << np.uint64(32)) ^ np.uint64(high))
+            if has_weights:
+                word = mix64(word + weights[k])
+            counts[is_lower] += 1
+            sums[is_lower] += word
+        if v >= u:
+            src[num_kept] = u
+            dst[num_kept] = v
+            if has_weights:
+                kept[num_kept] = weights[k]
+            num_kept += 1
+    return num_kept
