@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.fs
 
 from graphsys.core.errors import InputError
 
@@ -16,6 +17,7 @@ PIECE_BYTES: Final = 4 << 20
 
 COMPRESSIONS: Final = {".gz": "gzip", ".tgz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 _MAGIC: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+_SCHEMES: Final = ("file", "s3", "gs", "gcs", "hdfs", "abfs", "abfss")
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 UTF8_MARK: Final = b"\xef\xbb\xbf"
 
@@ -30,6 +32,7 @@ class InputFile:
         member: Name of the member of the archive, or None.
         member_bytes: Its size, not compressed.
         encoding: Of its text, where not UTF-8: it is recoded while it is read.
+        uri: Where it lies, if in an object store; then ``path`` is but a name.
     """
 
     path: Path
@@ -37,15 +40,23 @@ class InputFile:
     member: str | None = None
     member_bytes: int = 0
     encoding: str | None = None
+    uri: str | None = None
 
     @property
     def is_plain(self) -> bool:
         """Its bytes are on disk as they are read, so that any piece can be read alone."""
-        return self.compression is None and self.member is None and self.encoding is None
+        return (
+            self.compression is None
+            and self.member is None
+            and self.encoding is None
+            and self.uri is None
+        )
 
     @property
     def name(self) -> str:
         """What messages call it."""
+        if self.uri is not None:
+            return self.uri
         return f"{self.path}/{self.member}" if self.member else str(self.path)
 
     @property
@@ -56,7 +67,9 @@ class InputFile:
     @property
     def num_bytes(self) -> int:
         """Bytes that reading it consumes: of the compressed file, or of the member."""
-        return self.member_bytes if self.member else self.path.stat().st_size
+        if self.member is not None or self.uri is not None:
+            return self.member_bytes
+        return self.path.stat().st_size
 
     def open(self) -> "_Stream":
         """Open the decompressed bytes, as UTF-8 if they are in another encoding.
@@ -77,14 +90,26 @@ class InputFile:
                 if member is None:
                     raise InputError(f"{self.name}: not a regular file of the archive")
                 return _Stream(member, member.tell, [member, archive])
+            if self.compression is None and self.uri is not None:
+                far = self.remote()
+                return _Stream(far, far.tell, [far])
             if self.compression is None:
                 plain = self.path.open("rb", buffering=0)
                 return _Stream(plain, plain.tell, [plain])
-            packed = pa.OSFile(str(self.path))
+            packed = pa.OSFile(str(self.path)) if self.uri is None else self.remote()
             stream = pa.CompressedInputStream(packed, self.compression)
             return _Stream(stream, packed.tell, [stream, packed])
         except (OSError, tarfile.TarError, EOFError, KeyError) as err:
             raise InputError(f"{self.name}: cannot be opened: {describe(err)}") from err
+
+    def remote(self) -> Any:
+        """Open a file of an object store for random access, its bytes as they lie.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        filesystem, path = pyarrow.fs.FileSystem.from_uri(self.uri)
+        return filesystem.open_input_file(path)
 
     def read(self, stream: "_Stream", size: int) -> bytes:
         """Read up to ``size`` bytes, fewer only at the end.
@@ -168,6 +193,8 @@ def input_file(path: str | os.PathLike[str]) -> InputFile:
         InputError: it is missing, empty, not a regular file, or not compressed as its
             name says.
     """
+    if (uri := as_uri(path)) is not None:
+        return _remote_file(uri)
     path = Path(path)
     try:
         if path.is_dir():
@@ -180,16 +207,58 @@ def input_file(path: str | os.PathLike[str]) -> InputFile:
             head = stream.read(4)
     except OSError as err:
         raise InputError(f"{path}: cannot be read: {describe(err)}") from err
+    return InputFile(path, _compression(str(path), path, head))
+
+
+def _compression(name: str, path: Path, head: bytes) -> str | None:
+    """Return how a file is compressed, by its first bytes.
+
+    Raises:
+        InputError: it is empty, or not compressed as its name says.
+    """
     if not head:
-        raise InputError(f"{path}: the file is empty, expected edges")
-    found = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+        raise InputError(f"{name}: the file is empty, expected edges")
+    found = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
     expected = COMPRESSIONS.get(path.suffix.lower())
     if expected is not None and found != expected:
         raise InputError(
-            f"{path}: the content is not {expected}-compressed as its name says; "
+            f"{name}: the content is not {expected}-compressed as its name says; "
             "rename or fetch it again"
         )
-    return InputFile(path, found)
+    return found
+
+
+def as_uri(path: str | os.PathLike[str]) -> str | None:
+    """Return the address of a file in an object store, or None for a path.
+
+    Examples:
+        >>> as_uri(Path("s3://bucket/g.txt"))  # pathlib keeps one slash
+        's3://bucket/g.txt'
+        >>> as_uri("g.txt") is None
+        True
+    """
+    scheme, colon, rest = os.fspath(path).partition(":/")
+    if not colon or scheme not in _SCHEMES:
+        return None
+    rest = rest.lstrip("/")
+    return f"file:///{rest}" if scheme == "file" else f"{scheme}://{rest}"
+
+
+def _remote_file(uri: str) -> InputFile:
+    try:
+        filesystem, path = pyarrow.fs.FileSystem.from_uri(uri)
+        info = filesystem.get_file_info(path)
+        if not info.is_file:
+            raise InputError(f"{uri}: no such file; check the address and the credentials")
+        with filesystem.open_input_file(path) as stream:
+            head = stream.read(4)
+    except (OSError, ValueError, NotImplementedError, pa.ArrowException) as err:
+        if isinstance(err, InputError):
+            raise
+        raise InputError(f"{uri}: cannot be read: {describe(err)}") from err
+    name = Path(path.rsplit("/", 1)[-1])
+    compression = _compression(uri, name, head)
+    return InputFile(name, compression, member_bytes=info.size, uri=uri)
 
 
 def archive_members(file: InputFile) -> list[InputFile]:

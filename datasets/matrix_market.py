@@ -135,7 +135,7 @@ def read_matrix_market(file: InputFile) -> Matrix:
         InputError: SciPy refuses it, or its values are complex.
     """
     try:
-        packed = None if file.compression is None else file.read_all()
+        packed = None if file.is_plain else file.read_all()
         info = scipy.io.mminfo(str(file.path) if packed is None else io.BytesIO(packed))
         rows, cols, _, _, field, symmetry = info
         if field == "complex":

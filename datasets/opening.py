@@ -10,7 +10,7 @@ from typing import Final
 from graphsys.core.errors import InputError, cut_list
 from graphsys.core.types import EdgeType
 from graphsys.datasets.base import ColumnNames, Format, base_name, formats, read_options
-from graphsys.datasets.files import InputFile, input_file
+from graphsys.datasets.files import InputFile, as_uri, input_file
 from graphsys.datasets.planetoid import planetoid_name
 from graphsys.datasets.triples import SPLITS, split_files
 from graphsys.storage.source import Source
@@ -34,6 +34,18 @@ _READERS: Final = (
     "pbg",
     "graphbolt",
 )
+_REMOTE: Final = {
+    "edgelist",
+    "csv",
+    "triples",
+    "parquet",
+    "arrow",
+    "mtx",
+    "metis",
+    "gap",
+    "npz",
+    "mat",
+}
 _ARCHIVES: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2")
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -54,7 +66,8 @@ def open_source(
     """Open files as one source; the first lines are looked at, the rest is read later.
 
     Args:
-        paths: A file, several of one format, or a folder of a known layout.
+        paths: A file, several of one format, or a folder of a known layout; formats of
+            single files also by address (``s3://``, ``gs://``, ``hdfs://``, ``file://``).
         format: One of ``format_names()``; None to guess it from the names.
         ids: "auto", "int" or "string".
         columns: Names of the columns by position ("src,dst,time"), or of the columns to
@@ -125,6 +138,15 @@ def _expand(given: list[Path], format_name: str | None) -> tuple[list[InputFile]
             guess = format_name or guess_format(path)
         guesses.add(guess)
     files = [input_file(path) for path in paths]
+    far = next((file for file in files if file.uri is not None), None)
+    if far is not None:
+        if not guesses <= _REMOTE:
+            raise InputError(
+                f"{far.name}: format {cut_list(sorted(guesses))} reads several files "
+                "beside each other, expected them on a local disk; copy them"
+            )
+        if far.path.name.lower().endswith(_ARCHIVES):
+            raise InputError(f"{far.name}: an archive, expected a local one; copy it")
     if len(guesses) > 1:
         raise InputError(
             f"{cut_list(given)}: looks like several formats "
@@ -143,7 +165,7 @@ def guess_format(path: Path) -> str:
     name = path.name.lower()
     if planetoid_name(path) is not None:
         return "planetoid"
-    if name.endswith(_ARCHIVES):
+    if name.endswith(_ARCHIVES) and as_uri(path) is None:
         return "triples"
     stem, suffix = base_name(path)
     for format_name in formats.names():

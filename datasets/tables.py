@@ -201,8 +201,10 @@ def arrow_batches(file: InputFile) -> Batches:
 
 def _seekable(file: InputFile) -> Any:
     """Open a file for random access; a compressed one is decompressed in memory."""
-    if file.compression is None:
+    if file.is_plain:
         return pa.memory_map(str(file.path))
+    if file.compression is None and file.uri is not None:
+        return file.remote()
     return pa.BufferReader(file.read_all())
 
 
