@@ -2,29 +2,27 @@
 
 The rows of a source partition are sorted once: in that order they are the partition's
 CSR, and grouped by destination partition (stably) they are its buckets. The other
-direction is sorted from the same arrays.
+direction follows from the buckets (``edge_index``).
 """
 
-import hashlib
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from graphsys.core.threads import map_in_order
 from graphsys.core.types import DEFAULT_SPLIT, number_dtype
 from graphsys.kernels.cpu import ingest as kernels
 from graphsys.storage import manifest as names
+from graphsys.storage.edge_index import IncomingIndex, index_batch, index_fingerprint
 from graphsys.storage.edge_log import EdgeLog
-from graphsys.storage.edge_sort import NO_CLEANING, Cleaning, Columns, RowSorter, SortedRows
+from graphsys.storage.edge_sort import Cleaning, Columns, RowSorter, SortedRows
 from graphsys.storage.manifest import EdgeTypeEntry, FileEntry
 from graphsys.storage.numbering import NodeNumbering
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.transaction import Transaction
-
-_SLICE = 1 << 20
+from graphsys.storage.views import EdgeBucket, bucket_of
 
 
 class EdgeTypeWriter:
@@ -66,13 +64,21 @@ class EdgeTypeWriter:
         self._dtypes = log.dtypes(coalesce=cleaning.coalesce)
         self._duplicates = self._self_loops = 0
         self._fingerprints: list[str] = []
+        # made here: what the numberings know of degrees is given up before write()
         self._waiting = {
-            split: self._sorter(split, src, dst, self._dtypes) for split in log.splits
+            split: RowSorter(
+                scratch,
+                f"{name}-{split}",
+                src.offsets,
+                src.degrees(),
+                dst.num_nodes,
+                self._dtypes,
+                len(log.relation_names or ()),
+            )
+            for split in log.splits
         }
         only = next(iter(log.splits)) if len(log.splits) == 1 else DEFAULT_SPLIT
         self._indexed_split = only
-        # made here: what the numberings know of degrees is given up before write()
-        self._turned = self._turned_sorter() if only in log.splits else None
 
     @property
     def dtypes(self) -> dict[str, np.dtype[Any]]:
@@ -115,61 +121,33 @@ class EdgeTypeWriter:
             index_fingerprint=index_fingerprint(self._fingerprints),
         )
 
-    def _sorter(
-        self,
-        name: str,
-        rows: NodeNumbering,
-        others: NodeNumbering,
-        dtypes: dict[str, np.dtype[Any]],
-    ) -> RowSorter:
-        return RowSorter(
-            self._scratch,
-            f"{self.name}-{name}",
-            rows.offsets,
-            rows.degrees(),
-            others.num_nodes,
-            dtypes,
-            len(self._log.relation_names or ()),
-        )
-
     # ---- one split
 
     def _write_split(self, split: str) -> None:
         waiting = self._waiting.pop(split)
         num_src, num_dst = len(self._src.offsets) - 1, len(self._dst.offsets) - 1
         self.counts[split] = np.zeros((num_src, num_dst), dtype=np.int64)
-        is_indexed = split == self._indexed_split
-        turned = self._turned if is_indexed else None
         first_edge = 0
         with ThreadPoolExecutor(2) as pool:
             for part in range(num_src):
                 rows = waiting.sort(part, self._cleaning)
                 self._duplicates += rows.duplicates
                 self._self_loops += rows.self_loops
-                edge = self._write_buckets(pool, split, part, rows, first_edge)
+                self._write_part(pool, split, part, rows, first_edge)
                 first_edge += rows.length
-                if turned is not None:
-                    if edge is not None:
-                        rows.columns["edge"] = edge
-                    task = None
-                    if not self._is_symmetric:
-                        task = pool.submit(self._write_index, "out", part, rows)
-                    self._turn(turned, part, rows)
-                    if task is not None:
-                        task.result()
-            waiting.remove()
-            if turned is not None:
-                self._write_turned(turned, pool)
+        waiting.remove()
+        if split == self._indexed_split:
+            self._write_incoming(split)
 
-    def _write_buckets(
+    def _write_part(
         self,
         pool: ThreadPoolExecutor,
         split: str,
         part: int,
         rows: SortedRows,
         first_edge: int,
-    ) -> npt.NDArray[Any] | None:
-        """Write a partition's buckets; return each edge's position if columns need it."""
+    ) -> None:
+        """Write a source partition's buckets and, if directed, its CSR beside them."""
         offsets = self._dst.offsets
         starts = np.array([0, rows.length], dtype=np.int64)
         order: npt.NDArray[Any] | None = None
@@ -178,18 +156,32 @@ class EdgeTypeWriter:
             order = self._scratch.array(rows.length, number_dtype(rows.length))
             kernels.group_edges(rows.neighbour, offsets, starts, order)
         self.counts[split][part] = np.diff(starts)
-        tasks: list[Future[FileEntry]] = [
+        is_indexed = split == self._indexed_split
+        buckets = [
             pool.submit(self._write_bucket, split, part, j, rows, order, starts)
             for j in range(len(offsets) - 1)
             if starts[j + 1] > starts[j]
         ]
-        entries = [task.result() for task in tasks]
-        if split == self._indexed_split:
+        index = None
+        if is_indexed and not self._is_symmetric and rows.num_rows:
+            columns = {k: v for k, v in rows.columns.items() if k != "record"}
+            if self._log.rows is not None:
+                columns["edge"] = self._positions(rows.length, order, first_edge)
+            batch = index_batch(rows.counts, rows.neighbour, columns)
+            path = names.index_file(self._transaction.generation, self.name, "out", part)
+            index = pool.submit(self._transaction.add_file, path, batch)
+        entries = [task.result() for task in buckets]
+        if is_indexed:
             self._fingerprints.extend(entry.checksum for entry in entries)
-        if self._log.rows is None:
-            return None
-        edge = self._scratch.array(rows.length, np.int64)
-        edge[slice(None) if order is None else order] = np.arange(rows.length)
+        if index is not None:
+            index.result()
+
+    def _positions(
+        self, length: int, order: npt.NDArray[Any] | None, first_edge: int
+    ) -> npt.NDArray[np.int64]:
+        """Return the position in the sequence of buckets of a partition's sorted edges."""
+        edge = self._scratch.array(length, np.int64)
+        edge[slice(None) if order is None else order] = np.arange(length)
         edge += first_edge
         return edge
 
@@ -218,7 +210,7 @@ class EdgeTypeWriter:
                 codes = pa.array(values[pick])
                 texts = pa.array(self._log.relation_names, type=pa.string())
                 arrays[name] = pa.DictionaryArray.from_arrays(codes, texts)
-            elif name not in ("record", "edge"):
+            elif name != "record":
                 arrays[name] = values[pick]
         if self._log.rows is not None:
             arrays.update(self._log.rows.take(rows.columns["record"][pick]))
@@ -228,82 +220,29 @@ class EdgeTypeWriter:
         path = names.bucket_file(self._transaction.generation, self.name, split, i, j)
         return self._transaction.add_file(path, batch)
 
-    # ---- the other direction
+    def _write_incoming(self, split: str) -> None:
+        """Write the CSC, or the symmetric index, from the buckets."""
+        generation = self._transaction.generation
 
-    def _turned_sorter(self) -> RowSorter:
-        """Make the sorter of the in-index, or of the symmetric one."""
+        def read(i: int, j: int) -> EdgeBucket:
+            path = names.bucket_file(generation, self.name, split, i, j)
+            mapped = pa.memory_map(str(self._transaction.path / path))
+            return bucket_of(pa.ipc.open_file(mapped).get_batch(0))
+
         dtypes = {name: dtype for name, dtype in self._dtypes.items() if name != "record"}
         if self._log.rows is not None:
             dtypes["edge"] = np.dtype(np.int64)
-        return self._sorter("turned", self._dst, self._src, dtypes)
-
-    def _turn(self, turned: RowSorter, part: int, rows: SortedRows) -> None:
-        """Hand a partition's edges to the sorter of the other direction, slice by slice."""
-        base = int(self._src.offsets[part])
-        dtype = number_dtype(self._src.num_nodes)
-
-        def turn(begin: int) -> list[tuple[Columns, npt.NDArray[np.int64]]]:
-            piece = slice(begin, begin + _SLICE)
-            dst = rows.neighbour[piece]
-            src = rows.row[piece].astype(dtype, copy=False) + dtype.type(base)
-            columns = {name: rows.columns[name][piece] for name in turned.dtypes}
-            grouped = [turned.group(dst, src, columns)]
-            if self._is_symmetric:  # a self-loop appears once in its row
-                pick = src != dst
-                both = {name: values[pick] for name, values in columns.items()}
-                grouped.append(turned.group(src[pick], dst[pick], both))
-            return grouped
-
-        for grouped in map_in_order(turn, range(0, rows.length, _SLICE)):
-            for columns, starts in grouped:
-                turned.append(columns, starts)
-
-    def _write_turned(self, turned: RowSorter, pool: ThreadPoolExecutor) -> None:
-        direction = "out" if self._is_symmetric else "in"
-        tasks = []
-        for part in range(len(self._dst.offsets) - 1):
-            rows = turned.sort(part, NO_CLEANING)
-            tasks.append(pool.submit(self._write_index, direction, part, rows))
-        for task in tasks:
-            task.result()
-        turned.remove()
-
-    def _write_index(self, direction: str, part: int, rows: SortedRows) -> None:
-        if not rows.num_rows:
-            return
-        path = names.index_file(self._transaction.generation, self.name, direction, part)
-        columns = {
-            name: values for name, values in rows.columns.items() if name != "record"
-        }
-        batch = index_batch(rows.counts, rows.neighbour, columns)
-        self._transaction.add_file(path, batch)
-
-
-def index_batch(
-    counts: npt.NDArray[np.int64], neighbour: npt.NDArray[Any], columns: Columns
-) -> pa.RecordBatch:
-    """Build the one-row record batch of an index file.
-
-    Args:
-        counts: Edges of every row, int64 ``[N]``.
-        neighbour: Numbers of the neighbours, row after row ``[E]``.
-        columns: Columns in the same order.
-    """
-    length = int(counts.sum())
-    indptr = np.zeros(len(counts) + 1, dtype=np.uint32 if length < 2**32 else np.int64)
-    np.cumsum(counts, out=indptr[1:])
-    if "edge" in columns and (not length or int(columns["edge"].max()) < 2**32):
-        columns = {**columns, "edge": columns["edge"].astype(np.uint32)}
-    arrays = {"indptr": indptr, "indices": neighbour, **columns}
-    lists = [
-        pa.LargeListArray.from_arrays(
-            pa.array([0, len(values)], pa.int64()), pa.array(values)
+        index = IncomingIndex(
+            read,
+            self.counts[split],
+            self._src.offsets,
+            self._dst.offsets,
+            self._scratch,
+            is_symmetric=self._is_symmetric,
+            dtypes=dtypes,
         )
-        for values in arrays.values()
-    ]
-    return pa.record_batch(lists, list(arrays))
-
-
-def index_fingerprint(checksums: list[str]) -> str:
-    """Return what an index was built from: a hash of its buckets' checksums."""
-    return "sha256:" + hashlib.sha256("\n".join(checksums).encode()).hexdigest()
+        direction = "out" if self._is_symmetric else "in"
+        for part, num_rows in enumerate(np.diff(self._dst.offsets)):
+            if num_rows:
+                path = names.index_file(generation, self.name, direction, part)
+                self._transaction.add_file(path, index.build(part))

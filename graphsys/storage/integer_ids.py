@@ -84,7 +84,10 @@ class IntegerIds:
             by_id = self._scratch.array(self._max_id + 1, numbers.dtype)
             by_id[self.known] = numbers
             for place in range(len(self._weights)):
-                yield by_id[self._spool.read(place)]
+                ids = self._spool.read(place)
+                out = np.empty(len(ids), dtype=numbers.dtype)
+                dictionary.translate_codes(ids, by_id, out)
+                yield out
                 self._spool.drop(place)
             return
         values = self._codes.translate(numbers)

@@ -18,7 +18,14 @@ from graphsys.storage.lookup import lookup_ids
 from graphsys.storage.manifest import EdgeTypeEntry, NodeTypeEntry
 from graphsys.storage.opening import check_file, pin_current
 from graphsys.storage.transaction import remove_superseded
-from graphsys.storage.views import EdgeBucket, IdArray, Index, empty_bucket
+from graphsys.storage.views import (
+    EdgeBucket,
+    IdArray,
+    Index,
+    bucket_of,
+    empty_bucket,
+    view_of,
+)
 
 _UNREADABLE = (
     pa.ArrowException,
@@ -217,7 +224,7 @@ class Graph:
             column = batch.column(0)
             if feature["dim"] == 0:
                 return column
-            return _view(column.values).reshape(len(column), feature["dim"])
+            return view_of(column.values).reshape(len(column), feature["dim"])
 
     # ---- edges
 
@@ -260,16 +267,7 @@ class Graph:
         if path not in self._files:
             return empty_bucket(entry)
         with self._reading(path) as batch:
-            arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
-            relation = arrays.pop("relation", None)
-            return EdgeBucket(
-                src=_view(arrays.pop("src")),
-                dst=_view(arrays.pop("dst")),
-                relation=None if relation is None else _view(relation.indices),
-                weight=_optional_view(arrays.pop("weight", None)),
-                time=_optional_view(arrays.pop("time", None)),
-                columns=arrays,
-            )
+            return bucket_of(batch)
 
     def out_index(self, edge_type: EdgeType | str, part: int) -> Index:
         """Return the out-neighbours (CSR) of a partition's nodes over the training edges.
@@ -303,7 +301,7 @@ class Graph:
             return Index(indptr=indptr, indices=np.empty(0, dtype=dtype))
         with self._reading(path) as batch:
             lists = zip(batch.schema.names, batch.columns, strict=True)
-            return Index(**{name: _view(column.values) for name, column in lists})
+            return Index(**{name: view_of(column.values) for name, column in lists})
 
     # ---- helpers
 
@@ -352,12 +350,3 @@ class Graph:
 def open_graph(path: str | os.PathLike[str]) -> Graph:
     """Open a graph for reading; see :class:`Graph`."""
     return Graph(path)
-
-
-def _view(array: pa.Array) -> npt.NDArray[Any]:
-    view: npt.NDArray[Any] = array.to_numpy(zero_copy_only=True)
-    return view
-
-
-def _optional_view(array: pa.Array | None) -> npt.NDArray[Any] | None:
-    return None if array is None else _view(array)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from graphsys.core.progress import Progress
 from graphsys.core.types import DEFAULT_SPLIT
 from graphsys.storage import manifest as names
-from graphsys.storage.edge_write import index_fingerprint
+from graphsys.storage.edge_index import index_fingerprint
 from graphsys.storage.manifest import (
     MANIFEST_NAME,
     EdgeTypeEntry,

@@ -63,6 +63,28 @@ class Index:
     edge: npt.NDArray[Any] | None = None
 
 
+def bucket_of(batch: pa.RecordBatch) -> EdgeBucket:
+    """Return the bucket that a file's one record batch holds, as views."""
+    arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
+    relation = arrays.pop("relation", None)
+    optional = {
+        name: view_of(arrays.pop(name)) for name in ("weight", "time") if name in arrays
+    }
+    return EdgeBucket(
+        src=view_of(arrays.pop("src")),
+        dst=view_of(arrays.pop("dst")),
+        relation=None if relation is None else view_of(relation.indices),
+        columns=arrays,
+        **optional,
+    )
+
+
+def view_of(array: pa.Array) -> npt.NDArray[Any]:
+    """Return a fixed-width Arrow array without nulls as numpy, without a copy."""
+    view: npt.NDArray[Any] = array.to_numpy(zero_copy_only=True)
+    return view
+
+
 def empty_bucket(entry: EdgeTypeEntry) -> EdgeBucket:
     """Return no edges, with the columns that the type's other buckets have."""
     empty = np.empty(0, dtype=np.uint32)

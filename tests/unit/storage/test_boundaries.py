@@ -10,9 +10,10 @@ import pytest
 
 from graphsys.core.types import EdgeType, number_dtype
 from graphsys.storage import edge_sort
+from graphsys.storage.edge_index import index_batch
 from graphsys.storage.edge_log import EdgeLog
 from graphsys.storage.edge_sort import NO_CLEANING, Cleaning, RangePlan, RowSorter
-from graphsys.storage.edge_write import EdgeTypeWriter, index_batch
+from graphsys.storage.edge_write import EdgeTypeWriter
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.transaction import Transaction
 from tests.stores import edge_chunk
