@@ -104,9 +104,6 @@ class Cleaning:
     coalesce: bool = False
 
 
-NO_CLEANING = Cleaning(same_type=False)
-
-
 class SortedRows:
     """The sorted edges of one partition's rows, in memory or in mapped files.
 

@@ -12,7 +12,7 @@ from graphsys.core.types import EdgeType, number_dtype
 from graphsys.storage import edge_sort
 from graphsys.storage.edge_index import index_batch
 from graphsys.storage.edge_log import EdgeLog
-from graphsys.storage.edge_sort import NO_CLEANING, Cleaning, RangePlan, RowSorter
+from graphsys.storage.edge_sort import Cleaning, RangePlan, RowSorter
 from graphsys.storage.edge_write import EdgeTypeWriter
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.transaction import Transaction
@@ -60,7 +60,7 @@ def test_rows_beyond_2_32_are_sorted_by_row_and_neighbour(scratch: Scratch) -> N
     neighbour = np.array([FAR + 3, 7, 2, 1, FAR + 1], dtype=np.int64)
     columns = {"weight": np.arange(5, dtype=np.float32)}
     sorter.append(*sorter.group(row, neighbour, columns))
-    rows = sorter.sort(1, NO_CLEANING)
+    rows = sorter.sort(1, Cleaning(same_type=False))
     assert rows.row.tolist() == [0, 0, 9, 9]
     assert rows.row.dtype == np.uint32
     assert rows.neighbour.tolist() == [7, FAR + 1, 2, FAR + 3]
