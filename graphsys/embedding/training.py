@@ -20,6 +20,7 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.config import EmbeddingConfig, load_config
+from graphsys.embedding.evaluation import with_split
 from graphsys.embedding.model import (
     relation_sets,
 )
@@ -95,6 +96,8 @@ def train(
     if config is None:
         config = run_config(out) if resume else EmbeddingConfig()
     model = relation_sets(graph, config)
+    if config.eval_every:
+        with_split(graph, model, config.eval_split)  # one that is not there ends here
     steps = list_steps(graph, model)
     plan = make_plan(graph, config, model, steps)
     if dry_run:

@@ -411,3 +411,12 @@ def test_an_altered_checkpoint_is_refused(tmp_path: Path, changes: dict[str, Any
     (tmp_path / "run.json").write_text(json.dumps(state))
     with pytest.raises(CorruptStoreError, match=r"run\.json cannot be read"):
         runs.read_state(tmp_path)
+
+
+def test_a_split_to_evaluate_on_must_be_there_before_anything_is_written(
+    make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path
+) -> None:
+    config = short(ring_config, eval_every=1, eval_split="dev")
+    with pytest.raises(ConfigError, match="split 'dev' has no edges"):
+        train(make_ring(1), config, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
