@@ -269,7 +269,7 @@ def _warn_of_twins(entry: EdgeTypeEntry, options: IngestOptions) -> None:
     stored = sum(entry.num_edges.values())
     if not entry.directed and not options.coalesce and 4 * entry.duplicates > stored > 0:
         warnings.warn(
-            f"most of the {stored} undirected edges of {entry.relation!r} are there twice, "
+            f"most of the {stored} undirected edges of {entry.relation!r} are there twice "
             f"({entry.duplicates} repeat another); pass --coalesce to keep one of each",
             UserWarning,
             stacklevel=2,
