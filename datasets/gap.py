@@ -29,6 +29,7 @@ from graphsys.datasets.text import line_of_row, parse_file
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 CHUNK_EDGES: Final = 1 << 20
+_MAX_NODES: Final = 1 << 40
 _HEAD: Final = struct.Struct("<?qq")
 
 
@@ -56,12 +57,11 @@ class DimacsSource(Source):
         )
 
     def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
-        """Yield the nodes, then the arcs.
+        """Yield the arcs, then the nodes: what is wrong with a line comes first.
 
         Raises:
             InputError: a line is no arc, or their number is not that of the ``p`` line.
         """
-        yield from _numbered_nodes(self._edge_type, 1, self.num_nodes)
         rows = 0
         for parsed in parse_file(
             self._file, self._layout, skip=self._skip, num_threads=self._num_threads
@@ -92,6 +92,7 @@ class DimacsSource(Source):
                 f"{self.name}: found {rows} arcs, expected {self.num_arcs} as line "
                 "'p' says; the file is cut short or another version"
             )
+        yield from _numbered_nodes(self._edge_type, 1, self.num_nodes)
 
 
 def _problem(file: InputFile) -> tuple[int, int, int]:
@@ -109,6 +110,10 @@ def _problem(file: InputFile) -> tuple[int, int, int]:
                     f"{file.name}:{number}: found {show(line)}, expected 'p sp NODES ARCS'"
                 )
             sizes = int(fields[2]), int(fields[3])
+            if sizes[0] > _MAX_NODES:
+                raise InputError(
+                    f"{file.name}:{number}: {sizes[0]} nodes, expected at most {_MAX_NODES}"
+                )
         elif fields and fields[0] != b"c":
             if sizes is None:
                 raise InputError(

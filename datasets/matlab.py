@@ -4,7 +4,8 @@
 each label; a node may have several, so that the node column ``labels`` is a list of the
 groups' numbers, from 0. Ids are MATLAB's row numbers, from 1. A symmetric matrix is
 undirected, an edge for each pair once. Equal weights of 1 are left out. Nothing is
-unpickled: the format has no pickles.
+unpickled: the format has no pickles; but SciPy's reader, which is C, may crash on a file
+that was damaged on purpose.
 
 References:
     Tang, Liu, "Relational learning via latent social dimensions", KDD 2009.

@@ -32,6 +32,7 @@ from graphsys.datasets.matrix_market import Matrix, MatrixSource
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 CHUNK_ROWS: Final = 1 << 20
+MAX_NODES: Final = 1 << 40
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
@@ -86,12 +87,16 @@ def sparse_entries(name: str, arrays: Arrays) -> Matrix:
     if missing := [it for it in (*needed[kind], "shape", "data") if it not in arrays]:
         raise InputError(f"{name}: a {kind} matrix without {', '.join(missing)}")
     shape = tuple(int(size) for size in arrays["shape"].ravel())
-    if len(shape) != 2:
-        raise InputError(f"{name}: a matrix of shape {shape}, expected two dimensions")
+    if len(shape) != 2 or not 0 <= min(shape) <= max(shape) <= MAX_NODES:
+        raise InputError(
+            f"{name}: a matrix of shape {shape}, expected two dimensions of 0 to "
+            f"{MAX_NODES}"
+        )
     if kind == "coo":
         row, col = arrays["row"], arrays["col"]
     else:
-        row, col = _expand(name, arrays["indptr"], arrays["indices"])
+        size = shape[0] if kind == "csr" else shape[1]
+        row, col = _expand(name, arrays["indptr"], arrays["indices"], size)
         row, col = (row, col) if kind == "csr" else (col, row)
     values = arrays["data"]
     if row.ndim != 1 or not len(row) == len(col) == len(values):
@@ -110,7 +115,11 @@ def sparse_entries(name: str, arrays: Arrays) -> Matrix:
     return Matrix((shape[0], shape[1]), row, col, None if is_pattern else values, False)
 
 
-def _expand(name: str, indptr: Any, indices: Any) -> tuple[Any, Any]:
+def _expand(name: str, indptr: Any, indices: Any, size: int) -> tuple[Any, Any]:
+    if indptr.shape != (size + 1,):
+        raise InputError(
+            f"{name}: indptr of shape {list(indptr.shape)}, expected [{size + 1}]"
+        )
     sizes = np.diff(indptr)
     if indptr.dtype.kind not in "iu" or (sizes < 0).any() or sizes.sum() != len(indices):
         raise InputError(f"{name}: indptr does not fit {len(indices)} indices")

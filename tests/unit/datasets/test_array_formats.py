@@ -122,6 +122,14 @@ def test_graphs_of_arrays(tmp_path: Path) -> None:
             "indptr does not fit 1 indices",
         ),
         (
+            {"format": "csr", "shape": [9, 1], "indptr": [0], "indices": [], "data": []},
+            r"indptr of shape \[1\], expected \[10\]",
+        ),
+        (
+            {"format": "coo", "shape": [2, 2**50], "row": [], "col": [], "data": []},
+            "expected two dimensions of 0 to",
+        ),
+        (
             {"format": "coo", "shape": [2, 2], "row": [0], "col": [1], "data": [np.nan]},
             "found NaN, expected a number",
         ),

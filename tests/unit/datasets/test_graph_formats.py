@@ -206,6 +206,7 @@ def test_gap_text(tmp_path: Path) -> None:
         ("a 1 2 3\n", r"g\.gr:1: found 'a 1 2 3', expected 'p sp NODES ARCS' before"),
         ("p sp 4\n", r"g\.gr:1: found 'p sp 4', expected 'p sp NODES ARCS'"),
         ("p sp 4 1\n", "no arc in the file"),
+        ("p sp 4000000000000 1\n", r"g\.gr:1: 4000000000000 nodes, expected at most"),
         ("p sp 4 2\na 1 2 3\n", "found 1 arcs, expected 2"),
         ("p sp 4 2\na 1 2 3\ne 1 2 3\n", r"g\.gr:3: found e 1 2, expected an arc"),
         ("p sp 4 2\na 1 2 3\na 1 5 3\n", r"g\.gr:3: found a 1 5, expected an arc"),
