@@ -4,6 +4,7 @@ What counts is RssAnon + RssShmem of the process; pages of mapped files belong t
 page cache and are not counted.
 """
 
+import ctypes
 import re
 import threading
 from pathlib import Path
@@ -108,3 +109,24 @@ class MemoryMeter:
     def _sample(self) -> None:
         while not self._stop.wait(self._interval_s):
             self.peak_bytes = max(self.peak_bytes, resident_bytes())
+
+
+_M_ARENA_MAX = -8  # glibc's malloc.h
+
+
+def share_one_heap() -> None:
+    """Let all threads started from now on allocate from one heap, where glibc is used.
+
+    With a heap for each thread, what one thread frees another cannot use, and a pipeline
+    of threads holds up to twice its data. Large arrays are few, so threads do not queue.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_ARENA_MAX, 1)
+
+
+def release_free_memory() -> None:
+    """Give freed memory back to the system, where glibc is used."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.memory import release_free_memory
 from graphsys.core.types import DEFAULT_SPLIT, number_dtype
 from graphsys.kernels.cpu import ingest as kernels
 from graphsys.storage import manifest as names
@@ -135,7 +136,9 @@ class EdgeTypeWriter:
                 self._self_loops += rows.self_loops
                 self._write_part(pool, split, part, rows, first_edge)
                 first_edge += rows.length
+                del rows
         waiting.remove()
+        release_free_memory()
         if split == self._indexed_split:
             self._write_incoming(split)
 

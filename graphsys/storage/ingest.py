@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from graphsys.core.memory import MemoryMeter, parse_bytes
+from graphsys.core.memory import MemoryMeter, parse_bytes, share_one_heap
 from graphsys.core.progress import SILENT, Progress
 from graphsys.storage.graph_source import GraphSource
 from graphsys.storage.ingest_steps import IngestSteps
@@ -82,6 +82,7 @@ def ingest(
     """
     settings = IngestOptions(memory_bytes=parse_bytes(memory), **options)
     began = time.perf_counter()
+    share_one_heap()
     with (
         MemoryMeter() as meter,
         Transaction(out, overwrite=overwrite) as transaction,

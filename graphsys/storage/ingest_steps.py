@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from graphsys.core.errors import GraphsysError, InputError, StorageFullError, unknown_name
 from graphsys.core.events import span
-from graphsys.core.memory import format_bytes
+from graphsys.core.memory import format_bytes, release_free_memory
 from graphsys.core.progress import Progress
 from graphsys.core.threads import map_in_order
 from graphsys.core.types import EdgeType
@@ -70,8 +70,10 @@ class IngestSteps:
         self._check_space(40 * self._num_edges)
         with span("number"):
             self._number()
+        release_free_memory()
         with span("group"):
             writers = self._group()
+        release_free_memory()
         with span("write"):
             return self._write(writers)
 
