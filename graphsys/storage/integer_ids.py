@@ -120,14 +120,16 @@ class IntegerIds:
 
     def _build_sharded(self) -> None:
         self.is_sorted = False
-        self._shard_bits = self._choose_shard_bits()
+        distinct = self._estimate_distinct()
+        self._shard_bits = self._choose_shard_bits(distinct)
         segments = self._scatter()
         shards = range(1 << self._shard_bits)
+        expected = distinct >> self._shard_bits
         lengths = [segments.length(shard) for shard in shards]
         self._codes = ShardedCodes(self._scratch, lengths)
 
         def encode(shard: int) -> _ShardEncoder:
-            encoder = _ShardEncoder()
+            encoder = _ShardEncoder(expected)
             codes, at = self._codes.of(shard), 0
             for piece in segments.pieces(shard, _PIECE):
                 ids = piece["id"]
@@ -154,13 +156,15 @@ class IntegerIds:
         known.remove()
         degrees.remove()
 
-    def _choose_shard_bits(self) -> int:
+    def _estimate_distinct(self) -> int:
         """Estimate the distinct ids from those whose hash ends in ten zeros."""
         sampled = [np.empty(0, dtype=np.uint64)]
         for ids, _ in self._read():
             hits = np.empty(len(ids), dtype=np.uint64)
             sampled.append(hits[: mark_sampled(ids, _SAMPLE_BITS, hits)].copy())
-        distinct = max(len(np.unique(np.concatenate(sampled))), 1) << _SAMPLE_BITS
+        return max(len(np.unique(np.concatenate(sampled))), 1) << _SAMPLE_BITS
+
+    def _choose_shard_bits(self, distinct: int) -> int:
         needed = _bits(
             distinct * _SLOT_BYTES / max(self._scratch.budget_bytes // 16, 1 << 20)
         )
@@ -196,13 +200,14 @@ def _bits(pieces: float) -> int:
 
 
 class _ShardEncoder:
-    """One shard's hash table, growing as needed."""
+    """One shard's hash table, made for an expected number of ids, growing as needed."""
 
-    def __init__(self, capacity: int = 1 << 14) -> None:
+    def __init__(self, expected: int) -> None:
         self.size = 0
         self.known = np.empty(0, dtype=np.int64)
         self.degrees = np.empty(0, dtype=np.uint32)
-        self._grow(capacity)
+        # room for a tenth more than expected, at a load of five eighths
+        self._grow(1 << max((expected * 9 // 5).bit_length(), 10))
 
     def encode(self, ids: npt.NDArray[np.uint64], codes: npt.NDArray[np.uint32]) -> None:
         done = 0
@@ -211,7 +216,7 @@ class _ShardEncoder:
                 ids, self._table, self.known, self.size, self.degrees, codes, done
             )
             if done < len(ids):
-                self._grow(4 * len(self._table))
+                self._grow(2 * len(self._table))
 
     def _grow(self, capacity: int) -> None:
         room = capacity * 5 // 8
