@@ -56,7 +56,7 @@ def test_every_id_has_one_number_and_the_stream_comes_back(
 ) -> None:
     if shard_bits is not None:
         for stream in (integer_ids.IntegerIds, string_ids.StringIds):
-            monkeypatch.setattr(stream, "_choose_shard_bits", lambda _: shard_bits)
+            monkeypatch.setattr(stream, "_choose_shard_bits", lambda *_: shard_bits)
     batches = batches_of(kind, rng)
     numbering, ids = number(batches, tmp_path, budget, num_partitions=3, order=order)
     distinct = set(np.concatenate([values_of(batch) for batch in batches]).tolist())
