@@ -31,8 +31,8 @@ def tiny_limits(is_tiny: bool) -> Iterator[None]:
                 (scratch, "_IN_MEMORY_SHARE", 0.0),
                 (edge_sort, "_MIN_RANGE_EDGES", 3),
                 (edge_sort, "_MAX_RANGE_EDGES", 3),
-                (integer_ids.IntegerIds, "_choose_shard_bits", lambda self: 2),
-                (string_ids.StringIds, "_choose_shard_bits", lambda self: 2),
+                (integer_ids.IntegerIds, "_choose_shard_bits", lambda *_: 2),
+                (string_ids.StringIds, "_choose_shard_bits", lambda *_: 2),
             ]
             for where, name, value in patches:
                 stack.enter_context(mock.patch.object(where, name, value))
