@@ -66,12 +66,17 @@ def main(arguments: list[str]) -> int:
                 rows += new_rows
                 runs += new_runs
         machine = describe_machine(folder)
-    machine = describe_run(machine, arguments) | {
-        "limits": limits.as_mapping(),
+    machine = describe_run(machine, arguments)
+    conditions = {
         "load_average": load.load_average,
         "other_cpu_share": load.other_cpu_share,
+    }
+    stamp = {name: machine[name] for name in ("command", "commit", "date")}
+    machine |= {
+        "limits": limits.as_mapping(),
+        **conditions,
         "missing_peers": missing,
-        "runs": [kept.as_mapping() for kept in runs],
+        "runs": [{**kept.as_mapping(), **stamp, **conditions} for kept in runs],
     }
     result = output.as_json(options.case, machine, rows)
     if options.json:
@@ -81,7 +86,8 @@ def main(arguments: list[str]) -> int:
         note("load average {:.2f} to {:.2f}".format(*load.load_average))
         note(f"other processes used {load.other_cpu_share:.0%} of the processors")
     if options.save:
-        note(f"wrote {output.save(result)}")
+        path = output.save(result, keep_other_works=options.only is not None)
+        note(f"wrote {path}")
     return 0
 
 

@@ -59,11 +59,25 @@ def print_rows(rows: Sequence[Row], runs: Sequence[Runs]) -> None:
                 )
 
 
-def save(result: dict[str, Any]) -> Path:
-    """Write a result to ``results/<case>_<hardware>_<yyyymm>.json``."""
+def save(result: dict[str, Any], *, keep_other_works: bool) -> Path:
+    """Write a result to ``results/<case>_<hardware>_<yyyymm>.json``.
+
+    Args:
+        result: What :func:`as_json` returned.
+        keep_other_works: Keep what the file says of works that were not run now; each
+            run tells when and on which commit it was made.
+    """
     month = datetime.now(tz=UTC).strftime("%Y%m")
     path = RESULTS / f"{result['case']}_{result['machine']['hardware']}_{month}.json"
     RESULTS.mkdir(exist_ok=True)
+    if keep_other_works and path.exists():
+        old = json.loads(path.read_text())
+        done = {row["work"] for row in result["rows"]}
+        for found, kept in (
+            (result["rows"], old["rows"]),
+            (result["machine"]["runs"], old["machine"]["runs"]),
+        ):
+            found[:0] = [item for item in kept if item["work"] not in done]
     path.write_text(json.dumps(result, indent=1) + "\n")
     return path
 
