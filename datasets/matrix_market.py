@@ -94,10 +94,10 @@ class MatrixSource(Source):
                 ids = np.arange(first, last, dtype=np.int64) + self._first_id
                 yield NodeChunk(ids=ids, node_type=node_type)
         matrix, entries = self._matrix, len(self._matrix.row)
-        for first in range(0, entries, CHUNK_ROWS):
+        for first in range(0, max(entries, 1), CHUNK_ROWS):  # none still tell the edge type
             part = slice(first, min(first + CHUNK_ROWS, entries))
             values = None if matrix.values is None else matrix.values[part]
-            share = (self.total_bytes or 0) * (part.stop - part.start) // entries
+            share = (self.total_bytes or 0) * (part.stop - part.start) // max(entries, 1)
             yield EdgeChunk(
                 src=matrix.row[part].astype(np.int64) + self._first_id,
                 dst=matrix.col[part].astype(np.int64) + self._first_id,

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphsys.cli.console import print_facts, print_json
+from graphsys.cli.console import print_facts, print_json, print_note
 from graphsys.cli.options import JsonOption, RunArgument, examples
 
 EPILOG = examples("graphsys evaluate run", "graphsys evaluate run --split valid --json")
@@ -24,6 +24,12 @@ def evaluate(
     progress = open_progress()
     result: dict[str, Any] = embedding.evaluate(run, split=split, progress=progress)
     progress.close()
+    state = embedding.open_run(run).state
+    if not state.is_complete:
+        print_note(
+            f"note: {run} is a checkpoint after {state.epoch} whole epochs; "
+            "its training goes on with --resume"
+        )
     if json:
         print_json(result)
     else:

@@ -250,6 +250,10 @@ def require_free(out: Path, *, resume: bool, overwrite: bool) -> None:
             raise ConfigError(f"{out} holds no run to resume; train without --resume")
         return
     names = {p.name for p in out.iterdir()} if out.is_dir() else set()
+    if out.is_dir() and not names and not overwrite:
+        raise OutputExistsError(
+            f"{out} already exists, an empty folder; remove it or pass --overwrite"
+        )
     names -= {LOCK_NAME, CONFIG_NAME, f"{RUN_NAME}.new", f"{CONFIG_NAME}.new"}
     if is_run and not overwrite:
         raise OutputExistsError(

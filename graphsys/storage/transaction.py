@@ -199,7 +199,7 @@ class Transaction:
 def refuse_existing(path: Path, *, overwrite: bool) -> None:
     """Refuse an output folder that holds anything but a graph to be overwritten.
 
-    An empty folder, and what a killed writer left, count as nothing.
+    What a killed writer left counts as nothing; an empty folder counts as an output.
 
     Raises:
         OutputExistsError: something is there.
@@ -216,6 +216,10 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
         strange = sorted(entry.name for entry in path.iterdir() if entry.name not in known)
         if is_graph and not generations(path):
             strange = [MANIFEST_NAME]  # somebody else's
+        if not any(path.iterdir()) and not overwrite:
+            raise OutputExistsError(
+                f"{path} already exists, an empty folder; remove it or pass --overwrite"
+            )
         if not strange:
             return
         found = f"it holds {strange[0]!r}, which is no part of a graph"

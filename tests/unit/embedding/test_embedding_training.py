@@ -224,6 +224,15 @@ def test_a_folder_with_other_files_is_never_written_to(
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
 
 
+def test_an_empty_folder_is_an_output_too(
+    make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path
+) -> None:
+    (tmp_path / "run").mkdir()
+    with pytest.raises(OutputExistsError, match="already exists, an empty folder"):
+        train(make_ring(1), ring_config, tmp_path / "run")
+    train(make_ring(1), ring_config, tmp_path / "run", overwrite=True)
+
+
 def test_a_resume_with_other_settings_is_refused(
     make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path
 ) -> None:

@@ -34,8 +34,18 @@ def test_a_folder_that_was_there_stays(tmp_path: Path) -> None:
     out = tmp_path / "g"
     out.mkdir()
     with pytest.raises(InputError):
-        make_store(out, BROKEN)
+        make_store(out, BROKEN, overwrite=True)
     assert everything(tmp_path) == ["g"]
+
+
+def test_an_empty_folder_is_an_output_too(tmp_path: Path) -> None:
+    out = tmp_path / "g"
+    out.mkdir()
+    with pytest.raises(OutputExistsError, match="already exists, an empty folder"):
+        make_store(out, edge_chunk([(1, 2)]))
+    assert everything(tmp_path) == ["g"]
+    make_store(out, edge_chunk([(1, 2)]), overwrite=True).graph.close()
+    assert verify(out).ok
 
 
 def test_a_failed_overwrite_leaves_the_old_graph(store: Path) -> None:
