@@ -36,7 +36,7 @@ def test_two_writers_of_one_graph_at_once(tmp_path: Path) -> None:
     with pytest.raises(StoreBusyError):
         make_store(tmp_path, edge_chunk([(1, 2)]))
     lock.release()
-    make_store(tmp_path, edge_chunk([(1, 2)])).graph.close()
+    make_store(tmp_path, edge_chunk([(1, 2)]), overwrite=True).graph.close()
 
 
 def test_pins_are_shared_and_seen(tmp_path: Path) -> None:

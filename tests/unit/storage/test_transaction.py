@@ -204,7 +204,7 @@ def test_a_read_only_target_is_one_error(tmp_path: Path) -> None:
     try:
         for out in (target / "g", target):
             with pytest.raises(StorageFullError, match=r"read-only|permission denied"):
-                make_store(out, edge_chunk([(1, 2)]))
+                make_store(out, edge_chunk([(1, 2)]), overwrite=True)
         assert everything(target) == []
     finally:
         if os.geteuid() == 0:
