@@ -1,0 +1,1 @@
+"""The engine: vertex programs and the algorithms beside them."""

@@ -1,0 +1,56 @@
+"""What a run gives back: a table keyed by the user's ids, and how the run went."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """The outcome of an algorithm.
+
+    Attributes:
+        table: One row per node (or per pair, walk ... where the algorithm says so):
+            column ``id``, and ``value`` or the names of the program's fields.
+        algorithm: Its name.
+        supersteps: How many were run; iterations or passes of native algorithms.
+        seconds: Time of the run, without compiling.
+        compile_seconds: Time spent compiling.
+        converged: Whether it ended by itself rather than by a limit.
+        result: The answer where it is one number, else None.
+    """
+
+    table: pa.Table
+    algorithm: str
+    supersteps: int
+    seconds: float
+    compile_seconds: float = 0.0
+    converged: bool = True
+    result: int | float | None = None
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def __repr__(self) -> str:
+        answer = "" if self.result is None else f"result={self.result}, "
+        return (
+            f"Result({self.algorithm}: {answer}{len(self)} rows, {self.supersteps} "
+            f"supersteps, {self.seconds:.3g} s)"
+        )
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def to_numpy(self) -> dict[str, npt.NDArray[Any]]:
+        """Return every column as numpy; nulls become NaN."""
+        names = self.table.column_names
+        return {name: self.table.column(name).to_numpy() for name in names}
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return the table as a pandas data frame."""
+        return self.table.to_pandas()

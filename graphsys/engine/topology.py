@@ -1,0 +1,289 @@
+"""A graph as algorithms see it: one numbering of all nodes, rows of neighbours."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from graphsys.core.errors import InvalidGraphError
+from graphsys.core.types import EdgeType, number_dtype
+from graphsys.engine.node_numbers import NodeNumbers
+from graphsys.graph.csr import (
+    COLUMNS,
+    Csr,
+    csr_from_edges,
+    row_lengths,
+    simple_undirected,
+    transpose,
+)
+from graphsys.kernels.cpu.csr import append_rows
+from graphsys.storage.reader import Graph
+from graphsys.storage.views import Index
+
+if TYPE_CHECKING:
+    import os
+
+Direction = Literal["in", "out"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Rows of one partition of one edge type.
+
+    Attributes:
+        edge_type: The edge type.
+        part: The partition whose nodes the rows are.
+        row_base: Number of the first row's node.
+        column_base: Added to ``index.indices`` to get numbers of neighbours.
+        index: The rows, views of the mapped file.
+    """
+
+    edge_type: EdgeType
+    part: int
+    row_base: int
+    column_base: int
+    index: Index
+
+
+class Topology:
+    """The training edges of a graph, all node and edge types united.
+
+    Algorithms ask it for rows (:meth:`csr`), for ids (:attr:`numbers`) and for nothing
+    else, so that they run on stores and on edges in memory alike.
+
+    Args:
+        numbers: The nodes.
+        is_directed: Whether any edge has a direction.
+        graph: The store behind it, or None.
+        rows: The rows by direction, where they are in memory already.
+    """
+
+    def __init__(
+        self,
+        numbers: NodeNumbers,
+        *,
+        is_directed: bool,
+        graph: Graph | None = None,
+        rows: dict[Direction, Csr] | None = None,
+    ) -> None:
+        self.numbers = numbers
+        self.is_directed = is_directed
+        self.graph = graph
+        self._rows: dict[Direction, Csr] = rows or {}
+        self._simple: Csr | None = None
+
+    @classmethod
+    def of(cls, graph: "Graph | Topology | str | os.PathLike[str]") -> "Topology":
+        """Return the topology of a store, given open or by its path."""
+        if isinstance(graph, Topology):
+            return graph
+        if not isinstance(graph, Graph):
+            graph = Graph(graph)
+        return cls(NodeNumbers.of(graph), is_directed=graph.is_directed, graph=graph)
+
+    @classmethod
+    def from_edges(
+        cls,
+        src: npt.NDArray[Any],
+        dst: npt.NDArray[Any],
+        num_nodes: int,
+        *,
+        weight: npt.NDArray[Any] | None = None,
+        directed: bool = True,
+        ids: Any = None,
+    ) -> "Topology":
+        """Hold edges in memory.
+
+        Args:
+            src: Source numbers, integers ``[E]``.
+            dst: Destination numbers ``[E]``.
+            num_nodes: Number of nodes.
+            weight: Weights ``[E]``.
+            directed: False: every edge counts in both directions (given once).
+            ids: Ids ``[N]``, integers or strings; 0, 1, ... by default.
+
+        Raises:
+            InvalidGraphError: arrays that do not fit each other, repeated ids.
+        """
+        src, dst = np.asarray(src), np.asarray(dst)
+        if not directed:
+            mirrored = src != dst
+            both = (
+                np.concatenate([src, dst[mirrored]]),
+                np.concatenate([dst, src[mirrored]]),
+            )
+            if weight is not None:
+                weight = np.concatenate([weight, np.asarray(weight)[mirrored]])
+            src, dst = both
+        out = csr_from_edges(src, dst, num_nodes, weight=weight)
+        numbers = NodeNumbers.from_ids(ids, num_nodes)
+        rows: dict[Direction, Csr] = {"out": out, "in": transpose(out) if directed else out}
+        return cls(numbers, is_directed=directed, rows=rows)
+
+    def __repr__(self) -> str:
+        kind = "directed" if self.is_directed else "undirected"
+        return f"Topology({self.num_nodes} nodes, {kind}, {self.numbers.where})"
+
+    # ---- nodes: short cuts to the numbering
+
+    @property
+    def num_nodes(self) -> int:
+        """Nodes of all types."""
+        return self.numbers.num_nodes
+
+    @property
+    def rank(self) -> npt.NDArray[Any] | None:
+        """See :attr:`NodeNumbers.rank`."""
+        return self.numbers.rank
+
+    @property
+    def by_rank(self) -> npt.NDArray[Any] | None:
+        """See :attr:`NodeNumbers.by_rank`."""
+        return self.numbers.by_rank
+
+    def number(self, node: Any, node_type: str | None = None) -> int:
+        """See :meth:`NodeNumbers.number`."""
+        return self.numbers.number(node, node_type)
+
+    def ids(self, numbers: npt.NDArray[Any] | None = None) -> pa.ChunkedArray:
+        """See :meth:`NodeNumbers.ids`."""
+        return self.numbers.ids(numbers)
+
+    def table(self, columns: Mapping[str, Any]) -> pa.Table:
+        """See :meth:`NodeNumbers.table`."""
+        return self.numbers.table(columns)
+
+    # ---- edges
+
+    @property
+    def num_edges(self) -> int:
+        """Entries of the out rows: an undirected edge counts twice, a loop once."""
+        if self.graph is None:
+            return self._rows["out"].num_edges
+        return sum(len(block.index.indices) for block in self.blocks("out"))
+
+    def csr(self, direction: Direction = "out") -> Csr:
+        """Return the rows of a direction in memory; both are one object if undirected.
+
+        A store of one node type, edge type and partition is viewed, not copied.
+        """
+        if not self.is_directed:
+            direction = "out"
+        if direction not in self._rows:
+            self._rows[direction] = _united(self.blocks(direction), self.num_nodes)
+        return self._rows[direction]
+
+    @cached_property
+    def out_degree(self) -> npt.NDArray[np.int64]:
+        """Entries of every out row, int64 ``[N]``."""
+        return self._degrees("out")
+
+    @cached_property
+    def in_degree(self) -> npt.NDArray[np.int64]:
+        """Entries of every in row, int64 ``[N]``."""
+        return self._degrees("in") if self.is_directed else self.out_degree
+
+    @property
+    def has_weight(self) -> bool:
+        """Whether any edge has a weight of its own."""
+        if self.graph is None:
+            return self._rows["out"].weight is not None
+        return any("weight" in e.columns for e in self.graph.manifest.edge_types.values())
+
+    def simple(self) -> Csr:
+        """Return the simple undirected graph: see :func:`simple_undirected`."""
+        if self._simple is None:
+            into = self.csr("in") if self.is_directed else None
+            self._simple = simple_undirected(self.csr("out"), into)
+        return self._simple
+
+    def blocks(self, direction: Direction) -> list[Block]:
+        """Return the rows of a store as they lie on disk, mapped, without copies.
+
+        Raises:
+            InvalidGraphError: the graph is in memory and has no blocks.
+        """
+        if self.graph is None:
+            raise InvalidGraphError("edges held in memory have rows but no blocks")
+        found = []
+        for edge_type in self.graph.edge_types:
+            is_directed = self.graph.is_directed_type(edge_type)
+            is_symmetric = not is_directed and edge_type.src_type == edge_type.dst_type
+            for side in ("out", "in"):
+                if side == direction or (not is_directed and not is_symmetric):
+                    found += self._blocks_of(edge_type, side)
+                elif is_symmetric and side == "out":
+                    found += self._blocks_of(edge_type, "out")
+        return found if direction == "out" or self.is_directed else self.blocks("out")
+
+    def _blocks_of(self, edge_type: EdgeType, side: str) -> list[Block]:
+        graph = self.graph
+        assert graph is not None  # blocks() checked
+        own, other = edge_type.src_type, edge_type.dst_type
+        rows = graph.out_index if side == "out" else graph.in_index
+        if side == "in":
+            own, other = other, own
+        offsets = graph.offsets(own) + self.numbers.base(own)
+        return [
+            Block(
+                edge_type=edge_type,
+                part=part,
+                row_base=int(offsets[part]),
+                column_base=self.numbers.base(other),
+                index=rows(edge_type, part),
+            )
+            for part in range(graph.num_partitions(own))
+        ]
+
+    def _degrees(self, direction: Direction) -> npt.NDArray[np.int64]:
+        if self.graph is None:
+            return self._rows[direction].degrees()
+        degrees = np.zeros(self.num_nodes, dtype=np.int64)
+        for block in self.blocks(direction):
+            lengths = row_lengths(block.index.indptr)
+            degrees[block.row_base : block.row_base + len(lengths)] += lengths
+        return degrees
+
+
+def _united(blocks: list[Block], num_nodes: int) -> Csr:
+    """Join blocks to rows of all nodes, sorted by neighbour."""
+    if len(blocks) == 1 and len(blocks[0].index.indptr) == num_nodes + 1:
+        index = blocks[0].index
+        columns = {name: getattr(index, name) for name in COLUMNS}
+        return Csr(indptr=index.indptr, indices=index.indices, **columns)
+    counts = np.zeros(num_nodes + 1, dtype=np.int64)
+    for block in blocks:
+        lengths = row_lengths(block.index.indptr)
+        counts[block.row_base + 1 : block.row_base + 1 + len(lengths)] += lengths
+    indptr = np.cumsum(counts, out=counts)
+    num_edges = int(indptr[-1])
+    indices = np.empty(num_edges, dtype=number_dtype(num_nodes))
+    columns = _empty_columns(blocks, num_edges)
+    cursor = indptr[:-1].copy()
+    for block in blocks:
+        places = np.empty(len(block.index.indices), dtype=np.int64)
+        append_rows(block.index.indptr, block.row_base, cursor, places)
+        indices[places] = block.index.indices + indices.dtype.type(block.column_base)
+        for name, column in columns.items():
+            own = getattr(block.index, name)
+            column[places] = (1 if name == "weight" else 0) if own is None else own
+    if num_edges < 2**32:
+        indptr = indptr.astype(np.uint32)
+    csr = Csr(indptr=indptr, indices=indices, **columns)
+    several = len({block.edge_type for block in blocks}) > 1
+    # transposing twice is a stable counting sort of every row
+    return transpose(transpose(csr)) if several else csr
+
+
+def _empty_columns(blocks: list[Block], num_edges: int) -> dict[str, npt.NDArray[Any]]:
+    columns = {}
+    for name in COLUMNS:
+        found = [getattr(block.index, name) for block in blocks]
+        dtypes = [values.dtype for values in found if values is not None]
+        if dtypes:
+            columns[name] = np.empty(num_edges, dtype=np.result_type(*dtypes))
+    return columns
