@@ -6,7 +6,9 @@ restreamed (Nishimura, Ugander, "Restreaming graph partitioning", KDD 2013): eve
 sees the assignment of the one before, loads start from zero.
 
 Departs from the papers: a node's load may be any weight, for example its degree, so that
-edges rather than nodes are balanced; the capacity is a hard limit in every pass.
+edges rather than nodes are balanced, and Fennel's penalty is what that load would cost,
+its weight times the derivative; the capacity is a hard limit in every pass. A pass may
+also keep the loads of the one before and take each node out before it is placed anew.
 """
 
 from typing import Any
@@ -35,12 +37,13 @@ def stream_pass(
     capacity: float,
     alpha: float,
     gamma: float,
+    keeps_loads: bool,
 ) -> int:
     """Assign a block of nodes, one after the other.
 
     LDG picks the partition with the largest ``neighbours * (1 - load / capacity)``,
-    Fennel the largest ``neighbours - alpha * gamma * load ** (gamma - 1)``; ties go to
-    the lighter partition. A full partition is not picked unless all are.
+    Fennel the largest ``neighbours - weight * alpha * gamma * load ** (gamma - 1)``; ties
+    go to the lighter partition. A full partition is not picked unless all are.
 
     Args:
         first: Number of the first node of the block.
@@ -53,6 +56,7 @@ def stream_pass(
         capacity: Load that a partition may reach.
         alpha: Fennel's penalty; 0 for LDG.
         gamma: Fennel's exponent.
+        keeps_loads: ``loads`` hold all nodes already, and so all have a partition.
 
     Returns:
         How many nodes changed their partition.
@@ -69,19 +73,23 @@ def stream_pass(
             part = parts[indices[e]]
             if part != UNASSIGNED and indices[e] != node:
                 counts[part] += 1
+        own = parts[node]
+        if keeps_loads:
+            loads[own] -= weights[k]
+            penalties[own] = _penalty(loads[own], capacity, alpha, gamma)
         best = 0
         best_score = -np.inf
         for part in range(num_parts):
             load = loads[part]
             if alpha > 0.0:
-                score = counts[part] - penalties[part]
+                score = counts[part] - weights[k] * penalties[part]
             else:
                 score = counts[part] * penalties[part]
             if load + weights[k] > capacity:  # over capacity: only the lightest will do
                 score = -1e300 - load
             if score > best_score or (score == best_score and load < loads[best]):
                 best, best_score = part, score
-        if parts[node] != best:
+        if own != best:
             moved += 1
         parts[node] = best
         loads[best] += weights[k]
