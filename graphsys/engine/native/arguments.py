@@ -1,0 +1,78 @@
+"""What algorithms check about their parameters, and what several of them prepare."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import ConfigError, InvalidGraphError
+from graphsys.engine.topology import Topology
+from graphsys.graph.csr import Csr, transpose
+
+
+def require(is_fine: bool, name: str, found: object, expected: str) -> None:
+    """Refuse the value of a parameter.
+
+    Raises:
+        ConfigError: ``is_fine`` is false.
+    """
+    if not is_fine:
+        raise ConfigError(f"{name} is {found!r}, expected {expected}")
+
+
+def require_count(name: str, found: int, least: int = 1) -> None:
+    """Refuse what is not a whole number of at least ``least``.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    is_whole = isinstance(found, (int, np.integer)) and not isinstance(found, bool)
+    require(is_whole and found >= least, name, found, f"a whole number >= {least}")
+
+
+def refuse_weight(csr: Csr, weight: npt.NDArray[Any], place: int) -> None:
+    """Refuse a weight that an algorithm cannot use, naming its place.
+
+    Raises:
+        InvalidGraphError: ``place`` is not -1.
+    """
+    if place >= 0:
+        row = int(np.searchsorted(csr.indptr, place, side="right")) - 1
+        raise InvalidGraphError(
+            f"an edge of node number {row} weighs {weight[place]}, but this algorithm "
+            "needs finite weights >= 0; leave weighted=False to count every edge once"
+        )
+
+
+def weight_of(csr: Csr) -> npt.NDArray[Any]:
+    """Return the weights in row order; ones where the graph has none."""
+    return np.ones(csr.num_edges) if csr.weight is None else csr.weight
+
+
+def rows_by_rank(topology: Topology, csr: Csr) -> Csr:
+    """Renumber the nodes of sorted rows by their rank, so that only ids matter.
+
+    Returns:
+        ``csr`` itself where numbers are ranks; else new rows, sorted, with the columns.
+
+    Complexity:
+        O(N + E).
+    """
+    rank, by_rank = topology.rank, topology.by_rank
+    if rank is None or by_rank is None:
+        return csr
+    # rows are moved in one transpose each: rank -> rows, then rank -> columns
+    by_column = transpose(_with_columns(csr, rank), csr.num_nodes)
+    return transpose(_with_columns(by_column, rank), csr.num_nodes)
+
+
+def _with_columns(csr: Csr, rank: npt.NDArray[Any]) -> Csr:
+    """Reorder the rows of ``csr`` by rank; the neighbours keep their numbers."""
+    lengths = csr.degrees()
+    order = np.empty(csr.num_nodes, dtype=np.int64)
+    order[rank] = np.arange(csr.num_nodes)
+    indptr = np.concatenate([[0], np.cumsum(lengths[order])])
+    shift = csr.indptr[:-1].astype(np.int64)[order] - indptr[:-1]
+    places = np.arange(csr.num_edges) + np.repeat(shift, lengths[order])
+    columns = {name: column[places] for name, column in csr.columns().items()}
+    return Csr(indptr=indptr, indices=csr.indices[places], **columns)

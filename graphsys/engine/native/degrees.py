@@ -1,0 +1,87 @@
+"""Degrees of every node, and how the degrees of neighbours go together."""
+
+import time
+
+import numpy as np
+
+from graphsys.engine.result import Result
+from graphsys.engine.topology import Topology
+from graphsys.graph.csr import Csr
+
+
+def degree_statistics(topology: Topology) -> Result:
+    """Count the edges at every node.
+
+    Repeated edges count as often as they are stored. In an undirected graph both columns
+    are the number of edges at the node, a loop counted once.
+
+    Args:
+        topology: The graph.
+
+    Returns:
+        ``out_degree`` and ``in_degree``, int64; ``result``: the mean out-degree.
+
+    Complexity:
+        O(N + partitions): row offsets only.
+    """
+    began = time.perf_counter()
+    columns = {"out_degree": topology.out_degree, "in_degree": topology.in_degree}
+    mean = float(topology.out_degree.mean()) if topology.num_nodes else 0.0
+    return Result(
+        table=topology.table(columns),
+        algorithm="degree_statistics",
+        supersteps=1,
+        seconds=time.perf_counter() - began,
+        result=mean,
+    )
+
+
+def degree_assortativity(topology: Topology) -> Result:
+    """Correlate the degrees at both ends of the edges (Pearson).
+
+    Out-degree of the source against in-degree of the destination. An undirected edge
+    counts in both directions, a loop adds one edge and one to its node's degree.
+
+    Args:
+        topology: The graph.
+
+    Returns:
+        An empty table; ``result``: the coefficient, from -1 to 1; NaN where it is not
+        defined: no edges, or all ends alike.
+
+    Complexity:
+        O(N + E).
+
+    References:
+        Newman, "Mixing patterns in networks", Physical Review E 67, 2003.
+    """
+    began = time.perf_counter()
+    out = topology.csr("out")
+    coefficient = _correlation(out, topology)
+    return Result(
+        table=topology.table({}).slice(0, 0),
+        algorithm="degree_assortativity",
+        supersteps=1,
+        seconds=time.perf_counter() - began,
+        result=coefficient,
+    )
+
+
+def _correlation(out: Csr, topology: Topology) -> float:
+    if not out.num_edges:
+        return float("nan")
+    out_degree = topology.out_degree.astype(np.float64)
+    in_degree = topology.in_degree.astype(np.float64)
+    # sums over edges: those over sources need only the degrees
+    src_mean = float(out_degree @ out_degree) / out.num_edges
+    dst_mean = float(in_degree @ in_degree) / out.num_edges
+    src, dst = out_degree - src_mean, in_degree - dst_mean
+    src_spread = float(out_degree @ src**2)
+    dst_spread = float(in_degree @ dst**2)
+    if src_spread <= 0.0 or dst_spread <= 0.0:
+        return float("nan")
+    lengths = out.degrees()
+    starts = np.flatnonzero(lengths)
+    sums = np.add.reduceat(dst[out.indices], out.indptr[starts].astype(np.int64))
+    together = float(src[starts] @ sums)
+    return together / float(np.sqrt(src_spread * dst_spread))

@@ -1,0 +1,177 @@
+"""PageRank by power iteration: the share of time a random surfer spends at each node."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import ConfigError
+from graphsys.core.threads import ThreadTeam
+from graphsys.engine.native.arguments import (
+    refuse_weight,
+    require,
+    require_count,
+    weight_of,
+)
+from graphsys.engine.result import Result
+from graphsys.engine.topology import Topology
+from graphsys.kernels.cpu.chunks import balanced_chunks
+from graphsys.kernels.cpu.pagerank import pagerank_superstep, sum_rows
+
+_NONE = np.empty(0, dtype=np.float64)
+
+
+def pagerank(
+    topology: Topology,
+    *,
+    damping: float = 0.85,
+    tolerance: float = 1e-6,
+    iterations: int | None = None,
+    max_supersteps: int = 1000,
+    personalization: Mapping[Any, float] | None = None,
+    weighted: bool = False,
+    dtype: str = "float64",
+    num_threads: int | None = None,
+) -> Result:
+    """Compute PageRank, starting at 1/N everywhere.
+
+    Scores sum to 1: nodes without out-edges (or with weights of 0 only) give their mass
+    to all nodes alike, or as ``personalization`` says. Repeated edges count as often as
+    they are stored. The result is bit-equal for any number of threads.
+
+    Args:
+        topology: The graph; an undirected edge counts in both directions.
+        damping: Share of the mass that follows edges, 0 to 1.
+        tolerance: Stop when the scores of a superstep differ from the last ones by less
+            than this in all (L1 norm).
+        iterations: Run exactly that many supersteps instead.
+        max_supersteps: Give up after so many; ``converged`` is then false.
+        personalization: Weight of each node (by the user's id) to be jumped to; nodes
+            left out get 0. All alike by default.
+        weighted: Split a node's mass by the edges' ``weight`` (1 if there is none).
+        dtype: Of the scores: ``float64``, or ``float32`` for speed.
+        num_threads: Threads; all cores by default.
+
+    Returns:
+        ``value``: the scores.
+
+    Raises:
+        ConfigError: a parameter out of range, or a personalisation that sums to 0.
+        UnknownNameError: a node of the personalisation is not in the graph.
+        InvalidGraphError: a negative or infinite weight.
+
+    Complexity:
+        O(N + E) per superstep; two arrays of N scores and one of N degrees besides them.
+
+    References:
+        Page, Brin, Motwani, Winograd, "The PageRank citation ranking", Stanford, 1999.
+    """
+    began = time.perf_counter()
+    require(0.0 <= damping <= 1.0, "damping", damping, "a number from 0 to 1")
+    require(tolerance > 0.0, "tolerance", tolerance, "a number > 0")
+    require(dtype in ("float64", "float32"), "dtype", dtype, "'float64' or 'float32'")
+    require_count("max_supersteps", max_supersteps)
+    if iterations is not None:
+        require_count("iterations", iterations, least=0)
+    restart = _restart(topology, personalization)
+    scale = _one_over_out(topology, weighted).astype(dtype)
+    with ThreadTeam(num_threads) as team:
+        iteration = _Iteration(topology, team, scale, restart, weighted, damping)
+        limit = max_supersteps if iterations is None else iterations
+        bar = tolerance if iterations is None else -1.0
+        supersteps, converged = 0, topology.num_nodes == 0
+        while supersteps < limit and not converged:
+            converged = iteration.step() < bar
+            supersteps += 1
+    return Result(
+        table=topology.table({"value": iteration.scores}),
+        algorithm="pagerank",
+        supersteps=supersteps,
+        seconds=time.perf_counter() - began,
+        converged=converged or iterations is not None,
+    )
+
+
+class _Iteration:
+    """Scores, contributions and dangling mass between supersteps."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        team: ThreadTeam,
+        scale: npt.NDArray[Any],
+        restart: npt.NDArray[np.float64],
+        weighted: bool,
+        damping: float,
+    ) -> None:
+        self.csr = topology.csr("in")
+        self.weight = weight_of(self.csr) if weighted else _NONE
+        self.team, self.scale, self.restart, self.damping = team, scale, restart, damping
+        num_nodes = max(topology.num_nodes, 1)
+        self.scores = np.full(topology.num_nodes, 1.0 / num_nodes, dtype=scale.dtype)
+        self.contributions = self.scores * scale
+        self.next_contributions = np.empty_like(self.contributions)
+        self.dangling = float(np.count_nonzero(scale == 0)) / num_nodes
+        self.bounds = balanced_chunks(self.csr.indptr)
+        self.partial = np.zeros((len(self.bounds) - 1, 2))
+
+    def step(self) -> float:
+        """Run a superstep and return the L1 norm of the change."""
+        jumped = (1.0 - self.damping) + self.damping * self.dangling
+        base = jumped if len(self.restart) else jumped / len(self.scores)
+        self.team.run(
+            pagerank_superstep,
+            self.csr.indptr,
+            self.csr.indices,
+            self.weight,
+            self.bounds,
+            np.zeros(1, dtype=np.int64),
+            self.contributions,
+            self.next_contributions,
+            self.scores,
+            self.scale,
+            self.restart,
+            base,
+            self.damping,
+            self.partial,
+        )
+        self.contributions, self.next_contributions = (
+            self.next_contributions,
+            self.contributions,
+        )
+        change, self.dangling = self.partial.sum(axis=0).tolist()
+        return float(change)
+
+
+def _one_over_out(topology: Topology, weighted: bool) -> npt.NDArray[np.float64]:
+    if weighted:
+        out = topology.csr("out")
+        total = np.empty(topology.num_nodes, dtype=np.float64)
+        weight = weight_of(out)
+        refuse_weight(out, weight, sum_rows(out.indptr, weight, total))
+    else:
+        total = topology.out_degree.astype(np.float64)
+    share = np.zeros_like(total)
+    np.divide(1.0, total, out=share, where=total > 0)
+    return share
+
+
+def _restart(
+    topology: Topology, personalization: Mapping[Any, float] | None
+) -> npt.NDArray[np.float64]:
+    if personalization is None:
+        return _NONE
+    chances = np.zeros(topology.num_nodes, dtype=np.float64)
+    for node, share in personalization.items():
+        is_fine = bool(np.isfinite(share)) and share >= 0
+        require(is_fine, f"personalization of node {node!r}", share, "a number >= 0")
+        chances[topology.number(node)] = share
+    total = chances.sum()
+    if total <= 0:
+        raise ConfigError(
+            "personalization gives every node the weight 0; give at least one more than 0"
+        )
+    chances /= total
+    return chances

@@ -1,0 +1,227 @@
+"""Similarity of nodes by their common neighbours: Jaccard and Adamic-Adar."""
+
+import itertools
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from graphsys.core.threads import ThreadTeam
+from graphsys.engine.native.arguments import require, require_count
+from graphsys.engine.result import Result
+from graphsys.engine.topology import Topology
+from graphsys.kernels.cpu.chunks import balanced_chunks
+from graphsys.kernels.cpu.similarity import pair_scores, rows_within_two_hops
+
+Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]
+_UNIT = 2.0**40
+
+
+def jaccard(
+    topology: Topology,
+    *,
+    pairs: Iterable[tuple[Any, Any]] | None = None,
+    threshold: float = 0.0,
+    top_k: int | None = None,
+    num_threads: int | None = None,
+) -> Result:
+    """Compare nodes by the share of common ones among their neighbours.
+
+    ``|A & B| / |A | B|`` in the simple undirected graph; 0 for two nodes without
+    neighbours. Without ``pairs`` and ``top_k``, every unordered pair with a common
+    neighbour and a score of at least ``threshold`` is listed once, the smaller id first.
+
+    Args:
+        topology: The graph; direction, loops and repetitions do not count.
+        pairs: Pairs of the users' ids to score, in any number and order.
+        threshold: Smallest score to list, where ``pairs`` is not given.
+        top_k: List for each node (column ``id``) at most so many of the best others
+            instead, best first, ties to the smaller id.
+        num_threads: Threads; all cores by default. The result does not depend on them.
+
+    Returns:
+        One row per pair: ``id``, ``other``, ``value`` (float64); in the order of
+        ``pairs``, else by the order of ``id``, then falling score or ``other``.
+
+    Raises:
+        ConfigError: ``pairs`` together with ``threshold`` or ``top_k``, or bad numbers.
+        UnknownNameError: a node of ``pairs`` is not in the graph.
+
+    Complexity:
+        O(degrees) per pair; without pairs, the number of paths of two edges, and 8 bytes
+        per node and thread besides the result.
+
+    References:
+        Liben-Nowell, Kleinberg, "The link prediction problem for social networks", 2007.
+    """
+    gains = np.ones(topology.num_nodes, dtype=np.int64)
+    search = _Search(topology, "jaccard", gains, is_ratio=True, num_threads=num_threads)
+    return search.run(pairs, threshold, top_k)
+
+
+def adamic_adar(
+    topology: Topology,
+    *,
+    pairs: Iterable[tuple[Any, Any]] | None = None,
+    threshold: float = 0.0,
+    top_k: int | None = None,
+    num_threads: int | None = None,
+) -> Result:
+    """Compare nodes by their common neighbours, those of low degree counting more.
+
+    The sum of ``1 / log(degree)`` over the common neighbours in the simple undirected
+    graph. Weights are rounded to 2**-40, so that sums do not depend on their order.
+
+    Args:
+        topology: The graph; direction, loops and repetitions do not count.
+        pairs: As for :func:`jaccard`.
+        threshold: As for :func:`jaccard`.
+        top_k: As for :func:`jaccard`.
+        num_threads: Threads; all cores by default. The result does not depend on them.
+
+    Returns:
+        As :func:`jaccard`.
+
+    Raises:
+        ConfigError: as :func:`jaccard`.
+        UnknownNameError: as :func:`jaccard`.
+
+    Complexity:
+        As :func:`jaccard`.
+
+    References:
+        Adamic, Adar, "Friends and neighbors on the Web", Social Networks 25, 2003.
+    """
+    degree = topology.simple().degrees().astype(np.float64)
+    # a node of degree 1 is nobody's common neighbour but its neighbour's with itself
+    gains = np.rint(_UNIT / np.log(np.maximum(degree, 2.0))).astype(np.int64)
+    search = _Search(
+        topology, "adamic_adar", gains, is_ratio=False, num_threads=num_threads
+    )
+    return search.run(pairs, threshold, top_k)
+
+
+class _Search:
+    """What both scores share."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        name: str,
+        gains: npt.NDArray[np.int64],
+        *,
+        is_ratio: bool,
+        num_threads: int | None,
+    ) -> None:
+        self.began = time.perf_counter()
+        self.topology, self.name = topology, name
+        self.gains, self.is_ratio, self.num_threads = gains, is_ratio, num_threads
+        self.csr = topology.simple()
+
+    def run(
+        self,
+        pairs: Iterable[tuple[Any, Any]] | None,
+        threshold: float,
+        top_k: int | None,
+    ) -> Result:
+        require(threshold >= 0.0, "threshold", threshold, "a number >= 0")
+        if top_k is not None:
+            require_count("top_k", top_k)
+        if pairs is not None:
+            is_alone = threshold == 0.0 and top_k is None
+            require(is_alone, "threshold or top_k", (threshold, top_k), "none with pairs")
+            left, right, scores = self._given(pairs)
+        else:
+            left, right, scores = self._found(threshold, top_k)
+        table = pa.table(
+            {
+                "id": self.topology.ids(left),
+                "other": self.topology.ids(right),
+                "value": scores,
+            }
+        )
+        return Result(
+            table=table,
+            algorithm=self.name,
+            supersteps=1,
+            seconds=time.perf_counter() - self.began,
+        )
+
+    def _given(self, pairs: Iterable[tuple[Any, Any]]) -> Pairs:
+        known: dict[Any, int] = {}
+        numbers = []
+        for pair in pairs:
+            for node in pair:
+                if node not in known:
+                    known[node] = self.topology.number(node)
+                numbers.append(known[node])
+        left, right = np.array(numbers, dtype=np.int64).reshape(-1, 2).T.copy()
+        return left, right, self.scores_of(left, right)
+
+    def scores_of(
+        self, left: npt.NDArray[Any], right: npt.NDArray[Any]
+    ) -> npt.NDArray[np.float64]:
+        """Score pairs given by number."""
+        scores = np.zeros(len(left), dtype=np.float64)
+        with ThreadTeam(self.num_threads) as team:
+            team.run(
+                pair_scores,
+                self.csr.indptr,
+                self.csr.indices,
+                self.gains,
+                self.is_ratio,
+                left,
+                right,
+                np.zeros(1, dtype=np.int64),
+                scores,
+            )
+        return scores
+
+    def _found(self, threshold: float, top_k: int | None) -> Pairs:
+        bounds = balanced_chunks(self.csr.indptr, 1024, align=1)
+        chunks = itertools.pairwise(bounds.tolist())
+        found: dict[int, Pairs] = {}
+        with ThreadTeam(self.num_threads) as team:
+            team.run(self._take_chunks, chunks, threshold, top_k or 0, found)
+        # the rows of chunk after chunk, then those of ids in order
+        parts = [found[low] for low in sorted(found)]
+        none = np.empty(0, dtype=self.csr.indices.dtype)
+        left = np.concatenate([none, *(part[0] for part in parts)])
+        right = np.concatenate([none, *(part[1] for part in parts)])
+        scores = np.concatenate([np.empty(0), *(part[2] for part in parts)])
+        rank = self.topology.rank
+        rows = left if rank is None else rank[left]
+        if top_k is None:
+            order = np.lexsort((right if rank is None else rank[right], rows))
+        else:
+            order = np.argsort(rows, kind="stable")
+        return left[order], right[order], scores[order]
+
+    def _take_chunks(
+        self,
+        thread: int,
+        chunks: Iterator[tuple[int, int]],
+        threshold: float,
+        keep: int,
+        found: dict[int, Pairs],
+    ) -> None:
+        rank = self.topology.rank
+        sums = np.zeros(self.csr.num_nodes, dtype=np.int64)
+        touched = np.empty(self.csr.num_nodes, dtype=self.csr.indices.dtype)
+        for low, high in chunks:
+            found[low] = rows_within_two_hops(
+                self.csr.indptr,
+                self.csr.indices,
+                self.gains,
+                self.is_ratio,
+                self.csr.indices[:0] if rank is None else rank,
+                low,
+                high,
+                threshold,
+                keep,
+                sums,
+                touched,
+            )

@@ -1,0 +1,94 @@
+import itertools
+from typing import Any
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphsys.core.errors import ConfigError, UnknownNameError
+from graphsys.engine.native.similarity import adamic_adar, jaccard
+from graphsys.engine.result import Result
+from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs
+
+ALGORITHMS = [(jaccard, nx.jaccard_coefficient), (adamic_adar, nx.adamic_adar_index)]
+algorithms = st.sampled_from(ALGORITHMS)
+
+
+def rows(result: Result) -> list[tuple[Any, Any, float]]:
+    columns = (result.table[name].to_pylist() for name in ("id", "other", "value"))
+    return list(zip(*columns, strict=True))
+
+
+def all_scores(graph: SmallGraph, oracle: Any) -> dict[tuple[Any, Any], float]:
+    pairs = itertools.permutations(sorted(graph.ids), 2)
+    return {(u, v): score for u, v, score in oracle(graph.simple(), list(pairs))}
+
+
+@settings(max_examples=40)
+@given(graph=small_graphs(), algorithm=algorithms)
+def test_given_pairs_score_as_in_networkx(graph: SmallGraph, algorithm: Any) -> None:
+    ours, oracle = algorithm
+    expected = all_scores(graph, oracle)
+    found = rows(ours(graph.topology(), pairs=list(expected)))
+    assert [(u, v) for u, v, _ in found] == list(expected)
+    assert [s for _, _, s in found] == pytest.approx(list(expected.values()), abs=1e-10)
+
+
+@settings(max_examples=40)
+@given(graph=small_graphs(), algorithm=algorithms, threshold=st.sampled_from([0, 0.2, 0.9]))
+def test_pairs_above_a_threshold(
+    graph: SmallGraph, algorithm: Any, threshold: float
+) -> None:
+    ours, oracle = algorithm
+    expected = {
+        (u, v): score
+        for (u, v), score in all_scores(graph, oracle).items()
+        if u < v and score >= threshold and score > 0
+    }
+    found = rows(ours(graph.topology(), threshold=threshold))
+    assert [(u, v) for u, v, _ in found] == sorted(expected)
+    assert {(u, v): s for u, v, s in found} == pytest.approx(expected, abs=1e-10)
+
+
+@settings(max_examples=40)
+@given(graph=small_graphs(), algorithm=algorithms, top_k=st.integers(1, 4))
+def test_the_best_of_every_node(graph: SmallGraph, algorithm: Any, top_k: int) -> None:
+    ours, oracle = algorithm
+    scores = all_scores(graph, oracle)
+    expected: list[tuple[Any, Any, float]] = []
+    for node in sorted(graph.ids):
+        # rounded: the oracle's sums of equal terms differ in the last bits
+        mine = [(-round(s, 9), v) for (u, v), s in scores.items() if u == node and s > 0]
+        expected += [(node, v, -s) for s, v in sorted(mine)[:top_k]]
+    found = rows(ours(graph.topology(order=3), top_k=top_k))
+    assert [row[:2] for row in found] == [row[:2] for row in expected]
+    assert [row[2] for row in found] == pytest.approx([r[2] for r in expected], abs=1e-8)
+
+
+@pytest.mark.parametrize("algorithm", [jaccard, adamic_adar])
+def test_threads_and_numbers_do_not_change_a_bit(algorithm: Any) -> None:
+    graph = nx.barabasi_albert_graph(2000, 4, seed=1)
+    edges = [(a, b, 1.0) for a, b in graph.edges]
+    known = SmallGraph(list(range(2000)), edges, is_directed=False)
+    one = algorithm(known.topology(), top_k=7, num_threads=1)
+    assert one.table.equals(algorithm(known.topology(2), top_k=7, num_threads=3).table)
+
+
+def test_long_rows_are_searched() -> None:
+    graph = nx.star_graph(500)
+    graph.add_edges_from([(501, 3), (501, 499), (501, 502)])
+    known = SmallGraph(list(graph), [(a, b, 1.0) for a, b in graph.edges], False)
+    assert rows(jaccard(known.topology(), pairs=[(0, 501)])) == [(0, 501, 2 / 501)]
+
+
+def test_bad_parameters_are_named() -> None:
+    topology = SmallGraph([1, 2], [(1, 2, 1.0)], False).topology()
+    with pytest.raises(ConfigError, match="threshold is -1, expected a number >= 0"):
+        jaccard(topology, threshold=-1)
+    with pytest.raises(ConfigError, match="top_k is 0, expected a whole number >= 1"):
+        adamic_adar(topology, top_k=0)
+    with pytest.raises(ConfigError, match=r"is \(0\.5, None\), expected none with pairs"):
+        jaccard(topology, pairs=[(1, 2)], threshold=0.5)
+    with pytest.raises(UnknownNameError, match="7"):
+        jaccard(topology, pairs=[(1, 7)])
