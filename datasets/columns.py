@@ -65,7 +65,7 @@ def check_weights(values: Any, where: str, first_row: int = 0) -> npt.NDArray[An
     """Return weights as a numeric array ``[n]``, booleans as integers.
 
     Raises:
-        InputError: a weight is missing, NaN or no number.
+        InputError: a weight is missing, not finite, or no number.
     """
     if isinstance(values, np.ndarray):
         weights = values
@@ -83,9 +83,13 @@ def check_weights(values: Any, where: str, first_row: int = 0) -> npt.NDArray[An
         return weights.astype(np.int8)
     if weights.dtype.kind not in "iuf":
         raise InputError(f"{where}: weights are of type {weights.dtype}, expected numbers")
-    if weights.dtype.kind == "f" and np.isnan(weights).any():
-        row = int(np.flatnonzero(np.isnan(weights))[0])
-        raise InputError(f"{where}, row {first_row + row}: found NaN, expected a number")
+    if weights.dtype.kind == "f" and not np.isfinite(weights).all():
+        odd = np.flatnonzero(~np.isfinite(weights))
+        found = "NaN" if np.isnan(weights[odd[0]]) else f"{weights[odd[0]]}"
+        raise InputError(
+            f"{where}, row {first_row + int(odd[0])}: found {found}, expected a number "
+            f"({len(odd)} weights here are not finite)"
+        )
     return weights
 
 

@@ -23,14 +23,15 @@ import pyarrow as pa
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import EDGE, NODE, EdgeType
+from graphsys.datasets.array_files import dense_features, mapped_array
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.columns import check_ids
 from graphsys.datasets.described import describe_source
 from graphsys.datasets.files import InputFile, input_file
-from graphsys.datasets.npz import dense_features, load_arrays
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 CHUNK_ROWS: Final = 1 << 18
+_MAX_NODES: Final = 1 << 32
 _SETS: Final = {"train": "train_set", "valid": "validation_set", "test": "test_set"}
 
 
@@ -46,7 +47,8 @@ class GraphboltSource(Source):
         try:
             graph = card["graph"]
             self._counts = {
-                str(it.get("type") or NODE): int(it["num"]) for it in graph["nodes"]
+                str(it.get("type") or NODE): _count(path, it["num"])
+                for it in graph["nodes"]
             }
             self._edges = [(_edge_type(it), str(it["format"]), it) for it in graph["edges"]]
             features = [
@@ -57,7 +59,7 @@ class GraphboltSource(Source):
                 for it in features
             ]
             self._sets = list(self._node_sets(card.get("tasks") or []))
-        except (KeyError, TypeError, AttributeError, ValueError) as err:
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as err:
             if isinstance(err, InputError):
                 raise
             raise InputError(
@@ -70,6 +72,8 @@ class GraphboltSource(Source):
         Raises:
             InputError: it is of another format, or damaged.
         """
+        if not isinstance(card, Mapping) or not {"path", "format"} <= set(card):
+            raise InputError(f"{self.name}: found {card!r:.60}, expected path and format")
         path = self._folder / str(card["path"])
         if card["format"] != "numpy":
             raise InputError(
@@ -77,10 +81,7 @@ class GraphboltSource(Source):
                 "numpy.save, pickles are not read"
             )
         file = input_file(path)
-        try:
-            return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-        except (ValueError, OSError, EOFError):
-            return load_arrays(file)["data"]
+        return np.asarray(mapped_array(file))
 
     def _node_sets(
         self, tasks: list[Any]
@@ -155,6 +156,11 @@ class GraphboltSource(Source):
                         f"{self.name}: {_SETS[split]} has labels of shape "
                         f"{list(labels.shape)}, expected one for each of {len(ids)} seeds"
                     )
+                if labels.dtype.kind not in "biu":
+                    raise InputError(
+                        f"{self.name}: {_SETS[split]} has labels of {labels.dtype}, "
+                        "expected integers"
+                    )
                 label[ids], has_label[ids] = labels.astype(np.int64), True
         if not code.any():
             return {}
@@ -205,6 +211,17 @@ class GraphboltSource(Source):
             yield EdgeChunk(src=both[0], dst=both[1], edge_type=edge_type)
 
 
+def _count(path: Path, num: object) -> int:
+    """Return a number of nodes.
+
+    Raises:
+        InputError: it is none.
+    """
+    if type(num) is not int or not 0 <= num <= _MAX_NODES:
+        raise InputError(f"{path}: found {num!r:.40} as num, expected 0 to {_MAX_NODES}")
+    return num
+
+
 def _edge_type(card: Mapping[str, Any]) -> EdgeType:
     """Return the type of edges, which is written ``source:relation:destination``."""
     if not card.get("type"):
@@ -212,7 +229,8 @@ def _edge_type(card: Mapping[str, Any]) -> EdgeType:
     parts = str(card["type"]).split(":")
     if len(parts) != 3:
         raise InputError(
-            f"edge type {card['type']!r}, expected source:relation:destination"
+            f"metadata.yaml: edge type {card['type']!r:.60}, expected "
+            "source:relation:destination"
         )
     return EdgeType(*parts)
 

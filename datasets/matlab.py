@@ -112,19 +112,34 @@ def _network(file: InputFile, variables: dict[str, Any]) -> Any:
     }
     known: list[str] = [key for key in _NETWORKS if key in square]
     chosen = known or list(square)
+    names = cut_list(ascii(it)[1:-1][:40] for it in variables) or "nothing"
     if not chosen or (chosen[0] not in _NETWORKS and len(chosen) > 1):
         raise InputError(
-            f"{file.name}: holds {cut_list(variables) or 'nothing'}, expected one square "
-            "matrix of numbers, called network"
+            f"{file.name}: holds {names}, expected one square matrix of numbers, called "
+            "network"
         )
-    return scipy.sparse.coo_array(square[chosen[0]])
+    return _coo(file, square[chosen[0]])
+
+
+def _coo(file: InputFile, matrix: Any) -> Any:
+    """Return the entries of a matrix, none of them outside it.
+
+    Raises:
+        InputError: one is, or there is no matrix of numbers.
+    """
+    try:
+        if scipy.sparse.issparse(matrix):
+            matrix.check_format(full_check=True)
+        return scipy.sparse.coo_array(matrix)
+    except (ValueError, TypeError) as err:
+        raise InputError(f"{file.name}: a damaged matrix: {describe(err)}") from err
 
 
 def _groups(file: InputFile, variables: dict[str, Any], num_nodes: int) -> Any | None:
     name = next((key for key in _GROUPS if key in variables), None)
     if name is None:
         return None
-    groups = scipy.sparse.csr_array(variables[name])
+    groups = _coo(file, variables[name]).tocsr()
     if groups.shape[0] != num_nodes:
         raise InputError(
             f"{file.name}: {name} has {groups.shape[0]} rows, expected {num_nodes} as the "

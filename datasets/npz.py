@@ -13,9 +13,6 @@ References:
     really making progress?", ICLR 2023.
 """
 
-import io
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -25,49 +22,16 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError, InputError, cut_list
 from graphsys.core.types import EDGE, EdgeType
+from graphsys.datasets.array_files import dense_features, load_arrays
 from graphsys.datasets.base import Format, ReadOptions, base_name, formats
 from graphsys.datasets.columns import check_ids, check_weights
-from graphsys.datasets.files import InputFile, describe
+from graphsys.datasets.files import InputFile
 from graphsys.datasets.matrix_market import Matrix, MatrixSource
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 CHUNK_ROWS: Final = 1 << 20
 MAX_NODES: Final = 1 << 40
 Arrays = Mapping[str, npt.NDArray[Any]]
-
-
-def load_arrays(file: InputFile) -> dict[str, npt.NDArray[Any]]:
-    """Read a .npz archive, or a .npy file as its only array ``data``.
-
-    Raises:
-        InputError: it is damaged, or an array is a pickle.
-    """
-    content: Any = file.path if file.is_plain else io.BytesIO(file.read_all())
-    try:
-        loaded = np.load(content, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return {"data": loaded}
-        with loaded:
-            return {name: loaded[name] for name in loaded.files}
-    except (
-        ValueError,
-        OSError,
-        EOFError,
-        KeyError,
-        MemoryError,
-        NotImplementedError,
-        SyntaxError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as err:
-        if "pickle" in str(err):
-            raise InputError(
-                f"{file.name}: holds pickled objects or is no NumPy file, expected plain "
-                "arrays; pickles are not read, save the arrays with a dtype of numbers"
-            ) from err
-        raise InputError(
-            f"{file.name}: cannot be read as a NumPy file: {describe(err)}"
-        ) from err
 
 
 def sparse_entries(name: str, arrays: Arrays) -> Matrix:
@@ -223,27 +187,6 @@ class NodeGraphSource(Source):
                 code[mask[k].astype(bool)] = place
             columns[f"split_{k}"] = names.take(pa.array(code))
         return {"split": columns["split_0"], **columns}
-
-
-def dense_features(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return features in a dtype that the store holds, ``[n, d]``.
-
-    Raises:
-        InputError: they are no matrix of numbers, or not finite.
-    """
-    if values.ndim == 1:
-        values = values[:, None]
-    if values.ndim != 2 or values.dtype.kind not in "biuf":
-        raise InputError(
-            f"{name}: features are {values.dtype} {list(values.shape)}, expected numbers "
-            "[nodes, dim]"
-        )
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])
-        raise InputError(f"{name}: features of row {row} are not finite, expected numbers")
-    if values.dtype.name in ("float16", "int8"):
-        return values
-    return values.astype(np.float32)
 
 
 def open_npz(files: list[InputFile], options: ReadOptions) -> Source:

@@ -20,6 +20,7 @@ from graphsys.core.errors import ConfigError, InputError
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.described import describe_source
 from graphsys.datasets.files import InputFile, input_file
+from graphsys.datasets.layout import show
 from graphsys.storage.source import Source
 
 _FILES: Final = {
@@ -32,7 +33,10 @@ _SPLITS: Final = ("train", "valid", "test")
 def _present(root: Path, name: str) -> str | None:
     """Return the name of a file, compressed or not, if it is there."""
     names = (f"{name}.gz", name)
-    return next((it for it in names if (root / it).is_file()), None)
+    try:
+        return next((it for it in names if (root / it).is_file()), None)
+    except OSError:  # a name that is too long
+        return None
 
 
 def _find(folder: Path) -> list[Path]:
@@ -108,7 +112,12 @@ def _edges(root: Path, *, is_typed: bool) -> list[dict[str, Any]]:
         return [{"file": name, **plain}]
     listed = _present(root, "raw/triplet-type-list.csv") or "raw/triplet-type-list.csv.gz"
     cards = []
-    for triple in _lines(root / listed):
+    for number, triple in enumerate(_lines(root / listed), start=1):
+        if len(triple) != 3 or any(not it or set(it) & set("/\\\0") for it in triple):
+            raise InputError(
+                f"{root / listed}:{number}: found {show(','.join(triple).encode())}, "
+                "expected the names of a source type, a relation and a destination type"
+            )
         name = f"raw/relations/{'___'.join(triple)}/edge.csv"
         cards.append(
             {"file": _present(root, name) or f"{name}.gz", "type": triple, **plain}

@@ -152,7 +152,7 @@ def _offsets(folder: Path) -> tuple[npt.NDArray[np.int64], str]:
     for path in _above(folder, "entity_count_*.txt"):
         match = _COUNT.match(path.name)
         text = path.read_text("utf-8", "replace").strip()
-        if match is None or not text.isdigit():
+        if match is None or not text.isdecimal() or len(text) > 12:
             raise InputError(f"{path}: found {text[:40]!r}, expected a number of entities")
         sizes.setdefault(match[1], {})[int(match[2])] = int(text)
     if len(sizes) != 1:

@@ -13,7 +13,7 @@ References:
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +22,14 @@ import scipy.sparse
 
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import EdgeType
+from graphsys.datasets.array_files import dense_features
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.files import InputFile, input_file
 from graphsys.datasets.unpickling import load_pickle
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 NUM_VALID: Final = 500
+_MAX_FEATURES: Final = 1 << 31
 CITES: Final = EdgeType("paper", "cites", "paper")
 _PARTS: Final = ("graph", "x", "y", "tx", "ty", "allx", "ally", "test.index")
 
@@ -75,7 +77,7 @@ class PlanetoidSource(Source):
                 f"{file.name}: expected a dict of lists of papers ({err})"
             ) from err
         num_nodes = int(max(keys.max(initial=-1), dst.max(initial=-1))) + 1
-        if num_nodes != len(graph) or min(keys.min(), dst.min(initial=0)) < 0:
+        if num_nodes != len(graph) or min(keys.min(initial=0), dst.min(initial=0)) < 0:
             raise InputError(
                 f"{file.name}: {len(graph)} papers, but ids reach {num_nodes - 1}"
             )
@@ -86,8 +88,7 @@ class PlanetoidSource(Source):
 
     def _nodes(self, num_nodes: int) -> tuple[npt.NDArray[np.float32], pa.Array, pa.Array]:
         """Return features ``[N, D]``, labels and splits of all papers."""
-        known = _dense(load_pickle(self._files["allx"]))
-        tested = _dense(load_pickle(self._files["tx"]))
+        known, tested = (_dense(self._files[name]) for name in ("allx", "tx"))
         known_y, tested_y = (self._labels(name) for name in ("ally", "ty"))
         num_train = len(self._labels("y"))
         places = self._test_index(num_nodes)
@@ -136,12 +137,16 @@ class PlanetoidSource(Source):
         return places
 
 
-def _dense(matrix: Any) -> npt.NDArray[np.float32]:
+def _dense(file: InputFile) -> npt.NDArray[np.float32]:
     """Return features as a dense matrix."""
+    matrix = load_pickle(file)
     if not scipy.sparse.issparse(matrix):
-        raise InputError("planetoid: expected features as a CSR matrix")
-    dense: npt.NDArray[np.float32] = matrix.astype(np.float32).toarray()
-    return dense
+        raise InputError(f"{file.name}: expected features as a CSR matrix")
+    if matrix.shape[0] * matrix.shape[1] > _MAX_FEATURES:
+        raise InputError(
+            f"{file.name}: features of shape {list(matrix.shape)}, expected a small matrix"
+        )
+    return dense_features(file.name, matrix.toarray())
 
 
 def open_planetoid(files: list[InputFile], options: ReadOptions) -> Source:

@@ -54,7 +54,7 @@ def find_roles(names: Sequence[str], options: ReadOptions, where: str) -> dict[s
     doubled = sorted({name for name in names if list(names).count(name) > 1})
     if doubled:
         raise InputError(
-            f"{where}: column {doubled[0]!r} occurs twice, expected different names"
+            f"{where}: column {doubled[0][:60]!r} occurs twice, expected different names"
         )
     taken = list(options.columns or names)
     found = {column: role for role, column in options.roles.items()}
@@ -74,10 +74,16 @@ def find_roles(names: Sequence[str], options: ReadOptions, where: str) -> dict[s
     missing = [role for role in ("src", "dst") if role not in found.values()]
     if missing:
         raise InputError(
-            f"{where}: no column for {' and '.join(missing)} among {cut_list(names, 8)}; "
+            f"{where}: no column for {' and '.join(missing)} among {_shown(names)}; "
             "say which they are with --columns src=NAME,dst=NAME"
         )
     return found | {name: name for name in taken if name not in found and name != "_"}
+
+
+def _shown(names: Sequence[str]) -> str:
+    """Return names for a message: on one line, and not too long."""
+    lines = (" ".join(name.split()) for name in names)
+    return cut_list((it if len(it) <= 60 else f"{it[:60]}..." for it in lines), 8)
 
 
 def _unknown_column(asked: str, names: Sequence[str], where: str) -> Exception:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+import numpy as np
+
 from graphsys.core.errors import InputError
 from graphsys.core.threads import map_in_order
 from graphsys.core.types import DEFAULT_SPLIT, EdgeType
@@ -123,18 +125,37 @@ class TextSource(Source):
             InputError: a line does not fit, a file is damaged, or it holds no edge.
         """
         for part in self.parts:
-            is_empty = True
+            is_empty, rows = True, 0
             parsing = parse_file(
                 part.file, part.layout, skip=part.skip, num_threads=self._num_threads
             )
             for parsed in parsing:
                 if len(parsed.columns["src"]):
                     is_empty = False
+                    _refuse_infinite(part, parsed, rows)
+                    rows += len(parsed.columns["src"])
                     yield _chunk(part, parsed)
             if is_empty:
                 raise InputError(
                     f"{part.file.name}: no edge in the file, expected at least one"
                 )
+
+
+def _refuse_infinite(part: TextPart, parsed: Parsed, rows: int) -> None:
+    """Refuse weights that are infinite, or too large for float64.
+
+    Raises:
+        InputError: names the line of the first, and their number in this block.
+    """
+    weights = parsed.columns.get("weight")
+    if weights is None or np.isfinite(weights).all():
+        return
+    odd = np.flatnonzero(~np.isfinite(weights))
+    line = line_of_row(part.file, part.layout, rows + int(odd[0]), skip=part.skip)
+    raise InputError(
+        f"{part.file.name}:{line}: found {weights[odd[0]]} as weight, expected a finite "
+        f"number ({len(odd)} of {len(weights)} weights here are not)"
+    )
 
 
 def _refuse_mixed_ids(parts: Sequence[TextPart]) -> None:

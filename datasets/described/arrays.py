@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import pyarrow as pa
 import scipy.sparse
 
 from graphsys.core.errors import InputError
+from graphsys.datasets.array_files import dense_features, load_arrays, mapped_array
 from graphsys.datasets.described.card import NodeCard
 from graphsys.datasets.described.lookup import inner_array
 from graphsys.datasets.described.text_arrays import (
@@ -19,7 +20,9 @@ from graphsys.datasets.described.text_arrays import (
     text_rows,
 )
 from graphsys.datasets.files import input_file
-from graphsys.datasets.npz import dense_features, load_arrays, sparse_entries
+from graphsys.datasets.npz import sparse_entries
+
+_MAX_WHOLE: Final = 2.0**63
 
 
 class NodeArrays:
@@ -51,6 +54,7 @@ class NodeArrays:
             name: {split: _vector(folder, path) for split, path in parts.items()}
             for name, parts in card.splits.items()
         }
+        self._split_files = card.splits
 
     def _remember(self, path: str, values: Any) -> Any:
         self._sizes[path] = int(values.shape[0])
@@ -69,14 +73,13 @@ class NodeArrays:
                 )
         for name, parts in self._splits.items():
             for split, rows in parts.items():
+                where = f"{self._split_files[name][split]} (splits.{name}.{split})"
                 is_mask = rows.dtype == np.bool_
                 if is_mask and len(rows) != num_rows:
-                    raise InputError(
-                        f"splits.{name}.{split}: a mask of {len(rows)}, expected {num_rows}"
-                    )
+                    raise InputError(f"{where}: a mask of {len(rows)}, expected {num_rows}")
                 if not is_mask and len(rows) and int(rows.max()) >= num_rows:
                     raise InputError(
-                        f"splits.{name}.{split}: row {int(rows.max())}, expected 0 to "
+                        f"{where}: row {int(rows.max())}, expected 0 to "
                         f"{num_rows - 1}, the nodes of {what}"
                     )
 
@@ -126,11 +129,7 @@ def _matrix(folder: Path, name: str) -> Any:
     if is_text_array(path.name):
         return text_matrix(file)
     if path.suffix == ".npy" and file.is_plain:
-        try:
-            return np.load(path, mmap_mode="r", allow_pickle=False)
-        except ValueError:
-            load_arrays(file)  # says what is wrong
-            raise
+        return mapped_array(file)
     arrays = load_arrays(file)
     if "format" in arrays:
         return _by_rows(file.name, arrays)
@@ -186,7 +185,9 @@ def _column(folder: Path, name: str) -> Any:
     if values.dtype.kind != "f":
         return _listed(values, None)
     is_missing = np.isnan(values)
-    if np.array_equal(values[~is_missing], np.rint(values[~is_missing])):
+    given = values[~is_missing]
+    is_whole = np.array_equal(given, np.rint(given))
+    if is_whole and (np.abs(given) < _MAX_WHOLE).all():
         whole = np.where(is_missing, 0, values).astype(np.int64)
         return _listed(whole, is_missing if is_missing.any() else None)
     return _listed(values, None)

@@ -8,12 +8,13 @@ import numpy as np
 
 from graphsys.core.errors import InputError
 from graphsys.core.threads import map_in_order
+from graphsys.datasets.array_files import load_arrays
 from graphsys.datasets.blocks import TextBlock, text_blocks
 from graphsys.datasets.described.card import EdgeCard
 from graphsys.datasets.files import InputFile
 from graphsys.datasets.layout import is_integer, show
 from graphsys.datasets.lines import line_at
-from graphsys.datasets.npz import load_arrays, sparse_entries
+from graphsys.datasets.npz import sparse_entries
 from graphsys.datasets.pipeline import prefetch
 from graphsys.kernels.cpu import adjacency as kernels
 from graphsys.storage.source import EdgeChunk

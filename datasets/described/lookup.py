@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import InputError, unknown_name
+from graphsys.datasets.array_files import load_arrays
 from graphsys.datasets.files import input_file
-from graphsys.datasets.npz import load_arrays
 
 
 def inner_array(folder: Path, name: str) -> Any | None:

@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.datasets.array_files import dense_features
 from graphsys.datasets.files import InputFile
 from graphsys.datasets.layout import BLANKS, ID, MAYBE, NUMBER, Column, LineFormat
 from graphsys.datasets.text import first_lines, parse_file
@@ -44,7 +45,7 @@ def text_matrix(file: InputFile) -> npt.NDArray[np.float32]:
     with tempfile.TemporaryFile() as spool:
         for parsed in parse_file(file, layout):
             block = np.stack(list(parsed.columns.values()), axis=1)
-            spool.write(block.astype(np.float32).tobytes())
+            spool.write(dense_features(file.name, block).tobytes())
         if not spool.tell():
             return np.empty((0, len(layout.columns)), dtype=np.float32)
         spool.flush()

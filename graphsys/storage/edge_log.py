@@ -36,7 +36,7 @@ class EdgeLog:
     Args:
         edge_type: The edge type.
         scratch: Where the columns go.
-        allows_nan: Whether weights may be NaN.
+        allows_nan: Whether weights may be NaN or infinite.
 
     Attributes:
         splits: Rows per split.
@@ -211,9 +211,10 @@ class _WeightRange:
                 return values.astype(np.uint64 if high > _INT64_MAX else np.int64)
         values = values.astype(np.float64)
         bad = np.flatnonzero(np.isnan(values))
-        if len(bad) and not self._allows_nan:
+        if not self._allows_nan and len(odd := np.flatnonzero(~np.isfinite(values))):
             raise InputError(
-                f"{where} has {len(bad)} NaN values, the first in row {bad[0]}"
+                f"{where} has {len(odd)} values that are not finite, the first "
+                f"({values[odd[0]]}) in row {odd[0]}; expected finite numbers"
             )
         with np.errstate(over="ignore"):
             narrow = values.astype(np.float32)

@@ -55,6 +55,7 @@ class IngestSteps:
         self._logs: dict[EdgeType, EdgeLog] = {}
         self._records: list[EdgeRecord | tuple[str, int]] = []
         self._num_edges = 0
+        self._in_source = False
 
     def run(self) -> Manifest:
         """Do all steps and return the manifest to commit.
@@ -63,6 +64,14 @@ class IngestSteps:
             InputError: the source is malformed or cannot be read.
             StorageFullError: the disk has too little space.
         """
+        try:
+            return self._run()
+        except InputError as err:
+            if self._in_source or str(err).startswith(self._source.name):
+                raise
+            raise InputError(f"{self._source.name}: {err}") from err
+
+    def _run(self) -> Manifest:
         self._check_space(self._source.total_bytes or 0)
         with span("scan"):
             self._scan()
@@ -103,9 +112,11 @@ class IngestSteps:
         """Yield the source's chunks; what fails in it is not the output's fault."""
         chunks = self._source.chunks()
         while True:
+            self._in_source = True
             try:
                 chunk = next(chunks)
             except StopIteration:
+                self._in_source = False
                 return
             except GraphsysError:
                 raise
@@ -114,6 +125,7 @@ class IngestSteps:
                 raise InputError(
                     f"{err.filename or self._source.name}: cannot be read: {reason}"
                 ) from err
+            self._in_source = False
             yield chunk
 
     def _scan_edges(self, chunk: EdgeChunk) -> None:

@@ -27,7 +27,7 @@ class EdgeChunk:
         dst: Ids of the destinations, ``[n]``.
         edge_type: Their type.
         split: "train", "valid", "test" or any other name.
-        columns: Further columns by name: "weight" (numeric, no NaN), "time" (int64),
+        columns: Further columns by name: "weight" (numeric, finite), "time" (int64),
             "relation" (strings), or any other that Arrow can hold.
         bytes_read: Bytes of the source that this chunk consumed, for the progress bar.
     """
@@ -67,7 +67,7 @@ class Source(ABC):
         name: What is read, for messages.
         total_bytes: Sum of all ``bytes_read``, where known.
         is_directed: False where every edge stands for both directions.
-        allows_nan: Whether weights may be NaN, as in a matrix; elsewhere they are errors.
+        allows_nan: Whether weights may be NaN or infinite, as in a matrix; else errors.
     """
 
     name: str

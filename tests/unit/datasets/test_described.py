@@ -217,7 +217,11 @@ def test_wrong_tables_are_refused(
     [
         ('features = { x = "a.npy" }', 2, r"a\.npy: 2 rows, expected 3, one for each node"),
         ('arrays = { label = "a.npy" }', 4, r"a\.npy: 4 rows, expected 3"),
-        ('splits = { s = { train = "a.npy" } }', 5, r"splits\.s\.train: row 4, expected 0"),
+        (
+            'splits = { s = { train = "a.npy" } }',
+            5,
+            r"a\.npy \(splits\.s\.train\): row 4, expected 0",
+        ),
     ],
 )
 def test_arrays_of_other_lengths_are_refused(

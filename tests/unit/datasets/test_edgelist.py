@@ -53,6 +53,14 @@ def test_third_column_is_the_weight(write: Write) -> None:
     assert [row[2] for row in rows] == [0.5, -1e-3, 2.0, 0.1234567890123456789, 1e300]
 
 
+@pytest.mark.parametrize("word", ["inf", "-Infinity", "1e400"])
+def test_infinite_weights_are_refused_with_their_line(write: Write, word: str) -> None:
+    path = write(f"# w\n1 2 3\n\n2 3 {word}\n3 4 {word}\n")
+    message = r":4: found -?inf as weight, expected a finite number \(2 of 3 weights"
+    with pytest.raises(InputError, match=message):
+        edges(path)
+
+
 def test_weights_are_rounded_as_python_rounds(
     write: Write, rng: np.random.Generator
 ) -> None:
@@ -64,7 +72,6 @@ def test_weights_are_rounded_as_python_rounds(
         "1.",
         ".5",
         "123456789012345678901",
-        "inf",
     ]
     rows = edges(write("".join(f"1 2 {word}\n" for word in words)))
     assert [row[2] for row in rows] == [float(word) for word in words]

@@ -81,7 +81,10 @@ def test_several_labels(tmp_path: Path) -> None:
         ),
         ({"raw/node-feat": "1,2\n"}, r"node-feat\.csv\.gz: 1 rows, expected 4, one for"),
         ({"raw/node-label": "1\nx\n1\n1\n"}, r"node-label\.csv\.gz:2: found 'x'"),
-        ({"split/time/train": "9\n"}, r"splits\.split\.train: row 9, expected 0 to 3"),
+        (
+            {"split/time/train": "9\n"},
+            r"train\.csv\.gz \(splits\.split\.train\): row 9, expected 0 to 3",
+        ),
         ({"split/other/train": "0\n"}, "holds 2 splits, expected one"),
         ({"raw/edge": "0,1\n1\n"}, r"edge\.csv\.gz:2: found 1 column, expected 2"),
     ],

@@ -63,7 +63,13 @@ def test_integer_edges_round_trip(
 
 
 @FUZZ
-@given(st.lists(st.tuples(IDS, IDS, st.floats(allow_nan=False)), min_size=1, max_size=20))
+@given(
+    st.lists(
+        st.tuples(IDS, IDS, st.floats(allow_nan=False, allow_infinity=False)),
+        min_size=1,
+        max_size=20,
+    )
+)
 def test_weights_round_trip(tmp_path: Path, rows: list[tuple[int, int, float]]) -> None:
     path = tmp_path / "g.txt"
     path.write_text("".join(f"{src} {dst} {weight!r}\n" for src, dst, weight in rows))

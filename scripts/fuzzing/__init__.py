@@ -1,0 +1,1 @@
+"""Fuzzing of readers: ``corpus`` and ``mutate`` make cases, ``worker`` tries them."""
