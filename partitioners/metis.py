@@ -9,32 +9,40 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.deps import require
-from graphsys.partitioners.stream import STREAM_PARTITIONERS, NodeStream
+from graphsys.partitioners.base import PARTITIONERS, NodeStream
+from graphsys.partitioners.rows import simple_rows
+
+_BYTES_PER_END = 40  # measured on R-MAT graphs of 2 to 30 million ends, rounded up
+_BYTES_PER_NODE = 200
 
 
-@STREAM_PARTITIONERS.register("metis")
-def metis(stream: NodeStream, num_partitions: int, seed: int) -> npt.NDArray[np.uint32]:
-    """Assign nodes by METIS's k-way method, with the whole graph in memory.
+class Metis:
+    """METIS's multilevel k-way method, with the whole graph in memory."""
 
-    Raises:
-        MissingDependencyError: pymetis is not installed.
-    """
-    pymetis = require("pymetis", extra="all")
-    if num_partitions == 1 or not stream.num_nodes:
-        return np.zeros(stream.num_nodes, dtype=np.uint32)
-    lengths, neighbours = [], []
-    for first, indptr, indices in stream.blocks():
-        counts = indptr[1:].astype(np.int64) - indptr[:-1].astype(np.int64)
-        nodes = np.repeat(np.arange(first, first + len(counts)), counts)
-        is_other = nodes != indices  # METIS takes no self-loops
-        lengths.append(np.bincount(nodes[is_other] - first, minlength=len(counts)))
-        neighbours.append(indices[is_other].astype(np.int64))
-    starts = np.concatenate(([0], np.cumsum(np.concatenate(lengths))))
-    options = pymetis.Options(seed=seed)
-    _, parts = pymetis.part_graph(
-        num_partitions,
-        adjacency=pymetis.CSRAdjacency(starts, np.concatenate(neighbours)),
-        vweights=(stream.degrees + 1).tolist(),
-        options=options,
-    )
-    return np.asarray(parts, dtype=np.uint32)
+    def __call__(
+        self, stream: NodeStream, num_partitions: int, seed: int
+    ) -> npt.NDArray[np.uint32]:
+        """Assign the nodes.
+
+        Raises:
+            MissingDependencyError: pymetis is not installed.
+        """
+        pymetis = require("pymetis", extra="all")
+        if num_partitions == 1 or not stream.num_nodes:
+            return np.zeros(stream.num_nodes, dtype=np.uint32)
+        starts, neighbours = simple_rows(stream)
+        _, parts = pymetis.part_graph(
+            num_partitions,
+            adjacency=pymetis.CSRAdjacency(starts, neighbours),
+            vweights=(stream.degrees + 1).tolist(),
+            recursive=False,
+            options=pymetis.Options(seed=seed % 2**31),
+        )
+        return np.asarray(parts, dtype=np.uint32)
+
+    def memory_bytes(self, num_nodes: int, num_ends: int) -> int:
+        """Return about what METIS and our copies for it take."""
+        return _BYTES_PER_END * num_ends + _BYTES_PER_NODE * num_nodes
+
+
+PARTITIONERS.register("metis")(Metis())

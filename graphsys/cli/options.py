@@ -66,7 +66,8 @@ PartitionerOption = Annotated[
     typer.Option(
         "--partitioner",
         metavar="NAME",
-        help="Who lives where: hash, random, range, ldg, fennel, reldg, refennel, metis.",
+        help="Who lives where: hash, random, range, ldg, fennel, reldg, refennel, buckets, "
+        "metis, kahip.",
         rich_help_panel=LAYOUT,
     ),
 ]
@@ -75,7 +76,7 @@ OrderOption = Annotated[
     typer.Option(
         "--order",
         metavar="NAME",
-        help="Order of nodes in a partition: auto, degree, original or rcm.",
+        help="Order of nodes in a partition: auto, degree, original, rabbit or rcm.",
         rich_help_panel=LAYOUT,
     ),
 ]

@@ -21,7 +21,7 @@ from graphsys.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from graphsys.storage.repartition import PartitionQuality
+    from graphsys.storage.comparison import PartitionQuality
 
 EPILOG = examples(
     "graphsys partition web --partitions 8 --compare",
@@ -29,6 +29,7 @@ EPILOG = examples(
 )
 
 _COLUMNS = ("edge_cut", "node_balance", "edge_balance", "replication_factor", "seconds")
+_COMPARED = (*_COLUMNS[:-1], "halo", "bucket_balance", "bucket_loads", "seconds")
 
 
 def partition(
@@ -48,7 +49,8 @@ def partition(
         typer.Option(
             "--partitioner",
             metavar="NAME",
-            help="hash, random, range, ldg, fennel, reldg, refennel or metis.",
+            help="hash, random, range, ldg, fennel, reldg, refennel, buckets, metis or "
+            "kahip.",
             rich_help_panel=LAYOUT,
         ),
     ] = "reldg",
@@ -70,7 +72,7 @@ def partition(
     """Write a graph again with other partitions; the old one stays as it is."""
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
-    from graphsys.storage import open_graph, repartition
+    from graphsys.storage import comparison, open_graph, repartition
 
     counts = parse_partitions(partitions)
     if not compare and out is None:
@@ -82,11 +84,11 @@ def partition(
                     f"--compare takes one count, got --partitions {partitions}"
                 )
             lines = list(
-                repartition.compare(opened, counts, seed=seed, progress=open_progress())
+                comparison.compare(
+                    opened, counts, seed=seed, memory=memory, progress=open_progress()
+                )
             )
-            _print_comparison(
-                lines, repartition.advise(lines), as_json=json and out is None
-            )
+            _print_comparison(lines, comparison.advise(lines), as_json=json and out is None)
         if out is None:
             return
         quality = repartition.repartition(
@@ -100,15 +102,15 @@ def partition(
             overwrite=overwrite,
             progress=open_progress(),
         )
-    facts = {"graph": str(out), "partitioner": partitioner, **_figures(quality)}
+    facts = {"graph": str(out), "partitioner": partitioner, **_figures(quality, _COLUMNS)}
     if json:
         print_json(facts)
     else:
         print_facts(facts)
 
 
-def _figures(line: "PartitionQuality") -> dict[str, float]:
-    return {name: getattr(line, name) for name in _COLUMNS}
+def _figures(line: "PartitionQuality", names: tuple[str, ...]) -> dict[str, float]:
+    return {name: getattr(line, name) for name in names}
 
 
 def _print_comparison(
@@ -118,7 +120,7 @@ def _print_comparison(
         methods = [
             {
                 "partitioner": line.partitioner,
-                **_figures(line),
+                **_figures(line, _COMPARED),
                 "is_vertex_cut": line.is_vertex_cut,
                 "problem": line.problem or None,
             }
@@ -131,12 +133,12 @@ def _print_comparison(
             line.partitioner + (" (edges)" if line.is_vertex_cut else ""),
             *(
                 "-" if line.problem or value != value else round(value, 4)
-                for value in _figures(line).values()
+                for value in _figures(line, _COMPARED).values()
             ),
         ]
         for line in lines
     ]
-    print_table(["method", *_COLUMNS], rows)
+    print_table(["method", *_COMPARED], rows)
     for line in lines:
         if line.problem:
             print_note(f"{line.partitioner}: {line.problem}")

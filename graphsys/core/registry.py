@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable
 from importlib.metadata import entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from graphsys.core.errors import unknown_name
 
@@ -17,11 +17,19 @@ class Registry(Generic[T]):
         kind: What is registered, for messages ("partitioner").
         group: Entry-point group of third-party plug-ins, read when a name is first
             asked for; a broken plug-in is reported by name and stops no other.
+        adapt: Turns what an entry point gives into a plug-in, or raises: it is broken.
     """
 
-    def __init__(self, kind: str, group: str | None = None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        group: str | None = None,
+        *,
+        adapt: Callable[[Any], T] | None = None,
+    ) -> None:
         self.kind = kind
         self.group = group
+        self._adapt = adapt
         self._items: dict[str, T] = {}
         self._is_loaded = group is None
 
@@ -62,7 +70,8 @@ class Registry(Generic[T]):
             if point.name in self._items:
                 continue
             try:
-                self._items[point.name] = point.load()
+                found = point.load()
+                self._items[point.name] = self._adapt(found) if self._adapt else found
             except Exception as err:  # a stranger's plug-in may raise anything
                 warnings.warn(
                     f"{self.kind} plug-in {point.name!r} ({point.value}) is broken: "

@@ -108,7 +108,7 @@ class Manifest:
         node_types: Node types by name.
         edge_types: Edge types by name.
         partitioning: Method, seed and quality of the partitioning.
-        order: Order of the nodes inside a partition: "degree" or "original".
+        order: Order of the nodes inside a partition, by node type (``numbering.ORDERS``).
         files: All files of the generation.
         source: What the graph was made from, for people.
         format_version: Version of the layout.

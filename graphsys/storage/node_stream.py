@@ -10,14 +10,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from graphsys.core.errors import BudgetError, ConfigError
 from graphsys.core.memory import format_bytes
 from graphsys.kernels.cpu.partition import append_rows
-from graphsys.partitioners import get_stream_partitioner, is_stream_partitioner
+from graphsys.partitioners import (
+    NeedsMemory,
+    NodeStream,
+    get_stream_partitioner,
+    is_stream_partitioner,
+)
 from graphsys.storage.numbering import Assignment
+from graphsys.storage.orders import GRAPH_ORDERS, find_ranks
 from graphsys.storage.reader import Graph
 from graphsys.storage.views import Index
 
@@ -25,7 +29,7 @@ _BLOCK_EDGES = 1 << 22
 
 
 class StoreNodeStream:
-    """Streams the nodes of a store; see ``partitioners.stream.NodeStream``.
+    """Streams the nodes of a store; see ``partitioners.base.NodeStream``.
 
     Args:
         graph: The store, open.
@@ -104,7 +108,7 @@ def assign_nodes(
     seed: int,
     memory_bytes: int,
 ) -> dict[str, Assignment]:
-    """Find what needs the whole graph: partitions from a stream, and the order "rcm".
+    """Find what needs the whole graph: partitions from a stream, and orders.
 
     All node types are partitioned together, so their numbers of partitions must agree;
     a type with one partition is left whole.
@@ -113,28 +117,29 @@ def assign_nodes(
         graph: The store, open.
         partitioner: Name of a partitioner; one that needs no stream is left to ingest.
         num_partitions: Number of partitions by node type.
-        order: Order of the nodes; only "rcm" is found here.
+        order: Order of the nodes; only "rabbit" and "rcm" are found here.
         seed: The user's seed.
-        memory_bytes: Memory budget, which the order must keep to.
+        memory_bytes: Memory budget, which partitioner and order must keep to.
 
     Returns:
         Ids, and partitions and ranks where they were found, of the nodes of every type.
 
     Raises:
         ConfigError: two types want different numbers of partitions above one.
-        BudgetError: the order needs more memory than the budget.
+        BudgetError: partitioner or order need more memory than the budget.
     """
     stream = StoreNodeStream(graph)
     parts = ranks = None
     if is_stream_partitioner(partitioner):
         wanted = {name: num_partitions(name) for name in graph.node_types}
         count = _common_count(wanted, partitioner)
+        check_memory(partitioner, stream, memory_bytes)
         parts = get_stream_partitioner(partitioner)(stream, count, seed)
         for name, base in stream.bases.items():
             if wanted[name] == 1:
                 parts[base : base + graph.num_nodes_of(name)] = 0
-    if order == "rcm":
-        ranks = rcm_ranks(stream, memory_bytes)
+    if order in GRAPH_ORDERS:
+        ranks = find_ranks(order, stream, memory_bytes)
     assigned = {}
     for name, base in stream.bases.items():
         own = slice(base, base + graph.num_nodes_of(name))
@@ -146,35 +151,23 @@ def assign_nodes(
     return assigned
 
 
-def rcm_ranks(stream: StoreNodeStream, memory_bytes: int) -> npt.NDArray[np.uint64]:
-    """Return the place of every node in reverse Cuthill-McKee order, uint64 ``[N]``.
-
-    Cuthill, McKee, "Reducing the bandwidth of sparse symmetric matrices", 1969; SciPy's
-    ``reverse_cuthill_mckee``, on the whole graph in memory.
+def check_memory(name: str, stream: NodeStream, memory_bytes: int) -> None:
+    """Check that a partitioner that holds the graph in memory may do so.
 
     Raises:
-        BudgetError: the graph does not fit the budget.
+        BudgetError: it says that it needs more than the budget.
     """
+    partitioner = get_stream_partitioner(name)
+    if not isinstance(partitioner, NeedsMemory):
+        return
     num_ends = int(stream.degrees.sum())
-    needed = 9 * num_ends + 32 * stream.num_nodes
-    if needed > memory_bytes or num_ends >= 2**31:
+    needed = partitioner.memory_bytes(stream.num_nodes, num_ends)
+    if needed > memory_bytes:
         raise BudgetError(
-            f"order rcm needs the graph in memory: about {format_bytes(needed)} and fewer "
-            f"than 2^31 edge ends, of which there are {num_ends}; the budget is "
-            f"{format_bytes(memory_bytes)}; raise --memory or take --order degree"
+            f"partitioner {name} needs the graph in memory: about {format_bytes(needed)} "
+            f"for {stream.num_nodes} nodes and {num_ends} edge ends; the budget is "
+            f"{format_bytes(memory_bytes)}; raise --memory or take --partitioner reldg"
         )
-    indices = np.empty(num_ends, dtype=np.int32)
-    at = 0
-    for _, _, block in stream.blocks():
-        indices[at : at + len(block)] = block
-        at += len(block)
-    indptr = np.concatenate(([0], np.cumsum(stream.degrees))).astype(np.int32)
-    shape = (stream.num_nodes, stream.num_nodes)
-    ones = np.ones(num_ends, dtype=np.int8)
-    matrix = csr_matrix((ones, indices, indptr), shape=shape)
-    ranks = np.empty(stream.num_nodes, dtype=np.uint64)
-    ranks[reverse_cuthill_mckee(matrix, symmetric_mode=True)] = np.arange(stream.num_nodes)
-    return ranks
 
 
 def _common_count(wanted: dict[str, int], partitioner: str) -> int:

@@ -18,7 +18,7 @@ from graphsys.storage.integer_ids import IntegerIds
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.string_ids import StringIds, take_strings
 
-ORDERS: Final = ("auto", "degree", "original", "rcm")
+ORDERS: Final = ("auto", "degree", "original", "rabbit", "rcm")
 _SKEW = 20
 _LOCAL_SPREAD = 0.05
 _SAMPLE_SIZE = 1 << 20
@@ -49,7 +49,7 @@ class NodeNumbering:
     Attributes:
         offsets: First number of every partition and the number of nodes, int64
             ``[P + 1]``, after :meth:`finish`.
-        order: "degree", "original" or "rcm", after :meth:`finish`.
+        order: "degree", "original", "rabbit" or "rcm", after :meth:`finish`.
         id_type: Arrow type of the ids: "int64" or "large_string".
     """
 

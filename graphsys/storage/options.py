@@ -7,6 +7,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.memory import format_bytes
 from graphsys.partitioners import check_partitioner, is_stream_partitioner
 from graphsys.storage.numbering import ORDERS
+from graphsys.storage.orders import GRAPH_ORDERS
 
 _MAX_PARTITIONS = 4096
 _MIN_MEMORY = 16 << 20
@@ -19,7 +20,7 @@ class IngestOptions:
     Attributes:
         partitions: Partitions of every node type, or of each by name.
         partitioner: Name of the partitioner.
-        order: "auto", "degree", "original" or "rcm".
+        order: "auto", "degree", "original", "rabbit" or "rcm".
         memory_bytes: Budget of anonymous memory.
         undirected: Take every edge for both directions, whatever the source says.
         coalesce: Keep one edge of each (src, dst, relation), weights summed.
@@ -62,7 +63,7 @@ class IngestOptions:
     @property
     def needs_structure(self) -> bool:
         """Whether partitions or order can only be found on the whole graph."""
-        return self.order == "rcm" or is_stream_partitioner(self.partitioner)
+        return self.order in GRAPH_ORDERS or is_stream_partitioner(self.partitioner)
 
     def num_partitions(self, node_type: str) -> int:
         """Return the partitions of a node type (1 where only others are named)."""

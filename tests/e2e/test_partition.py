@@ -51,7 +51,10 @@ def test_methods_are_compared_without_writing(
     cuts = {line["partitioner"]: line["edge_cut"] for line in found["methods"]}
     assert cuts["reldg"] < cuts["hash"]
     assert found["advice"]["embeddings"] in {"hash", "random", "range"}
-    assert found["advice"]["GNN sampling"] in {"reldg", "refennel", "metis"}
+    # the ids follow the groups, so even ranges of them are good
+    assert cuts[found["advice"]["GNN sampling"]] < 0.2 < cuts["hash"]
+    line = next(line for line in found["methods"] if line["partitioner"] == "hash")
+    assert {"halo", "bucket_balance", "bucket_loads"} <= set(line)
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,8 @@ def stream_pass(
     parts: npt.NDArray[np.uint32],
     loads: npt.NDArray[np.float64],
     capacity: float,
+    sizes: npt.NDArray[np.int64],
+    max_size: int,
     alpha: float,
     gamma: float,
     keeps_loads: bool,
@@ -43,7 +45,8 @@ def stream_pass(
 
     LDG picks the partition with the largest ``neighbours * (1 - load / capacity)``,
     Fennel the largest ``neighbours - weight * alpha * gamma * load ** (gamma - 1)``; ties
-    go to the lighter partition. A full partition is not picked unless all are.
+    go to the lighter partition. A full partition is not picked unless all are, and then
+    the lightest is of those with the least wrong.
 
     Args:
         first: Number of the first node of the block.
@@ -54,9 +57,11 @@ def stream_pass(
             written for the block.
         loads: Load of every partition in this pass, float64 ``[P]``; added to.
         capacity: Load that a partition may reach.
+        sizes: Nodes of every partition in this pass, int64 ``[P]``; added to.
+        max_size: Nodes that a partition may have.
         alpha: Fennel's penalty; 0 for LDG.
         gamma: Fennel's exponent.
-        keeps_loads: ``loads`` hold all nodes already, and so all have a partition.
+        keeps_loads: ``loads`` and ``sizes`` hold all nodes already.
 
     Returns:
         How many nodes changed their partition.
@@ -76,6 +81,7 @@ def stream_pass(
         own = parts[node]
         if keeps_loads:
             loads[own] -= weights[k]
+            sizes[own] -= 1
             penalties[own] = _penalty(loads[own], capacity, alpha, gamma)
         best = 0
         best_score = -np.inf
@@ -85,14 +91,17 @@ def stream_pass(
                 score = counts[part] - weights[k] * penalties[part]
             else:
                 score = counts[part] * penalties[part]
-            if load + weights[k] > capacity:  # over capacity: only the lightest will do
-                score = -1e300 - load
+            if sizes[part] >= max_size:
+                score = -2e300
+            elif load + weights[k] > capacity:
+                score = -1e300
             if score > best_score or (score == best_score and load < loads[best]):
                 best, best_score = part, score
         if own != best:
             moved += 1
         parts[node] = best
         loads[best] += weights[k]
+        sizes[best] += 1
         penalties[best] = _penalty(loads[best], capacity, alpha, gamma)
         counts[:] = 0
     return moved
@@ -127,36 +136,30 @@ def measure_block(
     indptr: npt.NDArray[Any],
     indices: npt.NDArray[Any],
     parts: npt.NDArray[np.uint32],
-    num_parts: int,
-    loads: npt.NDArray[np.int64],
-) -> tuple[int, int]:
-    """Count the cut edge ends and the ghosts of a block of nodes.
+    ends: npt.NDArray[np.int64],
+    ghosts: npt.NDArray[np.int64],
+) -> None:
+    """Count the edge ends of a block of nodes by partitions, and its ghosts.
 
     Args:
         first: Number of the first node of the block.
         indptr: Row offsets of the block, ``[n + 1]``.
         indices: Numbers of the neighbours.
         parts: Partition of every node, uint32 ``[N]``.
-        num_parts: Number of partitions, P.
-        loads: Edge ends of every partition, int64 ``[P]``; added to.
-
-    Returns:
-        Edge ends whose other end is in another partition, and the copies of the block's
-        nodes that other partitions need: one for each other partition with a neighbour.
+        ends: Edge ends by partition of the node and of its neighbour, int64 ``[P, P]``;
+            added to.
+        ghosts: Nodes of others that every partition needs a copy of, int64 ``[P]``: those
+            with a neighbour in it; added to.
     """
-    seen = np.full(num_parts, -1, dtype=np.int64)
-    cut = ghosts = 0
+    seen = np.full(len(ends), -1, dtype=np.int64)
     for k in range(len(indptr) - 1):
         own = parts[first + k]
-        loads[own] += indptr[k + 1] - indptr[k]
         for e in range(indptr[k], indptr[k + 1]):
             other = parts[indices[e]]
-            if other != own:
-                cut += 1
-                if seen[other] != k:
-                    seen[other] = k
-                    ghosts += 1
-    return cut, ghosts
+            ends[own, other] += 1
+            if other != own and seen[other] != k:
+                seen[other] = k
+                ghosts[other] += 1
 
 
 @jit

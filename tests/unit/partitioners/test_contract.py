@@ -1,72 +1,90 @@
-"""What every partitioner keeps to; tests/meta demands a line here for each of them."""
+"""Every partitioner of ours keeps the public contract; tests/meta demands it."""
+
+import sys
 
 import numpy as np
-import numpy.typing as npt
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from graphsys.core.errors import UnknownNameError
-from graphsys.partitioners import get_partitioner
+from graphsys.core.errors import (
+    BudgetError,
+    ConfigError,
+    MissingDependencyError,
+    UnknownNameError,
+)
+from graphsys.partitioners import (
+    NeedsMemory,
+    check_partitioner,
+    get_partitioner,
+    get_stream_partitioner,
+    is_stream_partitioner,
+)
+from graphsys.partitioners.base import adapt
+from graphsys.partitioners.testing import (
+    EdgeStream,
+    PartitionerContract,
+    clustered_graph,
+    draw_ids,
+)
 
-CONTRACT_RUNS = ("hash", "random", "range")
-"""Names of the partitioners that the tests below run on."""
 
-Hashes = npt.NDArray[np.uint64]
-
-
-def draw_nodes(num_nodes: int, seed: int = 0) -> tuple[Hashes, Hashes]:
-    """Return hashes and ranks of ``num_nodes`` different nodes, in a mixed order."""
-    rng = np.random.default_rng(seed)
-    ranks = rng.permutation(num_nodes).astype(np.uint64) * np.uint64(3)
-    hashes = rng.integers(2**64 - 1, size=num_nodes, dtype=np.uint64)
-    return hashes, ranks
+class TestHash(PartitionerContract):
+    name = "hash"
 
 
-@pytest.mark.parametrize("name", CONTRACT_RUNS)
-class TestPartitioner:
-    @given(
-        num_nodes=st.integers(0, 200),
-        num_partitions=st.integers(1, 9),
-        seed=st.integers(0, 2**32),
-    )
-    def test_every_node_gets_a_partition_that_exists(
-        self, name: str, num_nodes: int, num_partitions: int, seed: int
-    ) -> None:
-        hashes, ranks = draw_nodes(num_nodes)
-        parts = get_partitioner(name)(hashes, ranks, num_partitions, seed)
-        assert parts.dtype == np.uint32
-        assert parts.shape == (num_nodes,)
-        assert (parts < num_partitions).all()
+class TestRandom(PartitionerContract):
+    name = "random"
 
-    def test_same_nodes_and_seed_give_the_same_partitions(self, name: str) -> None:
-        hashes, ranks = draw_nodes(1000)
-        call = get_partitioner(name)
-        assert (call(hashes, ranks, 4, 7) == call(hashes.copy(), ranks.copy(), 4, 7)).all()
 
-    def test_a_node_keeps_its_partition_when_nodes_are_reordered(self, name: str) -> None:
-        hashes, ranks = draw_nodes(1000)
-        order = np.random.default_rng(1).permutation(1000)
-        call = get_partitioner(name)
-        mixed = call(hashes[order], ranks[order], 4, 7)
-        assert (mixed == call(hashes, ranks, 4, 7)[order]).all()
+class TestRange(PartitionerContract):
+    name = "range"
 
-    def test_sizes_are_about_equal(self, name: str) -> None:
-        hashes, ranks = draw_nodes(100_000)
-        sizes = np.bincount(get_partitioner(name)(hashes, ranks, 8, 0), minlength=8)
-        # six standard deviations of a fair draw: 12,500 +- 627
-        assert abs(sizes - 12_500).max() < 630
 
-    def test_arguments_are_left_as_they_are(self, name: str) -> None:
-        hashes, ranks = draw_nodes(100)
-        before = hashes.copy(), ranks.copy()
-        get_partitioner(name)(hashes, ranks, 3, 0)
-        assert (hashes == before[0]).all()
-        assert (ranks == before[1]).all()
+class TestLdg(PartitionerContract):
+    name = "ldg"
+
+
+class TestFennel(PartitionerContract):
+    name = "fennel"
+
+
+class TestReldg(PartitionerContract):
+    name = "reldg"
+
+
+class TestRefennel(PartitionerContract):
+    name = "refennel"
+
+
+class TestBuckets(PartitionerContract):
+    name = "buckets"
+
+
+class TestMetis(PartitionerContract):
+    name = "metis"
+
+    def make(self):  # type: ignore[no-untyped-def]  # skips where it is not installed
+        pytest.importorskip("pymetis")
+        return super().make()
+
+
+class TestKahip(PartitionerContract):
+    name = "kahip"
+
+    def make(self):  # type: ignore[no-untyped-def]  # skips where it is not installed
+        pytest.importorskip("kahip")
+        return super().make()
+
+
+@pytest.mark.parametrize("name", ["hash", "random", "range"])
+def test_sizes_are_those_of_a_fair_draw(name: str) -> None:
+    hashes, ranks = draw_ids(100_000)
+    sizes = np.bincount(get_partitioner(name)(hashes, ranks, 8, 0), minlength=8)
+    # six standard deviations of a fair draw: 12,500 +- 627
+    assert abs(sizes - 12_500).max() < 630
 
 
 def test_random_depends_on_the_seed_and_hash_does_not() -> None:
-    hashes, ranks = draw_nodes(1000)
+    hashes, ranks = draw_ids(1000)
 
     def differs(name: str) -> bool:
         call = get_partitioner(name)
@@ -77,12 +95,59 @@ def test_random_depends_on_the_seed_and_hash_does_not() -> None:
 
 
 def test_range_keeps_neighbours_in_the_original_order_together() -> None:
-    hashes, ranks = draw_nodes(100)
+    hashes, ranks = draw_ids(100)
     parts = get_partitioner("range")(hashes, ranks, 4, 0)
     assert (np.diff(parts[np.argsort(ranks)].astype(np.int64)) >= 0).all()
     assert np.bincount(parts).tolist() == [25, 25, 25, 25]
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UnknownNameError, match=r"'rnage'.*hash, random, range.*'range'"):
-        get_partitioner("rnage")
+    for look in (get_partitioner, get_stream_partitioner, check_partitioner):
+        with pytest.raises(
+            UnknownNameError, match=r"'rnage'.*hash.*random, range.*'range'"
+        ):
+            look("rnage")
+
+
+def test_a_partitioner_asked_for_as_the_other_kind_is_an_error() -> None:
+    with pytest.raises(ConfigError, match=r"'reldg' needs the neighbours.*take hash"):
+        get_partitioner("reldg")
+    with pytest.raises(ConfigError, match=r"'hash' looks at ids alone"):
+        get_stream_partitioner("hash")
+    assert is_stream_partitioner("metis")
+    assert not is_stream_partitioner("hash")
+    assert not is_stream_partitioner("nothing")
+
+
+@pytest.mark.parametrize("found", [lambda graph, seed: None, object(), 3])
+def test_what_cannot_be_called_as_a_partitioner_is_refused(found: object) -> None:
+    with pytest.raises(ConfigError, match=r"takes \(hashes, ranks, .*or \(stream, num_par"):
+        adapt(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "extra"), [("metis", "pymetis", "all"), ("kahip", "kahip", "kahip")]
+)
+def test_a_missing_package_is_named_with_its_extra(
+    name: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    said = rf"{package} is needed and not installed; pip install 'graphsys\[{extra}\]'"
+    with pytest.raises(MissingDependencyError, match=said):
+        get_stream_partitioner(name)(clustered_graph(), 2, 0)
+
+
+def test_kahip_refuses_more_than_it_can_count() -> None:
+    pytest.importorskip("kahip")
+    stream = EdgeStream(2, [(0, 1)])
+    stream.degrees = np.array([2**31, 2**31])
+    with pytest.raises(BudgetError, match=r"counts in 32 bits.*4294967296 ends.*reldg"):
+        get_stream_partitioner("kahip")(stream, 2, 0)
+
+
+@pytest.mark.parametrize("name", ["metis", "kahip", "buckets"])
+def test_those_that_hold_the_graph_say_what_it_takes(name: str) -> None:
+    partitioner = get_stream_partitioner(name)
+    assert isinstance(partitioner, NeedsMemory)
+    assert partitioner.memory_bytes(0, 1000) >= 4000
+    assert not isinstance(get_stream_partitioner("reldg"), NeedsMemory)
