@@ -4,7 +4,8 @@
 
 Examples:
     ``gs.ingest("edges.txt", "graph")`` makes a store, ``gs.open("graph")`` opens one,
-    ``gs.embedding.train(graph, config, "run")`` trains embeddings on it.
+    ``gs.embedding.train(graph, config, "run")`` trains embeddings on it,
+    ``gs.algorithms.pagerank(graph)`` and ``gs.run(program, graph)`` compute on it.
 """
 
 import importlib
@@ -15,25 +16,102 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from graphsys import datasets as datasets
     from graphsys import embedding as embedding
+    from graphsys import engine as engine
     from graphsys import partitioners as partitioners
     from graphsys import storage as storage
     from graphsys.core.types import EdgeType as EdgeType
     from graphsys.datasets import ingest as ingest
+    from graphsys.engine import algorithms as algorithms
+    from graphsys.engine.program import NO_NODE as NO_NODE
+    from graphsys.engine.program import NodeId as NodeId
+    from graphsys.engine.program import Phase as Phase
+    from graphsys.engine.program import VertexProgram as VertexProgram
+    from graphsys.engine.program import aggregator as aggregator
+    from graphsys.engine.program import any_ as any
+    from graphsys.engine.program import argmax as argmax
+    from graphsys.engine.program import argmin as argmin
+    from graphsys.engine.program import combiner as combiner
+    from graphsys.engine.program import edge_state as edge_state
+    from graphsys.engine.program import maximum as maximum
+    from graphsys.engine.program import minimum as minimum
+    from graphsys.engine.program import mode as mode
+    from graphsys.engine.program import own_id as own_id
+    from graphsys.engine.program import random as random
+    from graphsys.engine.program import state as state
+    from graphsys.engine.program import sum_ as sum
+    from graphsys.engine.result import Result as Result
+    from graphsys.engine.run import run as run
+    from graphsys.engine.topology import Topology as Topology
     from graphsys.storage.reader import Graph as Graph
     from graphsys.storage.reader import open_graph as open
 
+_PROGRAM = "graphsys.engine.program"
 _LAZY = {
     "EdgeType": ("graphsys.core.types", "EdgeType"),
     "Graph": ("graphsys.storage.reader", "Graph"),
     "open": ("graphsys.storage.reader", "open_graph"),
     "ingest": ("graphsys.datasets", "ingest"),
+    "NO_NODE": (_PROGRAM, "NO_NODE"),
+    "NodeId": (_PROGRAM, "NodeId"),
+    "Phase": (_PROGRAM, "Phase"),
+    "VertexProgram": (_PROGRAM, "VertexProgram"),
+    "aggregator": (_PROGRAM, "aggregator"),
+    "argmax": (_PROGRAM, "argmax"),
+    "argmin": (_PROGRAM, "argmin"),
+    "combiner": (_PROGRAM, "combiner"),
+    "edge_state": (_PROGRAM, "edge_state"),
+    "maximum": (_PROGRAM, "maximum"),
+    "minimum": (_PROGRAM, "minimum"),
+    "mode": (_PROGRAM, "mode"),
+    "own_id": (_PROGRAM, "own_id"),
+    "random": (_PROGRAM, "random"),
+    "state": (_PROGRAM, "state"),
+    "any": (_PROGRAM, "any_"),
+    "sum": (_PROGRAM, "sum_"),
+    "Result": ("graphsys.engine.result", "Result"),
+    "Topology": ("graphsys.engine.topology", "Topology"),
+    "run": ("graphsys.engine.run", "run"),
 }
-_ROOMS = ("datasets", "embedding", "partitioners", "storage")
+_ROOMS = ("datasets", "embedding", "engine", "partitioners", "storage")
 
-__all__ = ["EdgeType", "Graph", "__version__", "ingest", "open", *_ROOMS]
+__all__ = [
+    "__version__",
+    "algorithms",
+    "EdgeType",
+    "Graph",
+    "NO_NODE",
+    "NodeId",
+    "Phase",
+    "Result",
+    "Topology",
+    "VertexProgram",
+    "aggregator",
+    "any",
+    "argmax",
+    "argmin",
+    "combiner",
+    "edge_state",
+    "ingest",
+    "maximum",
+    "minimum",
+    "mode",
+    "open",
+    "own_id",
+    "random",
+    "run",
+    "state",
+    "sum",
+    "datasets",
+    "embedding",
+    "engine",
+    "partitioners",
+    "storage",
+]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "algorithms":
+        return importlib.import_module("graphsys.engine.algorithms")
     if name in _LAZY:
         module, attribute = _LAZY[name]
         return getattr(importlib.import_module(module), attribute)

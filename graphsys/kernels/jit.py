@@ -24,7 +24,8 @@ def _stamp_of_all_kernels() -> tuple[tuple[str, int, int], ...]:
     return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 
 
-_STAMP = _stamp_of_all_kernels()
+STAMP = _stamp_of_all_kernels()
+"""Names, times and sizes of all our kernels' files."""
 
 
 def jit(kernel: Kernel) -> Kernel:
@@ -43,5 +44,5 @@ def _compile(kernel: Kernel, **options: bool) -> Kernel:
     file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     # private to numba; a test notices if it goes
     if file is not None and hasattr(file, "_source_stamp"):
-        file._source_stamp = (file._source_stamp, _STAMP)
+        file._source_stamp = (file._source_stamp, STAMP)
     return cast("Kernel", dispatcher)

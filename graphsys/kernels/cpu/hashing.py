@@ -20,6 +20,15 @@ def mix64(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
+@inline_jit
+def random_fraction(seed: int, node: int, draw: int) -> float:
+    """Return a number in [0, 1) that depends on the arguments alone."""
+    word = mix64(np.uint64(np.int64(seed)))
+    word = mix64(word ^ np.uint64(np.int64(node)))
+    word = mix64(word ^ np.uint64(np.int64(draw)))
+    return np.float64(word >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
 @jit
 def hash_integers(ids: npt.NDArray[np.integer], out: npt.NDArray[np.uint64]) -> None:
     """Hash every id.

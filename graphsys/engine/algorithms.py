@@ -1,0 +1,176 @@
+"""All algorithms in one list: ``gs.algorithms.bfs(graph, source=3)``.
+
+An algorithm is a vertex program, a native kernel, or both; the user need not know which.
+The native one runs where there are both, unless the program is asked for
+(``implementation="program"``) or only the program can do it: out of core, on CUDA.
+"""
+
+import importlib
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.engine.program import VertexProgram, parameter_types
+from graphsys.engine.result import Result
+from graphsys.engine.run import run
+from graphsys.engine.topology import Topology
+from graphsys.storage.reader import Graph
+
+_NATIVE = "graphsys.engine.native."
+_PROGRAMS = "graphsys.engine.programs."
+_RUN_OPTIONS = ("num_threads",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Algorithm:
+    """One algorithm of the list.
+
+    Attributes:
+        name: Its name in Python and on the command line.
+        summary: What it computes, in one line.
+        native: ``module:function`` under ``engine/native``, or "".
+        program: ``module:Class`` under ``engine/programs``, or "".
+    """
+
+    name: str
+    summary: str
+    native: str = ""
+    program: str = ""
+
+    def native_function(self) -> Callable[..., Result]:
+        """Return the native implementation."""
+        return _loaded(_NATIVE, self.native)  # type: ignore[no-any-return]
+
+    def program_class(self) -> type[VertexProgram]:
+        """Return the vertex program."""
+        return _loaded(_PROGRAMS, self.program)  # type: ignore[no-any-return]
+
+    def parameters(self, implementation: str | None = None) -> dict[str, Any]:
+        """Return the types of an implementation's parameters by name."""
+        if self._uses_native(implementation):
+            given = inspect.signature(self.native_function()).parameters.values()
+            return {
+                p.name: p.annotation
+                for p in given
+                if p.kind is p.KEYWORD_ONLY and p.name not in _RUN_OPTIONS
+            }
+        return parameter_types(self.program_class())
+
+    def __call__(
+        self,
+        graph: Graph | Topology | str | os.PathLike[str],
+        *,
+        implementation: str | None = None,
+        num_threads: int | None = None,
+        **options: Any,
+    ) -> Result:
+        """Run the algorithm.
+
+        Args:
+            graph: An open graph, its path, or edges in memory.
+            implementation: ``native`` or ``program``; the faster that fits by default.
+            num_threads: Threads; all cores by default.
+            options: The algorithm's parameters, and those of ``gs.run`` (``memory``,
+                ``device`` ...), which only programs take.
+
+        Raises:
+            UnknownNameError: there is no such parameter, or no such node.
+            ConfigError: a parameter is missing or does not fit.
+        """
+        settings = {n: options.pop(n) for n in tuple(options) if n in _PROGRAM_OPTIONS}
+        settings = {n: value for n, value in settings.items() if value is not None}
+        if implementation is None and settings and self.program:
+            implementation = "program"
+        if not self._uses_native(implementation):
+            program = self.program_class()(**options)
+            done = run(program, graph, num_threads=num_threads, **settings)
+            return _renamed(done, self.name)
+        if settings:
+            raise ConfigError(
+                f"{self.name} is native and has no option {next(iter(settings))!r}; it "
+                "runs in memory on the CPU"
+            )
+        known = self.parameters("native")
+        for name in options:
+            if name not in known:
+                raise unknown_name(f"parameter of {self.name}", name, known)
+        function = self.native_function()
+        given = inspect.signature(function).parameters
+        for name in known:
+            if given[name].default is inspect.Parameter.empty and name not in options:
+                raise ConfigError(f"{self.name} needs the parameter {name!r}")
+        if "num_threads" in given:
+            options["num_threads"] = num_threads
+        return function(Topology.of(graph), **options)
+
+    def _uses_native(self, implementation: str | None) -> bool:
+        if implementation not in (None, "native", "program"):
+            raise ConfigError(
+                f"implementation must be 'native' or 'program', got {implementation!r}"
+            )
+        wanted = implementation or ("native" if self.native else "program")
+        if not getattr(self, wanted):
+            raise ConfigError(f"{self.name} has no {wanted} implementation")
+        return wanted == "native"
+
+
+_PROGRAM_OPTIONS = tuple(
+    name
+    for name in inspect.signature(run).parameters
+    if name not in ("program", "graph", "num_threads", "progress")
+)
+
+
+def _loaded(room: str, place: str) -> Any:
+    module, _, attribute = place.partition(":")
+    return getattr(importlib.import_module(room + module), attribute)
+
+
+def _renamed(done: Result, name: str) -> Result:
+    values = {field: getattr(done, field) for field in done.__slots__}
+    return Result(**{**values, "algorithm": name})
+
+
+def _listed(*rows: tuple[str, str, str, str]) -> dict[str, Algorithm]:
+    return {
+        name: Algorithm(name=name, native=native, program=program, summary=summary)
+        for name, native, program, summary in rows
+    }
+
+
+ALGORITHMS: Mapping[str, Algorithm] = _listed(
+    # name, native, program, summary
+    ("bfs", "traversal:bfs", "bfs:BreadthFirst", "hops from a source"),
+    (
+        "sssp",
+        "shortest_paths:sssp",
+        "sssp:ShortestPaths",
+        "shortest distances from a source",
+    ),
+    ("pagerank", "pagerank:pagerank", "pagerank:PageRank", "PageRank"),
+    ("wcc", "components:wcc", "wcc:WeakComponents", "weakly connected components"),
+)
+
+
+def get(name: str) -> Algorithm:
+    """Return an algorithm by name.
+
+    Raises:
+        UnknownNameError: there is none; the message suggests the nearest.
+    """
+    if name not in ALGORITHMS:
+        raise unknown_name("algorithm", name, ALGORITHMS)
+    return ALGORITHMS[name]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ALGORITHMS:
+        return ALGORITHMS[name]
+    raise AttributeError(f"gs.algorithms has no algorithm {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(ALGORITHMS)

@@ -1,0 +1,447 @@
+"""From a program's Python functions to functions on scalars.
+
+``src.distance`` becomes an argument ``src__distance``, ``self.damping`` an argument
+``param__damping``, and so on: what is left is arithmetic that numba compiles for the CPU
+and numba-cuda for the GPU, and a list of what each function reads, so that kernels fetch
+nothing else. What cannot be compiled is refused with file, line and construct.
+"""
+
+import ast
+import builtins
+import inspect
+import math
+import textwrap
+import types
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from graphsys.core.errors import CompileError, cut_list
+from graphsys.engine.spec import ProgramSpec
+
+NODE_COLUMNS = ("id", "out_degree", "in_degree", "degree")
+EDGE_COLUMNS = ("weight", "time", "relation")
+RUN_VALUES = ("num_nodes", "num_edges", "superstep")
+
+_BUILTINS = ("min", "max", "abs", "int", "float", "bool", "range", "round", "len")
+_STATEMENTS = (
+    ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.If, ast.For, ast.While,
+    ast.Expr, ast.Pass, ast.Break, ast.Continue,
+)  # fmt: skip
+_EXPRESSIONS = (
+    ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.Call, ast.Constant,
+    ast.Attribute, ast.Subscript, ast.Name, ast.Tuple, ast.expr_context, ast.operator,
+    ast.unaryop, ast.boolop, ast.cmpop,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Input:
+    """One value that a lowered function reads.
+
+    Attributes:
+        kind: ``src``, ``dst``, ``node``, ``before``, ``at`` (an array of a state),
+            ``edge``, ``reverse``, ``param``, ``total`` or ``run``.
+        name: The state, column, parameter ...
+    """
+
+    kind: str
+    name: str
+
+    @property
+    def argument(self) -> str:
+        """Its name in the lowered source."""
+        return f"{self.kind}__{self.name}"
+
+
+@dataclass(slots=True)
+class Lowered:
+    """A function on scalars.
+
+    Attributes:
+        name: Its name in the generated module.
+        source: Its text, without decorator.
+        values: Arguments that stay as the user named them (messages), first in order.
+        inputs: What it reads besides, in the order of the arguments.
+        drops: Whether it may return None: no message. Then the last argument is
+            ``nothing``, which it returns instead.
+        helpers: Functions that it calls, by name.
+        imports: Import lines of its module.
+        where: File and line, for messages.
+        tree: The lowered function definition.
+    """
+
+    name: str
+    source: str
+    values: tuple[str, ...]
+    inputs: tuple[Input, ...]
+    drops: bool
+    helpers: dict[str, str]
+    imports: set[str]
+    where: str
+    tree: ast.FunctionDef
+
+    @property
+    def arguments(self) -> list[str]:
+        """Names of all arguments, in order."""
+        names = [*self.values, *(given.argument for given in self.inputs)]
+        return [*names, "nothing"] if self.drops else names
+
+    def reads(self, *kinds: str) -> list[str]:
+        """Return the names read of some kinds, sorted."""
+        return sorted({given.name for given in self.inputs if given.kind in kinds})
+
+
+def lower(
+    spec: ProgramSpec,
+    function: Callable[..., Any],
+    roles: tuple[str, ...],
+    name: str,
+    num_returned: int | None = None,
+) -> Lowered:
+    """Lower one function of a program.
+
+    Args:
+        spec: The program.
+        function: The function; its first argument is ``self``.
+        roles: What its further arguments are: ``src``, ``dst``, ``edge``, ``node``,
+            ``before`` or ``value``; trailing ones may be left out by the user.
+        name: Name of the lowered function.
+        num_returned: How many values every ``return`` gives; None: any.
+
+    Raises:
+        CompileError: a construct that cannot be compiled, an undeclared name; the message
+            has file, line and what to do.
+    """
+    tree, where = _parse(function)
+    given = [argument.arg for argument in tree.args.args]
+    if given and given[0] == "self":
+        given = given[1:]
+    elif len(given) > len(roles):
+        raise CompileError(f"{where.at(tree)}: {tree.name} must take self first")
+    if len(given) > len(roles) or len(given) < 1:
+        expected = ", ".join(("self", *roles))
+        raise CompileError(
+            f"{where.at(tree)}: {tree.name} takes ({expected}), got "
+            f"({', '.join(('self', *given))})"
+        )
+    rewriter = _Rewriter(
+        spec, function, where, dict(zip(given, roles, strict=False)), num_returned
+    )
+    body = rewriter.body(tree)
+    values = tuple(a for a, role in zip(given, roles, strict=False) if role == "value")
+    inputs = tuple(sorted(rewriter.inputs))
+    lowered = Lowered(
+        name=name, source="", values=values, inputs=inputs, drops=rewriter.drops,
+        helpers=rewriter.helpers, imports=rewriter.imports, where=where.at(tree), tree=tree,
+    )  # fmt: skip
+    lowered.tree = _definition(name, lowered.arguments, body)
+    lowered.source = ast.unparse(ast.fix_missing_locations(lowered.tree))
+    return lowered
+
+
+@dataclass(slots=True)
+class _Where:
+    file: str
+    first_line: int
+
+    def at(self, node: Any) -> str:
+        line = self.first_line + getattr(node, "lineno", 1) - 1
+        return f"{self.file}:{line}"
+
+
+def _parse(function: Callable[..., Any]) -> tuple[ast.FunctionDef, _Where]:
+    function = getattr(function, "py_func", function)
+    name = getattr(function, "__name__", repr(function))
+    try:
+        lines, first = inspect.getsourcelines(function)
+        file = inspect.getsourcefile(function) or "?"
+    except (OSError, TypeError) as err:
+        raise CompileError(
+            f"the source of {name} cannot be read ({err}); write the program in a file or "
+            "a notebook cell"
+        ) from err
+    where = _Where(file, first)
+    try:
+        parsed = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    except SyntaxError:  # a lambda in the middle of a line
+        parsed = None
+    if not isinstance(parsed, ast.FunctionDef):
+        raise CompileError(f"{where.at(None)}: {name} must be a function made with def")
+    return parsed, where
+
+
+def _definition(
+    name: str, arguments: Iterable[str], body: list[ast.stmt]
+) -> ast.FunctionDef:
+    return ast.FunctionDef(
+        name=name,
+        args=ast.arguments(
+            posonlyargs=[],
+            args=[ast.arg(arg=argument) for argument in arguments],
+            kwonlyargs=[],
+            kw_defaults=[],
+            defaults=[],
+        ),
+        body=body,
+        decorator_list=[],
+    )
+
+
+@dataclass
+class _Rewriter(ast.NodeTransformer):
+    spec: ProgramSpec
+    function: Callable[..., Any]
+    where: _Where
+    roles: dict[str, str]
+    num_returned: int | None
+    inputs: set[Input] = field(default_factory=set)
+    helpers: dict[str, str] = field(default_factory=dict)
+    imports: set[str] = field(default_factory=set)
+    drops: bool = False
+    assigned: set[str] = field(default_factory=set)
+
+    # ---- the whole
+
+    def body(self, tree: ast.FunctionDef) -> list[ast.stmt]:
+        statements = tree.body
+        if isinstance(statements[0], ast.Expr) and isinstance(
+            statements[0].value, ast.Constant
+        ):
+            statements = statements[1:]  # the docstring
+        names = (n for s in statements for n in ast.walk(s) if isinstance(n, ast.Name))
+        self.assigned = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        if not statements:
+            raise self.refuse(tree, "an empty function")
+        return [self.visit(statement) for statement in statements]
+
+    def refuse(self, node: ast.AST, what: str, do: str = "") -> CompileError:
+        hint = f"; {do}" if do else ""
+        name = getattr(self.function, "__qualname__", "function")
+        return CompileError(f"{self.where.at(node)}: {name}: {what}{hint}")
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, ast.stmt) and not isinstance(node, _STATEMENTS):
+            raise self.refuse(node, f"{_words(node)} cannot be compiled")
+        if isinstance(node, ast.expr) and not isinstance(node, _EXPRESSIONS):
+            raise self.refuse(node, f"{_words(node)} cannot be compiled")
+        return super().generic_visit(node)
+
+    # ---- statements
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        value = node.value
+        if value is None or (isinstance(value, ast.Constant) and value.value is None):
+            if "src" not in self.roles.values():
+                raise self.refuse(node, "only message may return None (no message)")
+            self.drops = True
+            return ast.Return(value=ast.Name(id="nothing", ctx=ast.Load()))
+        if self.num_returned is not None:
+            count = len(value.elts) if isinstance(value, ast.Tuple) else 1
+            if count != self.num_returned:
+                raise self.refuse(
+                    node, f"returns {count} values, expected {self.num_returned}",
+                    "one value per state or aggregator, in the order of their declaration",
+                )  # fmt: skip
+            if self.num_returned == 1 and isinstance(value, ast.Tuple):
+                node.value = value.elts[0]
+        return self.generic_visit(node)
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        call = node.iter
+        is_range = isinstance(call, ast.Call) and getattr(call.func, "id", "") == "range"
+        if not is_range or node.orelse:
+            raise self.refuse(node, "for works over range(...) only, without else")
+        return self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        if isinstance(node.value, ast.Constant):
+            return ast.Pass()
+        return self.generic_visit(node)
+
+    # ---- expressions
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        if isinstance(node.value, bool | int | float):
+            return node
+        raise self.refuse(node, f"the value {node.value!r} cannot be compiled")
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        role = self.roles.get(node.id)
+        if role == "value" or node.id in self.assigned:
+            if role not in (None, "value"):
+                raise self.refuse(node, f"{node.id!r} cannot be assigned to")
+            return node
+        if role is not None or node.id == "self":
+            raise self.refuse(
+                node, f"{node.id!r} alone means nothing", f"write {node.id}.name"
+            )
+        if node.id in _BUILTINS:
+            return node
+        return self.constant(node, self.global_value(node))
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if not isinstance(node.ctx, ast.Load):
+            raise self.refuse(
+                node, f"{ast.unparse(node)} cannot be assigned to",
+                "a program changes state by what update returns",
+            )  # fmt: skip
+        owner = node.value
+        if isinstance(owner, ast.Call) and getattr(owner.func, "attr", "") == "at":
+            return self.read_at(node, owner)
+        if isinstance(owner, ast.Attribute) and owner.attr == "reverse":
+            self.check_role(owner.value, "edge", node)
+            return self.read(node, "reverse", node.attr, self.spec.edge_states)
+        if isinstance(owner, ast.Name) and owner.id == "self":
+            return self.read_self(node)
+        role = self.roles.get(owner.id) if isinstance(owner, ast.Name) else None
+        if role in ("src", "dst", "node", "before"):
+            known = [*self.spec.states, *NODE_COLUMNS]
+            return self.read(node, role, node.attr, known)
+        if role == "edge":
+            known = [*EDGE_COLUMNS, *self.spec.edge_states]
+            return self.read(node, "edge", node.attr, known)
+        return self.constant(node, self.global_value(node))
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
+            raise self.refuse(node, "calls take plain arguments only")
+        function = node.func
+        if ast.unparse(function) == "self.total":
+            return self.read_total(node)
+        node.args = [self.visit(argument) for argument in node.args]
+        if isinstance(function, ast.Name) and function.id in _BUILTINS:
+            return node
+        target = self.global_value(function)
+        node.func = ast.Name(id=self.callee(function, target), ctx=ast.Load())
+        return node
+
+    # ---- what is read
+
+    def check_role(self, node: ast.AST, role: str, at: ast.AST) -> None:
+        if not isinstance(node, ast.Name) or self.roles.get(node.id) != role:
+            raise self.refuse(at, f"{ast.unparse(at)} cannot be compiled")
+
+    def read(self, node: ast.AST, kind: str, name: str, known: Iterable[str]) -> ast.AST:
+        if name not in known:
+            raise self.refuse(
+                node, f"{ast.unparse(node)} is not declared",
+                f"there are {cut_list(known, 12) or 'none'}",
+            )  # fmt: skip
+        found = Input(kind, name)
+        self.inputs.add(found)
+        return ast.Name(id=found.argument, ctx=ast.Load())
+
+    def read_at(self, node: ast.Attribute, call: ast.Call) -> ast.AST:
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else call
+        self.check_role(owner, "node", node)
+        if len(call.args) != 1:
+            raise self.refuse(node, "node.at(id) takes one node id")
+        array = self.read(node, "at", node.attr, self.spec.states)
+        self.inputs.add(Input("at", "by_rank"))
+        number = ast.Subscript(
+            value=ast.Name(id="at__by_rank", ctx=ast.Load()),
+            slice=self.visit(call.args[0]),
+            ctx=ast.Load(),
+        )
+        return ast.Subscript(value=array, slice=number, ctx=ast.Load())  # type: ignore[arg-type]
+
+    def read_self(self, node: ast.Attribute) -> ast.AST:
+        if node.attr in RUN_VALUES:
+            return self.read(node, "run", node.attr, RUN_VALUES)
+        if node.attr in self.spec.parameters:
+            return self.read(node, "param", node.attr, self.spec.parameters)
+        value = getattr(self.spec.program, node.attr, None)
+        if isinstance(value, bool | int | float | np.number):
+            return self.constant(node, value)
+        known = [*self.spec.parameters, *RUN_VALUES, "total(name)"]
+        raise self.refuse(
+            node, f"self.{node.attr} is not a parameter or number",
+            f"there are {cut_list(known, 12)}",
+        )  # fmt: skip
+
+    def read_total(self, node: ast.Call) -> ast.AST:
+        name = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
+        if len(node.args) != 1 or not isinstance(name, str):
+            raise self.refuse(node, 'self.total takes one name in quotes: self.total("x")')
+        return self.read(node, "total", name, self.spec.aggregators)
+
+    # ---- what lies outside of the function
+
+    def global_value(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.Name):
+            code = getattr(self.function, "__code__", None)
+            closure = getattr(self.function, "__closure__", None) or ()
+            cells = dict(zip(code.co_freevars if code else (), closure, strict=False))
+            if node.id in cells:
+                return cells[node.id].cell_contents
+            names = getattr(self.function, "__globals__", {})
+            if node.id in names:
+                return names[node.id]
+            if hasattr(builtins, node.id):
+                raise self.refuse(node, f"the builtin {node.id} cannot be compiled")
+            raise self.refuse(node, f"the name {node.id!r} is not defined")
+        if isinstance(node, ast.Attribute):
+            owner = self.global_value(node.value)
+            if not isinstance(owner, types.ModuleType) and not isinstance(owner, type):
+                raise self.refuse(node, f"{ast.unparse(node)} cannot be compiled")
+            if not hasattr(owner, node.attr):
+                raise self.refuse(node, f"{ast.unparse(node)} does not exist")
+            return getattr(owner, node.attr)
+        raise self.refuse(node, f"{ast.unparse(node)} cannot be compiled")
+
+    def constant(self, node: ast.AST, value: Any) -> ast.AST:
+        if isinstance(value, np.number | np.bool_):
+            value = value.item()
+        if not isinstance(value, bool | int | float):
+            raise self.refuse(
+                node, f"{ast.unparse(node)} is a {type(value).__name__}, not a number",
+                "make it a parameter or compute it outside",
+            )  # fmt: skip
+        if isinstance(value, float) and not math.isfinite(value):
+            self.imports.add("import math")
+            text = "math.nan" if value != value else "math.inf"
+            return ast.parse(f"-{text}" if value == -math.inf else text, mode="eval").body
+        return ast.Constant(value=value)
+
+    def callee(self, node: ast.AST, target: Any) -> str:
+        """Return the name under which the generated module calls ``target``."""
+        for module in (math, np):
+            name = getattr(target, "__name__", "")
+            if getattr(module, name, None) is target:
+                self.imports.add(f"import {module.__name__}")
+                return f"{module.__name__}.{name}"
+        kernel = getattr(target, "graphsys_kernel", None)
+        if kernel is not None:
+            module_name, name = kernel
+            self.imports.add(f"from {module_name} import {name}")
+            return str(name)
+        python = getattr(target, "py_func", target)
+        if not isinstance(python, types.FunctionType):
+            raise self.refuse(node, f"{ast.unparse(node)} cannot be called in a program")
+        return self.helper(python)
+
+    def helper(self, function: types.FunctionType) -> str:
+        name = f"helper__{function.__name__}"
+        if name not in self.helpers:
+            tree, where = _parse(function)
+            arguments = [argument.arg for argument in tree.args.args]
+            roles = dict.fromkeys(arguments, "value")
+            self.helpers[name] = ""  # a recursive call finds its name
+            inner = _Rewriter(self.spec, function, where, roles, None, helpers=self.helpers)
+            body = inner.body(tree)
+            if inner.inputs:
+                raise self.refuse(tree, f"{function.__name__} reads the program's state")
+            self.imports |= inner.imports
+            definition = _definition(name, arguments, body)
+            del self.helpers[name]  # what it calls comes before it
+            self.helpers[name] = ast.unparse(ast.fix_missing_locations(definition))
+        return name
+
+
+def _words(node: ast.AST) -> str:
+    """Name a construct as Python's users do: ``ListComp`` is "list comp"."""
+    name = type(node).__name__
+    return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()

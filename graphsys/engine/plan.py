@@ -1,0 +1,284 @@
+"""How a program will be run on a graph: what is lowered, inferred and chosen once."""
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from graphsys.core.errors import CompileError, ConfigError
+from graphsys.engine.lowering import EDGE_COLUMNS, Input, Lowered, lower
+from graphsys.engine.message_types import message_dtypes
+from graphsys.engine.program import NodeId
+from graphsys.engine.spec import PhaseSpec, ProgramSpec
+
+_ROLES: dict[str, tuple[str, ...]] = {
+    "message": ("src", "edge", "dst"),
+    "combine": ("value", "value"),
+    "update": ("node", "value"),
+    "active": ("node",),
+    "accepts": ("node",),
+    "aggregate": ("before", "node"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhasePlan:
+    """A phase with its functions lowered.
+
+    Attributes:
+        spec: What the program says.
+        number: Its place among the phases.
+        functions: Lowered functions by what they are; None where there is none.
+        kind: ``local`` (no messages), ``node`` (one message per sender), ``edge`` (the
+            message depends on the edge or the receiver) or ``mode``.
+        message_dtypes: Dtypes of a message's values.
+        identity: The message that changes nothing.
+        combiner: Name of the combiner, or "".
+        can_push: Whether messages may be combined one by one at the receiver.
+        monotone: The state that ``update`` only lowers (or raises) to the message, so that
+            a message not below it may be dropped; or "".
+        is_masked: Whether senders are a subset of the nodes.
+        buffered: States that are read while they are written, and so exist twice.
+        reasons: What was chosen and why, for ``--explain``.
+    """
+
+    spec: PhaseSpec
+    number: int
+    functions: Mapping[str, Lowered | None]
+    kind: str
+    message_dtypes: tuple[np.dtype[Any], ...] = ()
+    identity: tuple[Any, ...] = ()
+    combiner: str = ""
+    can_push: bool = False
+    monotone: str = ""
+    is_masked: bool = False
+    buffered: frozenset[str] = frozenset()
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramPlan:
+    """A program on a kind of graph: everything that its kernels depend on.
+
+    Attributes:
+        spec: The program.
+        dtypes: Dtype of every state (numbers of nodes for :class:`NodeId`).
+        edge_columns: Dtypes of the columns that the graph's edges have.
+        phases: The phases.
+        init: The lowered ``init``, or None.
+        id_dtype: Dtype of ``node.id`` and degrees.
+    """
+
+    spec: ProgramSpec
+    dtypes: Mapping[str, np.dtype[Any]]
+    edge_columns: Mapping[str, np.dtype[Any]]
+    phases: tuple[PhasePlan, ...]
+    init: Lowered | None
+    id_dtype: np.dtype[Any] = field(default=np.dtype(np.int32))
+
+
+def plan_of(
+    spec: ProgramSpec, edge_columns: Mapping[str, np.dtype[Any]], *, wide_ids: bool = False
+) -> ProgramPlan:
+    """Lower a program for graphs with given edge columns.
+
+    Args:
+        spec: The program.
+        edge_columns: Dtypes of ``weight``, ``time`` and ``relation`` where edges have them.
+        wide_ids: Whether numbers of nodes or edges need 64 bits.
+
+    Raises:
+        CompileError: something cannot be compiled.
+    """
+    id_dtype = np.dtype(np.int64 if wide_ids else np.int32)
+    dtypes = {
+        name: id_dtype if state.dtype is NodeId else np.dtype(state.dtype)
+        for name, state in spec.states.items()
+    }
+    init = None
+    if spec.init is not None:
+        init = lower(spec, spec.init, ("node",), "init__", len(spec.states))
+    types = _TypesOf(spec, dtypes, edge_columns, id_dtype)
+    phases = tuple(_plan_phase(spec, p, i, types) for i, p in enumerate(spec.phases))
+    return ProgramPlan(
+        spec=spec, dtypes=dtypes, edge_columns=edge_columns, phases=phases, init=init,
+        id_dtype=id_dtype,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _TypesOf:
+    spec: ProgramSpec
+    dtypes: Mapping[str, np.dtype[Any]]
+    edge_columns: Mapping[str, np.dtype[Any]]
+    id_dtype: np.dtype[Any]
+
+    def __call__(self, given: Input) -> np.dtype[Any]:
+        name = given.name
+        if given.kind in ("src", "dst", "node", "before", "at"):
+            return self.dtypes.get(name, self.id_dtype)
+        if given.kind in ("edge", "reverse"):
+            if name in EDGE_COLUMNS:
+                default = np.float64 if name == "weight" else np.int64
+                return np.dtype(self.edge_columns.get(name, default))
+            return np.dtype(self.spec.edge_states[name].dtype)
+        if given.kind == "run":
+            return np.dtype(np.int64)
+        if given.kind == "total":
+            return np.dtype(np.float64)
+        kind = self.spec.parameters[name]
+        known = {int: np.int64, float: np.float64, bool: np.bool_, NodeId: np.int64}
+        if kind not in known:
+            raise ConfigError(
+                f"parameter {name!r} of {self.spec.name} is used in compiled code and must "
+                f"be int, float, bool or gs.NodeId, got {getattr(kind, '__name__', kind)}"
+            )
+        return np.dtype(known[kind])
+
+
+def _plan_phase(
+    spec: ProgramSpec, phase: PhaseSpec, number: int, types: _TypesOf
+) -> PhasePlan:
+    functions = _lowered_functions(spec, phase, number)
+    message = functions["message"]
+    at_states = frozenset(
+        name
+        for f in functions.values()
+        if f
+        for name in f.reads("at")
+        if name in spec.states
+    )
+    if message is None:
+        return PhasePlan(
+            spec=phase, number=number, functions=functions, kind="local",
+            buffered=at_states & set(phase.updates), reasons=("no messages: one pass",),
+            is_masked=phase.active is not None,
+        )  # fmt: skip
+    assert phase.combine is not None  # spec_of checked
+    combiner = phase.combine.name
+    message_types = message_dtypes(phase, message, types)
+    kind = "edge" if message.reads("edge", "reverse", "dst") or phase.stores else "node"
+    if combiner == "mode":
+        if kind == "edge":
+            raise CompileError(f"{message.where}: gs.mode takes messages of src alone")
+        kind = "mode"
+    _check_delta(spec, kind, message, message_types)
+    can_push = len(message_types) == 1 and combiner not in ("argmin", "argmax", "mode")
+    can_push = can_push and phase.stores is None
+    if combiner == "sum" and message_types[0].kind == "f" and phase.schedule == "all":
+        can_push = False
+    monotone = _monotone(functions["update"], phase, types, message_types)
+    read = set(message.reads("src", "dst")) if kind == "edge" else set()
+    buffered = frozenset((read | at_states) & set(phase.updates))
+    return PhasePlan(
+        spec=phase, number=number, functions=functions, kind=kind, combiner=combiner,
+        message_dtypes=message_types, identity=_identity(phase, message_types),
+        can_push=can_push, monotone=monotone,
+        is_masked=phase.schedule == "changed" or phase.active is not None,
+        buffered=buffered, reasons=_reasons(phase, kind, can_push, message_types),
+    )  # fmt: skip
+
+
+def _lowered_functions(
+    spec: ProgramSpec, phase: PhaseSpec, number: int
+) -> dict[str, Lowered | None]:
+    returned = {"update": len(phase.updates), "aggregate": len(spec.aggregators)}
+    found: dict[str, Lowered | None] = {}
+    for what, roles in _ROLES.items():
+        function = getattr(phase, what)
+        if what == "combine":
+            function = None if function is None else function.function
+        name = f"{what}_{number}__"
+        found[what] = (
+            None
+            if function is None
+            else lower(spec, function, roles, name, returned.get(what))
+        )
+    update = found["update"]
+    assert update is not None
+    if phase.message is not None and not update.values:
+        raise CompileError(f"{update.where}: update takes (self, node, message)")
+    return found
+
+
+def _check_delta(
+    spec: ProgramSpec, kind: str, message: Lowered, dtypes: tuple[np.dtype[Any], ...]
+) -> None:
+    if not spec.delta:
+        return
+    if kind != "node" or len(dtypes) != 1 or message.drops:
+        raise CompileError(
+            f"{message.where}: with delta = True a message is one number made of src alone"
+        )
+
+
+def _identity(phase: PhaseSpec, dtypes: tuple[np.dtype[Any], ...]) -> tuple[Any, ...]:
+    combine = phase.combine
+    assert combine is not None
+    if combine.name == "own":
+        given = (
+            combine.identity if isinstance(combine.identity, tuple) else (combine.identity,)
+        )
+        if len(given) != len(dtypes):
+            raise ConfigError(
+                f"{phase.name}: the identity has {len(given)} values, a message "
+                f"{len(dtypes)}"
+            )
+        return given
+    if combine.name in ("argmin", "argmax"):
+        first = _extreme(dtypes[0], largest=combine.name == "argmin")
+        return (first, *(_extreme(dtype, largest=True) for dtype in dtypes[1:]))
+    if combine.name in ("minimum", "maximum"):
+        return tuple(_extreme(d, largest=combine.name == "minimum") for d in dtypes)
+    return (0,) * len(dtypes)
+
+
+def _extreme(dtype: np.dtype[Any], *, largest: bool) -> Any:
+    if dtype.kind == "f":
+        return np.inf if largest else -np.inf
+    if dtype.kind == "b":
+        return largest
+    info = np.iinfo(dtype)
+    return info.max if largest else info.min
+
+
+def _monotone(
+    update: Lowered | None, phase: PhaseSpec, types: _TypesOf, dtypes: tuple[Any, ...]
+) -> str:
+    """Recognise ``return min(node.x, message)``."""
+    assert phase.combine is not None
+    assert update is not None
+    wanted = {"minimum": "min", "maximum": "max"}.get(phase.combine.name)
+    body = update.tree.body
+    if wanted is None or len(body) != 1 or len(phase.updates) != 1 or len(dtypes) != 1:
+        return ""
+    state = phase.updates[0]
+    value = body[0].value if isinstance(body[0], ast.Return) else None
+    if not isinstance(value, ast.Call) or getattr(value.func, "id", "") != wanted:
+        return ""
+    names = sorted(getattr(argument, "id", "") for argument in value.args)
+    same = names == sorted([f"node__{state}", update.values[0]])
+    return state if same and types(Input("node", state)) == dtypes[0] else ""
+
+
+def _reasons(
+    phase: PhaseSpec, kind: str, can_push: bool, dtypes: tuple[np.dtype[Any], ...]
+) -> tuple[str, ...]:
+    types = ", ".join(dtype.name for dtype in dtypes)
+    lines = [
+        f"messages: {types}, combined by {phase.combine.name if phase.combine else ''}"
+    ]
+    if kind == "node":
+        lines.append("computed once per sender, then gathered along rows")
+    if kind == "edge":
+        lines.append("computed per edge: they read the edge or the receiver")
+    if phase.schedule == "all":
+        lines.append("all nodes send: dense pull")
+    elif can_push:
+        lines.append("changed nodes send: push while few, pull when many")
+    else:
+        lines.append("changed nodes send, rows of their neighbours are pulled: messages of "
+                     "several values cannot be combined in one atomic step")  # fmt: skip
+    return tuple(lines)

@@ -1,0 +1,293 @@
+"""What a vertex program is made of: the only classes a user subclasses.
+
+Nothing here compiles or loads numba; :mod:`graphsys.engine.spec` reads these
+declarations, :mod:`graphsys.engine.lowering` the functions.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from graphsys.core.errors import ConfigError, unknown_name
+
+
+class NodeId:
+    """Type of parameters and states that name a node by the user's id.
+
+    Inside a program such a value is the node's place among all user ids in order, so
+    comparing two of them compares ids, whatever the partitions. In results it is the id.
+    """
+
+
+class _OwnId:
+    def __repr__(self) -> str:
+        return "gs.own_id"
+
+
+own_id = _OwnId()
+"""Default of a :class:`NodeId` state: the node itself."""
+
+NO_NODE = -1
+"""The value of a :class:`NodeId` state that names no node; null in results."""
+
+_UNSET: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A value that every node holds; made by :func:`state`."""
+
+    dtype: Any
+    default: Any
+    null: Any
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeState:
+    """A value that every edge holds; made by :func:`edge_state`."""
+
+    dtype: str
+    default: float
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregator:
+    """A total over nodes; made by :func:`aggregator`."""
+
+    operation: Literal["sum", "minimum", "maximum"]
+
+
+@dataclass(frozen=True, slots=True)
+class Combiner:
+    """How the messages to a node become one.
+
+    Attributes:
+        name: ``sum``, ``minimum``, ``maximum``, ``argmin``, ``argmax``, ``mode``, ``any``
+            or ``own``.
+        function: The user's function of two messages, for ``own``.
+        identity: What combining with changes nothing, for ``own``.
+        idempotent: Whether the same message twice counts once.
+    """
+
+    name: str
+    function: Callable[[Any, Any], Any] | None = None
+    identity: Any = None
+    idempotent: bool = False
+
+    def __call__(self, *values: Any) -> Any:
+        """Refuse: a combiner is a declaration."""
+        raise TypeError(f"gs.{self.name} declares how to combine, it does not compute")
+
+
+sum_ = Combiner("sum")
+minimum = Combiner("minimum", idempotent=True)
+maximum = Combiner("maximum", idempotent=True)
+argmin = Combiner("argmin", idempotent=True)
+argmax = Combiner("argmax", idempotent=True)
+mode = Combiner("mode")
+any_ = Combiner("any", idempotent=True)
+
+
+def combiner(
+    function: Callable[[Any, Any], Any], *, identity: Any, idempotent: bool = False
+) -> Combiner:
+    """Combine messages by a function of two, which must not care about order.
+
+    Args:
+        function: Commutative and associative, of two messages; compiled.
+        identity: The message that changes nothing; a tuple where messages are tuples.
+        idempotent: Whether combining a message with itself gives the message.
+    """
+    return Combiner("own", function, identity, idempotent)
+
+
+def state(dtype: Any, default: Any = 0, *, null: Any = _UNSET) -> Any:
+    """Declare a value that every node holds.
+
+    Args:
+        dtype: ``"float64"``, ``"int32"``, ``"bool"`` ... or :class:`NodeId`.
+        default: Its first value: a number, or ``gs.own_id`` for a :class:`NodeId`.
+        null: The value that is null in results. By default an infinite ``default``, and
+            ``gs.NO_NODE``.
+
+    Examples:
+        >>> state("float32", default=float("inf")).null
+        inf
+    """
+    if null is _UNSET:
+        infinite = isinstance(default, float) and default in (float("inf"), -float("inf"))
+        null = default if infinite else None
+    if dtype is NodeId:
+        default = NO_NODE if default is None else default
+        null = NO_NODE
+    return State(dtype, default, null)
+
+
+def edge_state(dtype: str, default: float = 0) -> Any:
+    """Declare a value that every edge holds, in each direction its own.
+
+    ``edge.name`` reads it in ``message``, ``edge.reverse.name`` that of the edge back. A
+    phase with ``stores = "name"`` keeps its messages there.
+    """
+    return EdgeState(dtype, default)
+
+
+def aggregator(operation: Combiner = sum_) -> Any:
+    """Declare a total over the nodes that a superstep updates: sum, minimum or maximum."""
+    if operation.name not in ("sum", "minimum", "maximum"):
+        raise ConfigError(
+            f"an aggregator takes gs.sum, gs.minimum or gs.maximum, got gs.{operation.name}"
+        )
+    return Aggregator(operation.name)  # type: ignore[arg-type]
+
+
+def random(seed: int, node: int, draw: int) -> float:
+    """Return a number in [0, 1) that depends on the three arguments alone.
+
+    For use in programs: draws keyed by ``node.id`` are the same for any partitioning and
+    number of threads.
+    """
+    raise TypeError("gs.random is compiled into programs; call it in message or update")
+
+
+random.graphsys_kernel = ("graphsys.kernels.cpu.hashing", "random_fraction")  # type: ignore[attr-defined]
+
+
+class _Functions:
+    """The functions and settings that programs and phases share."""
+
+    direction: ClassVar[Literal["out", "in", "both"]] = "out"
+    """Messages travel along the edges, against them, or both ways."""
+    schedule: ClassVar[Literal["changed", "all"] | None] = None
+    """Who sends: nodes whose state changed, or all. See architecture.md."""
+    max_supersteps: ClassVar[int | None] = None
+    message_type: ClassVar[Any] = None
+    """Dtype of messages (a tuple of dtypes for tuples), where it should not be inferred."""
+    stores: ClassVar[str | None] = None
+    """Name of the edge state that keeps the messages."""
+
+    message: ClassVar[Any] = None
+    combine: ClassVar[Any] = None
+    update: ClassVar[Any] = None
+    active: ClassVar[Any] = None
+    """``active(self, node)``: whether the node may send."""
+    accepts: ClassVar[Any] = None
+    """``accepts(self, node)``: whether the node takes messages now."""
+    aggregate: ClassVar[Any] = None
+    """``aggregate(self, before, node)``: the node's part of every aggregator, in order."""
+    until: ClassVar[Any] = None
+    """``until(self, totals)``: plain Python; true ends the loop."""
+
+
+class Phase(_Functions):
+    """One step of a program of several; inner classes of the program.
+
+    A phase sees the program's parameters, states and aggregators as ``self.x`` and
+    ``node.x``. It runs one superstep, or with ``repeat = True`` as many as it takes: until
+    no node changes, ``until`` is true, or ``max_supersteps``.
+    """
+
+    repeat: ClassVar[bool] = False
+    updates: ClassVar[tuple[str, ...] | None] = None
+    """The states that ``update`` returns, in order; all by default."""
+
+
+class VertexProgram(_Functions):
+    """A graph algorithm written from a node's point of view.
+
+    Class attributes declare parameters (annotated), states, aggregators and functions; see
+    ``graphsys/engine/README.md``. An instance holds the values of the parameters.
+
+    Args:
+        parameters: Values of the annotated attributes by name.
+
+    Raises:
+        ConfigError: a parameter is missing, or of the wrong type.
+        UnknownNameError: there is no such parameter.
+    """
+
+    phases: ClassVar[tuple[type[Phase], ...] | None] = None
+    loop: ClassVar[bool] = False
+    """Whether the phases start again after the last, until ``until`` or no change."""
+    delta: ClassVar[bool] = False
+    """Send changes of messages instead of messages; for sums."""
+    delta_tolerance: ClassVar[float] = 0.0
+    """With ``delta``: a node sends when its message moved by more than this."""
+
+    results: ClassVar[tuple[str, ...] | None] = None
+    """The states that the result shows; all by default."""
+
+    init: ClassVar[Any] = None
+    """``init(self, node)``: first value of every state, in order; compiled."""
+
+    # read-only inside ``message`` and ``update``
+    num_nodes: int
+    num_edges: int
+    superstep: int
+
+    def __init__(self, **parameters: Any) -> None:
+        known = parameter_types(type(self))
+        for name, value in parameters.items():
+            if name not in known:
+                raise unknown_name(f"parameter of {type(self).__name__}", name, known)
+            setattr(self, name, _checked(type(self).__name__, name, known[name], value))
+        for name, kind in known.items():
+            if not hasattr(self, name):
+                raise ConfigError(
+                    f"{type(self).__name__} needs the parameter {name!r} "
+                    f"({getattr(kind, '__name__', kind)})"
+                )
+
+    def start(self, graph: Any) -> Mapping[Any, Mapping[str, Any]] | None:
+        """Return states that differ from the default, by user id: the first to send.
+
+        None: every node sends first.
+        """
+        return None
+
+    def answer(self, table: Any) -> int | float | None:
+        """Return the result where it is one number (``Result.result``); plain Python.
+
+        Args:
+            table: The result, an Arrow table.
+        """
+        return None
+
+    def total(self, name: str) -> float:
+        """Return an aggregator's total of the last superstep; compiled, not called."""
+        raise NotImplementedError(name)
+
+
+_RESERVED = ("num_nodes", "num_edges", "superstep")
+
+
+def parameter_types(program: type[VertexProgram]) -> dict[str, Any]:
+    """Return the annotated attributes of a program: its parameters and their types."""
+    found: dict[str, Any] = {}
+    names = {"NodeId": NodeId, "int": int, "float": float, "bool": bool, "str": str}
+    for base in reversed(program.__mro__):
+        if base in (object, _Functions, VertexProgram):
+            continue
+        for name, kind in inspect.get_annotations(base).items():
+            if name in _RESERVED or "ClassVar" in str(kind):
+                continue
+            if isinstance(kind, str):
+                kind = names.get(kind.rpartition(".")[2], kind)
+            found[name] = kind
+    return found
+
+
+def _checked(program: str, name: str, kind: Any, value: Any) -> Any:
+    if kind is NodeId:
+        return value
+    try:
+        if kind is bool and isinstance(value, str):
+            return {"true": True, "1": True, "false": False, "0": False}[value.lower()]
+        if kind is int and (isinstance(value, bool) or int(value) != float(value)):
+            raise ValueError
+        return kind(value) if kind in (int, float, bool, str) else value
+    except (ValueError, TypeError, KeyError) as err:
+        raise ConfigError(
+            f"parameter {name!r} of {program} is of type {kind.__name__}, got {value!r}"
+        ) from err

@@ -1,0 +1,107 @@
+"""Generated modules in the user's cache directory, so that a second process starts fast.
+
+numba keeps the machine code beside a module's file, and finds it again only for a real,
+importable module. The file's name is a hash of its text, of the versions involved and of
+our kernels' stamps; a directory that others may write to is not used.
+"""
+
+import hashlib
+import importlib.util
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+
+from graphsys.core.errors import StorageFullError
+
+_PREFIX = "graphsys_program_"
+
+
+def cache_folder() -> Path:
+    """Return the folder of generated modules, mode 0700, made when missing.
+
+    ``$GRAPHSYS_CACHE`` or ``$XDG_CACHE_HOME/graphsys``; a private temporary folder where
+    neither can be written or somebody else may write there.
+    """
+    base = os.environ.get("GRAPHSYS_CACHE")
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = (Path(base) if base else root / "graphsys") / "programs"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        info = folder.stat()
+        if info.st_uid == os.getuid() and os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass
+    return _private_folder()
+
+
+def load_module(source: str) -> ModuleType:
+    """Import generated source as a module; equal source gives the same module.
+
+    Raises:
+        StorageFullError: the cache directory cannot be written.
+    """
+    name = _PREFIX + _digest(source)
+    if name in sys.modules:
+        return sys.modules[name]
+    path = cache_folder() / f"{name}.py"
+    if not _holds(path, source):
+        _write(path, source)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None  # a .py file always has a spec
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # numba's cache imports it by name
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _digest(source: str) -> str:
+    import llvmlite
+    import numba
+
+    from graphsys.kernels.jit import STAMP
+
+    versions = (numba.__version__, llvmlite.__version__, sys.version_info[:2], STAMP)
+    return hashlib.sha256(f"{versions}\n{source}".encode()).hexdigest()[:24]
+
+
+def _holds(path: Path, source: str) -> bool:
+    """Whether the file is ours and holds just that text."""
+    try:
+        info = path.lstat()
+        if not stat.S_ISREG(info.st_mode) or info.st_uid != os.getuid():
+            return False
+        return path.read_text() == source
+    except OSError:
+        return False
+
+
+def _write(path: Path, source: str) -> None:
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+        with os.fdopen(handle, "w") as file:
+            file.write(source)
+        os.replace(temporary, path)
+    except OSError as err:
+        raise StorageFullError(
+            f"cannot write generated kernels to {path.parent} ({err.strerror}); set "
+            "GRAPHSYS_CACHE to a folder that can be written"
+        ) from err
+
+
+_private: list[Path] = []
+
+
+def _private_folder() -> Path:
+    if not _private:
+        _private.append(Path(tempfile.mkdtemp(prefix="graphsys-programs-")))
+    return _private[0]

@@ -1,0 +1,111 @@
+"""Blocks of rows that kernels run over: the whole graph in memory, or parts from disk."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.engine.topology import Direction, Topology
+from graphsys.graph.csr import Csr
+from graphsys.kernels.cpu.chunks import balanced_chunks
+
+NUM_CHUNKS = 256
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """Some rows in one direction.
+
+    Attributes:
+        key: Tells blocks apart.
+        row_base: Number of the first row's node.
+        num_rows: How many rows.
+        column_base: Added to ``indices`` to get numbers of nodes.
+        indptr: Row offsets, uint32 or int64 ``[n + 1]``.
+        indices: Neighbours, row after row ``[e]``.
+        columns: ``weight``, ``relation`` and ``time`` in row order where they exist.
+    """
+
+    key: tuple[Any, ...]
+    row_base: int
+    num_rows: int
+    column_base: int
+    indptr: npt.NDArray[Any]
+    indices: npt.NDArray[Any]
+    columns: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+    @cached_property
+    def bounds(self) -> npt.NDArray[np.int64]:
+        """Chunks of rows of equal work; no two share a word of a bitmap over all nodes."""
+        bounds = balanced_chunks(self.indptr, NUM_CHUNKS)
+        if self.row_base % 64 == 0:
+            return bounds
+        shifted = np.maximum(bounds - self.row_base % 64, 0)
+        shifted[-1] = self.num_rows
+        aligned: npt.NDArray[np.int64] = np.unique(shifted)
+        return aligned
+
+
+class Rows(Protocol):
+    """Where the executor gets rows from."""
+
+    def blocks(self, direction: Direction) -> Iterator[RowBlock]:
+        """Yield the blocks of a direction; arrays may be let go after the next one."""
+
+    def num_blocks(self, direction: Direction) -> int:
+        """Return how many blocks a direction has."""
+
+    def are_whole(self, direction: Direction) -> bool:
+        """Return whether every node has its row in exactly one block."""
+
+
+class MemoryRows:
+    """All rows of a direction as one block in memory."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
+        self._blocks: dict[Direction, RowBlock] = {}
+
+    def blocks(self, direction: Direction) -> Iterator[RowBlock]:
+        """Yield the one block."""
+        yield self.block(direction)
+
+    def block(self, direction: Direction) -> RowBlock:
+        """Return the one block; both directions share it where edges have none."""
+        if not self._topology.is_directed:
+            direction = "out"
+        if direction not in self._blocks:
+            csr = self._topology.csr(direction)
+            self._blocks[direction] = block_of(csr, direction)
+        return self._blocks[direction]
+
+    def num_blocks(self, direction: Direction) -> int:
+        """Return 1."""
+        return 1
+
+    def are_whole(self, direction: Direction) -> bool:
+        """Return True."""
+        return True
+
+
+def block_of(csr: Csr, direction: Direction) -> RowBlock:
+    """Return rows of all nodes as a block."""
+    return RowBlock(
+        key=(direction,),
+        row_base=0,
+        num_rows=csr.num_nodes,
+        column_base=0,
+        indptr=read_only(csr.indptr),
+        indices=read_only(csr.indices),
+        columns={name: read_only(column) for name, column in csr.columns().items()},
+    )
+
+
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a view that kernels see as mapped files: one machine code serves both."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,203 @@
+"""Reading a program's declarations: which states, phases and totals it has."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphsys.core.errors import ConfigError, cut_list
+from graphsys.engine.program import (
+    Aggregator,
+    Combiner,
+    EdgeState,
+    Phase,
+    State,
+    VertexProgram,
+    parameter_types,
+)
+
+Function = Callable[..., Any]
+
+_RESERVED = ("id", "degree", "out_degree", "in_degree", "out_going", "at", "by_rank")
+_INHERITED = ("direction", "schedule", "max_supersteps", "message_type", "stores")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseSpec:
+    """One (message, combine, update) of a program; see :class:`Phase` for the fields."""
+
+    name: str
+    message: Function | None
+    combine: Combiner | None
+    update: Function
+    updates: tuple[str, ...]
+    active: Function | None = None
+    accepts: Function | None = None
+    aggregate: Function | None = None
+    until: Function | None = None
+    direction: str = "out"
+    schedule: str = "all"
+    repeat: bool = False
+    max_supersteps: int | None = None
+    message_type: Any = None
+    stores: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramSpec:
+    """Everything that a program's class declares."""
+
+    program: type[VertexProgram]
+    states: Mapping[str, State]
+    edge_states: Mapping[str, EdgeState]
+    aggregators: Mapping[str, Aggregator]
+    parameters: Mapping[str, Any]
+    phases: tuple[PhaseSpec, ...]
+    loop: bool = False
+    delta: bool = False
+    init: Function | None = None
+    until: Function | None = field(default=None)
+
+    @property
+    def name(self) -> str:
+        """The class's name."""
+        return self.program.__name__
+
+
+def spec_of(program: type[VertexProgram]) -> ProgramSpec:
+    """Read the declarations of a program.
+
+    Raises:
+        ConfigError: they contradict each other or leave something out; the message names
+            the program and what is missing.
+    """
+    states = _declared(program, State)
+    if not states:
+        raise ConfigError(f"{program.__name__} declares no state: write x = gs.state(...)")
+    aggregators = _declared(program, Aggregator)
+    kinds = program.phases
+    is_single = kinds is None
+    phases = tuple(
+        _phase_of(program, kind, tuple(states), aggregators, is_single)
+        for kind in ((program,) if kinds is None else kinds)
+    )
+    spec = ProgramSpec(
+        program=program,
+        states=states,
+        edge_states=_declared(program, EdgeState),
+        aggregators=aggregators,
+        parameters=parameter_types(program),
+        phases=phases,
+        loop=program.loop,
+        delta=program.delta,
+        init=program.init,
+        until=None if is_single else program.until,
+    )
+    _check_program(spec)
+    return spec
+
+
+def _declared(program: type, kind: type) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for base in reversed(program.__mro__):
+        found.update({n: v for n, v in vars(base).items() if isinstance(v, kind)})
+    return found
+
+
+def _phase_of(
+    program: type[VertexProgram],
+    kind: Any,
+    states: tuple[str, ...],
+    aggregators: Mapping[str, Aggregator],
+    is_single: bool,
+) -> PhaseSpec:
+    where = program.__name__ if is_single else f"{program.__name__}.{kind.__name__}"
+    if not is_single and not (isinstance(kind, type) and issubclass(kind, Phase)):
+        raise ConfigError(f"phases of {program.__name__} must be gs.Phase, got {kind!r}")
+    if kind.update is None:
+        raise ConfigError(f"{where} has no update(self, node, message)")
+    combine = _combiner_of(kind, where)
+    updates = states if is_single or kind.updates is None else tuple(kind.updates)
+    for name in updates:
+        if name not in states:
+            raise ConfigError(
+                f"{where}.updates names {name!r}, the states are {cut_list(states)}"
+            )
+    settings = {name: getattr(kind, name) for name in _INHERITED}
+    if settings["direction"] not in ("out", "in", "both"):
+        raise ConfigError(
+            f"{where}.direction must be 'out', 'in' or 'both', "
+            f"got {settings['direction']!r}"
+        )
+    settings["schedule"] = _schedule_of(program, kind, combine, where)
+    repeat = is_single or kind.repeat
+    functions = {n: getattr(kind, n) for n in ("active", "accepts", "aggregate", "until")}
+    if functions["aggregate"] is not None and not aggregators:
+        raise ConfigError(f"{where}.aggregate needs a total: write x = gs.aggregator(...)")
+    return PhaseSpec(
+        name=program.__name__ if is_single else kind.__name__,
+        message=kind.message,
+        combine=combine,
+        update=kind.update,
+        updates=updates,
+        repeat=repeat,
+        **functions,
+        **settings,
+    )
+
+
+def _combiner_of(kind: Any, where: str) -> Combiner | None:
+    combine = kind.combine
+    if (kind.message is None) != (combine is None):
+        lacks, has = ("message", "combine") if combine else ("combine", "message")
+        raise ConfigError(f"{where} has {has} but no {lacks}")
+    if combine is None or isinstance(combine, Combiner):
+        return combine
+    if not callable(combine):
+        raise ConfigError(
+            f"{where}.combine must be gs.sum, gs.minimum ..., got {combine!r}"
+        )
+    if not hasattr(kind, "identity"):
+        raise ConfigError(f"{where}.combine needs identity = the message changing nothing")
+    return Combiner("own", combine, kind.identity, getattr(kind, "idempotent", False))
+
+
+def _schedule_of(
+    program: type[VertexProgram], kind: Any, combine: Combiner | None, where: str
+) -> str:
+    schedule = kind.schedule
+    if schedule not in (None, "changed", "all"):
+        raise ConfigError(f"{where}.schedule must be 'changed' or 'all', got {schedule!r}")
+    if program.delta:
+        if combine is None or combine.name != "sum":
+            raise ConfigError(f"{where}: delta = True needs combine = gs.sum")
+        if schedule == "all":
+            raise ConfigError(f"{where}: delta = True sends from changed nodes only")
+        return "changed"
+    if schedule is not None:
+        return str(schedule)
+    return "changed" if combine is not None and combine.idempotent else "all"
+
+
+def _check_program(spec: ProgramSpec) -> None:
+    for name in spec.states:
+        if name in _RESERVED:
+            raise ConfigError(f"{spec.name}: a state cannot be called {name!r}")
+    for phase in spec.phases:
+        where = spec.name if phase.name == spec.name else f"{spec.name}.{phase.name}"
+        is_sum = phase.combine is not None and phase.combine.name == "sum"
+        endless = phase.max_supersteps is None and phase.until is None and is_sum
+        if phase.repeat and phase.schedule == "all" and endless:
+            raise ConfigError(
+                f"{where} sends from all nodes and would never end: give until(self, "
+                "totals) or max_supersteps"
+            )
+        is_mode = phase.combine is not None and phase.combine.name == "mode"
+        if is_mode and phase.schedule == "changed":
+            raise ConfigError(f"{where}: gs.mode needs the messages of all neighbours")
+        if phase.stores is not None and phase.stores not in spec.edge_states:
+            raise ConfigError(
+                f"{where}.stores names {phase.stores!r}, the edge states are "
+                f"{cut_list(spec.edge_states) or 'none'}"
+            )
+        if phase.stores is not None and phase.schedule == "changed":
+            raise ConfigError(f"{where}: stores needs schedule = 'all'")
