@@ -95,7 +95,10 @@ class Row:
 
 @dataclass(slots=True)
 class Runs:
-    """All runs of one system at one work, in order of rounds, the warm-up left out."""
+    """All runs of one system at one work, in order of rounds, the warm-up left out.
+
+    ``figures`` are what else a result tells (a quality, a size), from the warm-up.
+    """
 
     work: str
     system: str
@@ -103,6 +106,7 @@ class Runs:
     peak_bytes: int | None = None
     load_s: list[float] = field(default_factory=list)
     compile_s: list[float] = field(default_factory=list)
+    figures: dict[str, float] = field(default_factory=dict)
 
     def add(self, outcome: Outcome) -> None:
         """Append one run."""
@@ -116,13 +120,22 @@ class Runs:
 
     def as_mapping(self) -> dict[str, Any]:
         """Return the runs for the record."""
-        return asdict(self)
+        found = asdict(self)
+        if not self.figures:
+            del found["figures"]
+        return found
 
 
 def same_results(results: Mapping[str, Any]) -> None:
     """Verify that all systems gave the same result."""
     if len({repr(result) for result in results.values()}) > 1:
         raise WrongResultError(f"the systems' results differ: {dict(results)}")
+
+
+def figures_of(result: Any) -> dict[str, float]:
+    """Return the figures that a result has under that name, if it has any."""
+    found = result.get("figures", {}) if isinstance(result, Mapping) else {}
+    return {name: float(value) for name, value in found.items()}
 
 
 def measure(
@@ -141,7 +154,10 @@ def measure(
     report(f"{work.name}: warm-up")
     results = {contender.system: contender.run().result for contender in work.contenders}
     work.verify(results)
-    runs = [Runs(work.name, contender.system) for contender in work.contenders]
+    runs = [
+        Runs(work.name, contender.system, figures=figures_of(results[contender.system]))
+        for contender in work.contenders
+    ]
     for number in range(rounds):
         report(f"{work.name}: round {number + 1} of {rounds}")
         for contender, kept in zip(work.contenders, runs, strict=True):

@@ -52,6 +52,9 @@ def print_rows(rows: Sequence[Row], runs: Sequence[Runs]) -> None:
         cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
         print("  ".join(cells).rstrip())
     for kept in runs:
+        if kept.figures:
+            told = ", ".join(f"{name} {value:.4g}" for name, value in kept.figures.items())
+            print(f"{kept.work}, {kept.system}: {told}")
         for name, times in (("load", kept.load_s), ("compile", kept.compile_s)):
             if times and statistics.median(times) >= 0.01:
                 print(
