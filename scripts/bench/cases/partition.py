@@ -121,8 +121,9 @@ def make_work(
     name: str,
     store: Path,
     num_partitions: int,
-    missing: list[str],
     *,
+    missing: list[str],
+    quick: bool,
     is_target: bool = False,
 ) -> Work:
     """Return one work: all methods on one graph."""
