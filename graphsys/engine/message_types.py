@@ -78,7 +78,7 @@ def _inferred(message: Lowered, types_of: Types) -> tuple[Any, ...]:
         first = str(err).strip().splitlines()
         raise CompileError(f"{message.where}: numba cannot type it: {first[0]}") from err
     kind = result.return_type
-    parts = list(kind) if isinstance(kind, types.Tuple | types.UniTuple) else [kind]
+    parts = list(kind) if hasattr(kind, "count") else [kind]  # a tuple type
     try:
         return tuple(as_dtype(getattr(part, "literal_type", part)) for part in parts)
     except NotImplementedError as err:

@@ -41,6 +41,7 @@ class PhasePlan:
             a message not below it may be dropped; or "".
         is_masked: Whether senders are a subset of the nodes.
         buffered: States that are read while they are written, and so exist twice.
+        read_at: States that are read of any node, by ``node.at``.
         reasons: What was chosen and why, for ``--explain``.
     """
 
@@ -55,6 +56,7 @@ class PhasePlan:
     monotone: str = ""
     is_masked: bool = False
     buffered: frozenset[str] = frozenset()
+    read_at: frozenset[str] = frozenset()
     reasons: tuple[str, ...] = ()
 
 
@@ -153,7 +155,8 @@ def _plan_phase(
     if message is None:
         return PhasePlan(
             spec=phase, number=number, functions=functions, kind="local",
-            buffered=at_states & set(phase.updates), reasons=("no messages: one pass",),
+            buffered=at_states & set(phase.updates), read_at=at_states,
+            reasons=("no messages: one pass",),
             is_masked=phase.active is not None,
         )  # fmt: skip
     assert phase.combine is not None  # spec_of checked
@@ -177,7 +180,8 @@ def _plan_phase(
         message_dtypes=message_types, identity=_identity(phase, message_types),
         can_push=can_push, monotone=monotone,
         is_masked=phase.schedule == "changed" or phase.active is not None,
-        buffered=buffered, reasons=_reasons(phase, kind, can_push, message_types),
+        buffered=buffered, read_at=at_states,
+        reasons=_reasons(phase, kind, can_push, message_types),
     )  # fmt: skip
 
 

@@ -112,7 +112,7 @@ def state_columns(executor: Executor) -> dict[str, Any]:
                 f"{spec.name}.results names {name!r}, the states are "
                 f"{', '.join(spec.states)}"
             )
-        state, values = spec.states[name], executor.states[name]
+        state, values = spec.states[name], executor.arrays.states[name]
         column = "value" if len(shown) == 1 else name
         if state.dtype is NodeId:
             columns[column] = _ids_at(topology, values)

@@ -79,8 +79,8 @@ def sum_listed(nodes: npt.NDArray[Any], count: int, values: npt.NDArray[Any]) ->
     """Return the sum of the values of the first ``count`` listed nodes."""
     total = 0
     for k in range(count):
-        total += np.int64(values[nodes[k]])
-    return int(total)
+        total += int(values[nodes[k]])
+    return total
 
 
 @jit

@@ -1,0 +1,231 @@
+"""Calling generated kernels: binding arguments by name, and running in threads."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from graphsys.core.threads import ThreadTeam
+from graphsys.engine.arrays import Array, RunArrays
+from graphsys.engine.directions import out_going
+from graphsys.engine.frontier import Frontier
+from graphsys.engine.lowering import Input
+from graphsys.engine.plan import PhasePlan
+from graphsys.engine.program import NodeId, VertexProgram
+from graphsys.engine.rows import RowBlock
+
+Kernels = Mapping[str, tuple[Any, tuple[str, ...]]]
+"""Compiled functions by name, each with the names of its arguments."""
+
+LIST_CHUNK = 512
+"""Nodes of a list that a thread takes at a time; the kernels' loops say the same."""
+
+_NOTHING = np.empty(0, dtype=np.int64)
+_NO_WORDS = np.zeros(1, dtype=np.uint64)
+
+
+@dataclass(kw_only=True)
+class Launch:
+    """One call of a kernel.
+
+    Attributes:
+        kernel: Its name in the generated module, without the phase's number.
+        block: The rows it visits.
+        phase: The phase it belongs to, or None for ``init``.
+        parallel: Whether there is enough work for all threads.
+        nodes: The nodes to visit instead of all rows, or None.
+        senders: The nodes that send, or None for all.
+        in_place: States to be written in place although the phase buffers them.
+        extra: Further arguments by name.
+    """
+
+    kernel: str
+    block: RowBlock
+    phase: PhasePlan | None
+    parallel: bool = True
+    nodes: Array | None = None
+    senders: Frontier | None = None
+    in_place: frozenset[str] = frozenset()
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class Launcher:
+    """Calls kernels on the arrays of a run.
+
+    Args:
+        program: Its parameters.
+        kernels: The compiled kernels.
+        arrays: The arrays of the run.
+        num_threads: Threads; all cores by default.
+
+    Attributes:
+        compile_seconds: Time spent compiling or loading compiled code.
+        superstep: Number of the superstep, for ``self.superstep``.
+        totals: Totals of the last superstep by name.
+    """
+
+    def __init__(
+        self,
+        program: VertexProgram,
+        kernels: Kernels,
+        arrays: RunArrays,
+        num_threads: int | None,
+    ) -> None:
+        self.program = program
+        self.arrays = arrays
+        self.compile_seconds = 0.0
+        self.superstep = 0
+        self.totals: dict[str, float] = {}
+        self.next_cursor = np.zeros(1, dtype=np.int64)
+        self._kernels = kernels
+        self._counter = np.zeros(1, dtype=np.int64)
+        self._team = ThreadTeam(num_threads)
+        self._alone = ThreadTeam(1)
+        self._ready: set[tuple[Any, ...]] = set()
+        self._parameters = self._parameter_values()
+
+    def close(self) -> None:
+        """End the threads."""
+        self._team.close()
+
+    def has(self, kernel: str) -> bool:
+        """Return whether the program has a kernel of that name."""
+        return kernel in self._kernels
+
+    def call(self, launch: Launch) -> Array:
+        """Run a kernel.
+
+        Returns:
+            The chunks' parts, float64 ``[C, 2 + A]``: changed nodes, their edges, and each
+            aggregator.
+        """
+        name = launch.kernel
+        if launch.phase is not None:
+            name = f"{name}_{launch.phase.number}"
+        function, names = self._kernels[name]
+        chunks = len(launch.block.bounds) - 1
+        if launch.nodes is not None:
+            chunks = -(-len(launch.nodes) // LIST_CHUNK)
+        parts = np.zeros((chunks, 2 + len(self.arrays.plan.spec.aggregators)))
+        arguments = [self._value(argument, launch, parts) for argument in names]
+        self._counter[0] = 0
+        key = (name, launch.block.key)
+        if key not in self._ready:
+            self._compile(function, arguments)
+            self._ready.add(key)
+        team = self._team if launch.parallel and chunks > 1 else self._alone
+        team.run(function, *arguments)
+        return parts
+
+    def run_alone(self, kernel: Any, *arguments: Any) -> None:
+        """Run a kernel that is not generated in the caller's thread."""
+        self._counter[0] = 0
+        kernel(0, self._counter, *arguments)
+
+    def _compile(self, function: Any, arguments: list[Any]) -> None:
+        import numba
+
+        begin = time.perf_counter()
+        function.compile((numba.int64, *(numba.typeof(value) for value in arguments)))
+        self.compile_seconds += time.perf_counter() - begin
+
+    def _parameter_values(self) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        topology = self.arrays.topology
+        for name, kind in self.arrays.plan.spec.parameters.items():
+            value = getattr(self.program, name)
+            if kind is NodeId:
+                number = topology.number(value)
+                value = number if topology.rank is None else int(topology.rank[number])
+            values[Input("param", name).argument] = value
+        return values
+
+    # ---- what an argument's name stands for; see cpu_source
+
+    def _value(self, name: str, launch: Launch, parts: Array) -> Any:
+        if name in launch.extra:
+            return launch.extra[name]
+        side, _, rest = name.partition("__")
+        if rest:
+            return self._named(side, rest, name, launch)
+        kind, _, digit = name.rpartition("_")
+        if digit.isdigit() and launch.phase is not None:
+            is_far = kind == "in" or (kind == "acc" and launch.kernel == "push")
+            array = self.arrays.message(launch.phase, kind, int(digit))
+            block = launch.block
+            return _from(array, block.column_base if is_far else block.row_base)
+        return self._plain(name, launch, parts)
+
+    def _named(self, side: str, name: str, argument: str, launch: Launch) -> Any:
+        arrays, block = self.arrays, launch.block
+        if side == "at":
+            return self._of_nodes(name, launch)
+        if side in ("row", "col"):
+            base = block.column_base if side == "col" else block.row_base
+            return _from(self._of_nodes(name, launch), base)
+        if side == "new":
+            in_place = name in launch.in_place
+            array = arrays.states[name] if in_place else arrays.next_of(name)
+            return _from(array, block.row_base)
+        if side == "edge":
+            is_column = name in block.columns
+            return block.columns[name] if is_column else arrays.edge_values(name)
+        if side == "total":
+            return self.totals.get(name, 0.0)
+        if side == "run":
+            return self._of_run(name)
+        return self._parameters[argument]
+
+    def _of_run(self, name: str) -> int:
+        if name == "superstep":
+            return self.superstep
+        topology = self.arrays.topology
+        return topology.num_nodes if name == "num_nodes" else topology.num_edges
+
+    def _of_nodes(self, name: str, launch: Launch) -> Array:
+        arrays = self.arrays
+        if name in arrays.states:
+            return arrays.states[name]
+        if name == "out_going" and launch.phase is not None:
+            return out_going(arrays, launch.phase)
+        return arrays.column(name)
+
+    def _plain(self, name: str, launch: Launch, parts: Array) -> Any:
+        block, nodes, senders = launch.block, launch.nodes, launch.senders
+        match name:
+            case "counter":
+                return self._counter
+            case "bounds" | "row_base" | "column_base" | "indptr" | "indices":
+                return getattr(block, name)
+            case "num_chunks":
+                return len(parts)
+            case "partial":
+                return parts
+            case "listed":
+                return nodes is not None
+            case "nodes":
+                return _NOTHING if nodes is None else nodes
+            case "num_listed":
+                return 0 if nodes is None else len(nodes)
+            case "next_list":
+                return _NOTHING
+            case "next_cursor":
+                return self.next_cursor
+            case "everyone":
+                return senders is None or senders.everyone
+            case "active":
+                everyone = senders is None or senders.everyone
+                return _NO_WORDS if everyone or senders is None else senders.words()
+            case "changed" | "touched":
+                return _NO_WORDS
+            case "delta_tolerance":
+                return float(self.program.delta_tolerance)
+            case "reverse_of":
+                return self.arrays.reverse_of
+        raise KeyError(name)
+
+
+def _from(array: Array, base: int) -> Array:
+    return array[base:] if base else array

@@ -1,0 +1,284 @@
+"""One superstep on the CPU: dense by pull, sparse by push, or along chosen rows.
+
+Dense supersteps pull: every row gathers the messages of its neighbours, and the node is
+updated in the same pass. Sparse ones push along the out rows of the frontier into an
+accumulator, then update the nodes that were touched; messages that cannot be combined
+atomically are pulled along the rows of the touched nodes instead. Which way is taken
+depends on the edges of the frontier; the results do not.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from graphsys.engine.arrays import Array, RunArrays
+from graphsys.engine.directions import (
+    in_coming,
+    num_messages,
+    out_going,
+    pull_directions,
+    push_directions,
+)
+from graphsys.engine.frontier import Frontier
+from graphsys.engine.launch import Launch, Launcher
+from graphsys.engine.plan import PhasePlan
+from graphsys.engine.rows import RowBlock, Rows
+from graphsys.kernels.cpu.bitmap import clear_listed, mark_neighbours, num_words
+
+PULL_SHARE = 10
+"""Pull when the frontier's edges are more than one of so many (Beamer's alpha is 14)."""
+_SMALL_WORK = 30_000
+"""Edges below which a second thread costs more than it saves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one superstep did.
+
+    Attributes:
+        mode: ``pull``, ``push``, ``pull rows`` or ``local``.
+        senders: Nodes that sent.
+        messages: Edges along which they sent.
+        changed: Nodes whose state changed.
+        frontier: Those nodes, where the schedule is ``changed``; else all.
+    """
+
+    mode: str
+    senders: int
+    messages: int
+    changed: int
+    frontier: Frontier
+
+
+class Supersteps:
+    """Runs supersteps of any phase.
+
+    Args:
+        launcher: Calls the kernels.
+        rows: The graph's rows.
+    """
+
+    def __init__(self, launcher: Launcher, rows: Rows) -> None:
+        self.launcher = launcher
+        self.arrays: RunArrays = launcher.arrays
+        self.topology = launcher.arrays.topology
+        self.rows = rows
+        n = self.num_nodes = self.topology.num_nodes
+        nowhere = np.zeros(n + 1, dtype=np.uint32)
+        self.all_nodes = RowBlock(("nodes",), 0, n, 0, nowhere, np.empty(0, np.uint32))
+        self._touched = np.zeros(num_words(n), dtype=np.uint64)
+        self._cursor = np.zeros(1, dtype=np.int64)
+
+    def everyone(self, phase: PhasePlan) -> Frontier:
+        """Return the frontier of all nodes."""
+        return Frontier.all(self.num_nodes, num_messages(self.topology, phase))
+
+    def listed(self, phase: PhasePlan, nodes: Array) -> Frontier:
+        """Return the frontier of some nodes, by number, each given once."""
+        edges = int(out_going(self.arrays, phase)[nodes].sum(dtype=np.int64))
+        return Frontier.from_list(self.num_nodes, nodes, edges)
+
+    def initial_totals(self, phase: PhasePlan) -> None:
+        """Compute the aggregators on the states as they are."""
+        launch = Launch(kernel="totals", block=self.all_nodes, phase=phase)
+        self._take_totals(self.launcher.call(launch))
+
+    def run(self, phase: PhasePlan, frontier: Frontier) -> Step:
+        """Run one superstep of a phase, in which the frontier sends."""
+        senders = self._senders(phase, frontier)
+        if phase.kind == "local":
+            return self._local(phase, senders)
+        if self._is_dense(phase, senders):
+            return self._pull(phase, senders)
+        if phase.can_push:
+            return self._push(phase, senders)
+        return self._pull_rows(phase, senders)
+
+    def _is_dense(self, phase: PhasePlan, senders: Frontier) -> bool:
+        if phase.spec.schedule == "all":
+            return True
+        if senders.edges * PULL_SHARE > num_messages(self.topology, phase):
+            return True
+        directions = pull_directions(self.topology, phase)
+        num_blocks = sum(self.rows.num_blocks(direction) for direction in directions)
+        return not phase.can_push and num_blocks > 1
+
+    def _senders(self, phase: PhasePlan, frontier: Frontier) -> Frontier:
+        """Return the nodes of the frontier for which ``active`` holds."""
+        if phase.spec.schedule == "all":
+            frontier = self.everyone(phase)
+        if phase.functions["active"] is None:
+            return frontier
+        words = np.zeros(num_words(self.num_nodes), dtype=np.uint64)
+        extra = {"senders": words, "senders_out_going": out_going(self.arrays, phase)}
+        launch = Launch(kernel="active", block=self.all_nodes, phase=phase, extra=extra)
+        count, edges = self.launcher.call(launch)[:, :2].sum(axis=0).tolist()
+        if frontier.everyone:
+            return Frontier.from_words(self.num_nodes, words, int(count), int(edges))
+        words &= frontier.words()
+        count = int(np.bitwise_count(words).sum())
+        found = Frontier.from_words(self.num_nodes, words, count, 0)
+        return replace(found, edges=self.listed(phase, found.listed()).edges)
+
+    # ---- over all nodes
+
+    def _local(self, phase: PhasePlan, senders: Frontier) -> Step:
+        changed = self._fresh_words(phase)
+        launch = Launch(
+            kernel="apply", block=self.all_nodes, phase=phase, senders=senders,
+            extra={"changed": changed},
+        )  # fmt: skip
+        parts = self.launcher.call(launch)
+        self.arrays.swap(phase.buffered)
+        return self._dense_step("local", phase, senders, parts, changed)
+
+    def _pull(self, phase: PhasePlan, senders: Frontier) -> Step:
+        changed = self._fresh_words(phase)
+        if phase.kind in ("node", "mode"):
+            self._send(phase, senders)
+        directions = pull_directions(self.topology, phase)
+        if phase.kind == "mode":
+            parts = self._mode(phase)
+        elif len(directions) == 1 and self.rows.are_whole(directions[0]):
+            parts = self._over_blocks("pull", phase, senders, changed)
+        else:
+            self._over_blocks("gather", phase, senders, changed)
+            extra = {"changed": changed, "touched": self._touched}
+            launch = Launch(kernel="apply", block=self.all_nodes, phase=phase, extra=extra)
+            parts = self.launcher.call(launch)
+            self._touched.fill(0)
+        self.arrays.swap(phase.buffered)
+        self.arrays.keep_stored(phase)
+        return self._dense_step("pull", phase, senders, parts, changed)
+
+    def _over_blocks(
+        self, kernel: str, phase: PhasePlan, senders: Frontier, changed: Array
+    ) -> Array:
+        extra = {"changed": changed, "touched": self._touched}
+        extra.update(self.arrays.stored(phase))
+        parts = []
+        for direction in pull_directions(self.topology, phase):
+            for block in self.rows.blocks(direction):
+                launch = Launch(
+                    kernel=kernel, block=block, phase=phase, senders=senders, extra=extra
+                )
+                parts.append(self.launcher.call(launch))
+        return np.concatenate(parts)
+
+    def _send(self, phase: PhasePlan, senders: Frontier) -> None:
+        launch = Launch(kernel="send", block=self.all_nodes, phase=phase, senders=senders)
+        self.launcher.call(launch)
+
+    def _mode(self, phase: PhasePlan) -> Array:
+        degrees = in_coming(self.arrays, phase)
+        longest = int(degrees.max()) if self.num_nodes else 0
+        directions = pull_directions(self.topology, phase)
+        first, *others = [next(self.rows.blocks(d)) for d in directions]
+        second = others[0] if others else None
+        extra = {
+            "max_degree": max(longest, 1),
+            "scratch_size": 2 ** (2 * longest + 1).bit_length(),
+            "other_indptr": second.indptr if second else first.indptr[:1],
+            "other_indices": second.indices if second else first.indices[:0],
+        }
+        launch = Launch(kernel="pull", block=first, phase=phase, extra=extra)
+        return self.launcher.call(launch)
+
+    # ---- over a frontier
+
+    def _push(self, phase: PhasePlan, senders: Frontier) -> Step:
+        parallel = senders.edges + senders.count > _SMALL_WORK
+        self._cursor[0] = 0
+        extra = {
+            "touched": self._touched,
+            "touched_list": self.arrays.touched_list,
+            "cursor": self._cursor,
+        }
+        for block, nodes in self._by_block(phase, senders):
+            launch = Launch(
+                kernel="push", block=block, phase=phase, parallel=parallel, nodes=nodes,
+                extra=extra,
+            )  # fmt: skip
+            self.launcher.call(launch)
+        launch = Launch(kernel="apply", block=self.all_nodes, phase=phase)
+        return self._update_touched("push", phase, senders, launch)
+
+    def _pull_rows(self, phase: PhasePlan, senders: Frontier) -> Step:
+        """Pull the rows of all nodes that hear from the frontier."""
+        self._cursor[0] = 0
+        if phase.kind == "node":
+            self._send(phase, senders)
+        for block, nodes in self._by_block(phase, senders):
+            self.launcher.run_alone(
+                mark_neighbours, nodes, len(nodes), block.indptr, block.indices,
+                block.row_base, block.column_base, self._touched,
+                self.arrays.touched_list, self._cursor,
+            )  # fmt: skip
+        block = next(self.rows.blocks(pull_directions(self.topology, phase)[0]))
+        launch = Launch(kernel="pull", block=block, phase=phase, senders=senders)
+        return self._update_touched("pull rows", phase, senders, launch)
+
+    def _update_touched(
+        self, mode: str, phase: PhasePlan, senders: Frontier, launch: Launch
+    ) -> Step:
+        """Update the touched nodes; those that change are the next frontier."""
+        touched = self.arrays.touched_list[: int(self._cursor[0])]
+        fresh = np.empty(len(touched), dtype=np.int64)
+        # a kernel that reads other nodes' states must not write over them
+        copied = phase.buffered if mode == "pull rows" else phase.buffered & phase.read_at
+        for name in copied:
+            np.copyto(self.arrays.next_of(name), self.arrays.states[name])
+        self.launcher.next_cursor[0] = 0
+        launch.nodes = touched
+        launch.parallel = len(touched) > _SMALL_WORK // 8
+        launch.in_place = phase.buffered - copied
+        launch.extra = {"next_list": fresh}
+        parts = self.launcher.call(launch)
+        self.arrays.swap(copied)
+        clear_listed(touched, len(touched), self._touched)
+        changed, edges = self._take_totals(parts)
+        fresh = fresh[: int(self.launcher.next_cursor[0])]
+        frontier = Frontier.from_list(self.num_nodes, fresh, edges)
+        return Step(mode, senders.count, senders.edges, changed, frontier)
+
+    def _by_block(
+        self, phase: PhasePlan, senders: Frontier
+    ) -> Iterator[tuple[RowBlock, Array]]:
+        """Yield the blocks that hold rows of the senders, with those senders."""
+        listed = senders.listed()
+        for direction in push_directions(self.topology, phase):
+            if self.rows.num_blocks(direction) == 1:
+                yield next(self.rows.blocks(direction)), listed
+                continue
+            listed = np.sort(listed)
+            for block in self.rows.blocks(direction):
+                ends = (block.row_base, block.row_base + block.num_rows)
+                low, high = np.searchsorted(listed, ends)
+                if low < high:
+                    yield block, listed[low:high]
+
+    # ---- afterwards
+
+    def _fresh_words(self, phase: PhasePlan) -> Array:
+        needed = phase.spec.schedule == "changed"
+        return np.zeros(num_words(self.num_nodes) if needed else 1, dtype=np.uint64)
+
+    def _dense_step(
+        self, mode: str, phase: PhasePlan, senders: Frontier, parts: Array, changed: Array
+    ) -> Step:
+        count, edges = self._take_totals(parts)
+        frontier = self.everyone(phase)
+        if phase.spec.schedule == "changed":
+            frontier = Frontier.from_words(self.num_nodes, changed, count, edges)
+        return Step(mode, senders.count, senders.edges, count, frontier)
+
+    def _take_totals(self, parts: Array) -> tuple[int, int]:
+        """Reduce the chunks' parts in their order; keep the aggregators' totals."""
+        reduce = {"sum": np.sum, "minimum": np.min, "maximum": np.max}
+        if not len(parts):
+            return 0, 0
+        for i, (name, kind) in enumerate(self.arrays.plan.spec.aggregators.items()):
+            column = parts[:, i + 2]
+            self.launcher.totals[name] = float(reduce[kind.operation](column))  # type: ignore[operator]
+        return int(parts[:, 0].sum()), int(parts[:, 1].sum())
