@@ -25,6 +25,7 @@ from graphsys.cli import (
     ingest,
     nearest,
     partition,
+    run,
     train,
     verify,
 )
@@ -72,7 +73,7 @@ def start(
         typer.Option("--debug", help="Show the traceback of an error; may stand anywhere."),
     ] = False,
 ) -> None:
-    """Store, embed and query graphs that are larger than memory."""
+    """Store, compute on, embed and query graphs that are larger than memory."""
     if version:
         from importlib.metadata import version as version_of
 
@@ -87,6 +88,7 @@ for _panel, _name, _verb, _epilog in (
     ("Data", "info", info.info, info.EPILOG),
     ("Data", "verify", verify.verify, verify.EPILOG),
     ("Data", "partition", partition.partition, partition.EPILOG),
+    ("Algorithms", "run", run.run, run.EPILOG),
     ("Embeddings", "evaluate", evaluate.evaluate, evaluate.EPILOG),
     ("Embeddings", "nearest", nearest.nearest, nearest.EPILOG),
     ("Embeddings", "export", export.export, export.EPILOG),

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.core.errors import BudgetError, ConfigError, unknown_name
+from graphsys.core.memory import format_bytes, parse_bytes
 from graphsys.engine.program import VertexProgram, parameter_types
 from graphsys.engine.result import Result
 from graphsys.engine.run import run
@@ -39,6 +40,15 @@ class Algorithm:
     summary: str
     native: str = ""
     program: str = ""
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether the result is one number, besides the table."""
+        if self.name in _ANSWERS:
+            return True
+        return bool(self.program) and (
+            self.program_class().answer is not VertexProgram.answer
+        )
 
     def native_function(self) -> Callable[..., Result]:
         """Return the native implementation."""
@@ -80,14 +90,27 @@ class Algorithm:
             UnknownNameError: there is no such parameter, or no such node.
             ConfigError: a parameter is missing or does not fit.
         """
-        settings = {n: options.pop(n) for n in tuple(options) if n in _PROGRAM_OPTIONS}
+        topology = Topology.of(graph)
+        own = self.parameters(implementation)
+        names = [n for n in options if n in _PROGRAM_OPTIONS and n not in own]
+        settings = {name: options.pop(name) for name in names}
         settings = {n: value for n, value in settings.items() if value is not None}
+        needed = _native_bytes(topology)
+        if "memory" in settings and parse_bytes(settings["memory"]) >= needed:
+            settings = {
+                n: v for n, v in settings.items() if n != "memory" or not self.native
+            }
         if implementation is None and settings and self.program:
             implementation = "program"
         if not self._uses_native(implementation):
             program = self.program_class()(**options)
-            done = run(program, graph, num_threads=num_threads, **settings)
+            done = run(program, topology, num_threads=num_threads, **settings)
             return _renamed(done, self.name)
+        if "memory" in settings:
+            raise BudgetError(
+                f"{self.name} runs in memory and needs about {format_bytes(needed)}, more "
+                f"than --memory {settings['memory']}"
+            )
         if settings:
             raise ConfigError(
                 f"{self.name} is native and has no option {next(iter(settings))!r}; it "
@@ -104,7 +127,7 @@ class Algorithm:
                 raise ConfigError(f"{self.name} needs the parameter {name!r}")
         if "num_threads" in given:
             options["num_threads"] = num_threads
-        return function(Topology.of(graph), **options)
+        return function(topology, **options)
 
     def _uses_native(self, implementation: str | None) -> bool:
         if implementation not in (None, "native", "program"):
@@ -122,6 +145,22 @@ _PROGRAM_OPTIONS = tuple(
     for name in inspect.signature(run).parameters
     if name not in ("program", "graph", "num_threads", "progress")
 )
+
+
+_ANSWERS = ("triangle_count", "wcc", "leiden", "diameter", "degree_assortativity")
+"""Native algorithms with one number as their result."""
+
+
+def _native_bytes(topology: Topology) -> int:
+    """Estimate what a native algorithm holds: rows of several files, and 64 B a node."""
+    rows = 0
+    if topology.graph is not None:
+        blocks = topology.blocks("out") + (
+            topology.blocks("in") if topology.is_directed else []
+        )
+        if len(blocks) > (2 if topology.is_directed else 1):
+            rows = sum(block.index.indices.nbytes for block in blocks)
+    return rows + 64 * topology.num_nodes
 
 
 def _loaded(room: str, place: str) -> Any:

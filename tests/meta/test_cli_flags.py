@@ -20,6 +20,9 @@ FLAGS = {
     "graphsys verify": "GRAPH --help --json",
     "graphsys partition": "GRAPH --compare --help --json --memory --order --out "
     "--overwrite --partitioner --partitions --seed",
+    "graphsys run": "ALGORITHM GRAPH --check --checkpoint --checkpoint-every --device "
+    "--explain --help --implementation --json --list --max-supersteps --memory --out "
+    "--overwrite --param --require-convergence --resume --threads",
     "graphsys train": "--help",
     "graphsys train embedding": "GRAPH --config --device --dry-run --help --json --memory "
     "--out --overwrite --preset --resume --set",

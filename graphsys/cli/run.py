@@ -1,0 +1,299 @@
+"""``graphsys run``: an algorithm or a user's vertex program over a graph."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from graphsys.cli.console import print_facts, print_json, print_note, print_table
+from graphsys.cli.options import (
+    CONTROL,
+    OUTPUT,
+    JsonOption,
+    OverwriteOption,
+    examples,
+)
+
+if TYPE_CHECKING:
+    from graphsys.engine.program import VertexProgram
+    from graphsys.engine.result import Result
+
+EPILOG = examples(
+    "graphsys run --list",
+    "graphsys run pagerank web -o ranks.parquet --param damping=0.9",
+    "graphsys run bfs web -o hops.csv --param source=42",
+    "graphsys run my_program.py:MyProgram web -o out.parquet --memory 4GB",
+)
+
+ALGORITHM = "Algorithm"
+
+
+def run(
+    algorithm: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ALGORITHM",
+            help="A name from --list, or file.py:Class.",
+            show_default=False,
+        ),
+    ] = None,
+    graph: Annotated[
+        Path | None,
+        typer.Argument(metavar="GRAPH", help="A graph's folder.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="The file to write: .parquet, .arrow, .csv or .tsv; optional where the "
+            "answer is one number.",
+            show_default=False,
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            metavar="NAME=VALUE",
+            help="Set a parameter, for example source=42; may be repeated.",
+            rich_help_panel=ALGORITHM,
+        ),
+    ] = None,
+    implementation: Annotated[
+        str | None,
+        typer.Option(
+            "--implementation",
+            metavar="NAME",
+            help="native or program; the faster that fits by default.",
+            rich_help_panel=ALGORITHM,
+        ),
+    ] = None,
+    max_supersteps: Annotated[
+        int | None,
+        typer.Option(
+            "--max-supersteps",
+            metavar="N",
+            help="End a vertex program after so many supersteps.",
+            rich_help_panel=ALGORITHM,
+        ),
+    ] = None,
+    require_convergence: Annotated[
+        bool,
+        typer.Option(
+            "--require-convergence",
+            help="Fail (exit code 1) where a limit ended the run.",
+            rich_help_panel=ALGORITHM,
+        ),
+    ] = False,
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device",
+            metavar="NAME",
+            help="Where to compute: cpu or cuda.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = "cpu",
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="Most memory to use; vertex programs stream a graph that is larger.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "--threads",
+            metavar="N",
+            help="Threads; all cores by default.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            metavar="FOLDER",
+            help="Keep the state of a vertex program here, to --resume from.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = None,
+    checkpoint_every: Annotated[
+        int | None,
+        typer.Option(
+            "--checkpoint-every",
+            metavar="N",
+            help="Supersteps between two checkpoints.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on from the checkpoint, if there is one.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Say how it would be run and why, and do not run it.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Test the program's combine on regrouped messages (slow).",
+            rich_help_panel=CONTROL,
+        ),
+    ] = False,
+    list_: Annotated[
+        bool,
+        typer.Option(
+            "--list", help="List the algorithms and end.", rich_help_panel=ALGORITHM
+        ),
+    ] = False,
+    overwrite: OverwriteOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Run an algorithm, or a vertex program of your own, over a graph."""
+    from graphsys.cli.progress import open_progress
+    from graphsys.core.errors import ConfigError
+    from graphsys.engine.output import check_output, write_table
+
+    if list_:
+        _list(as_json=json)
+        return
+    if algorithm is None or graph is None:
+        raise ConfigError("give ALGORITHM and GRAPH; graphsys run --list shows the names")
+    work = _Work(algorithm, param or [], implementation)
+    if explain:
+        sys.stdout.write(work.explanation(graph, memory=memory, device=device) + "\n")
+        return
+    if out is not None:
+        check_output(out, overwrite=overwrite)
+    elif not work.has_answer:
+        raise ConfigError(
+            f"{algorithm} gives a value per node: name a file with --out FILE"
+        )
+    settings: dict[str, Any] = {
+        "memory": memory,
+        "device": None if device == "cpu" else device,
+        "max_supersteps": max_supersteps,
+        "require_convergence": require_convergence or None,
+        "checkpoint": checkpoint,
+        "checkpoint_every": checkpoint_every,
+        "resume": resume or None,
+        "check": check or None,
+    }
+    settings = {name: value for name, value in settings.items() if value is not None}
+    done = work.run(graph, num_threads=threads, progress=open_progress(), **settings)
+    if out is not None:
+        write_table(done.table, out, overwrite=overwrite)
+    if not done.converged:
+        print_note(f"warning: {algorithm} did not converge in {done.supersteps} supersteps")
+    _report(done, algorithm, out, as_json=json)
+
+
+class _Work:
+    """What a command line asks for: a listed algorithm or a program from a file."""
+
+    def __init__(self, name: str, pairs: list[str], implementation: str | None) -> None:
+        from graphsys.engine import algorithms
+        from graphsys.engine.parameters import parse_parameters
+        from graphsys.engine.program import VertexProgram, parameter_types
+        from graphsys.engine.user_program import load_program
+
+        self.listed: algorithms.Algorithm | None = None
+        self.program: VertexProgram | None = None
+        self.implementation = implementation
+        if ".py" in name:
+            kind: type[VertexProgram] = load_program(name)
+            given = parse_parameters(pairs, parameter_types(kind), kind.__name__)
+            self.program = kind(**given)
+            self.has_answer = kind.answer is not VertexProgram.answer
+        else:
+            self.listed = algorithms.get(name)
+            self.has_answer = self.listed.has_answer
+            known = self.listed.parameters(implementation)
+            self.parameters = parse_parameters(pairs, known, name)
+
+    def run(
+        self, graph: Path, *, num_threads: int | None, progress: Any, **settings: Any
+    ) -> "Result":
+        import graphsys
+
+        with graphsys.open(graph) as opened:
+            if self.program is not None:
+                return graphsys.run(
+                    self.program, opened, num_threads=num_threads, progress=progress,
+                    **settings,
+                )  # fmt: skip
+            assert self.listed is not None  # one of the two
+            return self.listed(
+                opened, implementation=self.implementation, num_threads=num_threads,
+                **self.parameters, **settings,
+            )  # fmt: skip
+
+    def explanation(self, graph: Path, *, memory: str | None, device: str) -> str:
+        import graphsys
+        from graphsys.engine.explain import explain
+
+        program: VertexProgram | None = self.program
+        if program is None:
+            assert self.listed is not None  # one of the two
+            is_native = self.listed.native and self.implementation != "program"
+            if is_native and memory is None and device == "cpu":
+                also = "; --implementation program explains the vertex program"
+                return (
+                    f"{self.listed.name}: native, in memory: {self.listed.summary}"
+                    f"{also if self.listed.program else ''}"
+                )
+            program = self.listed.program_class()(**self.parameters)
+        with graphsys.open(graph) as opened:
+            text: str = explain(program, opened, memory=memory, device=device)
+        return text
+
+
+def _list(*, as_json: bool) -> None:
+    from graphsys.engine.algorithms import ALGORITHMS
+
+    rows = []
+    for name, entry in sorted(ALGORITHMS.items()):
+        kinds = [kind for kind in ("native", "program") if getattr(entry, kind)]
+        parameters = ", ".join(entry.parameters())
+        rows.append((name, entry.summary, " ".join(kinds), parameters))
+    columns = ("algorithm", "what", "implementations", "parameters")
+    if as_json:
+        print_json({"algorithms": [dict(zip(columns, row, strict=True)) for row in rows]})
+    else:
+        print_table(columns, rows)
+
+
+def _report(done: "Result", algorithm: str, out: Path | None, *, as_json: bool) -> None:
+    facts: dict[str, Any] = {
+        "algorithm": algorithm,
+        "supersteps": done.supersteps,
+        "seconds": done.seconds,
+        "compile_seconds": done.compile_seconds,
+        "converged": done.converged,
+        "output": None if out is None else str(out),
+    }
+    if done.result is not None:
+        facts["result"] = done.result
+    if as_json:
+        print_json(facts)
+    else:
+        shown = {n.replace("_", " "): v for n, v in facts.items() if v is not None}
+        print_facts(shown)
