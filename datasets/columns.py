@@ -127,6 +127,18 @@ def relation_column(values: Any, where: str, first_row: int = 0) -> pa.Dictionar
     return values.cast(pa.string()).dictionary_encode()
 
 
+def integer_names(numbers: npt.NDArray[np.int64]) -> pa.DictionaryArray:
+    """Return integers as names: an Arrow dictionary of strings, in numeric order."""
+    top = int(numbers.max(initial=0))
+    if int(numbers.min(initial=0)) < 0 or top >= max(len(numbers), 1 << 16):
+        return pa.array(numbers).cast(pa.string()).dictionary_encode()
+    is_there = np.zeros(top + 1, dtype=bool)
+    is_there[numbers] = True
+    codes = np.cumsum(is_there, dtype=np.int32) - np.int32(1)
+    names = pa.array(np.flatnonzero(is_there)).cast(pa.string())
+    return pa.DictionaryArray.from_arrays(codes[numbers], names)
+
+
 def graph_column(name: str, values: Any, where: str, first_row: int = 0) -> Any:
     """Return a column of edges, checked by its name."""
     if name == "weight":

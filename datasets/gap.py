@@ -17,14 +17,22 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.compute as pc
 
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import EDGE, EdgeType
 from graphsys.datasets.base import Format, ReadOptions, base_name, formats
 from graphsys.datasets.edgelist import open_edgelist
 from graphsys.datasets.files import InputFile, read_head
-from graphsys.datasets.layout import BLANKS, ID, NUMBER, WORD, Column, LineFormat, show
+from graphsys.datasets.layout import (
+    BLANKS,
+    ID,
+    MARK,
+    NUMBER,
+    Column,
+    LineFormat,
+    as_count,
+    show,
+)
 from graphsys.datasets.text import line_of_row, parse_file
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
@@ -46,7 +54,7 @@ class DimacsSource(Source):
         self.num_nodes, self.num_arcs, self._skip = _problem(file)
         self._layout = LineFormat(
             columns=(
-                Column("tag", WORD),
+                Column("tag", MARK),
                 Column("src", ID),
                 Column("dst", ID),
                 Column("weight", NUMBER),
@@ -67,17 +75,16 @@ class DimacsSource(Source):
             self._file, self._layout, skip=self._skip, num_threads=self._num_threads
         ):
             columns = dict(parsed.columns)
-            tag, src, dst = (columns.pop(name) for name in ("tag", "src", "dst"))
-            is_wrong = pc.not_equal(tag.dictionary, "a").to_numpy(zero_copy_only=False)
-            wrong = is_wrong[tag.indices.to_numpy()]
-            for ends in (src, dst):
-                wrong |= (ends < 1) | (ends > self.num_nodes)
-            if wrong.any():
-                row = int(np.flatnonzero(wrong)[0])
+            src, dst = columns.pop("src"), columns.pop("dst")
+            if min(src.min(initial=1), dst.min(initial=1)) < 1 or (
+                max(src.max(initial=1), dst.max(initial=1)) > self.num_nodes
+            ):
+                low, high = np.minimum(src, dst), np.maximum(src, dst)
+                row = int(np.flatnonzero((low < 1) | (high > self.num_nodes))[0])
                 line = line_of_row(self._file, self._layout, rows + row, skip=self._skip)
                 raise InputError(
-                    f"{self.name}:{line}: found {tag[row].as_py()} {src[row]} {dst[row]}, "
-                    f"expected an arc 'a SRC DST WEIGHT' of nodes 1 to {self.num_nodes}"
+                    f"{self.name}:{line}: found a {src[row]} {dst[row]}, expected an arc "
+                    f"'a SRC DST WEIGHT' of nodes 1 to {self.num_nodes}"
                 )
             rows += len(src)
             yield EdgeChunk(
@@ -105,11 +112,12 @@ def _problem(file: InputFile) -> tuple[int, int, int]:
     for number, line in enumerate(read_head(file, 1 << 20).split(b"\n"), start=1):
         fields = line.split()
         if fields[:1] == [b"p"]:
-            if len(fields) != 4 or not (fields[2].isdigit() and fields[3].isdigit()):
+            counts = [as_count(field) for field in fields[2:]]
+            if len(counts) != 2 or counts[0] is None or counts[1] is None:
                 raise InputError(
                     f"{file.name}:{number}: found {show(line)}, expected 'p sp NODES ARCS'"
                 )
-            sizes = int(fields[2]), int(fields[3])
+            sizes = counts[0], counts[1]
             if sizes[0] > _MAX_NODES:
                 raise InputError(
                     f"{file.name}:{number}: {sizes[0]} nodes, expected at most {_MAX_NODES}"

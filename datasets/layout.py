@@ -13,6 +13,7 @@ WORD: Final = kernels.WORD
 INTEGER: Final = kernels.INTEGER
 MAYBE: Final = kernels.MAYBE
 LABEL: Final = kernels.LABEL
+MARK: Final = kernels.MARK
 BLANKS: Final = kernels.BLANKS
 
 MISSING: Final = ("", "nan", "na", "null", "none")
@@ -33,7 +34,7 @@ class Column:
     Attributes:
         name: "src", "dst", "weight", "time", "relation" or any other; "_" is skipped.
         kind: ID, INTEGER, NUMBER, WORD, SKIP; MAYBE and LABEL are a NUMBER and a WORD that
-            may be missing.
+            may be missing; MARK is the letter a, and not stored.
     """
 
     name: str
@@ -150,6 +151,8 @@ def _explain_field(field: bytes, column: Column) -> str | None:
         )
     if column.kind in (WORD, LABEL):
         return None
+    if column.kind == MARK:
+        return None if field == b"a" else f"found {show(field)}, expected the letter a"
     text = show(field)
     if column.kind in (NUMBER, MAYBE):
         if is_number(field) or (column.kind == MAYBE and is_missing(field)):
@@ -180,6 +183,13 @@ def is_integer(field: bytes) -> bool:
     if not digits.isdigit() or len(digits.lstrip(b"0")) > 19:
         return False
     return int(digits.lstrip(b"0") or b"0") <= MAX_USER_ID
+
+
+def as_count(field: bytes) -> int | None:
+    """Return the number from 0 to 2**63 - 1 that digits stand for; None for others."""
+    if not field.isdigit() or not is_integer(field):
+        return None
+    return int(field.lstrip(b"0") or b"0")  # Python limits the zeros in front, too
 
 
 def show(text: bytes, limit: int = 60) -> str:

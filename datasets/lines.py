@@ -14,6 +14,7 @@ from graphsys.datasets.layout import (
     ID,
     INTEGER,
     LABEL,
+    MARK,
     MAYBE,
     MISSING,
     NUMBER,
@@ -23,8 +24,11 @@ from graphsys.datasets.layout import (
     explain,
 )
 from graphsys.kernels.cpu import text as kernels
+from graphsys.kernels.cpu.id_pairs import parse_id_pairs
+from graphsys.kernels.cpu.plain_lines import parse_plain_lines
 from graphsys.kernels.cpu.words import gather_words
 
+_PLAIN: Final = ((ID, ID, ID), (ID, ID, NUMBER), (MARK, ID, ID, NUMBER))
 _STORED_AS: Final = {INTEGER: ID, MAYBE: NUMBER, LABEL: WORD}
 _NUMBER_PATTERN: Final = (
     r"^[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity)$"
@@ -61,13 +65,14 @@ def parse_lines(data: Bytes, layout: LineFormat) -> tuple[dict[str, Any], int]:
     """
     lines = int(kernels.count_lines(data))
     kinds = [column.kind for column in layout.columns]
-    if kinds == [ID, ID] and layout.has_comments and not layout.has_quotes:
+    if kinds == [ID, ID]:
         src, dst = np.empty(lines, dtype=np.int64), np.empty(lines, dtype=np.int64)
-        rows, bad = kernels.parse_id_pairs(data, layout.separator, src, dst)
-        if bad >= 0:
+        rows, bad = parse_id_pairs(data, layout.separator, layout.has_comments, src, dst)
+        if bad >= 0 and not layout.has_quotes:
             raise BadLineError(bad, explain(line_at(data, bad), layout))
-        first, second = (column.name for column in layout.columns)
-        return {first: src[:rows], second: dst[:rows]}, lines
+        if bad < 0:
+            first, second = (column.name for column in layout.columns)
+            return {first: src[:rows], second: dst[:rows]}, lines
     return _parse_general(data, layout, kinds, lines), lines
 
 
@@ -81,26 +86,37 @@ def _parse_general(
     starts = np.empty((count[WORD], lines), dtype=np.int64)
     lengths = np.empty((count[WORD], lines), dtype=np.int32)
     slow = np.empty((count[NUMBER] * lines, 4), dtype=np.int64)
+    first = offset = 0
+    if tuple(kinds) in _PLAIN:
+        has_mark, is_number = kinds[0] == MARK, kinds[-1] == NUMBER
+        first, offset = parse_plain_lines(
+            data, layout.separator, has_mark, is_number, integers, numbers
+        )
+    rest = data[offset:]
     rows, bad, num_slow = kernels.parse_columns(
-        data,
+        rest,
         layout.separator,
         np.array(kinds, dtype=np.int64),
         layout.has_comments,
         layout.has_quotes,
+        first,
         integers,
         numbers,
         starts,
         lengths,
         slow,
     )
-    if num_slow:
-        _parse_slow(data, layout, slow[:num_slow], numbers)
-    if bad >= 0:
-        raise BadLineError(bad, explain(line_at(data, bad), layout))
+    try:
+        if num_slow:
+            _parse_slow(rest, layout, slow[:num_slow], numbers)
+        if bad >= 0:
+            raise BadLineError(bad, explain(line_at(rest, bad), layout))
+    except BadLineError as err:
+        raise BadLineError(offset + err.offset, err.what) from None
     result: dict[str, Any] = {}
     places = dict.fromkeys((ID, NUMBER, WORD), 0)
     for column, kind in zip(layout.columns, stored, strict=True):
-        if kind == SKIP:
+        if kind in (SKIP, MARK):
             continue
         place = places[kind]
         places[kind] += 1

@@ -25,10 +25,11 @@ from graphsys.core.types import EDGE, EdgeType
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.blocks import Bytes, TextBlock, text_blocks
 from graphsys.datasets.files import InputFile, read_head
-from graphsys.datasets.layout import is_integer, is_number, show
+from graphsys.datasets.layout import as_count, is_integer, is_number, show
 from graphsys.datasets.lines import line_at, parse_numbers
 from graphsys.datasets.pipeline import prefetch
 from graphsys.kernels.cpu import adjacency as kernels
+from graphsys.kernels.cpu.text import count_lines
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 
@@ -56,7 +57,7 @@ class _Entries:
     lines: int
     raw_lines: int
     bytes_read: int
-    rows: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
     neighbours: npt.NDArray[np.int64]
     weights: npt.NDArray[np.float64] | None
     leading: npt.NDArray[np.int64]
@@ -77,14 +78,14 @@ class _Tally:
 
     def fold(self, entries: _Entries, first: int) -> tuple[Any, Any, Any]:
         """Return the edges of a block, each once, and their weights or None."""
-        size = len(entries.rows)
+        size = len(entries.neighbours)
         bits = np.empty(0, np.uint64)
         if entries.weights is not None:
             bits = entries.weights.view(np.uint64)
         src, dst = np.empty(size, np.int64), np.empty(size, np.int64)
         kept = np.empty(len(bits), np.uint64)
         count = kernels.fold_directions(
-            entries.rows,
+            entries.ends,
             first,
             entries.neighbours,
             bits,
@@ -127,7 +128,7 @@ class MetisSource(Source):
                 raise InputError(f"{where}: {entries.error}")
             lines_before += entries.raw_lines
             num_rows = min(entries.lines, header.num_nodes - base)
-            if len(entries.rows) and entries.rows[-1] + base >= header.num_nodes:
+            if len(entries.neighbours) and _last_line(entries) + base >= header.num_nodes:
                 raise InputError(
                     f"{self.name}: a line of neighbours behind those of "
                     f"{header.num_nodes} nodes that line {header.line} names; correct it"
@@ -194,7 +195,9 @@ def read_header(file: InputFile) -> Header:
     number = next((k for k, line in enumerate(lines, 1) if line.strip()[:1] != b"%"), 0)
     fields = lines[number - 1].split() if number else []
     where = f"{file.name}:{number}"
-    if not 2 <= len(fields) <= 4 or not all(is_integer(it) for it in fields):
+    if not 2 <= len(fields) <= 4 or not all(
+        it.isdigit() and is_integer(it) for it in fields
+    ):
         raise InputError(
             f"{where}: found {show(lines[number - 1])}, expected a METIS header: nodes, "
             "edges, and perhaps a code of three digits and the number of weights"
@@ -205,22 +208,24 @@ def read_header(file: InputFile) -> Header:
             f"{where}: found the code {show(fields[2])}, expected three digits 0 or 1 "
             "(sizes, weights of nodes, weights of edges)"
         )
-    num_weights = int(fields[3]) if len(fields) > 3 else 1
+    num_weights = (as_count(fields[3]) or 0) if len(fields) > 3 else 1
     if not 1 <= num_weights <= 64:
         raise InputError(f"{where}: found {num_weights} weights a node, expected 1 to 64")
     names = ("size",) * (code[0] == ord("1"))
     if code[1] == ord("1"):
         names += ("weight", *(f"weight_{k}" for k in range(2, num_weights + 1)))
     is_weighted = code[2] == ord("1")
-    return Header(int(fields[0]), int(fields[1]), names, is_weighted, number)
+    sizes = as_count(fields[0]) or 0, as_count(fields[1]) or 0
+    return Header(*sizes, names, is_weighted, number)
 
 
 def _parse_block(header: Header, load: Callable[[], TextBlock]) -> _Entries:
     block = load()
     data = block.data
-    fields, raw_lines = kernels.count_fields(data)
+    raw_lines = int(count_lines(data))
+    fields = len(data) // 2 + 1  # a bound: pages that nothing fills cost nothing
     leading = np.zeros((raw_lines, len(header.names)), dtype=np.int64)
-    rows, neighbours = np.empty(fields, np.int64), np.empty(fields, np.int64)
+    ends, neighbours = np.empty(raw_lines, np.int64), np.empty(fields, np.int64)
     size = fields if header.is_weighted else 0
     weights = np.empty(size, dtype=np.float64)
     slow = np.empty((size, 3), dtype=np.int64)
@@ -231,7 +236,7 @@ def _parse_block(header: Header, load: Callable[[], TextBlock]) -> _Entries:
         len(header.names),
         header.is_weighted,
         leading,
-        rows,
+        ends,
         neighbours,
         weights,
         slow,
@@ -250,12 +255,17 @@ def _parse_block(header: Header, load: Callable[[], TextBlock]) -> _Entries:
         lines=int(lines),
         raw_lines=int(raw_lines),
         bytes_read=block.bytes_read,
-        rows=rows[:entries],
+        ends=ends[:lines],
         neighbours=neighbours[:entries],
         weights=weights[:entries] if header.is_weighted else None,
         leading=leading[:lines],
         error=error,
     )
+
+
+def _last_line(entries: _Entries) -> int:
+    """Return the last line of a block that has entries."""
+    return int(np.searchsorted(entries.ends, len(entries.neighbours), side="left"))
 
 
 def _lines_before(data: Bytes, offset: int) -> int:
@@ -276,9 +286,9 @@ def _explain(line: bytes, header: Header) -> str:
             return f"found {show(wrong[0])} as weight, expected a number"
         ends = ends[::2]
     for it in (*fields[:front], *ends):
-        if not is_integer(it) or not it.isdigit():
+        if as_count(it) is None:
             return f"found {show(it)}, expected an integer"
-    wrong = [it for it in ends if not 1 <= int(it) <= header.num_nodes]
+    wrong = [it for it in ends if not 1 <= (as_count(it) or 0) <= header.num_nodes]
     found = show(wrong[0]) if wrong else show(line)
     return f"found {found} as a neighbour, expected a number of 1 to {header.num_nodes}"
 

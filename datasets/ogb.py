@@ -20,7 +20,7 @@ from graphsys.core.errors import ConfigError, InputError
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.described import describe_source
 from graphsys.datasets.files import InputFile, input_file
-from graphsys.datasets.layout import show
+from graphsys.datasets.layout import as_count, show
 from graphsys.storage.source import Source
 
 _FILES: Final = {
@@ -72,13 +72,13 @@ def _counts(path: Path) -> dict[str, int]:
     if (
         len(lines) != 1
         or len(lines[0]) != len(names)
-        or not all(it.strip().isdigit() for it in lines[0])
+        or None in (counts := [as_count(it.strip().encode()) for it in lines[0]])
     ):
         raise InputError(
             f"{path}: {len(lines)} lines, expected the numbers of nodes of one graph; data "
             "sets of many graphs are not read"
         )
-    return {name: int(it) for name, it in zip(names, lines[0], strict=True)}
+    return {name: it or 0 for name, it in zip(names, counts, strict=True)}
 
 
 def _nodes(root: Path, node_type: str, count: int, *, is_typed: bool) -> dict[str, Any]:

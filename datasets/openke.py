@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.datasets.base import Format, ReadOptions, formats
+from graphsys.datasets.columns import integer_names
 from graphsys.datasets.files import InputFile, input_file, read_head
-from graphsys.datasets.layout import BLANKS, ID, WORD, Column, LineFormat, show
+from graphsys.datasets.layout import BLANKS, ID, WORD, Column, LineFormat, as_count, show
 from graphsys.datasets.node_rows import UniqueRows
 from graphsys.datasets.text import line_of_row, parse_file
 from graphsys.datasets.triples import TRIPLE
@@ -101,7 +102,7 @@ class OpenkeSource(Source):
     def _named(self, file: InputFile, numbers: Any, rows: int) -> pa.DictionaryArray:
         """Name relations by ``relation2id.txt``, else by their numbers."""
         if self._relations is None:
-            return pa.array(numbers).cast(pa.string()).dictionary_encode()
+            return integer_names(numbers)
         wrong = np.flatnonzero(numbers >= len(self._relations))
         if len(wrong):
             line = line_of_row(file, _TRIPLES, rows + int(wrong[0]), skip=1)
@@ -126,12 +127,13 @@ def _count(file: InputFile) -> int:
         InputError: there is none.
     """
     line = read_head(file).split(b"\n", 1)[0]
-    if not line.strip().isdigit():
+    count = as_count(line.strip())
+    if count is None:
         raise InputError(
             f"{file.name}:1: found {show(line)}, expected the number of lines that follow; "
             "for files without it use --format triples --columns src,dst,relation"
         )
-    return int(line)
+    return count
 
 
 def _names_by_id(file: InputFile) -> pa.StringArray:

@@ -25,6 +25,7 @@ import pyarrow as pa
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, InputError, cut_list
 from graphsys.datasets.base import Format, ReadOptions, formats
+from graphsys.datasets.columns import integer_names
 from graphsys.datasets.files import InputFile, describe
 from graphsys.datasets.triples import TRIPLE
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
@@ -127,7 +128,7 @@ class PbgSource(Source):
 
     def _relation(self, file: InputFile, numbers: npt.NDArray[Any]) -> pa.DictionaryArray:
         if self._relations is None:
-            return pa.array(numbers).cast(pa.string()).dictionary_encode()
+            return integer_names(numbers)
         if len(numbers) and int(numbers.max()) >= len(self._relations):
             raise InputError(
                 f"{file.name}: relation {int(numbers.max())}, expected one of the "

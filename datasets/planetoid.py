@@ -25,6 +25,7 @@ from graphsys.core.types import EdgeType
 from graphsys.datasets.array_files import dense_features
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.files import InputFile, input_file
+from graphsys.datasets.layout import as_count
 from graphsys.datasets.unpickling import load_pickle
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
@@ -129,9 +130,10 @@ class PlanetoidSource(Source):
     def _test_index(self, num_nodes: int) -> npt.NDArray[np.int64]:
         file = self._files["test.index"]
         words = file.read_all().split()
-        if not all(word.isdigit() and int(word) < num_nodes for word in words):
+        numbers = [as_count(word) for word in words]
+        if not all(it is not None and it < num_nodes for it in numbers):
             raise InputError(f"{file.name}: expected paper numbers below {num_nodes}")
-        places = np.array(words, dtype=np.int64)
+        places = np.array(numbers, dtype=np.int64)
         if len(np.unique(places)) != len(places):
             raise InputError(f"{file.name}: a paper is listed twice")
         return places

@@ -6,7 +6,9 @@ refuses the rest before anything is called. What it names is not even those: sta
 take the state, and arrays are made of it here, so that no state reaches C code unchecked.
 """
 
+import io
 import pickle
+import pickletools
 from collections import defaultdict
 from typing import Any, Final
 
@@ -82,6 +84,30 @@ _ALLOWED: Final[dict[tuple[str, str], object]] = {
 }
 
 
+_NEWEST: Final = 3
+_REFUSED: Final = ("PERSID", "BINPERSID", "EXT1", "EXT2", "EXT4", "INST", "OBJ")
+
+
+def _check_opcodes(content: bytes) -> None:
+    """Refuse what arrays do not need, and places in the memo beyond all that is in it.
+
+    Python's own reader makes room for the greatest place that is named, and crashes on
+    some wrong sequences of newer opcodes.
+    """
+    places = 0
+    for opcode, argument, _ in pickletools.genops(content):
+        if opcode.proto > _NEWEST or opcode.name in _REFUSED:
+            raise pickle.UnpicklingError(
+                f"it has an opcode {opcode.name}, expected protocol 0 to {_NEWEST}"
+            )
+        if "PUT" in opcode.name:
+            places += 1
+            if not 0 <= int(argument or 0) <= 2 * places + 256:
+                raise pickle.UnpicklingError(
+                    f"it names place {argument} of a memo of {places}"
+                )
+
+
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         """Return a stand-in, or refuse."""
@@ -100,12 +126,11 @@ def load_pickle(file: InputFile) -> Any:
     Raises:
         InputError: the pickle names anything else, or is damaged.
     """
-    stream = file.open()
+    content = file.read_all()
     try:
-        found = _Unpickler(stream.file, encoding="latin-1").load()
+        _check_opcodes(content)
+        found = _Unpickler(io.BytesIO(content), encoding="latin-1").load()
         return found.make() if isinstance(found, (_Array, _Csr)) else found
     except Exception as err:  # a damaged pickle may raise anything
         what = " ".join(str(err).split()) or type(err).__name__
         raise InputError(f"{file.name}: refused pickle: {what}") from err
-    finally:
-        stream.close()

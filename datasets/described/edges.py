@@ -17,6 +17,7 @@ from graphsys.datasets.lines import line_at
 from graphsys.datasets.npz import sparse_entries
 from graphsys.datasets.pipeline import prefetch
 from graphsys.kernels.cpu import adjacency as kernels
+from graphsys.kernels.cpu.text import count_lines
 from graphsys.storage.source import EdgeChunk
 
 CHUNK_ROWS: Final = 1 << 20
@@ -51,17 +52,18 @@ def _parse_lists(
 ) -> tuple[EdgeChunk, int, str | None]:
     """Return the edges of a block, its lines, and what is wrong with the next one."""
     block = load()
-    fields, lines = kernels.count_fields(block.data)
+    lines = int(count_lines(block.data))
+    fields = len(block.data) // 2 + 1  # a bound: pages that nothing fills cost nothing
     leading = np.zeros((lines, 1), dtype=np.int64)
-    rows, ends = np.empty(fields, np.int64), np.empty(fields, np.int64)
-    _, entries, _, bad = kernels.parse_neighbours(
+    stops, ends = np.empty(lines, np.int64), np.empty(fields, np.int64)
+    num_rows, _, _, bad = kernels.parse_neighbours(
         block.data,
         0,
         _MAX_LISTED,
         1,
         False,
         leading,
-        rows,
+        stops,
         ends,
         np.empty(0),
         np.empty((0, 3), dtype=np.int64),
@@ -73,8 +75,10 @@ def _parse_lists(
         found = show(wrong[0]) if wrong else show(line)
         error = f"found {found}, expected integer ids below 10**17"
         lines = block.data[:bad].tobytes().count(b"\n")
+    stops = stops[:num_rows]
+    entries = int(stops[-1]) if num_rows else 0  # without those of a bad line
     chunk = EdgeChunk(
-        src=leading[rows[:entries], 0],
+        src=np.repeat(leading[:num_rows, 0], np.diff(stops, prepend=0)),
         dst=ends[:entries],
         edge_type=card.edge_type,
         split=card.split,

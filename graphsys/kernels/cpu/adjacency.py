@@ -1,7 +1,7 @@
 """Lines of neighbours (METIS): one node a line, in the order of the nodes.
 
-Returns: the entries of a block of whole lines, each with its line's number among those
-of the block that are no comments; blank lines count, they are nodes without neighbours.
+Returns: the entries of a block of whole lines, and where those of each line end; lines that
+are comments are not counted, blank ones are: they are nodes without neighbours.
 
 Method: one pass over the bytes; a block ends with a line feed, the sentinel of every
 inner loop. The first bad line ends the work and is only named by its offset.
@@ -23,20 +23,6 @@ def _is_blank(byte: np.uint8) -> bool:
 
 
 @jit
-def count_fields(data: npt.NDArray[np.uint8]) -> tuple[int, int]:
-    """Count the fields and the lines of ``data``, uint8 ``[N]``."""
-    fields = lines = 0
-    is_inside = False
-    for k in range(len(data)):
-        byte = data[k]
-        is_visible = not (byte == _LF or _is_blank(byte))
-        fields += is_visible and not is_inside
-        lines += byte == _LF
-        is_inside = is_visible
-    return fields, lines
-
-
-@jit
 def parse_neighbours(
     data: npt.NDArray[np.uint8],
     low: int,
@@ -44,7 +30,7 @@ def parse_neighbours(
     num_leading: int,
     is_weighted: bool,
     leading: npt.NDArray[np.int64],
-    rows: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
     neighbours: npt.NDArray[np.int64],
     weights: npt.NDArray[np.float64],
     slow: npt.NDArray[np.int64],
@@ -58,7 +44,7 @@ def parse_neighbours(
         num_leading: Integers in front of the neighbours (size and weights of the node).
         is_weighted: A weight follows each neighbour.
         leading: Receives those integers, ``[lines, num_leading]``.
-        rows: Receives the line of each entry, ``[fields]``.
+        ends: Receives where the entries of each line end, ``[lines]``.
         neighbours: Receives the neighbours, ``[fields]``.
         weights: Receives the weights, ``[fields]`` if there are any.
         slow: Receives entry, begin and end of weights that need a full parser,
@@ -85,6 +71,13 @@ def parse_neighbours(
                     k += 1
                 break
             begin = k
+            number = np.int64(0)
+            digit = np.uint8(data[k] - np.uint8(48))
+            while digit <= 9:
+                number = number * 10 + np.int64(digit)
+                k += 1
+                digit = np.uint8(data[k] - np.uint8(48))
+            is_plain = 0 < k - begin <= 18 and (data[k] == _LF or _is_blank(data[k]))
             while data[k] != _LF and not _is_blank(data[k]):
                 k += 1
             if is_weighted and place >= num_leading and (place - num_leading) % 2:
@@ -96,18 +89,13 @@ def parse_neighbours(
                     slow[num_slow, 2] = k
                     num_slow += 1
             else:
-                number = np.int64(0)
-                for j in range(begin, k):
-                    digit = np.uint8(data[j] - np.uint8(48))
-                    if digit > 9 or number > 10**17:
-                        return line_number, entry, num_slow, line
-                    number = number * 10 + np.int64(digit)
+                if not is_plain:
+                    return line_number, entry, num_slow, line
                 if place < num_leading:
                     leading[line_number, place] = number
                 else:
                     if number < low or number > high:
                         return line_number, entry, num_slow, line
-                    rows[entry] = line_number
                     neighbours[entry] = number
                     entry += 1
             place += 1
@@ -116,6 +104,7 @@ def parse_neighbours(
                 return line_number, entry, num_slow, line
             if is_weighted and place > num_leading and (place - num_leading) % 2:
                 return line_number, entry, num_slow, line
+            ends[line_number] = entry
             line_number += 1
         k += 1
     return line_number, entry, num_slow, -1
@@ -123,7 +112,7 @@ def parse_neighbours(
 
 @jit
 def fold_directions(
-    rows: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
     first: int,
     neighbours: npt.NDArray[np.int64],
     weights: npt.NDArray[np.uint64],
@@ -136,7 +125,7 @@ def fold_directions(
     """Keep the entries whose neighbour is not less than their node; tally both kinds.
 
     Args:
-        rows: Line of each entry in its block, ``[E]``.
+        ends: Where the entries of each line of the block end, ``[lines]``.
         first: Node of line 0.
         neighbours: ``[E]``.
         weights: Bits of the weights, ``[E]``, or empty.
@@ -152,23 +141,26 @@ def fold_directions(
     """
     num_kept = 0
     has_weights = len(weights) > 0
-    for k in range(len(rows)):
-        u = rows[k] + first
-        v = neighbours[k]
-        if u == v:
-            counts[2] += 1
-        else:
-            is_lower = np.int64(v < u)
-            low, high = min(u, v), max(u, v)
-            word = mix64((np.uint64(low) << np.uint64(32)) ^ np.uint64(high))
-            if has_weights:
-                word = mix64(word + weights[k])
-            counts[is_lower] += 1
-            sums[is_lower] += word
-        if v >= u:
-            src[num_kept] = u
-            dst[num_kept] = v
-            if has_weights:
-                kept[num_kept] = weights[k]
-            num_kept += 1
+    k = 0
+    for line in range(len(ends)):
+        u = np.int64(line + first)
+        while k < ends[line]:
+            v = neighbours[k]
+            if u == v:
+                counts[2] += 1
+            else:
+                is_lower = np.int64(v < u)
+                low, high = min(u, v), max(u, v)
+                word = mix64((np.uint64(low) << np.uint64(32)) ^ np.uint64(high))
+                if has_weights:
+                    word = mix64(word + weights[k])
+                counts[is_lower] += 1
+                sums[is_lower] += word
+            if v >= u:
+                src[num_kept] = u
+                dst[num_kept] = v
+                if has_weights:
+                    kept[num_kept] = weights[k]
+                num_kept += 1
+            k += 1
     return num_kept

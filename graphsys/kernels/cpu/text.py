@@ -1,18 +1,19 @@
 """Parsing of text lines of numbers and words, one block of whole lines at a time.
 
 Method: one pass over the bytes, no table of tokens. A block ends with a line feed, which
-serves as the sentinel of every inner loop. The fast path (two integers a line) and the
-general path (any columns) accept the same lines: blanks around fields, CR before LF,
-blank lines, lines whose first visible byte is ``#`` or ``%``, and such a comment behind
-the last column.
+serves as the sentinel of every inner loop. The fast path (two integers a line, in
+id_pairs.py) and the general path (any columns) accept the same lines: blanks around
+fields, CR before LF, blank lines, lines whose first visible byte is ``#`` or ``%``, and
+such a comment behind the last column.
 
 Errors are not described here: a kernel stops at the first line that it does not
 understand and returns where that line begins; the reader then looks at that one line.
 
 Encoding of columns (``kinds``): SKIP, ID (integer 0 .. 2**63 - 1), NUMBER (float64),
 WORD (bytes, by start and length), INTEGER (signed 64 bits); MAYBE is a NUMBER and LABEL
-a WORD that may be empty. Quoted fields (CSV) are taken without their quotes; a word in
-which a quote is doubled gets a negative length.
+a WORD that may be empty; MARK is the letter ``a`` (of DIMACS), not stored. Quoted fields
+(CSV) are taken without their quotes; a word in which a quote is doubled gets a negative
+length.
 """
 
 import numpy as np
@@ -21,11 +22,13 @@ import numpy.typing as npt
 from graphsys.kernels.cpu.decimal import parse_number
 from graphsys.kernels.jit import inline_jit, jit
 
-SKIP, ID, NUMBER, WORD, INTEGER, MAYBE, LABEL = 0, 1, 2, 3, 4, 5, 6
+SKIP, ID, NUMBER, WORD, INTEGER, MAYBE, LABEL, MARK = 0, 1, 2, 3, 4, 5, 6, 7
 
 _LF, _CR, _SPACE, _TAB, _HASH, _PERCENT, _QUOTE = 10, 13, 32, 9, 35, 37, 34
-_ZERO, _MINUS, _PLUS = 48, 45, 43
+_ZERO, _MINUS, _PLUS, _DOT, _LETTER_A = 48, 45, 43, 46, 97
 _MAX_ID = np.uint64(2**63 - 1)
+_EXACT_DIGITS = 15  # fewer than 2**53, and a power of ten that is exact
+_TENS = np.array([10.0**power for power in range(_EXACT_DIGITS + 1)])
 
 BLANKS = 0
 """Separator that stands for any run of blanks and tabs."""
@@ -41,13 +44,14 @@ def count_lines(data: npt.NDArray[np.uint8]) -> int:
 
 
 @inline_jit
-def _at_line_end(data: npt.NDArray[np.uint8], k: int) -> bool:
+def at_line_end(data: npt.NDArray[np.uint8], k: int) -> bool:
+    """Tell whether a line ends here."""
     byte = data[k]
     return bool(byte == _LF or (byte == _CR and data[k + 1] == _LF))
 
 
 @inline_jit
-def _skip_blanks(data: npt.NDArray[np.uint8], k: int, separator: int) -> int:
+def skip_blanks(data: npt.NDArray[np.uint8], k: int, separator: int) -> int:
     """Step over blanks, and over tabs unless the tab separates."""
     while data[k] == _SPACE or (data[k] == _TAB and separator != _TAB):
         k += 1
@@ -55,14 +59,15 @@ def _skip_blanks(data: npt.NDArray[np.uint8], k: int, separator: int) -> int:
 
 
 @inline_jit
-def _next_line(data: npt.NDArray[np.uint8], k: int) -> int:
+def next_line(data: npt.NDArray[np.uint8], k: int) -> int:
+    """Return where the line behind this one begins."""
     while data[k] != _LF:
         k += 1
     return k + 1
 
 
 @inline_jit
-def _long_id(data: npt.NDArray[np.uint8], begin: int, end: int) -> bool:
+def long_id(data: npt.NDArray[np.uint8], begin: int, end: int) -> bool:
     """Tell whether digits of any length, zeros in front allowed, fit in 63 bits."""
     while begin < end - 1 and data[begin] == _ZERO:
         begin += 1
@@ -74,80 +79,6 @@ def _long_id(data: npt.NDArray[np.uint8], begin: int, end: int) -> bool:
     return bool(value <= _MAX_ID)
 
 
-@jit
-def parse_id_pairs(
-    data: npt.NDArray[np.uint8],
-    separator: int,
-    src: npt.NDArray[np.int64],
-    dst: npt.NDArray[np.int64],
-) -> tuple[int, int]:
-    """Parse lines of two ids.
-
-    Args:
-        data: Whole lines, uint8 ``[N]``, the last byte a line feed.
-        separator: The separating byte, or BLANKS.
-        src: Receives the first column, int64, at least as long as there are lines.
-        dst: Receives the second column, likewise.
-
-    Returns:
-        Number of edges, and the offset of the first line that is not two ids, or -1.
-    """
-    end = len(data)
-    nine = np.uint8(9)
-    zero = np.uint8(_ZERO)
-    k = 0
-    row = 0
-    while k < end:
-        line = k
-        k = _skip_blanks(data, k, separator)
-        digit = np.uint8(data[k] - zero)
-        if digit > nine:
-            if _at_line_end(data, k) or data[k] == _HASH or data[k] == _PERCENT:
-                k = _next_line(data, k)
-                continue
-            return row, line
-        begin = k
-        first = np.uint64(0)
-        while digit <= nine:
-            first = first * np.uint64(10) + np.uint64(digit)
-            k += 1
-            digit = np.uint8(data[k] - zero)
-        if k - begin > 18 and not _long_id(data, begin, k):
-            return row, line
-        begin = k
-        k = _skip_blanks(data, k, separator)
-        if separator != BLANKS:
-            if data[k] != separator:
-                return row, line
-            k = _skip_blanks(data, k + 1, separator)
-        elif k == begin:
-            return row, line
-        begin = k
-        digit = np.uint8(data[k] - zero)
-        second = np.uint64(0)
-        while digit <= nine:
-            second = second * np.uint64(10) + np.uint64(digit)
-            k += 1
-            digit = np.uint8(data[k] - zero)
-        if k == begin or (k - begin > 18 and not _long_id(data, begin, k)):
-            return row, line
-        if data[k] == _LF:
-            k += 1
-        else:
-            begin = k
-            k = _skip_blanks(data, k, separator)
-            is_comment = data[k] == _HASH or data[k] == _PERCENT
-            is_comment = is_comment and k > begin and separator == BLANKS
-            if is_comment or _at_line_end(data, k):
-                k = _next_line(data, k)
-            else:
-                return row, line
-        src[row] = np.int64(first)
-        dst[row] = np.int64(second)
-        row += 1
-    return row, -1
-
-
 @inline_jit
 def _parse_id(data: npt.NDArray[np.uint8], begin: int, end: int) -> np.int64:
     """Return the id, or -1."""
@@ -157,7 +88,7 @@ def _parse_id(data: npt.NDArray[np.uint8], begin: int, end: int) -> np.int64:
         if digit > 9:
             return np.int64(-1)
         value = value * np.uint64(10) + np.uint64(digit)
-    if end - begin > 18 and not _long_id(data, begin, end):
+    if end - begin > 18 and not long_id(data, begin, end):
         return np.int64(-1)
     return np.int64(value) if end > begin else np.int64(-1)
 
@@ -172,6 +103,14 @@ def _parse_integer(
         begin += 1
     value = _parse_id(data, begin, end)
     return (-value if is_negative else value), bool(value >= 0)
+
+
+@inline_jit
+def _is_plain_end(byte: int, separator: int) -> bool:
+    """Tell whether a plain field may end here."""
+    if separator == BLANKS:
+        return bool((byte == _SPACE) | (byte == _TAB) | (byte == _LF))
+    return bool((byte == separator) | (byte == _LF))
 
 
 @inline_jit
@@ -190,25 +129,72 @@ def _parse_plain_id(
         value = value * np.uint64(10) + np.uint64(digit)
         k += 1
         digit = np.uint8(data[k] - np.uint8(_ZERO))
-    is_end = data[k] == separator
-    if separator == BLANKS:
-        is_end = data[k] == _SPACE or data[k] == _TAB or data[k] == _LF
-    if not is_end or k == begin or k - begin > 18:
+    if not _is_plain_end(data[k], separator) or k == begin or k - begin > 18:
         return np.int64(-1), begin
     return np.int64(value), k
 
 
 @inline_jit
+def _parse_plain_number(
+    data: npt.NDArray[np.uint8], begin: int, separator: int
+) -> tuple[float, int]:
+    """Parse digits with a point, few enough to be exact, that end as a plain id does.
+
+    Both mantissa and power of ten are exact, so that their quotient is rounded rightly.
+
+    Returns:
+        The number and where it ends; or 0 and ``begin`` where a closer look is needed.
+    """
+    is_negative = data[begin] == _MINUS
+    first = k = begin + int(is_negative)
+    mantissa = np.int64(0)
+    digit = np.uint8(data[k] - np.uint8(_ZERO))
+    while digit <= 9:
+        mantissa = mantissa * 10 + np.int64(digit)
+        k += 1
+        digit = np.uint8(data[k] - np.uint8(_ZERO))
+    digits, places = k - first, 0
+    if data[k] == _DOT:
+        k += 1
+        first = k
+        digit = np.uint8(data[k] - np.uint8(_ZERO))
+        while digit <= 9:
+            mantissa = mantissa * 10 + np.int64(digit)
+            k += 1
+            digit = np.uint8(data[k] - np.uint8(_ZERO))
+        places = k - first
+        digits += places
+    is_short = 0 < digits <= _EXACT_DIGITS
+    if not is_short or not _is_plain_end(data[k], separator):
+        return 0.0, begin
+    value = np.float64(mantissa)
+    if places:
+        value /= _TENS[places]
+    return (-value if is_negative else value), k
+
+
+@inline_jit
 def _field_end(data: npt.NDArray[np.uint8], k: int, separator: int) -> int:
-    """Return where a field that is not quoted ends, trailing blanks included."""
+    """Return where a field that is not quoted ends, trailing blanks included.
+
+    No call inside the loops: numba counts references to an array around each of them.
+    """
+    byte = data[k]
     if separator == BLANKS:
-        while data[k] > _SPACE or not (
-            data[k] == _SPACE or data[k] == _TAB or _at_line_end(data, k)
+        while byte > _SPACE or not (
+            (byte == _SPACE)
+            | (byte == _TAB)
+            | (byte == _LF)
+            | (byte == _CR and data[k + 1] == _LF)
         ):
             k += 1
+            byte = data[k]
     else:
-        while data[k] != separator and not _at_line_end(data, k):
+        while byte != separator and byte != _LF:
+            if byte == _CR and data[k + 1] == _LF:
+                break
             k += 1
+            byte = data[k]
     return k
 
 
@@ -233,6 +219,7 @@ def parse_columns(
     kinds: npt.NDArray[np.int64],
     has_comments: bool,
     has_quotes: bool,
+    row: int,
     integers: npt.NDArray[np.int64],
     numbers: npt.NDArray[np.float64],
     starts: npt.NDArray[np.int64],
@@ -247,6 +234,7 @@ def parse_columns(
         kinds: Kind of every column, ``[C]``.
         has_comments: ``#`` and ``%`` begin comments.
         has_quotes: Fields may be quoted; not with BLANKS.
+        row: Rows that are there already.
         integers: Receives ID and INTEGER columns, ``[columns of the kind, lines]``.
         numbers: Receives NUMBER columns, ``[columns of the kind, lines]``.
         starts: Receives where words begin, ``[columns of the kind, lines]``.
@@ -260,34 +248,47 @@ def parse_columns(
     end = len(data)
     num_columns = len(kinds)
     k = 0
-    row = 0
     num_slow = 0
     while k < end:
         line = k
-        k = _skip_blanks(data, k, separator)
+        k = skip_blanks(data, k, separator)
         is_comment = has_comments and (data[k] == _HASH or data[k] == _PERCENT)
-        if is_comment or _at_line_end(data, k):
-            k = _next_line(data, k)
+        if is_comment or at_line_end(data, k):
+            k = next_line(data, k)
             continue
         integer = number = word = 0
         for column in range(num_columns):
-            k = _skip_blanks(data, k, separator)
+            k = skip_blanks(data, k, separator)
             kind = kinds[column]
-            if kind == ID:  # most columns: digits up to a blank or separator, in one go
+            begin = k
+            # most columns: digits up to a blank, a separator or the end, in one go
+            if kind in (ID, INTEGER):
                 value, k = _parse_plain_id(data, k, separator)
-                if value >= 0:
+                if k > begin:
                     integers[integer, row] = value
                     integer += 1
-                    if separator != BLANKS and column < num_columns - 1:
-                        k += 1
-                    continue
+            elif kind in (NUMBER, MAYBE):
+                fraction, k = _parse_plain_number(data, k, separator)
+                if k > begin:
+                    numbers[number, row] = fraction
+                    number += 1
+            elif kind == MARK:
+                k += int(data[k] == _LETTER_A and _is_plain_end(data[k + 1], separator))
+                if k == begin:
+                    return row, line, num_slow
+            if k > begin:
+                if separator != BLANKS and column < num_columns - 1:
+                    if data[k] != separator:
+                        return row, line, num_slow
+                    k += 1
+                continue
             sign = 1
             if has_quotes and data[k] == _QUOTE:
                 begin = k + 1
                 stop, sign = _quoted_end(data, begin)
                 if stop < 0:
                     return row, line, num_slow
-                k = _skip_blanks(data, stop + 1, separator)
+                k = skip_blanks(data, stop + 1, separator)
             else:
                 begin = k
                 k = _field_end(data, k, separator)
@@ -327,11 +328,15 @@ def parse_columns(
                 if data[k] != separator:
                     return row, line, num_slow
                 k += 1
-        k = _skip_blanks(data, k, separator)
-        if not _at_line_end(data, k):
+        if data[k] == _LF:
+            k += 1
+            row += 1
+            continue
+        k = skip_blanks(data, k, separator)
+        if not at_line_end(data, k):
             is_comment = has_comments and (data[k] == _HASH or data[k] == _PERCENT)
             if separator != BLANKS or not is_comment:
                 return row, line, num_slow
-        k = _next_line(data, k)
+        k = next_line(data, k)
         row += 1
     return row, -1, num_slow

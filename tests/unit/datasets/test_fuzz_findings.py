@@ -12,6 +12,8 @@ import scipy.sparse
 
 from graphsys.core.errors import InputError
 from graphsys.datasets import ingest, open_source
+from graphsys.datasets.files import input_file
+from graphsys.datasets.unpickling import load_pickle
 from graphsys.storage.source import EdgeChunk
 
 HEAD = "%%MatrixMarket matrix "
@@ -132,6 +134,42 @@ def test_damaged_graphbolt_folders(
     (tmp_path / "e.npy").write_bytes(content.replace(b"(2, 3)", b"((2,3)"))
     with pytest.raises(InputError, match=message):
         read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x80\x02]r\x00\x00\x00\x10.",  # LONG_BINPUT makes room for 2**28 objects
+        b"\x80\x05\x96\x01\x00\x00\x00\x00\x00\x00\x00a.",  # BYTEARRAY8
+    ],
+)
+def test_pickles_of_which_python_would_make_too_much(
+    tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "p").write_bytes(content)
+    with pytest.raises(InputError, match=r"refused pickle: it (names place|has an opcode)"):
+        load_pickle(input_file(tmp_path / "p"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("g.graph", "0" * 5000 + "2 1\n2\n1\n", None),
+        ("g.graph", "2 1\n" + "9" * 5000 + "\n1\n", "g.graph:2: found .*, expected"),
+        ("g.gr", "p sp 2 " + "9" * 5000 + "\na 1 2 3\n", "g.gr:1: found"),
+        ("train2id.txt", "9" * 5000 + "\n1 2 0\n", "train2id.txt:1: found"),
+    ],
+)
+def test_digits_beyond_what_python_turns_into_integers(
+    tmp_path: Path, name: str, content: str, message: str | None
+) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    if message is None:
+        assert read(path)[0].src.tolist() == [1]
+        return
+    with pytest.raises(InputError, match=message):
+        read(path)
 
 
 def test_a_count_of_entities_beyond_all_bounds(tmp_path: Path) -> None:

@@ -208,7 +208,7 @@ def test_gap_text(tmp_path: Path) -> None:
         ("p sp 4 1\n", "no arc in the file"),
         ("p sp 4000000000000 1\n", r"g\.gr:1: 4000000000000 nodes, expected at most"),
         ("p sp 4 2\na 1 2 3\n", "found 1 arcs, expected 2"),
-        ("p sp 4 2\na 1 2 3\ne 1 2 3\n", r"g\.gr:3: found e 1 2, expected an arc"),
+        ("p sp 4 2\na 1 2 3\ne 1 2 3\n", r"g\.gr:3: found 'e', expected the letter a"),
         ("p sp 4 2\na 1 2 3\na 1 5 3\n", r"g\.gr:3: found a 1 5, expected an arc"),
         ("p sp 4 2\na 1 2 3\na 1 2\n", r"g\.gr:3: found 3 columns, expected 4"),
     ],

@@ -45,7 +45,9 @@ def test_arrays_matrices_and_dicts_are_read(tmp_path: Path) -> None:
 def test_a_malicious_pickle_is_refused_and_does_nothing(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     for protocol in range(6):
-        with pytest.raises(InputError, match=r"evil: refused pickle: it names \w+\.eval"):
+        with pytest.raises(
+            InputError, match=r"evil: refused pickle: it (names \w+\.eval|has an opcode)"
+        ):
             load(tmp_path / "evil", pickle.dumps(Malicious(trace), protocol=protocol))
     assert not trace.exists()
 
