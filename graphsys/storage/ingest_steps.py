@@ -17,6 +17,7 @@ from graphsys.core.types import EdgeType
 from graphsys.storage.edge_log import EdgeLog, EdgeRecord
 from graphsys.storage.edge_sort import Cleaning
 from graphsys.storage.edge_write import EdgeTypeWriter
+from graphsys.storage.graph_source import GraphSource
 from graphsys.storage.manifest import EdgeTypeEntry, Manifest, NodeTypeEntry
 from graphsys.storage.node_tables import NodeTables
 from graphsys.storage.numbering import Assignment, NodeNumbering
@@ -224,7 +225,8 @@ class IngestSteps:
         for kind, writer in writers.items():
             edge_types[writer.name] = writer.write()
             counts.append((kind, sum(writer.counts.values(), np.zeros((), dtype=np.int64))))
-            _warn_of_twins(edge_types[writer.name], self._options)
+            if not isinstance(self._source, GraphSource):  # known since it was ingested
+                _warn_of_twins(edge_types[writer.name], self._options)
             self._progress.advance(1)
         return Manifest(
             generation=self._transaction.generation,
