@@ -8,7 +8,7 @@ The native one runs where there are both, unless the program is asked for
 import importlib
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,8 @@ class Algorithm:
         name: Its name in Python and on the command line.
         summary: What it computes, in one line.
         native: ``module:function`` under ``engine/native``, or "".
-        program: ``module:Class`` under ``engine/programs``, or "".
+        program: ``module:Class`` under ``engine/programs``, or a function of the same
+            parameters that returns a program, or "".
     """
 
     name: str
@@ -46,16 +47,16 @@ class Algorithm:
         """Whether the result is one number, besides the table."""
         if self.name in _ANSWERS:
             return True
-        return bool(self.program) and (
-            self.program_class().answer is not VertexProgram.answer
-        )
+        made = self.program_class() if self.program else VertexProgram
+        given = getattr(made, "answer", VertexProgram.answer)
+        return given is not VertexProgram.answer
 
     def native_function(self) -> Callable[..., Result]:
         """Return the native implementation."""
         return _loaded(_NATIVE, self.native)  # type: ignore[no-any-return]
 
-    def program_class(self) -> type[VertexProgram]:
-        """Return the vertex program."""
+    def program_class(self) -> Callable[..., VertexProgram]:
+        """Return what makes the vertex program of its parameters."""
         return _loaded(_PROGRAMS, self.program)  # type: ignore[no-any-return]
 
     def parameters(self, implementation: str | None = None) -> dict[str, Any]:
@@ -67,7 +68,10 @@ class Algorithm:
                 for p in given
                 if p.kind is p.KEYWORD_ONLY and p.name not in _RUN_OPTIONS
             }
-        return parameter_types(self.program_class())
+        made = self.program_class()
+        if isinstance(made, type):
+            return parameter_types(made)
+        return {n: p.annotation for n, p in inspect.signature(made).parameters.items()}
 
     def __call__(
         self,
@@ -103,7 +107,10 @@ class Algorithm:
         if implementation is None and settings and self.program:
             implementation = "program"
         if not self._uses_native(implementation):
-            program = self.program_class()(**options)
+            made = self.program_class()
+            if not isinstance(made, type):
+                self._check_options(made, own, options)
+            program = made(**options)
             done = run(program, topology, num_threads=num_threads, **settings)
             return _renamed(done, self.name)
         if "memory" in settings:
@@ -116,18 +123,22 @@ class Algorithm:
                 f"{self.name} is native and has no option {next(iter(settings))!r}; it "
                 "runs in memory on the CPU"
             )
-        known = self.parameters("native")
+        function = self.native_function()
+        self._check_options(function, own, options)
+        if "num_threads" in inspect.signature(function).parameters:
+            options["num_threads"] = num_threads
+        return function(topology, **options)
+
+    def _check_options(
+        self, function: Callable[..., Any], known: Iterable[str], options: Iterable[str]
+    ) -> None:
         for name in options:
             if name not in known:
                 raise unknown_name(f"parameter of {self.name}", name, known)
-        function = self.native_function()
         given = inspect.signature(function).parameters
         for name in known:
             if given[name].default is inspect.Parameter.empty and name not in options:
                 raise ConfigError(f"{self.name} needs the parameter {name!r}")
-        if "num_threads" in given:
-            options["num_threads"] = num_threads
-        return function(topology, **options)
 
     def _uses_native(self, implementation: str | None) -> bool:
         if implementation not in (None, "native", "program"):
@@ -181,16 +192,38 @@ def _listed(*rows: tuple[str, str, str, str]) -> dict[str, Algorithm]:
 
 
 ALGORITHMS: Mapping[str, Algorithm] = _listed(
-    # name, native, program, summary
-    ("bfs", "traversal:bfs", "bfs:BreadthFirst", "hops from a source"),
-    (
-        "sssp",
-        "shortest_paths:sssp",
-        "sssp:ShortestPaths",
-        "shortest distances from a source",
-    ),
-    ("pagerank", "pagerank:pagerank", "pagerank:PageRank", "PageRank"),
+    # name, native, program, summary; sorted by kind
+    # traversal and distances
+    ("bfs", "traversal:bfs", "bfs:breadth_first", "hops from a source"),
+    ("sssp", "shortest_paths:sssp", "sssp:ShortestPaths", "distances from a source"),
+    # components and cores
     ("wcc", "components:wcc", "wcc:WeakComponents", "weakly connected components"),
+    ("k_core", "k_core:k_core", "k_core:KCore", "core numbers"),
+    # centrality
+    ("pagerank", "pagerank:pagerank", "pagerank:PageRank", "PageRank"),
+    (
+        "personalized_pagerank",
+        "",
+        "pagerank:PersonalizedPageRank",
+        "PageRank of a surfer who jumps back to a source",
+    ),
+    ("hits", "", "hits:Hits", "hubs and authorities"),
+    ("katz", "", "katz:Katz", "Katz centrality"),
+    ("eigenvector", "", "eigenvector:Eigenvector", "eigenvector centrality"),
+    # communities and labels
+    ("cdlp", "", "cdlp:Cdlp", "communities by label propagation, as LDBC defines it"),
+    (
+        "label_propagation",
+        "",
+        "label_propagation:LabelPropagation",
+        "known labels spread to the other nodes",
+    ),
+    # sets and colours
+    ("coloring", "", "coloring:Coloring", "a colour per node, neighbours' differ"),
+    ("mis", "", "mis:IndependentSet", "a maximal independent set"),
+    # triangles
+    ("triangle_count", "triangles:triangle_count", "", "triangles per node"),
+    ("lcc", "triangles:lcc", "", "local clustering coefficients, as LDBC defines them"),
 )
 
 

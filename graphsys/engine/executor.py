@@ -115,6 +115,7 @@ class Executor:
         program = self.program
         program.num_nodes = self.topology.num_nodes
         program.num_edges = self.topology.num_edges
+        program.totals = self.at.totals
         if self.at.superstep == 0:
             self.frontier = self._start()
         while not self.at.is_done:
@@ -146,9 +147,14 @@ class Executor:
         at.step += 1
         at.round_changes += changed
         self.program.superstep = at.superstep
-        if self.max_supersteps is not None and at.superstep >= self.max_supersteps:
-            at.is_done, at.converged = True, self._phase_ends(phase, changed)
-            return
+        self._go_on(phase, changed)
+        limits = (self.max_supersteps, program.max_supersteps)
+        limit = min((n for n in limits if n is not None), default=at.superstep + 1)
+        if at.superstep >= limit and not at.is_done:
+            at.is_done, at.converged = True, False
+
+    def _go_on(self, phase: PhasePlan, changed: int) -> None:
+        at, program = self.at, self.plan.spec
         if phase.spec.repeat and not self._phase_ends(phase, changed):
             return
         self.frontier = None

@@ -87,10 +87,11 @@ def _inferred(message: Lowered, types_of: Types) -> tuple[Any, ...]:
         ) from err
 
 
-class _Raise(ast.NodeTransformer):
+class _NeverReturn(ast.NodeTransformer):
     def visit_Return(self, node: ast.Return) -> ast.stmt:
         if isinstance(node.value, ast.Name) and node.value.id == "nothing":
-            return ast.Raise(exc=ast.Name(id="ValueError", ctx=ast.Load()), cause=None)
+            # nothing is run: a loop without end has no type that could disturb
+            return ast.While(test=ast.Constant(value=True), body=[ast.Pass()], orelse=[])
         return node
 
 
@@ -98,7 +99,7 @@ def _executed(message: Lowered) -> Any:
     """Run the definition, without ``return nothing``, which has no type of its own."""
     tree = ast.parse(message.source).body[0]
     assert isinstance(tree, ast.FunctionDef)  # lowering wrote it
-    tree = _Raise().visit(tree)
+    tree = _NeverReturn().visit(tree)
     tree.args.args = [a for a in tree.args.args if a.arg != "nothing"]
     names: dict[str, Any] = {}
     lines = [*sorted(message.imports), "import numba"]

@@ -7,7 +7,7 @@ declarations, :mod:`graphsys.engine.lowering` the functions.
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from graphsys.core.errors import ConfigError, unknown_name
 
@@ -192,6 +192,11 @@ class Phase(_Functions):
     updates: ClassVar[tuple[str, ...] | None] = None
     """The states that ``update`` returns, in order; all by default."""
 
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Stand for what a phase sees of its program."""
+
 
 class VertexProgram(_Functions):
     """A graph algorithm written from a node's point of view.
@@ -214,6 +219,8 @@ class VertexProgram(_Functions):
     """Send changes of messages instead of messages; for sums."""
     delta_tolerance: ClassVar[float] = 0.0
     """With ``delta``: a node sends when its message moved by more than this."""
+    simple: ClassVar[bool] = False
+    """Run on the simple undirected graph: no direction, loops, repetitions and columns."""
 
     results: ClassVar[tuple[str, ...] | None] = None
     """The states that the result shows; all by default."""
@@ -225,6 +232,7 @@ class VertexProgram(_Functions):
     num_nodes: int
     num_edges: int
     superstep: int
+    totals: Mapping[str, float]
 
     def __init__(self, **parameters: Any) -> None:
         known = parameter_types(type(self))
@@ -255,11 +263,14 @@ class VertexProgram(_Functions):
         return None
 
     def total(self, name: str) -> float:
-        """Return an aggregator's total of the last superstep; compiled, not called."""
-        raise NotImplementedError(name)
+        """Return an aggregator's total over the last superstep that computed it.
+
+        Compiled in ``message`` and ``update``; in ``answer`` and ``until`` plain Python.
+        """
+        return self.totals[name]
 
 
-_RESERVED = ("num_nodes", "num_edges", "superstep")
+_RESERVED = ("num_nodes", "num_edges", "superstep", "totals")
 
 
 def parameter_types(program: type[VertexProgram]) -> dict[str, Any]:

@@ -50,6 +50,8 @@ def run(
     if isinstance(program, type):
         program = program()
     topology = Topology.of(graph)
+    if program.simple:
+        topology = topology.simplified()
     plan, kernels, seconds = compile_program(program, topology)
     executor = Executor(
         program,
@@ -73,13 +75,15 @@ def run(
         raise NotConvergedError(
             f"{plan.spec.name} did not converge within {executor.at.superstep} supersteps"
         )
+    table = topology.table(state_columns(executor))
     return Result(
-        table=topology.table(state_columns(executor)),
+        table=table,
         algorithm=plan.spec.name,
         supersteps=executor.at.superstep,
         seconds=took,
         compile_seconds=seconds + executor.compile_seconds,
         converged=executor.at.converged,
+        result=program.answer(table),
     )
 
 

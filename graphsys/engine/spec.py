@@ -56,6 +56,7 @@ class ProgramSpec:
     delta: bool = False
     init: Function | None = None
     until: Function | None = field(default=None)
+    max_supersteps: int | None = None
 
     @property
     def name(self) -> str:
@@ -91,6 +92,7 @@ def spec_of(program: type[VertexProgram]) -> ProgramSpec:
         delta=program.delta,
         init=program.init,
         until=None if is_single else program.until,
+        max_supersteps=None if is_single else program.max_supersteps,
     )
     _check_program(spec)
     return spec
@@ -201,3 +203,6 @@ def _check_program(spec: ProgramSpec) -> None:
             )
         if phase.stores is not None and phase.schedule == "changed":
             raise ConfigError(f"{where}: stores needs schedule = 'all'")
+        is_any = phase.combine is not None and phase.combine.name == "any"
+        if phase.stores is not None and is_any:
+            raise ConfigError(f"{where}: stores needs all messages, gs.any stops at one")

@@ -82,7 +82,7 @@ class Supersteps:
     def initial_totals(self, phase: PhasePlan) -> None:
         """Compute the aggregators on the states as they are."""
         launch = Launch(kernel="totals", block=self.all_nodes, phase=phase)
-        self._take_totals(self.launcher.call(launch))
+        self._take_totals(phase, self.launcher.call(launch))
 
     def run(self, phase: PhasePlan, frontier: Frontier) -> Step:
         """Run one superstep of a phase, in which the frontier sends."""
@@ -237,7 +237,7 @@ class Supersteps:
         parts = self.launcher.call(launch)
         self.arrays.swap(copied)
         clear_listed(touched, len(touched), self._touched)
-        changed, edges = self._take_totals(parts)
+        changed, edges = self._take_totals(phase, parts)
         fresh = fresh[: int(self.launcher.next_cursor[0])]
         frontier = Frontier.from_list(self.num_nodes, fresh, edges)
         return Step(mode, senders.count, senders.edges, changed, frontier)
@@ -267,18 +267,24 @@ class Supersteps:
     def _dense_step(
         self, mode: str, phase: PhasePlan, senders: Frontier, parts: Array, changed: Array
     ) -> Step:
-        count, edges = self._take_totals(parts)
+        count, edges = self._take_totals(phase, parts)
         frontier = self.everyone(phase)
         if phase.spec.schedule == "changed":
             frontier = Frontier.from_words(self.num_nodes, changed, count, edges)
         return Step(mode, senders.count, senders.edges, count, frontier)
 
-    def _take_totals(self, parts: Array) -> tuple[int, int]:
+    def _take_totals(self, phase: PhasePlan, parts: Array) -> tuple[int, int]:
         """Reduce the chunks' parts in their order; keep the aggregators' totals."""
-        reduce = {"sum": np.sum, "minimum": np.min, "maximum": np.max}
         if not len(parts):
             return 0, 0
+        sums = parts.sum(axis=0).tolist()
+        if phase.functions["aggregate"] is None:
+            return int(sums[0]), int(sums[1])
         for i, (name, kind) in enumerate(self.arrays.plan.spec.aggregators.items()):
-            column = parts[:, i + 2]
-            self.launcher.totals[name] = float(reduce[kind.operation](column))  # type: ignore[operator]
-        return int(parts[:, 0].sum()), int(parts[:, 1].sum())
+            total = sums[i + 2]
+            if kind.operation != "sum":
+                column = parts[:, i + 2]
+                least = kind.operation == "minimum"
+                total = column.min(initial=np.inf) if least else column.max(initial=-np.inf)
+            self.launcher.totals[name] = float(total)
+        return int(sums[0]), int(sums[1])

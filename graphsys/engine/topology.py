@@ -201,6 +201,11 @@ class Topology:
             self._simple = simple_undirected(self.csr("out"), into)
         return self._simple
 
+    def simplified(self) -> "Topology":
+        """Return the same nodes joined by the simple undirected graph, in memory."""
+        rows: dict[Direction, Csr] = {"out": self.simple(), "in": self.simple()}
+        return Topology(self.numbers, is_directed=False, rows=rows)
+
     def blocks(self, direction: Direction) -> list[Block]:
         """Return the rows of a store as they lie on disk, mapped, without copies.
 

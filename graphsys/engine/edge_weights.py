@@ -1,0 +1,44 @@
+"""Checks of a graph's edge weights, block by block for stores."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import InvalidGraphError
+from graphsys.engine.topology import Topology
+
+
+def refuse_negative(topology: Topology, algorithm: str, *, only_nan: bool = False) -> None:
+    """Refuse weights that shortest paths cannot use.
+
+    Args:
+        topology: The graph; no weights are fine.
+        algorithm: Its name for the message.
+        only_nan: Let negative weights pass.
+
+    Raises:
+        InvalidGraphError: negative weights, or NaN.
+    """
+    wrong, first = 0, 0.0
+    for weight in _weights(topology):
+        is_fine = weight == weight if only_nan else weight >= 0
+        if not is_fine.all():
+            first = first if wrong else float(weight[~is_fine][0])
+            wrong += int(np.count_nonzero(~is_fine))
+    if wrong:
+        what = "numbers" if only_nan else "weights of 0 or more"
+        raise InvalidGraphError(
+            f"{algorithm} needs {what}, but {wrong} weights are "
+            f"{'NaN' if only_nan else 'negative or NaN'}, the first {first}; change the "
+            "weights, or leave the column out to count hops"
+        )
+
+
+def _weights(topology: Topology) -> Iterator[npt.NDArray[Any]]:
+    if topology.graph is None:
+        blocks: list[Any] = [topology.csr("out")]
+    else:
+        blocks = [block.index for block in topology.blocks("out")]
+    yield from (block.weight for block in blocks if block.weight is not None)

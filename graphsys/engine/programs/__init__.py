@@ -1,0 +1,1 @@
+"""Vertex programs that come with graphsys, one per file: read them as examples."""
