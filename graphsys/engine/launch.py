@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.threads import ThreadTeam
-from graphsys.engine.arrays import Array, RunArrays
+from graphsys.engine.arrays import Array, RunArrays, edge_rows
 from graphsys.engine.directions import out_going
 from graphsys.engine.frontier import Frontier
 from graphsys.engine.lowering import Input
@@ -21,6 +21,19 @@ Kernels = Mapping[str, tuple[Any, tuple[str, ...]]]
 
 LIST_CHUNK = 512
 """Nodes of a list that a thread takes at a time; the kernels' loops say the same."""
+
+_FIXED = (
+    "counter",
+    "bounds",
+    "row_base",
+    "column_base",
+    "indptr",
+    "indices",
+    "next_cursor",
+    "delta_tolerance",
+    "reverse_of",
+)
+"""Arguments that are the same in every call of a kernel on a block."""
 
 _NOTHING = np.empty(0, dtype=np.int64)
 _NO_WORDS = np.zeros(1, dtype=np.uint64)
@@ -85,6 +98,10 @@ class Launcher:
         self._alone = ThreadTeam(1)
         self._ready: set[tuple[Any, ...]] = set()
         self._parameters = self._parameter_values()
+        self._arguments: dict[Any, tuple[RowBlock, list[Any], list[tuple[int, str]]]] = {}
+        phases = arrays.plan.phases
+        self._swapped = frozenset(name for phase in phases for name in phase.buffered)
+        self._width = 2 + len(arrays.plan.spec.aggregators)
 
     def close(self) -> None:
         """End the threads."""
@@ -108,8 +125,11 @@ class Launcher:
         chunks = len(launch.block.bounds) - 1
         if launch.nodes is not None:
             chunks = -(-len(launch.nodes) // LIST_CHUNK)
-        parts = np.zeros((chunks, 2 + len(self.arrays.plan.spec.aggregators)))
-        arguments = [self._value(argument, launch, parts) for argument in names]
+        parts = np.zeros((chunks, self._width))
+        fixed, varying = self._bound(name, names, launch, parts)
+        arguments = fixed.copy()
+        for place, argument in varying:
+            arguments[place] = self._value(argument, launch, parts)
         self._counter[0] = 0
         key = (name, launch.block.key)
         if key not in self._ready:
@@ -123,6 +143,36 @@ class Launcher:
         """Run a kernel that is not generated in the caller's thread."""
         self._counter[0] = 0
         kernel(0, self._counter, *arguments)
+
+    def _bound(
+        self, kernel: str, names: tuple[str, ...], launch: Launch, parts: Array
+    ) -> tuple[list[Any], list[tuple[int, str]]]:
+        """Return a kernel's arguments on a block, and which of them vary between calls."""
+        key = (kernel, launch.block.key)
+        found = self._arguments.get(key)
+        if found is None or found[0] is not launch.block:
+            varying = [(i, name) for i, name in enumerate(names) if self._varies(name)]
+            skipped = {place for place, _ in varying}
+            fixed = [
+                None if i in skipped else self._value(name, launch, parts)
+                for i, name in enumerate(names)
+            ]
+            found = self._arguments[key] = (launch.block, fixed, varying)
+        return found[1], found[2]
+
+    def _varies(self, argument: str) -> bool:
+        """Whether what an argument stands for may change from call to call."""
+        side, _, name = argument.partition("__")
+        if side in ("param", "row", "col", "at"):
+            return name in self._swapped
+        if side == "run":
+            return name == "superstep"
+        if name:
+            return True
+        kind, _, digit = argument.rpartition("_")
+        if digit.isdigit() and kind in ("in", "out", "acc", "sent"):
+            return False
+        return argument not in _FIXED
 
     def _compile(self, function: Any, arguments: list[Any]) -> None:
         import numba
@@ -184,6 +234,19 @@ class Launcher:
         topology = self.arrays.topology
         return topology.num_nodes if name == "num_nodes" else topology.num_edges
 
+    def _of_edges(self, name: str, launch: Launch) -> int | bool:
+        """Return where a block's edge states begin, or which way its messages travel."""
+        topology, side = self.arrays.topology, launch.block.key[0]
+        if name == "edge_base":
+            side = side if topology.is_directed else "out"
+            place = edge_rows(self.arrays.plan, topology).index(side)
+            return place * topology.num_edges
+        if not topology.is_directed:
+            return True
+        is_forward = (side == "in") != (launch.kernel == "push")
+        is_both = launch.phase is not None and launch.phase.spec.direction == "both"
+        return is_forward != (name == "reverse_forward" and is_both)
+
     def _of_nodes(self, name: str, launch: Launch) -> Array:
         arrays = self.arrays
         if name in arrays.states:
@@ -222,6 +285,8 @@ class Launcher:
                 return _NO_WORDS
             case "delta_tolerance":
                 return float(self.program.delta_tolerance)
+            case "edge_base" | "edge_forward" | "reverse_forward":
+                return self._of_edges(name, launch)
             case "reverse_of":
                 return self.arrays.reverse_of
         raise KeyError(name)

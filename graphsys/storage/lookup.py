@@ -29,7 +29,11 @@ def lookup_ids(
         UnknownNameError: an id is not known; the message names the first.
     """
     wanted = _as_type(ids, known.type, where)
-    found = pc.index_in(wanted, value_set=known.combine_chunks())
+    if len(wanted) == 1:  # a scan is much faster than hashing all that are known
+        place = pc.index(known, wanted[0]).as_py()
+        found = pa.array([None if place < 0 else place], type=pa.int64())
+    else:
+        found = pc.index_in(wanted, value_set=known.combine_chunks())
     if found.null_count:
         missing = np.flatnonzero(found.is_null())
         first = ids[int(missing[0])]
