@@ -8,13 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from graphsys.core.types import EdgeType
 from graphsys.embedding import EmbeddingConfig, Embeddings, evaluate, train
-from graphsys.storage import EdgeChunk, Graph
+from graphsys.storage import EdgeChunk, Graph, NodeChunk
 from graphsys.storage.verify import verify
 from tests.layouts import (
     LAYOUTS,
+    REWRITTEN,
     Chunks,
     counts,
     edge_facts,
@@ -28,18 +30,21 @@ from tests.strategies import PlainGraph, plain_graphs
 TRIPLE = EdgeType("entity", "triple", "entity")
 
 
-@settings(max_examples=15)
-@given(plain_graphs())
-def test_nodes_edges_and_counts_are_the_same_in_every_layout(plain: PlainGraph) -> None:
+@settings(max_examples=10)
+@given(plain_graphs(), st.sampled_from([*LAYOUTS, REWRITTEN][1:]))
+def test_nodes_edges_and_counts_are_the_same_in_any_layout(
+    plain: PlainGraph, layout: str
+) -> None:
     if not any(plain.edges.values()) and not any(plain.nodes.values()):
         return  # nothing at all is an error
 
-    def everything(graph: Graph) -> Any:
-        return node_facts(graph), edge_facts(graph), counts(graph)
-
     with tempfile.TemporaryDirectory() as folder:
         nodes, edges, _ = same_in_every_layout(
-            Path(folder), plain.chunks, everything, is_directed=plain.is_directed
+            Path(folder),
+            plain.chunks,
+            everything,
+            is_directed=plain.is_directed,
+            only=[layout],
         )
     assert {name: set(rows) for name, rows in nodes.items()} == {
         name: set(rows) for name, rows in plain.nodes.items()
@@ -47,6 +52,42 @@ def test_nodes_edges_and_counts_are_the_same_in_every_layout(plain: PlainGraph) 
     assert sum(sum(found.values()) for found in edges.values()) == sum(
         map(len, plain.edges.values())
     )
+
+
+def everything(graph: Graph) -> Any:
+    return node_facts(graph), edge_facts(graph), counts(graph)
+
+
+@pytest.mark.parametrize("is_directed", [True, False])
+def test_a_graph_of_all_kinds_is_the_same_in_every_layout(
+    tmp_path: Path, is_directed: bool
+) -> None:
+    rng = np.random.default_rng(1)
+    people, works = EdgeType("person", "knows", "person"), EdgeType("person", "at", "firm")
+    ends, held_out = rng.integers(95, 150, (200, 2)), rng.integers(100, 150, (20, 2))
+    jobs = np.stack([np.arange(95, 150), np.arange(55) % 7], axis=1)
+    chunks: Chunks = [
+        NodeChunk(
+            ids=np.arange(95, 152),
+            node_type="person",
+            columns={
+                "label": np.arange(57) % 3,
+                "split": pa.array(["train", None, "test"] * 19),
+            },
+            features={"x": rng.normal(size=(57, 4)).astype(np.float32)},
+        ),
+        edge_chunk(ends.tolist(), people, weight=rng.random(200)),
+        edge_chunk(held_out.tolist(), people, "test", weight=rng.random(20)),
+        edge_chunk(jobs.tolist(), works),
+    ]
+    nodes, edges, found = same_in_every_layout(
+        tmp_path, chunks, everything, is_directed=is_directed
+    )
+    assert found["num_edges_by_split"] == {"train": 255, "test": 20}
+    assert len(nodes["person"]) == 57
+    assert len(nodes["firm"]) == 7
+    assert nodes["person"][107]["label"] == 12 % 3
+    assert sum(edges["at", "train"].values()) == 55
 
 
 def test_layouts_differ_and_are_sound(tmp_path: Path) -> None:
