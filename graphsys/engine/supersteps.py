@@ -7,7 +7,7 @@ atomically are pulled along the rows of the touched nodes instead. Which way is 
 depends on the edges of the frontier; the results do not.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,10 +57,14 @@ class Supersteps:
     Args:
         launcher: Calls the kernels.
         rows: The graph's rows.
+        list_limit: Nodes that lists have room for, where memory is short.
     """
 
-    def __init__(self, launcher: Launcher, rows: Rows) -> None:
+    def __init__(
+        self, launcher: Launcher, rows: Rows, list_limit: int | None = None
+    ) -> None:
         self.launcher = launcher
+        self.list_limit = list_limit
         self.arrays: RunArrays = launcher.arrays
         self.topology = launcher.arrays.topology
         self.rows = rows
@@ -100,9 +104,12 @@ class Supersteps:
             return True
         if senders.edges * PULL_SHARE > num_messages(self.topology, phase):
             return True
+        few_enough = self.list_limit is None or senders.edges <= self.list_limit
+        if phase.can_push:
+            return not few_enough
         directions = pull_directions(self.topology, phase)
-        num_blocks = sum(self.rows.num_blocks(direction) for direction in directions)
-        return not phase.can_push and num_blocks > 1
+        is_whole = len(directions) == 1 and self.rows.are_whole(directions[0])
+        return not (is_whole and few_enough)
 
     def _senders(self, phase: PhasePlan, frontier: Frontier) -> Frontier:
         """Return the nodes of the frontier for which ``active`` holds."""
@@ -133,8 +140,11 @@ class Supersteps:
         self.arrays.swap(phase.buffered)
         return self._dense_step("local", phase, senders, parts, changed)
 
-    def _pull(self, phase: PhasePlan, senders: Frontier) -> Step:
+    def _pull(self, phase: PhasePlan, sending: Frontier) -> Step:
         changed = self._fresh_words(phase)
+        # old messages again cannot lower a state, and are cheaper than a test per edge
+        is_harmless = bool(phase.monotone) and phase.functions["active"] is None
+        senders = self.everyone(phase) if is_harmless else sending
         if phase.kind in ("node", "mode"):
             self._send(phase, senders)
         directions = pull_directions(self.topology, phase)
@@ -150,16 +160,21 @@ class Supersteps:
             self._touched.fill(0)
         self.arrays.swap(phase.buffered)
         self.arrays.keep_stored(phase)
-        return self._dense_step("pull", phase, senders, parts, changed)
+        return self._dense_step("pull", phase, sending, parts, changed)
 
     def _over_blocks(
         self, kernel: str, phase: PhasePlan, senders: Frontier, changed: Array
     ) -> Array:
         extra = {"changed": changed, "touched": self._touched}
         extra.update(self.arrays.stored(phase))
-        parts = []
-        for direction in pull_directions(self.topology, phase):
-            for block in self.rows.blocks(direction):
+        parts = [np.zeros((0, 2 + len(self.arrays.plan.spec.aggregators)))]
+        sent = senders if phase.spec.schedule == "changed" else None
+        directions = pull_directions(self.topology, phase)
+        if kernel == "pull" and sent is not None and not sent.everyone:
+            if self.rows.num_blocks(directions[0]) > 1:  # some may be left out
+                self._copy_states(phase.buffered)
+        for direction in directions:
+            for block in self.rows.blocks(direction, sent):
                 launch = Launch(
                     kernel=kernel, block=block, phase=phase, senders=senders, extra=extra
                 )
@@ -174,16 +189,24 @@ class Supersteps:
         degrees = in_coming(self.arrays, phase)
         longest = int(degrees.max()) if self.num_nodes else 0
         directions = pull_directions(self.topology, phase)
-        first, *others = [next(self.rows.blocks(d)) for d in directions]
-        second = others[0] if others else None
-        extra = {
-            "max_degree": max(longest, 1),
-            "scratch_size": 2 ** (2 * longest + 1).bit_length(),
-            "other_indptr": second.indptr if second else first.indptr[:1],
-            "other_indices": second.indices if second else first.indices[:0],
-        }
-        launch = Launch(kernel="pull", block=first, phase=phase, extra=extra)
-        return self.launcher.call(launch)
+        if self.rows.num_blocks(directions[0]) != 1:  # nodes of some types have no rows
+            self._copy_states(phase.buffered)
+        parts = [np.zeros((0, 2 + len(self.arrays.plan.spec.aggregators)))]
+        for first, second in self.rows.groups(directions):
+            extra = {
+                "max_degree": max(longest, 1),
+                "scratch_size": 2 ** (2 * longest + 1).bit_length(),
+                "other_indptr": second.indptr if second else first.indptr[:1],
+                "other_indices": second.indices if second else first.indices[:0],
+            }
+            launch = Launch(kernel="pull", block=first, phase=phase, extra=extra)
+            parts.append(self.launcher.call(launch))
+        return np.concatenate(parts)
+
+    def _copy_states(self, names: Iterable[str]) -> None:
+        """Make the next values those of now, for nodes that no kernel will visit."""
+        for name in names:
+            np.copyto(self.arrays.next_of(name), self.arrays.states[name])
 
     # ---- over a frontier
 
@@ -201,8 +224,8 @@ class Supersteps:
                 extra=extra,
             )  # fmt: skip
             self.launcher.call(launch)
-        launch = Launch(kernel="apply", block=self.all_nodes, phase=phase)
-        return self._update_touched("push", phase, senders, launch)
+        touched = self.arrays.touched_list[: int(self._cursor[0])]
+        return self._update("push", phase, senders, "apply", [(self.all_nodes, touched)])
 
     def _pull_rows(self, phase: PhasePlan, senders: Frontier) -> Step:
         """Pull the rows of all nodes that hear from the frontier."""
@@ -215,29 +238,37 @@ class Supersteps:
                 block.row_base, block.column_base, self._touched,
                 self.arrays.touched_list, self._cursor,
             )  # fmt: skip
-        block = next(self.rows.blocks(pull_directions(self.topology, phase)[0]))
-        launch = Launch(kernel="pull", block=block, phase=phase, senders=senders)
-        return self._update_touched("pull rows", phase, senders, launch)
+        touched = self.arrays.touched_list[: int(self._cursor[0])]
+        (direction,) = pull_directions(self.topology, phase)
+        visits = self.rows.holding(direction, touched)
+        return self._update("pull rows", phase, senders, "pull", visits)
 
-    def _update_touched(
-        self, mode: str, phase: PhasePlan, senders: Frontier, launch: Launch
+    def _update(
+        self,
+        mode: str,
+        phase: PhasePlan,
+        senders: Frontier,
+        kernel: str,
+        visits: Iterable[tuple[RowBlock, Array]],
     ) -> Step:
         """Update the touched nodes; those that change are the next frontier."""
         touched = self.arrays.touched_list[: int(self._cursor[0])]
         fresh = np.empty(len(touched), dtype=np.int64)
         # a kernel that reads other nodes' states must not write over them
         copied = phase.buffered if mode == "pull rows" else phase.buffered & phase.read_at
-        for name in copied:
-            np.copyto(self.arrays.next_of(name), self.arrays.states[name])
+        self._copy_states(copied)
         self.launcher.next_cursor[0] = 0
-        launch.nodes = touched
-        launch.parallel = len(touched) > _SMALL_WORK // 8
-        launch.in_place = phase.buffered - copied
-        launch.extra = {"next_list": fresh}
-        parts = self.launcher.call(launch)
+        parts = [np.zeros((0, 2 + len(self.arrays.plan.spec.aggregators)))]
+        for block, nodes in visits:
+            launch = Launch(
+                kernel=kernel, block=block, phase=phase, nodes=nodes, extra={"next_list": fresh},
+                parallel=len(touched) > _SMALL_WORK // 8, in_place=phase.buffered - copied,
+                senders=senders if kernel == "pull" else None,
+            )  # fmt: skip
+            parts.append(self.launcher.call(launch))
         self.arrays.swap(copied)
         clear_listed(touched, len(touched), self._touched)
-        changed, edges = self._take_totals(phase, parts)
+        changed, edges = self._take_totals(phase, np.concatenate(parts))
         fresh = fresh[: int(self.launcher.next_cursor[0])]
         frontier = Frontier.from_list(self.num_nodes, fresh, edges)
         return Step(mode, senders.count, senders.edges, changed, frontier)
@@ -248,15 +279,7 @@ class Supersteps:
         """Yield the blocks that hold rows of the senders, with those senders."""
         listed = senders.listed()
         for direction in push_directions(self.topology, phase):
-            if self.rows.num_blocks(direction) == 1:
-                yield next(self.rows.blocks(direction)), listed
-                continue
-            listed = np.sort(listed)
-            for block in self.rows.blocks(direction):
-                ends = (block.row_base, block.row_base + block.num_rows)
-                low, high = np.searchsorted(listed, ends)
-                if low < high:
-                    yield block, listed[low:high]
+            yield from self.rows.holding(direction, listed)
 
     # ---- afterwards
 

@@ -1,0 +1,405 @@
+"""Case ``engine_programs``: vertex programs against kernels written by hand.
+
+One process, both timed in turn on the same rows in memory, equal supersteps, equal choice
+between push and pull; compiled code is loaded before. The target is a ratio of 1.05 at
+most. ``superstep, 100 nodes`` is what a superstep costs that has nothing to do.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import graphsys as gs
+from bench.cases import engine_kernels as hand
+from bench.harness import Contender, Outcome, Work, WrongResultError
+from bench.limits import Limits
+from graphsys.core.threads import ThreadTeam
+from graphsys.engine.executor import Executor
+from graphsys.engine.frontier import Frontier
+from graphsys.engine.rows import MemoryRows
+from graphsys.engine.run import compile_program
+from graphsys.engine.supersteps import PULL_SHARE
+from graphsys.engine.topology import Topology
+from graphsys.graph.csr import Csr
+from graphsys.kernels.cpu.bitmap import num_words
+
+PEERS: dict[str, str] = {}
+NUM_THREADS = 2
+ITERATIONS = 10
+
+
+class PageRank(gs.VertexProgram):
+    """Ten iterations."""
+
+    rank = gs.state("float64")
+    dangling = gs.aggregator(gs.sum)
+    change = gs.aggregator(gs.sum)
+    combine = gs.sum
+    max_supersteps = ITERATIONS
+
+    def init(self, node: Any) -> Any:
+        return 1.0 / self.num_nodes
+
+    def message(self, src: Any, edge: Any) -> Any:
+        return src.rank / src.out_degree
+
+    def update(self, node: Any, message: Any) -> Any:
+        lost = self.total("dangling") / self.num_nodes
+        return 0.15 / self.num_nodes + 0.85 * (message + lost)
+
+    def aggregate(self, before: Any, node: Any) -> Any:
+        return (node.rank if node.out_degree == 0 else 0.0), abs(node.rank - before.rank)
+
+
+class TwoSums(gs.VertexProgram):
+    """Two states in one message."""
+
+    a = gs.state("float32", default=1)
+    b = gs.state("float32", default=2)
+    combine = gs.sum
+    max_supersteps = ITERATIONS
+    message_type = ("float32", "float32")
+
+    def message(self, src: Any, edge: Any) -> Any:
+        return src.a, src.b
+
+    def update(self, node: Any, message: Any) -> Any:
+        a = np.float32(0.5) * node.a + np.float32(1e-7) * message[1]
+        b = np.float32(0.5) * node.b + np.float32(1e-7) * message[0]
+        return a, b
+
+
+class MinLabel(gs.VertexProgram):
+    """Connected components by the smallest id."""
+
+    label = gs.state(gs.NodeId, default=gs.own_id)
+    combine = gs.minimum
+
+    def message(self, src: Any, edge: Any) -> Any:
+        return src.label
+
+    def update(self, node: Any, message: Any) -> Any:
+        return min(node.label, message)
+
+
+class BreadthFirst(gs.VertexProgram):
+    """Hops; any one message is enough."""
+
+    source: gs.NodeId
+    hops = gs.state("int32", default=-1, null=-1)
+    combine = gs.any
+
+    def start(self, graph: Any) -> Any:
+        return {self.source: {"hops": 0}}
+
+    def message(self, src: Any, edge: Any) -> Any:
+        return src.hops + 1
+
+    def accepts(self, node: Any) -> Any:
+        return node.hops < 0
+
+    def update(self, node: Any, message: Any) -> Any:
+        return message
+
+
+class BellmanFord(gs.VertexProgram):
+    """Shortest paths."""
+
+    source: gs.NodeId
+    distance = gs.state("float32", default=np.inf)
+    combine = gs.minimum
+
+    def start(self, graph: Any) -> Any:
+        return {self.source: {"distance": 0.0}}
+
+    def message(self, src: Any, edge: Any) -> Any:
+        return src.distance + edge.weight
+
+    def update(self, node: Any, message: Any) -> Any:
+        return min(node.distance, message)
+
+
+def works(
+    *, quick: bool, folder: Path, limits: Limits, missing: list[str]
+) -> Iterator[Work]:
+    """Yield a work per program."""
+    from graphsys.datasets import generators
+
+    scale = 16 if quick else 20
+    gs.ingest(generators.rmat(scale, variant="gap"), folder / "kron")
+    stored = Topology.of(folder / "kron").csr("out")
+    rng = np.random.default_rng(1)
+    weighted = Csr(
+        indptr=stored.indptr,
+        indices=stored.indices,
+        weight=rng.integers(1, 256, stored.num_edges).astype(np.float32),
+    )
+    topology = Topology.of(folder / "kron")
+    rows = Topology(
+        topology.numbers, is_directed=False, rows={"out": weighted, "in": weighted}
+    )
+    rows.out_degree  # noqa: B018  not part of either side's time
+    by_hand = ByHand(rows)
+    source = rows.ids(np.array([int(np.argmax(rows.out_degree))]))[0].as_py()
+    edges = stored.num_edges
+    pairs: list[tuple[str, Callable[[], Any], Callable[[], Any], float]] = [
+        ("PageRank, 10 iterations", PageRank, by_hand.pagerank, 10 * edges),
+        ("two states, 10 supersteps", TwoSums, by_hand.two_sums, 10 * edges),
+        ("min-label components", MinLabel, by_hand.min_label, edges),
+        (
+            "BFS with early exit",
+            lambda: BreadthFirst(source=source),
+            lambda: by_hand.bfs(rows.number(source)),
+            edges,
+        ),
+        (
+            "Bellman-Ford",
+            lambda: BellmanFord(source=source),
+            lambda: by_hand.bellman_ford(rows.number(source)),
+            edges,
+        ),
+    ]
+    for name, program, kernel, amount in pairs:
+        yield Work(
+            name=f"{name}, kron{scale}",
+            amount=amount,
+            unit="edges/s",
+            contenders=[
+                Contender(system="graphsys", run=lambda p=program: run_program(p(), rows)),
+                Contender(system="written by hand", run=lambda k=kernel: run_hand(k)),
+            ],
+            verify=close_results,
+        )
+    tiny = Topology.from_edges(np.arange(99), np.arange(1, 100), 100)
+    yield Work(
+        name="superstep, 100 nodes",
+        amount=2000,
+        unit="supersteps/s",
+        contenders=[Contender(system="graphsys", run=lambda: idle(tiny))],
+        verify=lambda results: None,
+    )
+
+
+def run_program(program: gs.VertexProgram, topology: Topology) -> Outcome:
+    """Run a program in memory; compiled code is loaded outside of the time."""
+    plan, kernels, loading = compile_program(program, topology)
+    begin = time.perf_counter()
+    executor = Executor(
+        program, plan, kernels, topology, MemoryRows(topology), num_threads=NUM_THREADS
+    )
+    for _ in executor.run():
+        pass
+    seconds = time.perf_counter() - begin - executor.compile_seconds
+    executor.close()
+    return Outcome(
+        seconds=seconds,
+        result=executor.arrays.states,
+        compile_s=loading + executor.compile_seconds,
+    )
+
+
+def run_hand(kernel: Callable[[], dict[str, Any]]) -> Outcome:
+    """Time a run by hand."""
+    begin = time.perf_counter()
+    result = kernel()
+    return Outcome(seconds=time.perf_counter() - begin, result=result)
+
+
+def idle(topology: Topology) -> Outcome:
+    """Run 2000 supersteps of PageRank on 100 nodes."""
+    program = PageRank()
+    plan, kernels, _ = compile_program(program, topology)
+    executor = Executor(program, plan, kernels, topology, MemoryRows(topology))
+    executor.plan.phases[0].spec.__class__  # noqa: B018
+    total = 0.0
+    for _ in range(2000 // ITERATIONS):
+        executor.at.__init__(totals=executor.launcher.totals)  # type: ignore[misc]
+        executor.frontier = None
+        begin, compiling = time.perf_counter(), executor.compile_seconds
+        for _ in executor.run():
+            pass
+        total += time.perf_counter() - begin - (executor.compile_seconds - compiling)
+    executor.close()
+    return Outcome(seconds=total)
+
+
+def close_results(results: Any) -> None:
+    """Verify that every state agrees with the one computed by hand."""
+    ours, theirs = results["graphsys"], results["written by hand"]
+    for name, values in theirs.items():
+        if not np.allclose(ours[name], values, rtol=1e-5, atol=1e-12, equal_nan=True):
+            raise WrongResultError(f"state {name} differs from the one by hand")
+
+
+class ByHand:
+    """The algorithms by hand, over rows in memory."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self.block = MemoryRows(topology).block("out")
+        self.degree = topology.out_degree.astype(np.int32)
+        self.n = topology.num_nodes
+        self.team = ThreadTeam(NUM_THREADS)
+        self.counter = np.zeros(1, dtype=np.int64)
+        self.parts = np.zeros((len(self.block.bounds) - 1, 2))
+
+    def call(self, kernel: Any, *arguments: Any, parallel: bool = True) -> None:
+        """Run a kernel in all threads, or in one where there is little to do."""
+        self.counter[0] = 0
+        if parallel:
+            self.team.run(kernel, self.counter, *arguments)
+        else:
+            kernel(0, self.counter, *arguments)
+
+    @property
+    def rows(self) -> tuple[Any, Any, Any]:
+        """Chunks, row offsets and neighbours."""
+        return self.block.bounds, self.block.indptr, self.block.indices
+
+    def pagerank(self) -> dict[str, Any]:
+        """Ten iterations."""
+        n, degree = self.n, self.degree
+        rank, out = np.full(n, 1.0 / n), np.empty(n)
+        dangling = rank[degree == 0].sum()
+        for _ in range(ITERATIONS):
+            self.call(hand.contributions, self.block.bounds, rank, degree, out)
+            base = 0.15 / n + 0.85 * dangling / n
+            self.call(hand.pagerank, *self.rows, out, rank, degree, 0.85, base, self.parts)
+            dangling = self.parts[:, 1].sum()
+        return {"rank": rank}
+
+    def two_sums(self) -> dict[str, Any]:
+        """Ten supersteps."""
+        a, b = np.full(self.n, 1, np.float32), np.full(self.n, 2, np.float32)
+        new_a, new_b = np.empty_like(a), np.empty_like(b)
+        for _ in range(ITERATIONS):
+            self.call(hand.two_sums, *self.rows, a, b, new_a, new_b)
+            a, b, new_a, new_b = new_a, new_b, a, b
+        return {"a": a, "b": b}
+
+    def is_dense(self, frontier: Frontier) -> bool:
+        """The engine's own choice."""
+        return frontier.edges * PULL_SHARE > self.topology.num_edges
+
+    def from_parts(self, changed: Any) -> Frontier:
+        """The frontier after a dense superstep."""
+        count, edges = self.parts.sum(axis=0).tolist()
+        return Frontier.from_words(self.n, changed, int(count), int(edges))
+
+    def min_label(self) -> dict[str, Any]:
+        """Until no label changes."""
+        n = self.n
+        rank = self.topology.rank
+        label = (np.arange(n) if rank is None else rank).astype(np.int32)
+        sent, best = np.empty_like(label), np.full(n, 2**31 - 1, np.int32)
+        scratch = Scratch(n)
+        frontier = Frontier.all(n, self.topology.num_edges)
+        while frontier.count:
+            if self.is_dense(frontier):
+                changed = np.zeros(num_words(n), np.uint64)
+                bounds = self.block.bounds
+                self.call(hand.labels_to_send, bounds, label, sent)
+                self.call(
+                    hand.min_label_pull, *self.rows, sent, label, changed, self.degree,
+                    self.parts,
+                )  # fmt: skip
+                frontier = self.from_parts(changed)
+                continue
+            columns = (self.block.indptr, self.block.indices, label)
+            frontier = self.sparse(
+                hand.relax_labels, frontier, columns, best, label, scratch
+            )
+        return {"label": label}
+
+    def bellman_ford(self, source: int) -> dict[str, Any]:
+        """Until no distance changes."""
+        n, weight = self.n, self.block.columns["weight"]
+        distance = np.full(n, np.inf, np.float32)
+        new, best = np.empty_like(distance), np.full(n, np.inf, np.float32)
+        distance[source] = 0
+        scratch = Scratch(n)
+        start = np.array([source])
+        frontier = Frontier.from_list(n, start, int(self.degree[source]))
+        while frontier.count:
+            if self.is_dense(frontier):
+                changed = np.zeros(num_words(n), np.uint64)
+                self.call(
+                    hand.pull_distances, *self.rows, weight, distance, new, changed,
+                    self.degree, self.parts,
+                )  # fmt: skip
+                distance, new = new, distance
+                frontier = self.from_parts(changed)
+                continue
+            columns = (self.block.indptr, self.block.indices, weight, distance)
+            frontier = self.sparse(
+                hand.relax_distances, frontier, columns, best, distance, scratch
+            )
+        return {"distance": distance}
+
+    def sparse(
+        self,
+        kernel: Any,
+        frontier: Frontier,
+        columns: tuple[Any, ...],
+        best: Any,
+        value: Any,
+        scratch: "Scratch",
+    ) -> Frontier:
+        """One sparse superstep: relax, then take over."""
+        nodes, parallel = frontier.listed(), frontier.edges > 30_000
+        scratch.cursor[:] = 0
+        self.call(
+            kernel, nodes, len(nodes), *columns, best, scratch.touched, scratch.listed,
+            scratch.cursor[:1], parallel=parallel,
+        )  # fmt: skip
+        touched = scratch.listed[: scratch.cursor[0]]
+        fresh = np.empty(len(touched), np.int64)
+        nothing = best.dtype.type(np.inf if best.dtype.kind == "f" else 2**31 - 1)
+        self.call(
+            hand.take_best, touched, len(touched), best, nothing, value, scratch.touched,
+            self.degree, fresh, scratch.cursor[1:2], scratch.cursor[2:], parallel=parallel,
+        )  # fmt: skip
+        return Frontier.from_list(
+            self.n, fresh[: scratch.cursor[1]], int(scratch.cursor[2])
+        )
+
+    def bfs(self, source: int) -> dict[str, Any]:
+        """Until the frontier is empty."""
+        n = self.n
+        hops = np.full(n, -1, np.int32)
+        hops[source] = 0
+        scratch = Scratch(n)
+        frontier = Frontier.from_list(n, np.array([source]), int(self.degree[source]))
+        level = np.int32(0)
+        while frontier.count:
+            level = np.int32(level + 1)
+            if self.is_dense(frontier):
+                changed = np.zeros(num_words(n), np.uint64)
+                self.call(
+                    hand.look_up, *self.rows, frontier.words(), hops, level, changed,
+                    self.degree, self.parts,
+                )  # fmt: skip
+                frontier = self.from_parts(changed)
+                continue
+            nodes, parallel = frontier.listed(), frontier.edges > 30_000
+            scratch.cursor[:] = 0
+            self.call(
+                hand.claim, nodes, len(nodes), self.block.indptr, self.block.indices, hops,
+                level, self.degree, scratch.listed, scratch.cursor[:1], scratch.cursor[2:],
+                parallel=parallel,
+            )  # fmt: skip
+            fresh = scratch.listed[: scratch.cursor[0]].copy()
+            frontier = Frontier.from_list(n, fresh, int(scratch.cursor[2]))
+        return {"hops": hops}
+
+
+class Scratch:
+    """Room for the nodes that a sparse superstep touches."""
+
+    def __init__(self, num_nodes: int) -> None:
+        self.touched = np.zeros(num_words(num_nodes), np.uint64)
+        self.listed = np.empty(num_nodes, np.int64)
+        self.cursor = np.zeros(3, np.int64)
