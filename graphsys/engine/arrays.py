@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.errors import ConfigError
 from graphsys.engine.plan import PhasePlan, ProgramPlan
-from graphsys.engine.topology import Topology
+from graphsys.engine.topology import Direction, Topology
+from graphsys.graph.csr import Csr
+from graphsys.kernels.cpu.reverse_edges import match_entries
 
 Array = npt.NDArray[Any]
 Allocate = Callable[[int, Any], Array]
@@ -82,11 +85,12 @@ class RunArrays:
     # ---- states of edges
 
     def edge_values(self, name: str) -> Array:
-        """Return an edge state, in the order of the rows that are pulled."""
+        """Return an edge state, in the order of :func:`edge_rows`."""
         key = f"edge__{name}"
         if key not in self._arrays:
             state = self.plan.spec.edge_states[name]
-            values = self._allocate(self.topology.num_edges, np.dtype(state.dtype))
+            length = self.topology.num_edges * len(edge_rows(self.plan, self.topology))
+            values = self._allocate(length, np.dtype(state.dtype))
             values.fill(state.default)
             self._arrays[key] = values
         return self._arrays[key]
@@ -99,15 +103,59 @@ class RunArrays:
         key = f"stored__{name}"
         if key not in self._arrays:
             self._arrays[key] = np.empty_like(self.edge_values(name))
+        if phase.is_masked or phase.functions["accepts"] is not None:
+            # edges without a message keep their values
+            np.copyto(self._arrays[key], self.edge_values(name))
         return {key: self._arrays[key]}
 
     def keep_stored(self, phase: PhasePlan) -> None:
         """Make the stored messages the values of the edge state."""
-        for key in self.stored(phase):
-            name = f"edge__{phase.spec.stores}"
-            self._arrays[name], self._arrays[key] = self._arrays[key], self._arrays[name]
+        if phase.spec.stores is not None:
+            now, then = f"edge__{phase.spec.stores}", f"stored__{phase.spec.stores}"
+            self._arrays[now], self._arrays[then] = self._arrays[then], self._arrays[now]
 
     @cached_property
     def reverse_of(self) -> Array:
-        """Place of the edge back for every entry of the pulled rows; -1 without one."""
-        raise NotImplementedError
+        """Place of the way back for every entry of :func:`edge_rows`; -1 without one.
+
+        Undirected edges have one, and so have those that a phase of direction ``both``
+        travels both ways: the same edge, from the other end. Along edges with a direction
+        the k-th edge from u to v is matched with the k-th from v to u, in the order of
+        their weights.
+        """
+        directions = edge_rows(self.plan, self.topology)
+        rows = [self.topology.csr(direction) for direction in directions]
+        num_edges = self.topology.num_edges
+        wide = num_edges * len(rows) >= 2**31
+        places = np.full(num_edges * len(rows), -1, np.int64 if wide else np.int32)
+        for i, own in enumerate(rows):
+            other, base = rows[-1 - i], num_edges * (len(rows) - 1 - i)
+            match_entries(
+                own.indptr, own.indices, _weights(own), other.indptr, other.indices,
+                _weights(other), other.indptr[:-1].astype(np.int64), base,
+                places[i * num_edges : (i + 1) * num_edges],
+            )  # fmt: skip
+        return places
+
+
+def edge_rows(plan: ProgramPlan, topology: Topology) -> list[Direction]:
+    """Return the rows whose entries hold states of edges, one after the other.
+
+    Raises:
+        ConfigError: phases of different directions use them.
+    """
+    used = {phase.spec.direction for phase in plan.phases if phase.uses_edge_states}
+    if len(used) > 1 and topology.is_directed:
+        raise ConfigError(
+            f"{plan.spec.name}: phases that read or store states of edges must have one "
+            f"direction, got {', '.join(sorted(used))}; give all of them direction = 'both'"
+        )
+    if not topology.is_directed:
+        return ["out"]
+    if used == {"both"}:
+        return ["in", "out"]
+    return ["out" if used == {"in"} else "in"]
+
+
+def _weights(rows: Csr) -> Array:
+    return np.empty(0) if rows.weight is None else rows.weight

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from graphsys.engine.lowering import EDGE_COLUMNS, Input, Lowered
+from graphsys.engine.lowering import EDGE_COLUMNS, FORWARD, Input, Lowered
 from graphsys.engine.plan import PhasePlan, ProgramPlan
 
 _HEADER = '''"""Kernels of {name}, written by graphsys; do not edit."""
@@ -45,6 +45,7 @@ class _Kernel:
     """The lines of one kernel and the arguments that they need."""
 
     name: str
+    phase: PhasePlan | None = None
     uses: dict[str, None] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
 
@@ -172,13 +173,7 @@ def _input_text(
         kernel.use(given.argument)
         return given.argument
     if given.kind in ("edge", "reverse"):
-        if given.name in EDGE_COLUMNS and given.name not in plan.edge_columns:
-            return "1.0" if given.name == "weight" else "0"
-        kernel.use(f"edge__{given.name}")
-        if given.kind == "edge":
-            return f"edge__{given.name}[e]"
-        kernel.use("reverse_of")
-        return f"edge__{given.name}[reverse_of[e]]"
+        return _edge_text(kernel, given, plan)
     side, index = sides[given.kind]
     if side == "old":
         return f"old__{given.name}" if given.name in index.split() else _row(kernel, given)
@@ -186,6 +181,33 @@ def _input_text(
         return f"x__{given.name}" if given.name in index.split() else _row(kernel, given)
     kernel.use(f"{side}__{given.name}")
     return f"{side}__{given.name}[{index}]"
+
+
+def _edge_text(kernel: _Kernel, given: Input, plan: ProgramPlan) -> str:
+    name = given.name
+    if given.kind == "edge" and name == FORWARD:
+        kernel.use("edge_forward")
+        return "edge_forward"
+    if name in EDGE_COLUMNS:
+        if name not in plan.edge_columns:
+            return "1.0" if name == "weight" else "0"
+        kernel.use(f"edge__{name}")
+        return f"edge__{name}[e]"
+    if given.kind == "edge":
+        kernel.use(f"edge__{name}", "edge_base")
+        return f"edge__{name}[e + edge_base]"
+    if name == FORWARD:
+        kernel.use("reverse_forward")
+        if kernel.phase is not None and kernel.phase.spec.direction == "both":
+            return "reverse_forward"
+    kernel.use("reverse_of", "edge_base")
+    back = "reverse_of[e + edge_base]"
+    if name == FORWARD:
+        return f"(reverse_forward and {back} >= 0)"
+    kernel.use(f"edge__{name}")
+    state = plan.spec.edge_states[name]
+    missing = typed(state.default, np.dtype(state.dtype))
+    return f"(edge__{name}[{back}] if {back} >= 0 else {missing})"
 
 
 def _row(kernel: _Kernel, given: Input) -> str:
@@ -221,6 +243,9 @@ class _PhaseWriter:
 
     def name(self, what: str) -> str:
         return f"{what}_{self.phase.number}"
+
+    def kernel(self, what: str) -> _Kernel:
+        return _Kernel(self.name(what), self.phase)
 
     def identity(self, i: int) -> str:
         return typed(self.phase.identity[i], self.phase.message_dtypes[i])
@@ -416,7 +441,7 @@ class _PhaseWriter:
 
     def send(self) -> _Kernel:
         """Every node's message, once per node."""
-        kernel = _Kernel(self.name("send"))
+        kernel = self.kernel("send")
         kernel.use("counter", "bounds", "everyone", "active")
         kernel.add(1, *_CHUNKS)
         kernel.add(2, "for v in range(bounds[c], bounds[c + 1]):")
@@ -437,7 +462,7 @@ class _PhaseWriter:
     def pull(self, *, fused: bool) -> _Kernel:
         """Combine the messages along each row; fused: and update the node at once."""
         phase = self.phase
-        kernel = _Kernel(self.name("pull" if fused else "gather"))
+        kernel = self.kernel("pull" if fused else "gather")
         self.visit_rows(kernel)
         kernel.use("indptr", "indices", "column_base")
         kernel.add(3, *self.accepts_lines(kernel, updates=fused))
@@ -469,8 +494,8 @@ class _PhaseWriter:
             sides = {"src": ("col", "u"), "dst": ("row", "v")}
             lines += self.message_lines(kernel, sides)
             if phase.spec.stores is not None:
-                kernel.use(f"stored__{phase.spec.stores}")
-                lines.append(f"stored__{phase.spec.stores}[e] = m_0")
+                kernel.use(f"stored__{phase.spec.stores}", "edge_base")
+                lines.append(f"stored__{phase.spec.stores}[e + edge_base] = m_0")
         lines += self.combine_lines("a")
         if phase.combiner == "any":
             lines += ["got = True", "break"]
@@ -501,7 +526,7 @@ class _PhaseWriter:
     def apply(self) -> _Kernel:
         """Update nodes from the combined messages, and reset those."""
         phase = self.phase
-        kernel = _Kernel(self.name("apply"))
+        kernel = self.kernel("apply")
         self.visit_rows(kernel)
         if phase.kind in ("local", "mode"):
             if phase.functions["active"] is not None:
@@ -529,7 +554,7 @@ class _PhaseWriter:
 
     def totals(self) -> _Kernel:
         """The aggregators over all nodes as they are."""
-        kernel = _Kernel(self.name("totals"))
+        kernel = self.kernel("totals")
         self.visit_rows(kernel)
         kernel.add(3, *self.aggregate_lines(kernel, ""))
         kernel.add(2, *self.end_parts(kernel))
@@ -539,7 +564,7 @@ class _PhaseWriter:
         """Set the bit of every node that may send."""
         active = self.phase.functions["active"]
         assert active is not None
-        kernel = _Kernel(self.name("active"))
+        kernel = self.kernel("active")
         kernel.use("counter", "bounds", "senders", "senders_out_going", "partial")
         kernel.add(1, *_CHUNKS)
         kernel.add(2, "num_changed = 0", "num_edges = 0")
@@ -554,7 +579,7 @@ class _PhaseWriter:
     def push(self) -> _Kernel:
         """Send along the out rows of a frontier; combine at the neighbours, atomically."""
         phase = self.phase
-        kernel = _Kernel(self.name("push"))
+        kernel = self.kernel("push")
         kernel.use("counter", "nodes", "num_listed", "indptr", "indices", "row_base")
         kernel.use("column_base", "acc_0", "touched", "touched_list", "cursor")
         kernel.add(
@@ -623,7 +648,7 @@ class _PhaseWriter:
 
     def mode(self) -> _Kernel:
         """The most frequent message of each node, over up to two sets of rows."""
-        kernel = _Kernel(self.name("pull"))
+        kernel = self.kernel("pull")
         kernel.use("max_degree", "scratch_size")
         dtype = _cast(self.phase.message_dtypes[0])
         kernel.add(1, f"values = np.empty(max_degree, dtype={dtype})")
@@ -640,7 +665,11 @@ class _PhaseWriter:
                 depth = 4
             span = f"np.int64({prefix}indptr[v]), np.int64({prefix}indptr[v + 1])"
             kernel.add(depth, f"for e in range({span}):")
-            kernel.add(depth + 1, f"values[count] = in_0[{prefix}indices[e]]", "count += 1")
+            kernel.add(depth + 1, f"m_0 = in_0[{prefix}indices[e]]")
+            message = self.phase.functions["message"]
+            if self.phase.is_masked or (message is not None and message.drops):
+                kernel.add(depth + 1, f"if {self.is_nothing('m')}:", "    continue")
+            kernel.add(depth + 1, "values[count] = m_0", "count += 1")
         kernel.add(3, "if count == 0:", *(f"    {x}" for x in self.skip_lines(kernel)))
         kernel.add(3, "a_0 = row_mode(values, count, keys, tallies)")
         kernel.add(3, *self.update_lines(kernel, "a"))

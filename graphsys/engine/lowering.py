@@ -23,6 +23,8 @@ from graphsys.engine.spec import ProgramSpec
 
 NODE_COLUMNS = ("id", "out_degree", "in_degree", "degree")
 EDGE_COLUMNS = ("weight", "time", "relation")
+FORWARD = "forward"
+"""``edge.forward``: whether a message travels as its edge points."""
 RUN_VALUES = ("num_nodes", "num_edges", "superstep")
 
 _BUILTINS = ("min", "max", "abs", "int", "float", "bool", "range", "round", "len")
@@ -293,7 +295,7 @@ class _Rewriter(ast.NodeTransformer):
             return self.read_at(node, owner)
         if isinstance(owner, ast.Attribute) and owner.attr == "reverse":
             self.check_role(owner.value, "edge", node)
-            return self.read(node, "reverse", node.attr, self.spec.edge_states)
+            return self.read(node, "reverse", node.attr, [*self.spec.edge_states, FORWARD])
         if isinstance(owner, ast.Name) and owner.id == "self":
             return self.read_self(node)
         role = self.roles.get(owner.id) if isinstance(owner, ast.Name) else None
@@ -301,7 +303,7 @@ class _Rewriter(ast.NodeTransformer):
             known = [*self.spec.states, *NODE_COLUMNS]
             return self.read(node, role, node.attr, known)
         if role == "edge":
-            known = [*EDGE_COLUMNS, *self.spec.edge_states]
+            known = [*EDGE_COLUMNS, FORWARD, *self.spec.edge_states]
             return self.read(node, "edge", node.attr, known)
         return self.constant(node, self.global_value(node))
 

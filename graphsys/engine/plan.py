@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import CompileError, ConfigError
-from graphsys.engine.lowering import EDGE_COLUMNS, Input, Lowered, lower
+from graphsys.engine.lowering import EDGE_COLUMNS, FORWARD, Input, Lowered, lower
 from graphsys.engine.message_types import message_dtypes
 from graphsys.engine.program import NodeId
 from graphsys.engine.spec import PhaseSpec, ProgramSpec
@@ -57,6 +57,7 @@ class PhasePlan:
     is_masked: bool = False
     buffered: frozenset[str] = frozenset()
     read_at: frozenset[str] = frozenset()
+    uses_edge_states: bool = False
     reasons: tuple[str, ...] = ()
 
 
@@ -125,6 +126,8 @@ class _TypesOf:
             if name in EDGE_COLUMNS:
                 default = np.float64 if name == "weight" else np.int64
                 return np.dtype(self.edge_columns.get(name, default))
+            if name == FORWARD:
+                return np.dtype(np.bool_)
             return np.dtype(self.spec.edge_states[name].dtype)
         if given.kind == "run":
             return np.dtype(np.int64)
@@ -169,7 +172,8 @@ def _plan_phase(
         kind = "mode"
     _check_delta(spec, kind, message, message_types)
     can_push = len(message_types) == 1 and combiner not in ("argmin", "argmax", "mode")
-    can_push = can_push and phase.stores is None
+    reads_edges = _check_edge_states(spec, phase, message)
+    can_push = can_push and phase.stores is None and not reads_edges
     if combiner == "sum" and message_types[0].kind == "f" and phase.schedule == "all":
         can_push = False
     monotone = _monotone(functions["update"], phase, types, message_types)
@@ -181,8 +185,22 @@ def _plan_phase(
         can_push=can_push, monotone=monotone,
         is_masked=phase.schedule == "changed" or phase.active is not None,
         buffered=buffered, read_at=at_states,
+        uses_edge_states=reads_edges or phase.stores is not None,
         reasons=_reasons(phase, kind, can_push, message_types),
     )  # fmt: skip
+
+
+def _check_edge_states(spec: ProgramSpec, phase: PhaseSpec, message: Lowered) -> bool:
+    """Return whether a message reads states of edges, which lie in pulled rows."""
+    if phase.stores is not None and message.drops:
+        raise CompileError(
+            f"{message.where}: {phase.name} stores {phase.stores!r} and so needs a message "
+            "for every edge: return a number, not None"
+        )
+    names = {*message.reads("edge"), *message.reads("reverse")} & set(spec.edge_states)
+    # both ways, whether there is a way back is no question
+    asks_back = phase.direction != "both" and FORWARD in message.reads("reverse")
+    return bool(names) or asks_back
 
 
 def _lowered_functions(
@@ -231,6 +249,8 @@ def _identity(phase: PhaseSpec, dtypes: tuple[np.dtype[Any], ...]) -> tuple[Any,
                 f"{len(dtypes)}"
             )
         return given
+    if combine.name == "mode":
+        return (_extreme(dtypes[0], largest=False),)
     if combine.name in ("argmin", "argmax"):
         first = _extreme(dtypes[0], largest=combine.name == "argmin")
         return (first, *(_extreme(dtype, largest=True) for dtype in dtypes[1:]))
