@@ -21,7 +21,7 @@ import scipy.io
 from graphsys.core.errors import InputError
 from graphsys.core.types import EDGE, EdgeType
 from graphsys.datasets.base import Format, ReadOptions, formats
-from graphsys.datasets.files import InputFile, describe
+from graphsys.datasets.files import PIECE_BYTES, InputFile, describe
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 CHUNK_ROWS: Final = 1 << 20
@@ -136,6 +136,7 @@ def read_matrix_market(file: InputFile) -> Matrix:
     """
     try:
         packed = None if _ends_with_line(file) else file.read_all() + b"\n"
+        _refuse_zeros(file, packed)
         info = scipy.io.mminfo(str(file.path) if packed is None else io.BytesIO(packed))
         rows, cols, _, layout, field, symmetry = info
         if field == "complex":
@@ -169,6 +170,21 @@ def _ends_with_line(file: InputFile) -> bool:
     with file.path.open("rb") as stream:
         stream.seek(-1, io.SEEK_END)
         return stream.read(1) == b"\n"
+
+
+def _refuse_zeros(file: InputFile, packed: bytes | None) -> None:
+    """Refuse bytes 0, at which SciPy 1.17 looks for ends of lines in vain, and crashes.
+
+    Raises:
+        InputError: there is one.
+    """
+    stream = file.path.open("rb") if packed is None else io.BytesIO(packed)
+    with stream:
+        while piece := stream.read(PIECE_BYTES):
+            if b"\0" in piece:
+                raise InputError(
+                    f"{file.name}: holds bytes 0, expected the text of a MatrixMarket file"
+                )
 
 
 def _refused(file: InputFile, err: Exception) -> InputError:

@@ -5,23 +5,33 @@ One kind of nodes: ``raw/edge.csv.gz``, ``num-node-list.csv.gz``, and where they
 several), ``node_year.csv.gz`` (time). Several kinds: ``raw/triplet-type-list.csv.gz``,
 ``num-node-dict.csv.gz`` and folders ``relations``, ``node-feat``, ``node-label`` by name.
 ``split/KIND/train.csv.gz`` and so on become the node column ``split``. Ids are OGB's
-numbers; edges are directed as stored. Folders with ``data.npz`` (ogbn-papers100M) and the
-splits of link prediction (``.pt``, pickles) are not read.
+numbers; edges are directed as stored. Binary folders (``raw/data.npz``) and edges that
+torch saved by split (``split/KIND/train.pt``) are in ogb_binary.py.
 
 References:
     Hu et al., "Open graph benchmark: datasets for machine learning on graphs", NeurIPS
     2020; ogb.stanford.edu.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from graphsys.core.errors import ConfigError, InputError
+from graphsys.core.types import NODE
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.described import describe_source
 from graphsys.datasets.files import InputFile, input_file
 from graphsys.datasets.layout import as_count, show
-from graphsys.storage.source import Source
+from graphsys.datasets.ogb_binary import (
+    CHUNK_ROWS,
+    OgbBinarySource,
+    split_edges,
+    split_files,
+)
+from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 _FILES: Final = {
     "features": {"x": "node-feat.csv"},
@@ -44,12 +54,8 @@ def _find(folder: Path) -> list[Path]:
     for name in ("raw/num-node-list.csv", "raw/num-node-dict.csv"):
         if (found := _present(folder, name)) is not None:
             return [folder / found]
-    if (folder / "raw" / "data.npz").is_file():
-        raise InputError(
-            f"{folder}: OGB's binary layout (raw/data.npz), which is not read; expected "
-            "raw/edge.csv.gz"
-        )
-    return []
+    binary = [folder / "raw" / name for name in ("data.npz", "num_nodes_list.npy")]
+    return [path for path in binary if path.is_file()][:1]
 
 
 def _lines(path: Path) -> list[list[str]]:
@@ -135,6 +141,16 @@ def open_ogb(files: list[InputFile], options: ReadOptions) -> Source:
         raise ConfigError("ogb folders have fixed columns and types; leave them out")
     path = files[0].path
     root = path.parent.parent
+    if path.name in ("data.npz", "num_nodes_list.npy"):
+        return OgbBinarySource(root, is_directed=not options.is_undirected)
+    if splits := split_files(root):
+        counts = _counts(path)
+        if list(counts) != [NODE]:
+            raise InputError(
+                f"{next(iter(splits.values()))}: edges of several types of nodes in files "
+                "of torch, which are not read"
+            )
+        return SplitSource(root, splits, counts[NODE], not options.is_undirected)
     is_typed = path.name.startswith("num-node-dict")
     mapping = {
         "directed": not options.is_undirected,
@@ -145,6 +161,32 @@ def open_ogb(files: list[InputFile], options: ReadOptions) -> Source:
         "edges": _edges(root, is_typed=is_typed),
     }
     return describe_source(mapping, root, where=str(root), num_threads=options.num_threads)
+
+
+class SplitSource(Source):
+    """The nodes, and the edges that are saved by split.
+
+    Args:
+        root: The folder.
+        files: The files of torch, by split.
+        num_nodes: Numbers of nodes are below this.
+        is_directed: Whether edges are.
+    """
+
+    def __init__(
+        self, root: Path, files: dict[str, Path], num_nodes: int, is_directed: bool
+    ) -> None:
+        self.name = str(root)
+        self.is_directed = is_directed
+        self._files = files
+        self._num_nodes = num_nodes
+
+    def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
+        """Yield the nodes, then the edges of every split."""
+        for first in range(0, self._num_nodes, CHUNK_ROWS):
+            last = min(first + CHUNK_ROWS, self._num_nodes)
+            yield NodeChunk(ids=np.arange(first, last, dtype=np.int64))
+        yield from split_edges(self._files, self._num_nodes)
 
 
 formats.register("ogb")(

@@ -1,12 +1,16 @@
 """Tables of edges in Arrow's memory: Parquet, Arrow IPC and Feather files, streams.
 
-Columns are found by name (roles.py): src, dst, weight, time, relation, and the rest.
+Columns are found by name (roles.py): src, dst, weight, time, relation, and the rest. A
+column ``split`` of names tells the splits of edges.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
@@ -94,7 +98,7 @@ class TableSource(Source):
         for chunk in map_in_order(convert, prefetch(numbered()), num_threads=threads):
             rows += len(chunk.src)
             told += chunk.bytes_read
-            yield chunk
+            yield from _by_split(chunk, table.name, rows - len(chunk.src))
         if not rows:
             raise InputError(f"{table.name}: no edge in the table, expected at least one")
 
@@ -122,6 +126,43 @@ class TableSource(Source):
             columns=columns,
             bytes_read=batch.nbytes,
         )
+
+
+def _by_split(chunk: EdgeChunk, name: str, first: int) -> Iterator[EdgeChunk]:
+    """Part edges by a column ``split`` of names, where there is one.
+
+    Raises:
+        InputError: an edge has none.
+    """
+    values = chunk.columns.get("split")
+    if not isinstance(values, pa.Array):
+        yield chunk
+        return
+    kind = values.type.value_type if pt.is_dictionary(values.type) else values.type
+    if not (pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)):
+        yield chunk
+        return
+    if values.null_count:
+        row = first + int(pc.index(values.is_null(), True).as_py())
+        raise InputError(f"{name}: column split, row {row}: the value is missing (null)")
+    names = values.cast(pa.string()).dictionary_encode()
+    codes = names.indices.to_numpy()
+    others = {key: it for key, it in chunk.columns.items() if key != "split"}
+    for code, split in enumerate(names.dictionary.to_pylist()):
+        places = np.flatnonzero(codes == code)
+        yield EdgeChunk(
+            src=_taken(chunk.src, places),
+            dst=_taken(chunk.dst, places),
+            edge_type=chunk.edge_type,
+            split=split,
+            columns={key: _taken(it, places) for key, it in others.items()},
+            bytes_read=chunk.bytes_read * len(places) // len(chunk.src),
+        )
+
+
+def _taken(values: Any, places: npt.NDArray[np.int64]) -> Any:
+    """Return rows of an array of either kind."""
+    return values[places] if isinstance(values, np.ndarray) else values.take(places)
 
 
 def _id_kind(schema: pa.Schema, roles: dict[str, str], options: ReadOptions) -> str:

@@ -64,7 +64,7 @@ def text_column(file: InputFile) -> npt.NDArray[np.float64]:
         np.stack(list(parsed.columns.values()), axis=1)
         for parsed in parse_file(file, layout)
     ]
-    whole = np.concatenate(blocks)
+    whole = np.concatenate([np.empty((0, len(layout.columns))), *blocks])
     return whole[:, 0] if whole.shape[1] == 1 else whole
 
 
@@ -76,4 +76,4 @@ def text_rows(file: InputFile) -> npt.NDArray[np.int64]:
     """
     layout = LineFormat(columns=(Column("row", ID),), has_comments=False)
     parts = [parsed.columns["row"] for parsed in parse_file(file, layout)]
-    return np.concatenate(parts)
+    return np.concatenate([np.empty(0, dtype=np.int64), *parts])

@@ -103,7 +103,10 @@ def _opened(recipe: Recipe, paths: list[Path]) -> Source:
         )
         return CountedSource(source, recipe) if recipe.counts else source
     chosen = [path for path in paths if not recipe.main or path.name in recipe.main]
-    source = open_source(chosen, format=recipe.format, **recipe.options)
+    is_openke = any(path.name == "train2id.txt" for path in chosen)
+    source = open_source(
+        chosen, format="openke" if is_openke else recipe.format, **recipe.options
+    )
     return CountedSource(source, recipe) if recipe.counts else source
 
 

@@ -35,16 +35,20 @@ NameArgument = Annotated[
 
 @app.command("list", cls=Verb, epilog=examples("graphsys dataset list"))
 def list_(json: JsonOption = False) -> None:
-    """List the data sets."""
+    """List the data sets; the files of unverified ones could not be tried here."""
     from graphsys.datasets import recipes
 
     cards = [recipes.show(name) for name in recipes.names()]
     if json:
-        print_json(
-            {"datasets": [{"name": card.name, "title": card.title} for card in cards]}
-        )
+        listed = [
+            {"name": card.name, "title": card.title, "verified": not card.unverified}
+            for card in cards
+        ]
+        print_json({"datasets": listed})
     else:
-        print_table(["name", "what"], [[card.name, card.title] for card in cards])
+        marks = ["unverified" if card.unverified else "" for card in cards]
+        rows = [[it.name, it.title, mark] for it, mark in zip(cards, marks, strict=True)]
+        print_table(["name", "what", "tried"], rows)
 
 
 @app.command(cls=Verb, epilog=examples("graphsys dataset show fb15k237"))

@@ -80,7 +80,7 @@ def cut_list(items: Iterable[object], limit: int = 5) -> str:
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
     """Build the error for a name that is not among the known ones, with the nearest."""
-    names = sorted(known)
+    names = sorted(" ".join(it.split()) for it in known)  # a message is one line
     message = f"unknown {kind} {name!r}; known: {cut_list(names, 30) or 'none'}"
     close = difflib.get_close_matches(name, names, n=1)
     if close:

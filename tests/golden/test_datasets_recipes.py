@@ -58,6 +58,16 @@ def test_recipe(shared_data: Path, tmp_path: Path, name: str) -> None:
         assert int(graph.offsets(node_type)[-1]) == size
 
 
+def test_fb15k237_from_ids(shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "fb15k237-ids"
+    graph = recipes.build("fb15k237", tmp_path / "g", folder=folder).graph
+    edge_type = graph.edge_types[0]
+    sizes = [
+        int(graph.bucket_counts(edge_type, it).sum()) for it in ("train", "valid", "test")
+    ]
+    assert (graph.num_nodes, sizes) == (14_541, [272_115, 17_535, 20_466])
+
+
 def test_every_verified_recipe_is_built_here() -> None:
     of_files = [it for it in recipes.names() if recipes.show(it).kind == "files"]
     verified = {it for it in of_files if not recipes.show(it).unverified}

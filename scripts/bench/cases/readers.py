@@ -1,12 +1,13 @@
 """Case ``readers``: one graph written in every text format, against the edge list.
 
-Per format two works: ``read`` parses and throws the chunks away, ``ingest`` goes on to a
-store. The peer is our own edge list of the same edges with ids of the same kind (integers;
-words, where the format's ids are words): the ratio is edge-list time / time, so that 0.77
-means 1.3 times its time per edge. Names of works tell the bytes of an edge.
+Two works for each kind of graph: ``read`` parses and throws the chunks away, ``ingest``
+goes on to a store. The peer is our own edge list of the same edges with ids of the same
+kind (integers, or words): the ratio is edge-list time / time, so that 0.77 means 1.3 times
+its time per edge. Names of systems tell the bytes of an edge; MB/s is printed as it runs.
 """
 
 import shutil
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,52 +21,59 @@ from bench.limits import Limits
 
 PEERS: dict[str, str] = {}
 MODULE = "bench.cases.readers"
-BASELINES = {"int": "edgelist", "words": "edgelist of words"}
+BASELINES = {"int": "edgelist", "words": "edgelist of words", "simple": "simple edgelist"}
 
 
 def works(
     *, quick: bool, folder: Path, limits: Limits, missing: list[str]
 ) -> Iterator[Work]:
-    """Yield two works a format; its files are deleted after them."""
+    """Yield two works for each kind of graph."""
     del limits, missing
     scale = 15 if quick else 18
-    baselines = {
-        kind: write_input(name, folder / f"base-{kind}", scale)
-        for kind, name in BASELINES.items()
-    }
-    for name, form in FORMATS.items():
-        if name in BASELINES.values():
-            continue
-        source = write_input(name, folder / "other", scale)
+    for kind, baseline in BASELINES.items():
+        base = write_input(baseline, folder / "base", scale)
+        names = [name for name, form in FORMATS.items() if form.kind == kind]
+        inputs = {
+            name: write_input(name, folder / f"input-{k}", scale)
+            for k, name in enumerate(names)
+            if name != baseline
+        }
         for how in ("read", "ingest"):
-            yield _work(how, name, source, baselines[form.ids], folder)
-        shutil.rmtree(folder / "other")
+            yield _work(how, kind, inputs, base, folder)
+        for path in folder.iterdir():
+            shutil.rmtree(path)
 
 
-def _work(how: str, name: str, source: Input, base: Input, folder: Path) -> Work:
-    def contender(system: str, given: Input) -> Contender:
-        arguments = {"paths": given.paths, "options": given.options}
+def _work(
+    how: str, kind: str, inputs: Mapping[str, Input], base: Input, folder: Path
+) -> Work:
+    given: dict[str, Input] = {}
+    contenders = []
+    for name, source in [*inputs.items(), ("", base)]:
+        arguments: dict[str, Any] = {"paths": source.paths, "options": source.options}
         if how == "ingest":
             arguments["out"] = str(folder / "store")
-        return Contender(system=system, run=in_child(f"{MODULE}:{how}", **arguments))
+        size = f"{source.num_bytes / source.num_edges:.1f} B an edge"
+        system = f"graphsys, {name}, {size}" if name else f"edge list, {size}"
+        given[system] = source
+        run = in_child(f"{MODULE}:{how}", **arguments)
+        contenders.append(Contender(system=system, run=run))
 
     def verify(results: Mapping[str, Any]) -> None:
-        for system, given in ((f"graphsys, {name}", source), ("edge list", base)):
-            if results[system] != given.num_edges:
-                raise WrongResultError(f"{system}: {results[system]} edges")
-            if (found := checksum(given)) != given.checksum:
+        for system, source in given.items():
+            num_edges, seconds = results[system]
+            rate = source.num_bytes / seconds / 1e6
+            print(f"  {system}: {rate:.0f} MB/s", file=sys.stderr)
+            if num_edges != source.num_edges:
+                raise WrongResultError(f"{system}: {num_edges} edges")
+            if (found := checksum(source)) != source.checksum:
                 raise WrongResultError(f"{system}: other edges, {found:x}")
 
-    each, other = (it.num_bytes / it.num_edges for it in (source, base))
-    size = f"{source.num_edges / 1e6:.3g}M edges, {each:.1f} B each (edge list {other:.1f})"
     return Work(
-        name=f"{how} {name}, {size}",
-        amount=source.num_edges,
+        name=f"{how}, {kind} ids, {base.num_edges / 1e6:.3g}M edges",
+        amount=base.num_edges,
         unit="edges/s",
-        contenders=[
-            contender(f"graphsys, {name}", source),
-            contender("edge list", base),
-        ],
+        contenders=contenders,
         verify=verify,
     )
 
@@ -83,7 +91,8 @@ def read(paths: Sequence[str], options: dict[str, Any]) -> Outcome:
                 num_edges += len(chunk.src)
         seconds.append(time.perf_counter() - began)
     compile_s = seconds[0] - seconds[1]
-    return Outcome(seconds=seconds[1], result=num_edges, compile_s=max(compile_s, 0))
+    result = [num_edges, seconds[1]]
+    return Outcome(seconds=seconds[1], result=result, compile_s=max(compile_s, 0))
 
 
 def ingest(paths: Sequence[str], options: dict[str, Any], out: str) -> Outcome:
@@ -99,7 +108,8 @@ def ingest(paths: Sequence[str], options: dict[str, Any], out: str) -> Outcome:
         num_edges = graph.num_edges
         graph.close()
     compile_s = seconds[0] - seconds[1]
-    return Outcome(seconds=seconds[1], result=num_edges, compile_s=max(compile_s, 0))
+    result = [num_edges, seconds[1]]
+    return Outcome(seconds=seconds[1], result=result, compile_s=max(compile_s, 0))
 
 
 def checksum(given: Input) -> int:

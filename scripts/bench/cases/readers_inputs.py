@@ -48,17 +48,16 @@ class Form:
     Attributes:
         write: Writes the files into a folder and returns those to open; given the edges
             from 0, and the number of nodes.
-        ids: "int", or "words".
+        kind: Kind of graph: "int" ids, "words", or "simple": undirected, without loops
+            and repeated edges.
         options: Options of ``open_source``.
         first_id: Id of node 0.
-        is_simple: The graph is undirected, without loops and repeated edges.
     """
 
     write: Callable[[Path, Pairs, int], list[Path]]
-    ids: str = "int"
+    kind: str = "int"
     options: dict[str, Any] = field(default_factory=dict)
     first_id: int = 0
-    is_simple: bool = False
 
 
 def write_input(name: str, folder: Path, scale: int) -> Input:
@@ -73,7 +72,7 @@ def write_input(name: str, folder: Path, scale: int) -> Input:
         np.concatenate([getattr(it, end) for it in edges]) for end in ("src", "dst")
     )
     src, dst = src.astype(np.int64), dst.astype(np.int64)
-    if form.is_simple:
+    if form.kind == "simple":
         low, high = np.minimum(src, dst), np.maximum(src, dst)
         keys = np.unique((low << 32 | high)[low != high])
         src, dst = keys >> 32, keys & 0xFFFFFFFF
@@ -86,7 +85,7 @@ def write_input(name: str, folder: Path, scale: int) -> Input:
         num_bytes=sum(it.stat().st_size for it in folder.rglob("*") if it.is_file()),
         checksum=edge_checksum(src, dst),
         first_id=form.first_id,
-        is_directed=not form.is_simple,
+        is_directed=form.kind != "simple",
     )
 
 
@@ -220,15 +219,16 @@ def _snb(folder: Path, edges: Pairs, size: int) -> list[Path]:
 
 FORMATS: dict[str, Form] = {
     "edgelist": Form(write=_edgelist),
-    "edgelist of words": Form(write=_edgelist_words, ids="words"),
+    "edgelist of words": Form(write=_edgelist_words, kind="words"),
     "csv": Form(write=_csv),
-    "csv of quoted words": Form(write=_quoted, ids="words"),
+    "csv of quoted words": Form(write=_quoted, kind="words"),
     "mtx": Form(write=_mtx, first_id=1),
     "mtx with weights": Form(write=_mtx_weighted, first_id=1),
-    "metis": Form(write=_metis, first_id=1, is_simple=True),
+    "simple edgelist": Form(write=_edgelist, kind="simple", options={"undirected": True}),
+    "metis": Form(write=_metis, first_id=1, kind="simple"),
     "gap wel": Form(write=_weighted),
     "gap gr": Form(write=_dimacs, first_id=1),
-    "triples": Form(write=_triples, ids="words", options={"format": "triples"}),
+    "triples": Form(write=_triples, kind="words", options={"format": "triples"}),
     "triples of integers": Form(
         write=_triples_int, options={"ids": "int", "format": "triples"}
     ),

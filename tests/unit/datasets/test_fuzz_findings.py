@@ -33,6 +33,14 @@ def test_a_last_line_of_a_matrix_that_does_not_end(tmp_path: Path, ending: str) 
     assert (chunk.src.tolist(), chunk.columns["weight"].tolist()) == ([1], [3.0])
 
 
+def test_bytes_0_in_a_matrix(tmp_path: Path) -> None:
+    # SciPy 1.17 crashes
+    path = tmp_path / "g.mtx"
+    path.write_text(HEAD + "coordinate real general\n3 3 1\n1 2 0.\x005\n")
+    with pytest.raises(InputError, match=r"g\.mtx: holds bytes 0"):
+        open_source(path)
+
+
 @pytest.mark.parametrize("body", ["", "1\n"])
 def test_an_array_without_rows(tmp_path: Path, body: str) -> None:
     # SciPy 1.17 divides by zero, which ends the process

@@ -239,6 +239,6 @@ def test_servers_and_networks_that_fail_are_named(
     with pytest.raises(
         InputError,
         match=r"cannot be fetched: .*; or put FB15k-237\.tar\.gz or "
-        r"train\.txt, valid\.txt, test\.txt into a folder and pass --from",
+        r"train\.txt, valid\.txt, test\.txt or .* into a folder and pass --from",
     ):
         _fetch(replace(card, files=(closed,)), SILENT)

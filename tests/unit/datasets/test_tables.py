@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphsys.core.errors import InputError, UnknownNameError
-from graphsys.datasets import open_source
+from graphsys.datasets import ingest, open_source
 from graphsys.storage.source import EdgeChunk
 
 
@@ -132,3 +132,27 @@ def test_damaged_files_are_named(tmp_path: Path, name: str) -> None:
     path.write_bytes(whole[:-9])
     with pytest.raises(InputError, match=r"no (Parquet file|Arrow IPC file or stream): "):
         read(path)
+
+
+def test_a_column_of_splits_parts_the_edges(tmp_path: Path) -> None:
+    columns = {
+        "src": ["a", "b", "c", "a"],
+        "dst": [5, 6, 7, 8],
+        "weight": [1.0, 2, 3, 4],
+        "split": ["train", "test", "train", "odd"],
+    }
+    path = tmp_path / "g.parquet"
+    pq.write_table(pa.table(columns), path)
+    graph = ingest(path, tmp_path / "g").graph
+    edge_type = graph.edge_types[0]
+    counts = {
+        it: int(graph.bucket_counts(edge_type, it).sum()) for it in graph.splits(edge_type)
+    }
+    assert counts == {"train": 2, "test": 1, "odd": 1}
+    weight = graph.bucket(edge_type, 0, 0, split="test").weight
+    assert weight is not None
+    assert weight.tolist() == [2.0]
+    missing = pa.table(columns | {"split": ["train", None, "train", "test"]})
+    pq.write_table(missing, path)
+    with pytest.raises(InputError, match=r"column split, row 1: the value is missing"):
+        ingest(path, tmp_path / "h")
