@@ -1,0 +1,54 @@
+"""Graphs with 2**31 nodes or edges take 64-bit numbers: the same code on small graphs."""
+
+import numpy as np
+
+import graphsys as gs
+from graphsys.engine.cpu_source import module_source
+from graphsys.engine.executor import Executor
+from graphsys.engine.plan import plan_of
+from graphsys.engine.program import VertexProgram
+from graphsys.engine.program_cache import load_module
+from graphsys.engine.programs.bfs import BreadthFirst
+from graphsys.engine.programs.pagerank import PageRank
+from graphsys.engine.rows import MemoryRows
+from graphsys.engine.spec import spec_of
+from graphsys.engine.topology import Topology
+from graphsys.graph.csr import Csr
+
+
+def wide(csr: Csr) -> Csr:
+    return Csr(indptr=csr.indptr.astype(np.int64), indices=csr.indices.astype(np.int64))
+
+
+def states(program: VertexProgram, topology: Topology) -> dict[str, np.ndarray]:
+    plan = plan_of(spec_of(type(program)), {}, wide_ids=True)
+    kernels = load_module(module_source(plan)).KERNELS
+    executor = Executor(program, plan, kernels, topology, MemoryRows(topology))
+    assert len(list(executor.run())) > 1
+    executor.close()
+    return executor.arrays.states
+
+
+def test_64_bit_numbers_give_the_same_results() -> None:
+    rng = np.random.default_rng(3)
+    src, dst = rng.integers(0, 300, 900), rng.integers(0, 300, 900)
+    narrow = Topology.from_edges(src, dst, 300)
+    rows = {"out": wide(narrow.csr("out")), "in": wide(narrow.csr("in"))}
+    large = Topology(narrow.numbers, is_directed=True, rows=rows)  # type: ignore[arg-type]
+    source = int(src[0])
+    for program, field in (
+        (BreadthFirst(source=source), "hops"),
+        (PageRank(iterations=20), "score"),
+    ):
+        found = states(program, large)
+        name = field if field in found else next(iter(found))
+        expected = gs.run(type(program)(**vars_of(program)), narrow).table
+        column = expected.column("value" if "value" in expected.column_names else name)
+        values = np.where(found[name] < 0, np.nan, found[name].astype(np.float64))
+        np.testing.assert_allclose(values, column.to_numpy().astype(np.float64), rtol=1e-12)
+        assert found[name].dtype.itemsize == 8
+
+
+def vars_of(program: VertexProgram) -> dict[str, object]:
+    known = type(program).__annotations__
+    return {n: v for n, v in vars(program).items() if n in known}
