@@ -79,7 +79,7 @@ def atomic_or(typing_context, array, index, bits):  # type: ignore[no-untyped-de
 
 
 @inline_jit
-def atomic_min(array, i, value):  # type: ignore[no-untyped-def]
+def atomic_min(array: Any, i: Any, value: Any) -> bool:
     """Lower the element to ``value`` if that is smaller; tell whether it was."""
     old = array[i]
     while value < old:
@@ -90,7 +90,7 @@ def atomic_min(array, i, value):  # type: ignore[no-untyped-def]
 
 
 @inline_jit
-def atomic_max(array, i, value):  # type: ignore[no-untyped-def]
+def atomic_max(array: Any, i: Any, value: Any) -> bool:
     """Raise the element to ``value`` if that is larger; tell whether it was."""
     old = array[i]
     while value > old:
