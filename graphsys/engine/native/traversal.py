@@ -1,0 +1,226 @@
+"""Breadth-first search: hops from a source, and optionally the tree.
+
+Direction-optimising (Beamer et al., SC 2012); see kernels/cpu/traversal.py. O(N + E).
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from graphsys.core.threads import ThreadTeam
+from graphsys.engine.native.columns import column_of
+from graphsys.engine.result import Result
+from graphsys.engine.topology import Topology
+from graphsys.graph.csr import Csr
+from graphsys.kernels.cpu import traversal as kernels
+from graphsys.kernels.cpu.bits import (
+    Words,
+    clear_bit,
+    empty_bits,
+    fill_bits,
+    list_bits,
+    set_bit,
+)
+from graphsys.kernels.cpu.chunks import balanced_chunks
+
+SERIAL_EDGES = 1 << 15  # a level of fewer edges is not worth waking another thread
+PUSH_AGAIN_SHARE = 18  # stop pulling once fewer than 1/18 of the nodes are found (GAPBS)
+BUFFER = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levels:
+    """Distances from one node.
+
+    Attributes:
+        distance: Hops, int64 ``[N]``; 0 where not reached.
+        reached: Bitmap of the nodes reached.
+        num_levels: Number of distinct distances.
+    """
+
+    distance: npt.NDArray[np.int64]
+    reached: Words
+    num_levels: int
+
+
+def bfs(
+    topology: Topology,
+    *,
+    source: Any,
+    parents: bool = False,
+    num_threads: int | None = None,
+) -> Result:
+    """Find the number of hops from a node to every other, along the edges' direction.
+
+    Args:
+        topology: The graph.
+        source: The user's id of the node to start from.
+        parents: Add a column ``parent``: the id of the in-neighbour one hop closer, the
+            first one in the order of ids; null for the source and where nothing leads.
+        num_threads: Threads; all cores by default. The result does not depend on them.
+
+    Returns:
+        ``value``: hops, int64, null where not reached.
+
+    Raises:
+        UnknownNameError: the graph has no such node.
+
+    Complexity:
+        O(N + E) time, O(N) extra memory.
+
+    References:
+        Beamer, Asanovic, Patterson, "Direction-optimizing breadth-first search", SC 2012.
+    """
+    began = time.perf_counter()
+    start = topology.number(source)
+    out, into = topology.csr("out"), topology.csr("in")
+    with ThreadTeam(num_threads) as team:
+        levels = search(out, into, start, team)
+        columns: dict[str, Any] = {"value": column_of(levels.distance, levels.reached)}
+        if parents:
+            columns["parent"] = _parents(topology, levels, start, team)
+    return Result(
+        table=topology.table(columns),
+        algorithm="bfs",
+        supersteps=levels.num_levels,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def search(out: Csr, into: Csr, start: int, team: ThreadTeam) -> Levels:
+    """Find the distances from the node numbered ``start``.
+
+    Args:
+        out: Rows of out-neighbours.
+        into: Rows of in-neighbours; ``out`` itself if undirected.
+        start: Number of the source.
+        team: Threads.
+    """
+    return _Search(out, into, start, team).run()
+
+
+class _Search:
+    """The state between levels: a slice of the queue, or a bitmap."""
+
+    def __init__(self, out: Csr, into: Csr, start: int, team: ThreadTeam) -> None:
+        self.out, self.into, self.team = out, into, team
+        num_nodes = out.num_nodes
+        self.bounds = balanced_chunks(into.indptr)
+        self.queue = np.empty(num_nodes, dtype=out.indices.dtype)
+        self.buffers = np.empty((team.num_threads, BUFFER), dtype=out.indices.dtype)
+        self.distance = np.zeros(num_nodes, dtype=np.int64)
+        self.seen = empty_bits(num_nodes)
+        team.run(
+            kernels.mark_without_edges, into.indptr, self.bounds, _counter(), self.seen
+        )
+        self.unreachable = self.seen.copy()
+        clear_bit(self.unreachable, start)
+        set_bit(self.seen, start)
+        self.queue[0] = start
+        degree = int(out.indptr[start + 1]) - int(out.indptr[start])
+        self.state = np.array([0, 1, degree, out.num_edges], dtype=np.int64)
+        self.level = 0
+
+    def run(self) -> Levels:
+        out = self.out
+        while True:
+            self.level = kernels.push_levels(
+                out.indptr,
+                out.indices,
+                self.queue,
+                self.state,
+                self.seen,
+                self.distance,
+                self.level,
+                SERIAL_EDGES,
+            )
+            begin, end, edges, left = self.state.tolist()
+            if begin == end:
+                break
+            if edges > left // kernels.PULL_SHARE:
+                self._pull()
+            else:
+                self._push()
+        return Levels(
+            distance=self.distance,
+            reached=self.seen & ~self.unreachable,
+            num_levels=self.level,
+        )
+
+    def _push(self) -> None:
+        begin, end, edges, left = self.state.tolist()
+        counters = np.array([0, end], dtype=np.int64)
+        self.level += 1
+        found = self.team.run(
+            kernels.push_level,
+            self.out.indptr,
+            self.out.indices,
+            self.queue,
+            begin,
+            end,
+            counters,
+            self.buffers,
+            self.seen,
+            self.distance,
+            self.level,
+        )
+        self.state[:] = end, counters[1], sum(found), left - edges
+
+    def _pull(self) -> None:
+        """Pull until the frontier shrinks to few nodes; leave it in the queue."""
+        begin, end, edges, left = self.state.tolist()
+        num_nodes = self.out.num_nodes
+        frontier, found = empty_bits(num_nodes), empty_bits(num_nodes)
+        fill_bits(frontier, self.queue, begin, end)
+        num_before, num_found = 0, end - begin
+        while num_found and (
+            num_found >= num_before or num_found > num_nodes // PUSH_AGAIN_SHARE
+        ):
+            self.level += 1
+            counts = self.team.run(
+                kernels.pull_level,
+                self.into.indptr,
+                self.into.indices,
+                self.bounds,
+                _counter(),
+                frontier,
+                found,
+                self.seen,
+                self.distance,
+                self.level,
+            )
+            num_before, num_found = num_found, sum(counts)
+            frontier, found = found, frontier
+        # the edges left are not counted while pulling: push until they grow again
+        end = list_bits(frontier, self.queue)
+        self.state[:] = 0, end, 1, max(left - edges, kernels.PULL_SHARE)
+
+
+def _parents(
+    topology: Topology, levels: Levels, start: int, team: ThreadTeam
+) -> pa.ChunkedArray:
+    into = topology.csr("in")
+    rank = topology.rank
+    parent = np.zeros(topology.num_nodes, dtype=np.int64)
+    team.run(
+        kernels.find_parents,
+        into.indptr,
+        into.indices,
+        balanced_chunks(into.indptr),
+        _counter(),
+        levels.reached,
+        levels.distance,
+        into.indices[:0] if rank is None else rank,
+        parent,
+    )
+    known = levels.reached.copy()
+    clear_bit(known, start)
+    return topology.ids().take(column_of(parent, known))
+
+
+def _counter() -> npt.NDArray[np.int64]:
+    return np.zeros(1, dtype=np.int64)
