@@ -1,0 +1,185 @@
+"""Connected components by Afforest: link a few neighbours first, skip the giant then.
+
+Every node points to another of its component with a smaller number, or to itself: a
+forest. Linking an edge hooks the larger root under the smaller one with an atomic, so the
+root that remains is the smallest number. After linking only the first two neighbours of
+every node most nodes are in one tree; edges out of that tree need not be looked at, since
+the other end looks at them.
+
+Sutton, Ben-Nun, Barak, "Optimizing parallel graph connectivity computation via subgraph
+sampling", IPDPS 2018; GAPBS (cc.cc).
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.kernels.cpu.atomics import atomic_add, atomic_min, compare_exchange
+from graphsys.kernels.jit import lean_inline_jit, lean_jit
+
+
+@lean_inline_jit
+def link(parent: Any, one: Any, other: Any) -> None:
+    """Join the trees of two nodes."""
+    a = parent[one]
+    b = parent[other]
+    while a != b:
+        high = max(a, b)
+        low = min(a, b)
+        above = parent[high]
+        if above == low:
+            break
+        if above == high and compare_exchange(parent, np.int64(high), high, low):
+            break
+        a = parent[parent[high]]
+        b = parent[low]
+
+
+@lean_jit
+def hook_first(
+    thread: int,
+    indptr: npt.NDArray[Any],
+    indices: npt.NDArray[Any],
+    bounds: npt.NDArray[np.int64],
+    counter: npt.NDArray[np.int64],
+    parent: npt.NDArray[Any],
+    second: npt.NDArray[Any],
+) -> None:
+    """Start the forest: hook every node under its first neighbour if that is smaller.
+
+    The second neighbour lies in the same cache line, so it is copied out now.
+
+    Args:
+        thread: Number of this thread.
+        indptr: Row offsets ``[N + 1]``.
+        indices: Neighbours, rows sorted ``[E]``.
+        bounds: Chunks of rows ``[C + 1]``.
+        counter: Next chunk.
+        parent: Receives the forest ``[N]``.
+        second: Receives the second neighbour, or the node itself ``[N]``.
+    """
+    while True:
+        chunk = atomic_add(counter, 0, 1)
+        if chunk >= len(bounds) - 1:
+            break
+        for node in range(bounds[chunk], bounds[chunk + 1]):
+            begin, end = np.int64(indptr[node]), np.int64(indptr[node + 1])
+            above = np.int64(node)
+            if begin < end:
+                above = min(above, np.int64(indices[begin]))
+            parent[node] = above
+            second[node] = indices[begin + 1] if begin + 1 < end else node
+
+
+@lean_jit
+def link_second(
+    thread: int,
+    bounds: npt.NDArray[np.int64],
+    counter: npt.NDArray[np.int64],
+    parent: npt.NDArray[Any],
+    second: npt.NDArray[Any],
+) -> None:
+    """Link every node with its second neighbour.
+
+    Args:
+        thread: Number of this thread.
+        bounds: Chunks of nodes ``[C + 1]``.
+        counter: Next chunk.
+        parent: The forest ``[N]``; updated.
+        second: See :func:`hook_first`.
+    """
+    while True:
+        chunk = atomic_add(counter, 0, 1)
+        if chunk >= len(bounds) - 1:
+            break
+        for node in range(bounds[chunk], bounds[chunk + 1]):
+            link(parent, np.int64(node), np.int64(second[node]))
+
+
+@lean_jit
+def link_rest(
+    thread: int,
+    indptr: npt.NDArray[Any],
+    indices: npt.NDArray[Any],
+    bounds: npt.NDArray[np.int64],
+    counter: npt.NDArray[np.int64],
+    parent: npt.NDArray[Any],
+    giant: int,
+) -> None:
+    """Link all nodes outside of one tree with all their neighbours.
+
+    Args:
+        thread: Number of this thread.
+        indptr: Row offsets ``[N + 1]``.
+        indices: Neighbours ``[E]``.
+        bounds: Chunks of rows ``[C + 1]``.
+        counter: Next chunk.
+        parent: The forest ``[N]``; updated.
+        giant: Root of the tree whose nodes are skipped.
+    """
+    while True:
+        chunk = atomic_add(counter, 0, 1)
+        if chunk >= len(bounds) - 1:
+            break
+        for node in range(bounds[chunk], bounds[chunk + 1]):
+            if np.int64(parent[node]) == giant:
+                continue
+            for e in range(np.int64(indptr[node]), np.int64(indptr[node + 1])):
+                link(parent, np.int64(node), np.int64(indices[e]))
+
+
+@lean_jit
+def compress(
+    thread: int,
+    bounds: npt.NDArray[np.int64],
+    counter: npt.NDArray[np.int64],
+    parent: npt.NDArray[Any],
+) -> np.int64:
+    """Let every node point to its root; return how many roots this thread saw.
+
+    Args:
+        thread: Number of this thread.
+        bounds: Chunks of nodes ``[C + 1]``.
+        counter: Next chunk.
+        parent: The forest ``[N]``; updated.
+    """
+    num_roots = np.int64(0)
+    while True:
+        chunk = atomic_add(counter, 0, 1)
+        if chunk >= len(bounds) - 1:
+            break
+        for node in range(bounds[chunk], bounds[chunk + 1]):
+            above = parent[node]
+            while above != parent[above]:
+                above = parent[above]
+            parent[node] = above
+            num_roots += np.int64(above) == node
+    return num_roots
+
+
+@lean_jit
+def least_ranks(
+    thread: int,
+    bounds: npt.NDArray[np.int64],
+    counter: npt.NDArray[np.int64],
+    root: npt.NDArray[Any],
+    rank: npt.NDArray[Any],
+    least: npt.NDArray[Any],
+) -> None:
+    """Find the smallest rank of every tree.
+
+    Args:
+        thread: Number of this thread.
+        bounds: Chunks of nodes ``[C + 1]``.
+        counter: Next chunk.
+        root: Root of every node ``[N]``.
+        rank: Rank of every node ``[N]``.
+        least: Ranks of the nodes at first; at a root that of its tree then ``[N]``.
+    """
+    while True:
+        chunk = atomic_add(counter, 0, 1)
+        if chunk >= len(bounds) - 1:
+            break
+        for node in range(bounds[chunk], bounds[chunk + 1]):
+            atomic_min(least, np.int64(root[node]), rank[node])
