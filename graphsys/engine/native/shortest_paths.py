@@ -1,0 +1,275 @@
+"""Shortest paths from a source by delta-stepping; see kernels/cpu/shortest_paths.py."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import InvalidGraphError
+from graphsys.core.threads import ThreadTeam
+from graphsys.engine.native.columns import column_of
+from graphsys.engine.native.traversal import search
+from graphsys.engine.result import Result
+from graphsys.engine.topology import Topology
+from graphsys.graph.csr import Csr
+from graphsys.kernels.cpu import shortest_path_windows as windows
+from graphsys.kernels.cpu import shortest_paths as kernels
+from graphsys.kernels.cpu.bits import Words, empty_bits
+from graphsys.kernels.cpu.chunks import balanced_chunks
+
+NUM_BINS = 4096
+SERIAL_EDGES = 1 << 14  # a frontier of fewer edges is not worth waking another thread
+FIRST_LIMIT = 4.0  # bins; put off edges behind at first (see shortest_path_windows.py)
+PULL_COST = 4  # an edge pulled costs so many passed over
+POOL_SHARE = 4  # entries in the pool per node; more of them at once would be rebuilt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightSummary:
+    """What choosing the width of a bin needs.
+
+    Attributes:
+        mean: Mean of the finite weights.
+        least: Least weight; infinite if there is none.
+        least_positive: Least positive weight; infinite if there is none.
+        num_refused: How many are negative or NaN.
+    """
+
+    mean: float
+    least: float
+    least_positive: float
+    num_refused: int
+
+
+_summaries: WeakKeyDictionary[Topology, WeightSummary] = WeakKeyDictionary()
+
+
+def sssp(topology: Topology, *, source: Any, num_threads: int | None = None) -> Result:
+    """Find the length of the shortest path from a node to every other.
+
+    Args:
+        topology: The graph; column ``weight`` holds the lengths of edges, which are 1
+            where there is none.
+        source: The user's id of the node to start from.
+        num_threads: Threads; all cores by default. The result does not depend on them.
+
+    Returns:
+        ``value``: distance, float64, null where not reached.
+
+    Raises:
+        UnknownNameError: the graph has no such node.
+        InvalidGraphError: weights that are negative or NaN.
+
+    Complexity:
+        O(N + E) time on random graphs and weights, O(N) extra memory.
+
+    References:
+        Meyer, Sanders, "Delta-stepping: a parallelizable shortest path algorithm", J.
+        Algorithms 49(1), 2003. doi:10.1016/S0196-6774(03)00076-2
+    """
+    began = time.perf_counter()
+    start = topology.number(source)
+    out = topology.csr("out")
+    with ThreadTeam(num_threads) as team:
+        if out.weight is None:
+            levels = search(out, topology.csr("in"), start, team)
+            distance = levels.distance.astype(np.float64)
+            reached, rounds = levels.reached, levels.num_levels
+        else:
+            summary = _summary(topology, out, team)
+            delta = choose_delta(summary, out)
+            distance, reached, rounds = delta_stepping(
+                out, topology.csr("in"), start, delta, summary.least, team
+            )
+    return Result(
+        table=topology.table({"value": column_of(distance, reached)}),
+        algorithm="sssp",
+        supersteps=rounds,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def choose_delta(summary: WeightSummary, out: Csr) -> float:
+    """Choose the width of a bin: mean weight over mean degree (Meyer and Sanders).
+
+    It is never below the least weight: nodes of narrower bins cannot reach each other.
+    """
+    num_active = int(np.count_nonzero(out.indptr[1:] != out.indptr[:-1]))
+    delta = summary.mean * num_active / max(out.num_edges, 1)
+    if summary.least_positive < np.inf:
+        delta = max(delta, summary.least_positive)
+    return delta if delta > 1e-300 else 1.0
+
+
+def delta_stepping(
+    out: Csr,
+    into: Csr,
+    start: int,
+    delta: float,
+    least_weight: float,
+    team: ThreadTeam,
+) -> tuple[npt.NDArray[np.float64], Words, int]:
+    """Return distances ``[N]``, the nodes reached as a bitmap, and the number of rounds.
+
+    Args:
+        out: Rows of out-neighbours with weights that are not negative.
+        into: Rows of in-neighbours with weights; ``out`` itself if undirected.
+        start: Number of the source.
+        delta: Width of a bin, above 0; decides the time, not the result.
+        least_weight: No weight is below it.
+        team: Threads.
+    """
+    return _Stepping(out, into, start, delta, least_weight, team).run()
+
+
+class _Stepping:
+    """The state between frontiers."""
+
+    def __init__(
+        self,
+        out: Csr,
+        into: Csr,
+        start: int,
+        delta: float,
+        least_weight: float,
+        team: ThreadTeam,
+    ) -> None:
+        self.rows, self.in_rows, self.team = _rows_of(out), _rows_of(into), team
+        self.nodes = _new_nodes(out)
+        self.bins = _new_bins(out, team.num_threads)
+        limit = FIRST_LIMIT if FIRST_LIMIT <= NUM_BINS else np.inf
+        self.scale = np.array([1.0 / delta, limit, least_weight, np.inf])
+        self.status = np.zeros(kernels.STATUS_SIZE, dtype=np.int64)
+        self.width = FIRST_LIMIT
+        self.settled_edges = 0
+        self.nodes.distance[start] = 0.0
+        self.state = self.nodes, self.bins, self.scale, self.status
+        windows.refill(*self.state)
+
+    def run(self) -> tuple[npt.NDArray[np.float64], Words, int]:
+        while True:
+            is_large = kernels.step_small_bins(self.rows, *self.state, SERIAL_EDGES)
+            if is_large:
+                self._relax_together()
+            elif self.status[kernels.OVERFLOW]:
+                windows.refill(*self.state)
+            elif not self._go_on():
+                break
+        rounds = int(self.status[kernels.ROUNDS])
+        return self.nodes.distance, self.nodes.entered, rounds
+
+    def _relax_together(self) -> None:
+        """Gather what is left of the bin and relax the frontier, in all threads."""
+        self.team.run(kernels.gather_bin, self.rows, *self.state)
+        kernels.clear_queued(self.nodes, self.status)
+        self.status[kernels.NEXT] = 0
+        self.team.run(kernels.relax_frontier, self.rows, *self.state)
+
+    def _go_on(self) -> bool:
+        """Open the next window, or move the limit; tell whether there is anything left."""
+        limit = self.scale[kernels.LIMIT]
+        if limit == np.inf:
+            return windows.next_window(*self.state)
+        if not self.status[kernels.PUT_OFF]:
+            return False
+        settled_edges = int(self.status[kernels.SETTLED_EDGES])
+        left = len(self.rows.indices) - settled_edges
+        if PULL_COST * left < settled_edges:
+            self.scale[kernels.LIMIT] = np.inf
+            self._pull()
+            return True
+        if settled_edges == self.settled_edges:  # an empty window: skip to the next node
+            self._push_put_off(limit)
+            nearest = self.scale[kernels.NEAREST]
+            if nearest == np.inf:
+                return False
+            new_limit = np.floor(nearest * self.scale[kernels.INVERSE]) + self.width
+        else:
+            new_limit = limit + self.width
+        self.settled_edges = settled_edges
+        self.width *= 2  # so that all passes over settled nodes cost as much as the last
+        self.scale[kernels.LIMIT] = new_limit if new_limit < NUM_BINS else np.inf
+        self._push_put_off(limit)
+        return True
+
+    def _pull(self) -> None:
+        bounds, counter = balanced_chunks(self.in_rows.indptr), np.zeros(1, np.int64)
+        self.team.run(windows.pull_unsettled, self.in_rows, *self.state, bounds, counter)
+
+    def _push_put_off(self, old_limit: float) -> None:
+        self.scale[kernels.NEAREST] = np.inf
+        bounds, counter = balanced_chunks(self.rows.indptr), np.zeros(1, np.int64)
+        self.team.run(
+            windows.push_put_off, self.rows, *self.state, bounds, counter, old_limit
+        )
+
+
+def _rows_of(csr: Csr) -> kernels.Rows:
+    assert csr.weight is not None  # callers look
+    return kernels.Rows(csr.indptr, csr.indices, csr.weight)
+
+
+def _new_nodes(out: Csr) -> kernels.Nodes:
+    num_nodes, dtype = out.num_nodes, out.indices.dtype
+    return kernels.Nodes(
+        distance=np.full(num_nodes, np.inf),
+        frontier=np.empty(num_nodes, dtype=dtype),
+        bucket=np.empty(num_nodes, dtype=dtype),
+        queued=empty_bits(num_nodes),
+        entered=empty_bits(num_nodes),
+        settled=empty_bits(num_nodes),
+    )
+
+
+def _new_bins(out: Csr, threads: int) -> kernels.Bins:
+    num_blocks = POOL_SHARE * out.num_nodes // kernels.BLOCK + threads * (NUM_BINS + 1)
+    return kernels.Bins(
+        heads=np.full((threads, NUM_BINS + 1), -1, dtype=np.int64),
+        fills=np.zeros((threads, NUM_BINS + 1), dtype=np.int64),
+        free=np.full((threads, 8), -1, dtype=np.int64),
+        following=np.empty(num_blocks, dtype=np.int64),
+        items=np.empty(num_blocks * kernels.BLOCK, dtype=out.indices.dtype),
+    )
+
+
+def _summary(topology: Topology, out: Csr, team: ThreadTeam) -> WeightSummary:
+    """Check and summarise the weights; once per topology."""
+    summary = _summaries.get(topology)
+    if summary is None:
+        assert out.weight is not None  # callers look
+        threads = team.num_threads
+        sums = np.zeros((threads, 8))
+        least, positive = np.full((2, threads, 8), np.inf)
+        refused = np.zeros((threads, 8), dtype=np.int64)
+        counter = np.zeros(1, dtype=np.int64)
+        found = sums, least, positive, refused
+        team.run(windows.summarise_weights, out.weight, counter, *found)
+        summary = WeightSummary(
+            mean=float(sums.sum()) / max(len(out.weight), 1),
+            least=float(least.min()),
+            least_positive=float(positive.min()),
+            num_refused=int(refused.sum()),
+        )
+        _summaries[topology] = summary
+    if summary.num_refused:
+        raise _refusal(topology, out)
+    return summary
+
+
+def _refusal(topology: Topology, out: Csr) -> InvalidGraphError:
+    assert out.weight is not None  # callers look
+    places = np.flatnonzero(~(out.weight >= 0))
+    src = np.searchsorted(out.indptr, places, side="right") - 1
+    dst = out.indices[places]
+    if not topology.is_directed:  # each edge is there twice, a loop once
+        is_first = src <= dst
+        places, src, dst = places[is_first], src[is_first], dst[is_first]
+    ends = topology.ids(np.array([src[0], dst[0]], dtype=np.int64)).to_pylist()
+    return InvalidGraphError(
+        f"sssp needs weights of 0 or more, but {len(places)} are negative or NaN, the "
+        f"first {out.weight[places[0]]} on edge {ends[0]} -> {ends[1]}; change them, "
+        "or leave the column out to count hops"
+    )

@@ -1,0 +1,160 @@
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.csgraph import dijkstra
+
+from graphsys.core.errors import InvalidGraphError, UnknownNameError
+from graphsys.core.threads import ThreadTeam
+from graphsys.engine.native import shortest_paths
+from graphsys.engine.native.shortest_paths import delta_stepping, sssp
+from graphsys.engine.topology import Topology
+from graphsys.kernels.cpu.bits import as_mask
+from tests.unit.engine.native import ldbc
+from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs, values
+
+
+@settings(max_examples=80)
+@given(
+    graph=small_graphs().filter(lambda graph: bool(graph.ids)),
+    order=st.integers(0, 3),
+    threads=st.integers(1, 2),
+    settings_=st.fixed_dictionaries(
+        {
+            "SERIAL_EDGES": st.sampled_from([0, 1 << 14]),
+            "NUM_BINS": st.sampled_from([2, 5, 4096]),
+            "POOL_SHARE": st.sampled_from([1, 4]),
+            "PULL_COST": st.sampled_from([0, 1, 4, 10**6]),
+        }
+    ),
+)
+def test_distances_are_those_of_networkx(
+    graph: SmallGraph, order: int, threads: int, settings_: dict[str, int]
+) -> None:
+    source = graph.ids[0]
+    reached = nx.single_source_dijkstra_path_length(graph.networkx(), source)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings_.items():
+            patch.setattr(shortest_paths, name, value)
+        result = sssp(graph.topology(order), source=source, num_threads=threads)
+    assert values(result) == {node: reached.get(node) for node in graph.ids}
+
+
+def weighted(
+    rng: np.random.Generator, num_nodes: int, num_edges: int, weight: np.ndarray[Any, Any]
+) -> tuple[Topology, Any]:
+    """A skewed directed graph without repetitions, and the same for SciPy."""
+    pairs = np.unique(rng.zipf(1.6, (num_edges, 2)) % num_nodes, axis=0)
+    src, dst = pairs.T
+    weight = weight[: len(src)]
+    matrix = sp.csr_matrix((weight, (src, dst)), shape=(num_nodes, num_nodes))
+    return Topology.from_edges(src, dst, num_nodes, weight=weight), matrix
+
+
+KINDS = {
+    "integers": lambda rng, n: rng.integers(1, 256, n).astype(np.float64),
+    "fractions": lambda rng, n: rng.random(n) + 1e-9,
+    "all magnitudes": lambda rng, n: 10.0 ** rng.uniform(-12, 12, n),
+    "huge": lambda rng, n: rng.random(n) * 1e300,
+    "tiny": lambda rng, n: rng.random(n) * 1e-300 + 1e-310,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("num_threads", [1, 2, 5])
+def test_distances_are_those_of_scipy_bit_for_bit(
+    kind: str, num_threads: int, rng: np.random.Generator
+) -> None:
+    topology, matrix = weighted(rng, 3000, 20_000, KINDS[kind](rng, 20_000))
+    expected = dijkstra(matrix, indices=3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shortest_paths, "SERIAL_EDGES", 100)
+        result = sssp(topology, source=3, num_threads=num_threads)
+    found = result.table["value"].to_numpy()
+    np.testing.assert_array_equal(np.nan_to_num(found, nan=np.inf), expected)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1.0, 50.0, 1e9])
+@pytest.mark.parametrize("num_bins", [3, 64])
+@pytest.mark.parametrize("pool_share", [0, 4])
+def test_width_bins_and_pool_do_not_change_distances(
+    delta: float,
+    num_bins: int,
+    pool_share: int,
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A pool of no more blocks than bins overflows all the time."""
+    topology, matrix = weighted(rng, 500, 3000, rng.integers(0, 9, 3000) + 0.5)
+    monkeypatch.setattr(shortest_paths, "NUM_BINS", num_bins)
+    monkeypatch.setattr(shortest_paths, "POOL_SHARE", max(pool_share, 1))
+    with ThreadTeam(2) as team:
+        distance, reached, _ = delta_stepping(
+            topology.csr("out"), topology.csr("in"), 3, delta, 0.5, team
+        )
+    expected = dijkstra(matrix, indices=3)
+    np.testing.assert_array_equal(distance, expected)
+    np.testing.assert_array_equal(as_mask(reached, 500), np.isfinite(expected))
+
+
+def test_without_weights_every_edge_counts_1() -> None:
+    topology = Topology.from_edges(np.array([0, 1, 0]), np.array([1, 2, 2]), 4)
+    result = sssp(topology, source=0)
+    assert result.table["value"].type == "double"
+    assert values(result) == {0: 0.0, 1: 1.0, 2: 1.0, 3: None}
+
+
+def test_weights_of_0_and_infinity() -> None:
+    topology = Topology.from_edges(
+        np.array([0, 1, 1, 2]),
+        np.array([1, 2, 3, 0]),
+        4,
+        weight=np.array([0.0, 0.0, np.inf, 0.0], dtype=np.float32),
+    )
+    assert values(sssp(topology, source=0)) == {0: 0.0, 1: 0.0, 2: 0.0, 3: None}
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_negative_weights_are_counted_and_the_first_is_named(directed: bool) -> None:
+    topology = Topology.from_edges(
+        np.array([0, 1, 2, 2]),
+        np.array([1, 2, 0, 2]),
+        3,
+        weight=np.array([1.0, -2.5, -1.0, np.nan]),
+        directed=directed,
+        ids=["a", "b", "c"],
+    )
+    message = "3 are negative or NaN, the first "
+    message += "-2.5 on edge b -> c" if directed else "-1.0 on edge a -> c"
+    for _ in range(2):  # the second time from the summary that was kept
+        with pytest.raises(InvalidGraphError, match=message):
+            sssp(topology, source="a")
+
+
+def test_unknown_source_is_named() -> None:
+    topology = Topology.from_edges(np.array([0]), np.array([1]), 2)
+    with pytest.raises(UnknownNameError, match="77"):
+        sssp(topology, source=77)
+
+
+@pytest.mark.parametrize("side", ["dir", "undir"])
+def test_ldbc_validation(shared_data: Path, side: str) -> None:
+    folder = shared_data / ldbc.VALIDATION / "sssp"
+    topology = ldbc.tables(
+        folder / f"{side}-input.v", folder / f"{side}-input.e", side == "dir"
+    )
+    expected = ldbc.expected(folder / f"{side}-output", float)
+    assert values(sssp(topology, source=1)) == expected
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_ldbc_p2p_31(shared_data: Path, directed: bool) -> None:
+    base = shared_data / ldbc.P2P
+    topology = ldbc.tables(Path(f"{base}.v"), Path(f"{base}.e"), directed)
+    output = Path(f"{base}-SSSP{'-directed' if directed else ''}")
+    assert values(sssp(topology, source=6)) == ldbc.expected(output, float)
