@@ -1,0 +1,217 @@
+"""Triangles of every node, and LDBC's local clustering; see kernels/cpu/triangles.py."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.threads import ThreadTeam
+from graphsys.engine.result import Result
+from graphsys.engine.topology import Topology
+from graphsys.graph.csr import Csr
+from graphsys.kernels.cpu import triangles as kernels
+from graphsys.kernels.cpu.bits import empty_bits
+from graphsys.kernels.cpu.chunks import balanced_chunks
+
+Counts = npt.NDArray[np.int64]
+
+
+def triangle_count(topology: Topology, *, num_threads: int | None = None) -> Result:
+    """Count the triangles that every node is in.
+
+    The graph is taken as simple and undirected: direction, loops and repeated edges do
+    not count.
+
+    Args:
+        topology: The graph.
+        num_threads: Threads; all cores by default. The result does not depend on them.
+
+    Returns:
+        ``value``: triangles, int64. ``result``: how many there are in all.
+
+    Complexity:
+        O(N + E * arboricity) time; O(N * threads + E) extra memory.
+
+    References:
+        Chiba, Nishizeki, "Arboricity and subgraph listing algorithms", SIAM J. Comput.
+        14(1), 1985. doi:10.1137/0214017
+        Ortmann, Brandes, "Triangle listing algorithms: back from the diversion", ALENEX
+        2014. doi:10.1137/1.9781611973198.1
+    """
+    began = time.perf_counter()
+    with ThreadTeam(num_threads) as team:
+        counts, total = count(topology.simple(), team)
+    return Result(
+        table=topology.table({"value": counts}),
+        algorithm="triangle_count",
+        supersteps=1,
+        seconds=time.perf_counter() - began,
+        result=total,
+    )
+
+
+def lcc(topology: Topology, *, num_threads: int | None = None) -> Result:
+    """Compute the local clustering coefficient as LDBC Graphalytics defines it.
+
+    The neighbours of a node are those at the other end of its edges of either direction,
+    itself not among them. The coefficient is the share of the ordered pairs of neighbours
+    that an edge leads from one to the other of; in an undirected graph an edge leads both
+    ways. With fewer than two neighbours it is 0. Repeated edges count once.
+
+    Args:
+        topology: The graph.
+        num_threads: Threads; all cores by default. The result does not depend on them.
+
+    Returns:
+        ``value``: the coefficient, float64 in 0 to 1.
+
+    Complexity:
+        O(N + E * arboricity) time; O(N * threads + E) extra memory.
+
+    References:
+        Iosup et al., "LDBC Graphalytics: a benchmark for large-scale graph analysis on
+        parallel and distributed platforms", PVLDB 9(13), 2016.
+    """
+    began = time.perf_counter()
+    simple = topology.simple()
+    with ThreadTeam(num_threads) as team:
+        if topology.is_directed:
+            arcs = _opposite_arcs(topology, simple, team)
+        else:
+            arcs = 2 * count(simple, team)[0]
+    degrees = simple.degrees().astype(np.float64)
+    pairs = degrees * (degrees - 1)
+    shares = np.divide(arcs, pairs, out=np.zeros(len(arcs)), where=pairs > 0)
+    return Result(
+        table=topology.table({"value": shares}),
+        algorithm="lcc",
+        supersteps=1,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def count(simple: Csr, team: ThreadTeam) -> tuple[Counts, int]:
+    """Count the triangles of every node ``[N]`` and of the graph.
+
+    Args:
+        simple: Symmetric sorted rows without loops and repetitions.
+        team: Threads.
+    """
+    oriented = _orient(simple, np.empty(0, dtype=np.uint8), team)
+    threads, num_nodes = team.num_threads, simple.num_nodes
+    counts = np.zeros((threads, num_nodes), dtype=np.int64)
+    totals = team.run(
+        kernels.count_triangles,
+        oriented.plus_indptr,
+        oriented.plus,
+        oriented.minus_indptr,
+        oriented.minus,
+        oriented.chunks(),
+        _counter(),
+        np.zeros((threads, len(empty_bits(num_nodes))), dtype=np.uint64),
+        counts,
+    )
+    return counts.sum(axis=0)[oriented.label], int(np.sum(totals))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Oriented:
+    """A simple graph relabelled by descending degree, edges split by direction.
+
+    Attributes:
+        label: Label of every node ``[N]``.
+        plus_indptr: Row offsets ``[N + 1]`` of the smaller neighbours.
+        plus: Smaller neighbours of every label, rows sorted.
+        plus_values: What belongs to these entries, or nothing.
+        minus_indptr: Row offsets ``[N + 1]`` of the larger neighbours.
+        minus: Larger neighbours of every label.
+        minus_values: What belongs to these entries, or nothing.
+    """
+
+    label: npt.NDArray[Any]
+    plus_indptr: Counts
+    plus: npt.NDArray[Any]
+    plus_values: npt.NDArray[Any]
+    minus_indptr: Counts
+    minus: npt.NDArray[Any]
+    minus_values: npt.NDArray[Any]
+
+    def chunks(self) -> npt.NDArray[np.int64]:
+        """Cut the labels by the edges towards larger ones, which make the work."""
+        return balanced_chunks(self.minus_indptr, 1024, align=1)
+
+
+def _orient(simple: Csr, values: npt.NDArray[Any], team: ThreadTeam) -> _Oriented:
+    """Relabel and split a graph whose entries have values, or none."""
+    num_nodes = simple.num_nodes
+    label = np.empty(num_nodes, dtype=simple.indices.dtype)
+    node = np.empty_like(label)
+    degrees = simple.degrees()
+    starts = np.zeros(int(degrees.max(initial=0)) + 2, dtype=np.int64)
+    kernels.order_by_degree(simple.indptr, starts, label, node)
+    chunks = balanced_chunks(np.concatenate([[0], np.cumsum(degrees[node])]), align=1)
+    rows = simple.indptr, simple.indices, label, node, chunks
+    plus_indptr = np.zeros(num_nodes + 1, dtype=np.int64)
+    minus_indptr = np.zeros(num_nodes + 1, dtype=np.int64)
+    team.run(kernels.count_smaller, *rows, _counter(), plus_indptr, minus_indptr)
+    np.cumsum(plus_indptr, out=plus_indptr)
+    np.cumsum(minus_indptr, out=minus_indptr)
+    minus = np.empty(int(minus_indptr[-1]), dtype=label.dtype)
+    minus_values = np.empty(len(minus) if len(values) else 0, dtype=values.dtype)
+    team.run(
+        kernels.fill_minus, *rows, _counter(), minus_indptr, minus, values, minus_values
+    )
+    plus, plus_values = np.empty_like(minus), np.empty_like(minus_values)
+    cursor = plus_indptr.copy()
+    kernels.fill_plus(minus_indptr, minus, cursor, plus, minus_values, plus_values)
+    return _Oriented(
+        label=label,
+        plus_indptr=plus_indptr,
+        plus=plus,
+        plus_values=plus_values,
+        minus_indptr=minus_indptr,
+        minus=minus,
+        minus_values=minus_values,
+    )
+
+
+def _opposite_arcs(topology: Topology, simple: Csr, team: ThreadTeam) -> Counts:
+    """Count the arcs between the neighbours of every node of a directed graph ``[N]``."""
+    out, into = topology.csr("out"), topology.csr("in")
+    arcs = np.empty(simple.num_edges, dtype=np.uint8)
+    team.run(
+        kernels.count_arcs,
+        simple.indptr,
+        simple.indices,
+        out.indptr,
+        out.indices,
+        into.indptr,
+        into.indices,
+        balanced_chunks(simple.indptr),
+        _counter(),
+        arcs,
+    )
+    oriented = _orient(simple, arcs, team)
+    threads, num_nodes = team.num_threads, simple.num_nodes
+    counts = np.zeros((threads, num_nodes), dtype=np.int64)
+    team.run(
+        kernels.count_opposite_arcs,
+        oriented.plus_indptr,
+        oriented.plus,
+        oriented.plus_values,
+        oriented.minus_indptr,
+        oriented.minus,
+        oriented.minus_values,
+        oriented.chunks(),
+        _counter(),
+        np.zeros((threads, num_nodes), dtype=np.uint8),
+        counts,
+    )
+    arcs_between: Counts = counts.sum(axis=0)[oriented.label]
+    return arcs_between
+
+
+def _counter() -> npt.NDArray[np.int64]:
+    return np.zeros(1, dtype=np.int64)
