@@ -10,7 +10,13 @@ from tests.conftest import ROOT, Run
 
 READMES = sorted(
     path.relative_to(ROOT)
-    for pattern in ("*.md", "graphsys/*/README.md", "datasets/*.md", "scripts/**/*.md")
+    for pattern in (
+        "*.md",
+        "graphsys/*/README.md",
+        "datasets/*.md",
+        "partitioners/*.md",
+        "scripts/**/*.md",
+    )
     for path in ROOT.glob(pattern)
     if not path.parent.is_symlink()
 )

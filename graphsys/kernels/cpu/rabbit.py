@@ -59,18 +59,21 @@ def merge_communities(
     first_child: npt.NDArray[np.int32],
     next_child: npt.NDArray[np.int32],
     parents: npt.NDArray[np.int32],
-) -> None:
+) -> bool:
     """Merge every node into a neighbour, or leave it as the root of a community.
 
     Args:
         indptr: Row offsets of a symmetric graph, int64 ``[N + 1]``.
         indices: Neighbours, int32 ``[E]``.
         order: Nodes by rising degree, int32 ``[N]``.
-        pool: Space for the lists, int32, longer than ``E``.
+        pool: Space for the lists, int32; ``E`` is always enough, half of that mostly.
         pool_weights: The same for their weights, float32.
         first_child: Receives the last that merged into each node, or -1, ``[N]``.
         next_child: Receives who merged into the same node before, or -1, ``[N]``.
         parents: Receives what each node was merged into in the end; roots: themselves.
+
+    Returns:
+        Whether the pool was long enough; if not, nothing that was received counts.
     """
     num_nodes = len(indptr) - 1
     weights = np.zeros(num_nodes, dtype=np.float32)
@@ -121,6 +124,8 @@ def merge_communities(
             if not is_done[best]:  # its turn will come, and it will want these edges
                 if tail + num_touched > len(pool):
                     tail = _compact(order, turn, begins, lengths, pool, pool_weights)
+                    if tail + num_touched > len(pool):
+                        return False
                 begins[node] = tail
                 for k in range(num_touched):
                     if touched[k] != best:
@@ -130,6 +135,7 @@ def merge_communities(
                 lengths[node] = tail - begins[node]
         for k in range(num_touched):
             weights[touched[k]] = 0.0
+    return True
 
 
 @jit
