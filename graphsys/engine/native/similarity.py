@@ -18,6 +18,7 @@ from graphsys.kernels.cpu.similarity import pair_scores, rows_within_two_hops
 
 Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]
 _UNIT = 2.0**40
+_FEW_PAIRS = 2048
 
 
 def jaccard(
@@ -57,9 +58,7 @@ def jaccard(
     References:
         Liben-Nowell, Kleinberg, "The link prediction problem for social networks", 2007.
     """
-    gains = np.ones(topology.num_nodes, dtype=np.int64)
-    search = _Search(topology, "jaccard", gains, is_ratio=True, num_threads=num_threads)
-    return search.run(pairs, threshold, top_k)
+    return jaccard_search(topology, num_threads).run(pairs, threshold, top_k)
 
 
 def adamic_adar(
@@ -95,17 +94,11 @@ def adamic_adar(
     References:
         Adamic, Adar, "Friends and neighbors on the Web", Social Networks 25, 2003.
     """
-    degree = topology.simple().degrees().astype(np.float64)
-    # a node of degree 1 is nobody's common neighbour but its neighbour's with itself
-    gains = np.rint(_UNIT / np.log(np.maximum(degree, 2.0))).astype(np.int64)
-    search = _Search(
-        topology, "adamic_adar", gains, is_ratio=False, num_threads=num_threads
-    )
-    return search.run(pairs, threshold, top_k)
+    return adamic_adar_search(topology, num_threads).run(pairs, threshold, top_k)
 
 
-class _Search:
-    """What both scores share."""
+class PairSearch:
+    """What both scores share: the rows, and what each common neighbour adds."""
 
     def __init__(
         self,
@@ -127,6 +120,7 @@ class _Search:
         threshold: float,
         top_k: int | None,
     ) -> Result:
+        """Score pairs: those given, or all, or the best of each node."""
         require(threshold >= 0.0, "threshold", threshold, "a number >= 0")
         if top_k is not None:
             require_count("top_k", top_k)
@@ -166,7 +160,9 @@ class _Search:
     ) -> npt.NDArray[np.float64]:
         """Score pairs given by number."""
         scores = np.zeros(len(left), dtype=np.float64)
-        with ThreadTeam(self.num_threads) as team:
+        # waking threads takes longer than a few pairs
+        num_threads = 1 if len(left) < _FEW_PAIRS else self.num_threads
+        with ThreadTeam(num_threads) as team:
             team.run(
                 pair_scores,
                 self.csr.indptr,
@@ -225,3 +221,19 @@ class _Search:
                 sums,
                 touched,
             )
+
+
+def jaccard_search(topology: Topology, num_threads: int | None = None) -> PairSearch:
+    """Prepare Jaccard's scores."""
+    gains = np.ones(topology.num_nodes, dtype=np.int64)
+    return PairSearch(topology, "jaccard", gains, is_ratio=True, num_threads=num_threads)
+
+
+def adamic_adar_search(topology: Topology, num_threads: int | None = None) -> PairSearch:
+    """Prepare Adamic and Adar's scores."""
+    degree = topology.simple().degrees().astype(np.float64)
+    # a node of degree 1 is nobody's common neighbour but its neighbour's with itself
+    gains = np.rint(_UNIT / np.log(np.maximum(degree, 2.0))).astype(np.int64)
+    return PairSearch(
+        topology, "adamic_adar", gains, is_ratio=False, num_threads=num_threads
+    )
