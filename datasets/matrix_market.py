@@ -1,4 +1,6 @@
-"""MatrixMarket files, read by SciPy's own reader: refused is what it refuses.
+"""MatrixMarket files, read as SciPy reads them: refused is what it refuses.
+
+Plain lines of coordinates are read by our kernels, all else by SciPy itself.
 
 Ids are the 1-based row and column numbers and every row is a node. A rectangular matrix
 has node types ``row`` and ``col``. Symmetric (and Hermitian) matrices are undirected, an
@@ -22,6 +24,7 @@ from graphsys.core.errors import InputError
 from graphsys.core.types import EDGE, EdgeType
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.files import PIECE_BYTES, InputFile, describe
+from graphsys.datasets.matrix_lines import Entries, plain_entries
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 CHUNK_ROWS: Final = 1 << 20
@@ -136,9 +139,8 @@ def read_matrix_market(file: InputFile) -> Matrix:
     """
     try:
         packed = None if _ends_with_line(file) else file.read_all() + b"\n"
-        _refuse_zeros(file, packed)
         info = scipy.io.mminfo(str(file.path) if packed is None else io.BytesIO(packed))
-        rows, cols, _, layout, field, symmetry = info
+        rows, cols, num_entries, layout, field, symmetry = info
         if field == "complex":
             raise InputError(
                 f"{file.name}:1: complex values, expected real ones or a pattern"
@@ -150,6 +152,13 @@ def read_matrix_market(file: InputFile) -> Matrix:
             )
         if rows == 0 and layout == "array":  # SciPy 1.17 divides by zero there
             raise InputError(f"{file.name}: an array without rows, expected some")
+        is_plain = packed is None and layout == "coordinate"
+        is_known = symmetry == "general" or (symmetry == "symmetric" and rows == cols)
+        if is_plain and is_known:
+            found = plain_entries(file, (rows, cols), num_entries, field)
+            if found is not None:
+                return _lower((rows, cols), found, symmetry)
+        _refuse_zeros(file, packed)
         matrix = scipy.io.mmread(
             str(file.path) if packed is None else io.BytesIO(packed), spmatrix=False
         )
@@ -158,6 +167,14 @@ def read_matrix_market(file: InputFile) -> Matrix:
             raise
         raise _refused(file, err) from err
     return _entries(matrix, is_pattern=field == "pattern", symmetry=symmetry)
+
+
+def _lower(shape: tuple[int, int], entries: Entries, symmetry: str) -> Matrix:
+    """Make a matrix; of a symmetric one, entries above the diagonal are mirrored."""
+    row, col, values = entries
+    if symmetry == "symmetric":
+        row, col = np.maximum(row, col), np.minimum(row, col)
+    return Matrix(shape, row, col, values, symmetry == "symmetric")
 
 
 def _ends_with_line(file: InputFile) -> bool:

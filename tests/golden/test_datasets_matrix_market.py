@@ -152,3 +152,47 @@ def test_two_matrices_are_refused(tmp_path: Path) -> None:
     paths = [write(tmp_path, "x", name) for name in ("a.mtx", "b.mtx")]
     with pytest.raises(InputError, match="a second matrix, expected one"):
         open_source(paths)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "real general\n3 3 2\n1 2 0.5\n3 1 -12\n",
+        "real general\n3 3 2\n\n1 2 0.5\n3 1 1e-3\n",
+        "real symmetric\n3 3 3\n1 2 0.5\n3 1 .25\n2 2 7.\n",
+        "real skew-symmetric\n3 3 1\n3 1 5\n",
+        "integer general\n2 4 2\n1 4 9007199254740993\n2 2 -3\n",
+        "integer general\n2 4 1\n1 4 9007199254740993\n",
+        "pattern symmetric\n4 4 3\n2 1\n1 3\n4 4\n",
+        "pattern general\n2 3 2\n 1\t3 \r\n\n2 1\n",
+        "pattern general\n2 3 1\n1 3 9\n",
+        "pattern general\n2 3 0\n",
+    ],
+)
+def test_plain_lines_are_read_as_scipy_reads_them(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "g.mtx"
+    path.write_text(f"%%MatrixMarket matrix coordinate {text}")
+    found, is_pattern, _ = expand(path)
+    expected = scipy.io.mmread(path, spmatrix=False)
+    assert found.shape == expected.shape
+    assert sorted(entries(found)) == sorted(entries(expected))
+    assert is_pattern == text.startswith("pattern")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "real general\n3 3 2\n1 2 0.5\n",
+        "real general\n3 3 1\n1 4 0.5\n",
+        "real general\n3 3 1\n0 1 0.5\n",
+        "real general\n3 3 1\n1 1 0.5\n2 2 1\n",
+        "pattern symmetric\n3 4 1\n1 4\n",
+    ],
+)
+def test_plain_lines_are_refused_as_scipy_refuses_them(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "g.mtx"
+    path.write_text(f"%%MatrixMarket matrix coordinate {text}")
+    with pytest.raises(ValueError):  # noqa: PT011, any message of SciPy's
+        scipy.io.mmread(path)
+    with pytest.raises(InputError, match=r"g\.mtx"):
+        open_source(path)
