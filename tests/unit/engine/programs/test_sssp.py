@@ -1,0 +1,63 @@
+from typing import Any
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphsys.core.errors import InvalidGraphError
+from graphsys.engine.programs.sssp import ShortestPaths
+from graphsys.engine.run import run as run_program
+from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs, values
+from tests.unit.engine.programs.runs import Stored, native, run
+
+
+def distances(graph: SmallGraph, source: Any) -> dict[Any, float | None]:
+    found = nx.single_source_dijkstra_path_length(graph.networkx(), source)
+    return {node: found.get(node) for node in graph.ids}
+
+
+@settings(max_examples=40)
+@given(graph=small_graphs(), data=st.data())
+def test_distances_are_those_of_networkx(graph: SmallGraph, data: st.DataObject) -> None:
+    if not graph.ids:
+        return
+    source = data.draw(st.sampled_from(graph.ids))
+    result = run("sssp", graph, source=source)
+    assert values(result) == distances(graph, source)  # sums of quarters are exact
+    assert result.table.equals(native("sssp", graph, source=source).table)
+
+
+def test_layouts_and_threads_do_not_matter(stored: Stored) -> None:
+    source = stored.graph.ids[5]
+    assert stored.same("sssp", source=source) == distances(stored.graph, source)
+
+
+@settings(max_examples=30)
+@given(
+    edges=st.lists(
+        st.tuples(
+            st.integers(0, 7), st.integers(0, 7), st.sampled_from([-1.0, -0.5, 1.0, 2.0])
+        ),
+        max_size=14,
+    )
+)
+def test_negative_weights_are_those_of_networkx_or_a_cycle_is_refused(edges: Any) -> None:
+    graph = SmallGraph(list(range(8)), edges, is_directed=True)
+    program = ShortestPaths(source=0, negative_weights=True)
+    try:
+        found = nx.single_source_bellman_ford_path_length(graph.networkx(), 0)
+    except nx.NetworkXUnbounded:
+        with pytest.raises(InvalidGraphError, match="a cycle of negative length"):
+            run_program(program, graph.topology())
+        return
+    result = values(run_program(program, graph.topology()))
+    assert result == {node: found.get(node) for node in graph.ids}
+
+
+def test_negative_weights_are_refused_with_their_number_unless_allowed() -> None:
+    graph = SmallGraph([1, 2], [(1, 2, -0.5), (2, 1, 1.0), (1, 1, float("nan"))], True)
+    with pytest.raises(InvalidGraphError, match="2 weights are negative or NaN"):
+        run("sssp", graph, source=1)
+    with pytest.raises(InvalidGraphError, match="1 weights are NaN"):
+        run("sssp", graph, source=1, negative_weights=True)
