@@ -21,6 +21,8 @@ class NodeId:
 
 
 class _OwnId:
+    """Stands for the node itself, as the default of a :class:`NodeId` state."""
+
     def __repr__(self) -> str:
         return "gs.own_id"
 
