@@ -5,10 +5,16 @@ page cache and are not counted.
 """
 
 import ctypes
+import mmap
 import re
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
 
@@ -130,3 +136,69 @@ def release_free_memory() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+_POPULATE_READ = 22  # Linux 5.14: read the pages and map them
+_PAGE = mmap.PAGESIZE
+
+
+class MappedArrays:
+    """Tells the system which parts of mapped files are wanted next and which no more.
+
+    Advice is given only for arrays that lie in files mapped for reading; for memory of any
+    other kind, where dropping pages would drop data, the calls do nothing.
+
+    """
+
+    def __init__(self) -> None:
+        self._wholes: list[tuple[int, int]] = []
+        self._madvise = getattr(ctypes.CDLL(None), "madvise", None)
+        if self._madvise is not None:
+            self._madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+
+    def add(self, arrays: Iterable[npt.NDArray[Any]]) -> None:
+        """Note arrays of which slices will be named."""
+        spans = _mapped_spans()
+        for array in arrays:
+            begin, end = _span(array)
+            if any(low <= begin and end <= high for low, high in spans):
+                self._wholes.append((begin, end))
+
+    def fetch(self, array: npt.NDArray[Any]) -> None:
+        """Read the pages of an array ahead and map them; returns when they are there."""
+        if not self._advise(array, _POPULATE_READ):
+            self._advise(array, mmap.MADV_WILLNEED)
+
+    def give_back(self, array: npt.NDArray[Any]) -> None:
+        """Unmap the pages of an array; they stay in the page cache while there is room."""
+        self._advise(array, mmap.MADV_DONTNEED)
+
+    def read_scattered(self, array: npt.NDArray[Any], *, is_scattered: bool) -> None:
+        """Say whether single places will be read, so that nothing around them is."""
+        self._advise(array, mmap.MADV_RANDOM if is_scattered else mmap.MADV_NORMAL)
+
+    def _advise(self, array: npt.NDArray[Any], advice: int) -> bool:
+        begin, end = _span(array)
+        is_known = any(low <= begin and end <= high for low, high in self._wholes)
+        if self._madvise is None or not is_known or begin == end:
+            return False
+        begin = begin // _PAGE * _PAGE
+        return bool(self._madvise(begin, end - begin, advice) == 0)
+
+
+def _span(array: npt.NDArray[Any]) -> tuple[int, int]:
+    low, high = np.lib.array_utils.byte_bounds(array)
+    return int(low), int(high)
+
+
+def _mapped_spans() -> list[tuple[int, int]]:
+    """Return where files are mapped that this process may only read."""
+    spans: list[tuple[int, int]] = []
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        span, rights, _, _, inode = line.split(maxsplit=5)[:5]
+        if inode != "0" and rights.startswith("r-"):
+            low, high = (int(text, 16) for text in span.split("-"))
+            if spans and spans[-1][1] == low:  # one file, with other advice from here on
+                low = spans.pop()[0]
+            spans.append((low, high))
+    return spans

@@ -14,6 +14,7 @@ from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.reverse_edges import match_entries
 
 Array = npt.NDArray[Any]
+_AT_A_TIME = 1 << 20
 Allocate = Callable[[int, Any], Array]
 """Makes an array of zeros of a length and a dtype; may be backed by a file."""
 
@@ -56,14 +57,18 @@ class RunArrays:
         """Return a read-only column of all nodes: ids as ranks, degrees."""
         if name not in self._arrays:
             dtype, topology = self.plan.id_dtype, self.topology
+            values = self._allocate(self.num_nodes, dtype)
             if name in ("id", "by_rank"):
                 ranks = topology.rank if name == "id" else topology.by_rank
-                values = np.arange(self.num_nodes) if ranks is None else ranks
-            elif name == "degree" and topology.is_directed:
-                values = topology.out_degree + topology.in_degree
+                values[:] = (
+                    np.arange(self.num_nodes, dtype=dtype) if ranks is None else ranks
+                )
             else:
-                values = topology.in_degree if name == "in_degree" else topology.out_degree
-            self._arrays[name] = values.astype(dtype)
+                both = name == "degree" and topology.is_directed
+                directions = ("out", "in") if both else (name.partition("_")[0],)
+                for direction in directions:
+                    topology.add_degrees("in" if direction == "in" else "out", values)
+            self._arrays[name] = values
         return self._arrays[name]
 
     @cached_property
@@ -81,6 +86,23 @@ class RunArrays:
         """Make the next values of states the present ones."""
         for name in names:
             self.states[name], self._next[name] = self._next[name], self.states[name]
+
+    def kept(self) -> dict[str, Array]:
+        """Return the arrays that a superstep hands to the next, by a name of their own."""
+        found = {f"state__{name}": array for name, array in self.states.items()}
+        for name, array in self._arrays.items():
+            is_sum = name.startswith("acc_") and self.plan.spec.delta
+            if is_sum or name.startswith(("sent_", "edge__")):
+                found[name] = array
+        return found
+
+    def put_back(self, name: str, dtype: np.dtype[Any], length: int) -> Array:
+        """Return the array that :meth:`kept` gave under a name, to be filled."""
+        kind, _, state = name.partition("__")
+        if kind == "state":
+            return self.states[state]
+        self._arrays[name] = self._allocate(length, dtype)
+        return self._arrays[name]
 
     # ---- states of edges
 

@@ -139,6 +139,10 @@ class Launcher:
         team.run(function, *arguments)
         return parts
 
+    def argument(self, name: str, launch: Launch) -> Any:
+        """Return what an argument of a kernel stands for."""
+        return self._value(name, launch, _NOTHING)
+
     def run_alone(self, kernel: Any, *arguments: Any) -> None:
         """Run a kernel that is not generated in the caller's thread."""
         self._counter[0] = 0

@@ -1,6 +1,6 @@
 """Blocks of rows that kernels run over: the whole graph in memory, or parts from disk."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.engine.frontier import Frontier
 from graphsys.engine.topology import Direction, Topology
 from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.chunks import balanced_chunks
@@ -20,7 +21,7 @@ class RowBlock:
     """Some rows in one direction.
 
     Attributes:
-        key: Tells blocks apart.
+        key: Tells blocks apart; the direction comes first.
         row_base: Number of the first row's node.
         num_rows: How many rows.
         column_base: Added to ``indices`` to get numbers of nodes.
@@ -52,14 +53,34 @@ class RowBlock:
 class Rows(Protocol):
     """Where the executor gets rows from."""
 
-    def blocks(self, direction: Direction) -> Iterator[RowBlock]:
-        """Yield the blocks of a direction; arrays may be let go after the next one."""
+    def blocks(
+        self, direction: Direction, senders: Frontier | None = None
+    ) -> Iterator[RowBlock]:
+        """Yield the blocks of a direction; arrays may be let go after the next one.
+
+        Args:
+            direction: Whose rows.
+            senders: Blocks in which none of these stands may be left out.
+        """
+
+    def holding(
+        self, direction: Direction, nodes: npt.NDArray[Any]
+    ) -> Iterator[tuple[RowBlock, npt.NDArray[Any]]]:
+        """Yield the blocks that hold rows of some nodes, with those nodes."""
+
+    def groups(
+        self, directions: Sequence[Direction]
+    ) -> Iterator[tuple[RowBlock, RowBlock | None]]:
+        """Yield blocks so that all of a node's entries lie in one block or pair."""
 
     def num_blocks(self, direction: Direction) -> int:
         """Return how many blocks a direction has."""
 
     def are_whole(self, direction: Direction) -> bool:
         """Return whether every node has its row in exactly one block."""
+
+    def close(self) -> None:
+        """Let go of what reads ahead."""
 
 
 class MemoryRows:
@@ -69,7 +90,9 @@ class MemoryRows:
         self._topology = topology
         self._blocks: dict[Direction, RowBlock] = {}
 
-    def blocks(self, direction: Direction) -> Iterator[RowBlock]:
+    def blocks(
+        self, direction: Direction, senders: Frontier | None = None
+    ) -> Iterator[RowBlock]:
         """Yield the one block."""
         yield self.block(direction)
 
@@ -82,6 +105,19 @@ class MemoryRows:
             self._blocks[direction] = block_of(csr, direction)
         return self._blocks[direction]
 
+    def holding(
+        self, direction: Direction, nodes: npt.NDArray[Any]
+    ) -> Iterator[tuple[RowBlock, npt.NDArray[Any]]]:
+        """Yield the one block with all nodes."""
+        yield self.block(direction), nodes
+
+    def groups(
+        self, directions: Sequence[Direction]
+    ) -> Iterator[tuple[RowBlock, RowBlock | None]]:
+        """Yield the block of the one direction or of both."""
+        first, *others = [self.block(direction) for direction in directions]
+        yield first, others[0] if others else None
+
     def num_blocks(self, direction: Direction) -> int:
         """Return 1."""
         return 1
@@ -89,6 +125,9 @@ class MemoryRows:
     def are_whole(self, direction: Direction) -> bool:
         """Return True."""
         return True
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 def block_of(csr: Csr, direction: Direction) -> RowBlock:

@@ -7,14 +7,24 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import ConfigError, NotConvergedError
+from graphsys.core.memory import parse_bytes
 from graphsys.core.progress import SILENT, Progress
+from graphsys.engine.budget import (
+    allocator_of,
+    check_simple,
+    choose,
+    default_budget,
+    list_limit,
+    rows_of,
+)
+from graphsys.engine.checkpoint import Checkpoints, fingerprint_of
+from graphsys.engine.combine_check import CombineCheck
 from graphsys.engine.cpu_source import module_source
-from graphsys.engine.executor import Executor
+from graphsys.engine.executor import Executor, Superstep
 from graphsys.engine.plan import ProgramPlan, plan_of
 from graphsys.engine.program import NodeId, VertexProgram
 from graphsys.engine.program_cache import load_module
 from graphsys.engine.result import Result
-from graphsys.engine.rows import MemoryRows
 from graphsys.engine.spec import spec_of
 from graphsys.engine.topology import Topology
 from graphsys.storage.reader import Graph
@@ -27,6 +37,11 @@ def run(
     num_threads: int | None = None,
     max_supersteps: int | None = None,
     require_convergence: bool = False,
+    memory: int | str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int = 10,
+    resume: bool = False,
+    check: bool = False,
     progress: Progress = SILENT,
 ) -> Result:
     """Run a vertex program.
@@ -37,6 +52,12 @@ def run(
         num_threads: Threads; all cores by default.
         max_supersteps: Stop after so many, whatever the program says.
         require_convergence: Raise instead of returning a result that a limit cut short.
+        memory: Budget of anonymous memory (``"4GB"``, or bytes); what there is by default.
+            Rows are streamed from the store, and states paged, where they do not fit.
+        checkpoint: Folder that keeps the run's state, so that it can be resumed.
+        checkpoint_every: Supersteps between two checkpoints.
+        resume: Go on from the folder's checkpoint, if there is one.
+        check: Test a combiner of your own on sampled messages after every superstep.
         progress: Told about every superstep.
 
     Returns:
@@ -44,32 +65,60 @@ def run(
 
     Raises:
         CompileError: the program cannot be compiled.
-        ConfigError: a parameter is missing or does not fit.
+        ConfigError: a parameter is missing or does not fit; the checkpoint is of another
+            run; with ``check``, a combiner that depends on the order of messages.
+        BudgetError: the budget is too small; the message names one that works.
+        CorruptStoreError: the checkpoint is incomplete.
+        OutputExistsError: there is a checkpoint, and ``resume`` is off.
         NotConvergedError: with ``require_convergence``.
     """
     if isinstance(program, type):
         program = program()
+    if resume and checkpoint is None:
+        raise ConfigError("resume needs checkpoint, the folder to resume from")
     topology = Topology.of(graph)
+    budget = default_budget() if memory is None else parse_bytes(memory)
     if program.simple:
+        check_simple(topology, budget)
         topology = topology.simplified()
     plan, kernels, seconds = compile_program(program, topology)
+    choice = choose(plan, topology, budget)
+    rows = rows_of(choice, plan, topology)
     executor = Executor(
         program,
         plan,
         kernels,
         topology,
-        MemoryRows(topology),
+        rows,
         num_threads=num_threads,
         max_supersteps=max_supersteps,
+        allocate=allocator_of(choice),
     )
+    if choice.mode == "paged":
+        executor.supersteps.list_limit = list_limit(topology.num_nodes)
+    saved = None
+    checked = CombineCheck(executor) if check else None
     begin = time.perf_counter()
     progress.stage(plan.spec.name, None, "supersteps")
     try:
-        for _ in executor.run():
-            progress.advance(1)
+        if checkpoint is not None:
+            run_hash = fingerprint_of(program, plan, topology)
+            saved = Checkpoints(
+                checkpoint, every=checkpoint_every, fingerprint=run_hash, resume=resume
+            )
+            saved.restore(executor)
+        for step in executor.run():
+            progress.advance(1, **_figures(step))
+            if saved is not None:
+                saved.after(executor)
+            if checked is not None:
+                checked.check()
     finally:
         executor.close()
+        rows.close()
         progress.close()
+        if saved is not None:
+            saved.close()
     took = time.perf_counter() - begin - executor.compile_seconds
     if require_convergence and not executor.at.converged:
         raise NotConvergedError(
@@ -96,13 +145,17 @@ def compile_program(
         The plan, the kernels with the names of their arguments, and the seconds it took.
     """
     begin = time.perf_counter()
-    columns: dict[str, np.dtype[Any]] = {}
-    if topology.num_nodes:
-        columns = {n: c.dtype for n, c in topology.csr("out").columns().items()}
+    columns = topology.column_dtypes()
     wide = max(topology.num_nodes, topology.num_edges) >= 2**31
     plan = plan_of(spec_of(type(program)), columns, wide_ids=wide)
     module = load_module(module_source(plan))
     return plan, module.KERNELS, time.perf_counter() - begin
+
+
+def _figures(step: Superstep) -> dict[str, float]:
+    """Return what a progress line shows of a superstep."""
+    rate = step.messages / step.seconds if step.seconds > 0 else 0.0
+    return {"frontier": step.senders, "messages": step.messages, "edges/s": rate}
 
 
 def state_columns(executor: Executor) -> dict[str, Any]:

@@ -151,9 +151,9 @@ class Supersteps:
         if phase.kind == "mode":
             parts = self._mode(phase)
         elif len(directions) == 1 and self.rows.are_whole(directions[0]):
-            parts = self._over_blocks("pull", phase, senders, changed)
+            parts = self._over_blocks("pull", phase, senders, changed, sending)
         else:
-            self._over_blocks("gather", phase, senders, changed)
+            self._over_blocks("gather", phase, senders, changed, sending)
             extra = {"changed": changed, "touched": self._touched}
             launch = Launch(kernel="apply", block=self.all_nodes, phase=phase, extra=extra)
             parts = self.launcher.call(launch)
@@ -163,18 +163,24 @@ class Supersteps:
         return self._dense_step("pull", phase, sending, parts, changed)
 
     def _over_blocks(
-        self, kernel: str, phase: PhasePlan, senders: Frontier, changed: Array
+        self,
+        kernel: str,
+        phase: PhasePlan,
+        senders: Frontier,
+        changed: Array,
+        sending: Frontier,
     ) -> Array:
+        """Run a kernel over all rows, or those that ``sending`` nodes can reach."""
         extra = {"changed": changed, "touched": self._touched}
         extra.update(self.arrays.stored(phase))
         parts = [np.zeros((0, 2 + len(self.arrays.plan.spec.aggregators)))]
-        sent = senders if phase.spec.schedule == "changed" else None
+        active = sending if phase.spec.schedule == "changed" else None
         directions = pull_directions(self.topology, phase)
-        if kernel == "pull" and sent is not None and not sent.everyone:
-            if self.rows.num_blocks(directions[0]) > 1:  # some may be left out
-                self._copy_states(phase.buffered)
+        may_skip = active is not None and self.rows.num_blocks(directions[0]) > 1
+        if kernel == "pull" and may_skip:
+            self._copy_states(phase.buffered)
         for direction in directions:
-            for block in self.rows.blocks(direction, sent):
+            for block in self.rows.blocks(direction, active):
                 launch = Launch(
                     kernel=kernel, block=block, phase=phase, senders=senders, extra=extra
                 )
@@ -261,8 +267,9 @@ class Supersteps:
         parts = [np.zeros((0, 2 + len(self.arrays.plan.spec.aggregators)))]
         for block, nodes in visits:
             launch = Launch(
-                kernel=kernel, block=block, phase=phase, nodes=nodes, extra={"next_list": fresh},
-                parallel=len(touched) > _SMALL_WORK // 8, in_place=phase.buffered - copied,
+                kernel=kernel, block=block, phase=phase, nodes=nodes,
+                extra={"next_list": fresh}, in_place=phase.buffered - copied,
+                parallel=len(touched) > _SMALL_WORK // 8,
                 senders=senders if kernel == "pull" else None,
             )  # fmt: skip
             parts.append(self.launcher.call(launch))
@@ -297,10 +304,9 @@ class Supersteps:
         return Step(mode, senders.count, senders.edges, count, frontier)
 
     def _take_totals(self, phase: PhasePlan, parts: Array) -> tuple[int, int]:
-        """Reduce the chunks' parts in their order; keep the aggregators' totals.
-
-        An empty graph has totals too: ``until`` and ``answer`` read them.
-        """
+        """Reduce the chunks' parts in their order; keep the aggregators' totals."""
+        if not len(parts):
+            return 0, 0
         sums = parts.sum(axis=0).tolist()
         if phase.functions["aggregate"] is None:
             return int(sums[0]), int(sums[1])

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import os
 
 Direction = Literal["in", "out"]
+_DEGREES_AT_A_TIME = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,7 @@ class Block:
 
     Attributes:
         edge_type: The edge type.
+        side: ``out`` or ``in``: of which ends of the edges the rows are.
         part: The partition whose nodes the rows are.
         row_base: Number of the first row's node.
         column_base: Added to ``index.indices`` to get numbers of neighbours.
@@ -43,6 +45,7 @@ class Block:
     """
 
     edge_type: EdgeType
+    side: Direction
     part: int
     row_base: int
     column_base: int
@@ -75,6 +78,7 @@ class Topology:
         self.graph = graph
         self._rows: dict[Direction, Csr] = rows or {}
         self._simple: Csr | None = None
+        self._blocks: dict[Direction, list[Block]] = {}
 
     @classmethod
     def of(cls, graph: "Graph | Topology | str | os.PathLike[str]") -> "Topology":
@@ -187,6 +191,19 @@ class Topology:
         """Entries of every in row, int64 ``[N]``."""
         return self._degrees("in") if self.is_directed else self.out_degree
 
+    def column_dtypes(self) -> dict[str, np.dtype[Any]]:
+        """Return the dtypes of the edges' columns, as the rows of :meth:`csr` have them."""
+        if self.graph is None:
+            rows = self._rows["out"].columns()
+            return {name: column.dtype for name, column in rows.items()}
+        found = {}
+        for name in COLUMNS:
+            columns = [getattr(block.index, name) for block in self.blocks("out")]
+            dtypes = [column.dtype for column in columns if column is not None]
+            if dtypes:
+                found[name] = np.result_type(*dtypes)
+        return found
+
     @property
     def has_weight(self) -> bool:
         """Whether any edge has a weight of its own."""
@@ -214,18 +231,26 @@ class Topology:
         """
         if self.graph is None:
             raise InvalidGraphError("edges held in memory have rows but no blocks")
+        if not self.is_directed:
+            direction = "out"
+        if direction not in self._blocks:
+            self._blocks[direction] = self._blocks_along(self.graph, direction)
+        return self._blocks[direction]
+
+    def _blocks_along(self, graph: Graph, direction: Direction) -> list[Block]:
+        sides: tuple[Direction, Direction] = ("out", "in")
         found = []
-        for edge_type in self.graph.edge_types:
-            is_directed = self.graph.is_directed_type(edge_type)
+        for edge_type in graph.edge_types:
+            is_directed = graph.is_directed_type(edge_type)
             is_symmetric = not is_directed and edge_type.src_type == edge_type.dst_type
-            for side in ("out", "in"):
+            for side in sides:
                 if side == direction or (not is_directed and not is_symmetric):
                     found += self._blocks_of(edge_type, side)
                 elif is_symmetric and side == "out":
                     found += self._blocks_of(edge_type, "out")
-        return found if direction == "out" or self.is_directed else self.blocks("out")
+        return found
 
-    def _blocks_of(self, edge_type: EdgeType, side: str) -> list[Block]:
+    def _blocks_of(self, edge_type: EdgeType, side: Direction) -> list[Block]:
         graph = self.graph
         assert graph is not None  # blocks() checked
         own, other = edge_type.src_type, edge_type.dst_type
@@ -236,6 +261,7 @@ class Topology:
         return [
             Block(
                 edge_type=edge_type,
+                side=side,
                 part=part,
                 row_base=int(offsets[part]),
                 column_base=self.numbers.base(other),
@@ -245,13 +271,22 @@ class Topology:
         ]
 
     def _degrees(self, direction: Direction) -> npt.NDArray[np.int64]:
-        if self.graph is None:
-            return self._rows[direction].degrees()
         degrees = np.zeros(self.num_nodes, dtype=np.int64)
-        for block in self.blocks(direction):
-            lengths = row_lengths(block.index.indptr)
-            degrees[block.row_base : block.row_base + len(lengths)] += lengths
+        self.add_degrees(direction, degrees)
         return degrees
+
+    def add_degrees(self, direction: Direction, degrees: npt.NDArray[Any]) -> None:
+        """Add the entries of every row to ``degrees`` ``[N]``, without copies of them."""
+        if self.graph is None:
+            rows = self._rows[direction if self.is_directed else "out"]
+            spans = [(0, rows.indptr)]
+        else:
+            spans = [(b.row_base, b.index.indptr) for b in self.blocks(direction)]
+        for base, indptr in spans:
+            for low in range(0, len(indptr) - 1, _DEGREES_AT_A_TIME):
+                lengths = row_lengths(indptr[low : low + _DEGREES_AT_A_TIME + 1])
+                own = degrees[base + low : base + low + len(lengths)]
+                own += lengths.astype(degrees.dtype)
 
 
 def _united(blocks: list[Block], num_nodes: int) -> Csr:

@@ -15,7 +15,7 @@ def balanced_chunks(
     chunks never share a word of a bitmap.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
+        indptr: Row offsets ``[N + 1]``, from any first offset on.
         num_chunks: How many chunks at most.
         align: Every bound but the last is a multiple of it.
 
@@ -23,9 +23,10 @@ def balanced_chunks(
         Strictly increasing bounds from 0 to N, int64 ``[C + 1]``; ``[0]`` without rows.
     """
     num_rows = len(indptr) - 1
+    first = int(indptr[0])
     blocks = np.arange(0, num_rows, align, dtype=np.int64)
-    work = indptr[blocks].astype(np.int64) + blocks
-    total = int(indptr[-1]) + num_rows
+    work = indptr[blocks].astype(np.int64) - first + blocks
+    total = int(indptr[-1]) - first + num_rows
     shares = np.arange(1, num_chunks, dtype=np.int64) * total // max(num_chunks, 1)
     cuts = np.minimum(np.searchsorted(work, shares) * align, num_rows)
     bounds: npt.NDArray[np.int64] = np.unique(np.concatenate([[0], cuts, [num_rows]]))

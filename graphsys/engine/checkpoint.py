@@ -1,0 +1,339 @@
+"""Checkpoints of a run: everything the next supersteps depend on, committed by one rename.
+
+A folder holds ``checkpoint.json`` and the arrays of the superstep that it names, as .npy
+files in a folder of their own. A new checkpoint is written beside the old one, flushed, and
+becomes the checkpoint when ``checkpoint.json`` is replaced; then the old one goes. So a
+kill at any moment leaves the one or the other, whole.
+"""
+
+import contextlib
+import hashlib
+import inspect
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import ConfigError, CorruptStoreError, OutputExistsError
+from graphsys.engine.cpu_source import module_source
+from graphsys.engine.executor import Executor, Position
+from graphsys.engine.frontier import Frontier
+from graphsys.engine.plan import ProgramPlan
+from graphsys.engine.program import VertexProgram
+from graphsys.engine.topology import Topology
+from graphsys.storage.locks import WriterLock
+from graphsys.storage.transaction import disk_errors
+
+NAME = "checkpoint.json"
+FORMAT_VERSION = 1
+_STEP = re.compile(r"superstep-\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One array: its file's size and hash tell whether it is whole."""
+
+    bytes: int
+    checksum: str
+
+
+class Checkpoints:
+    """The checkpoints of one run in one folder.
+
+    Args:
+        folder: Where they go; made when missing.
+        every: Supersteps between two checkpoints.
+        fingerprint: See :func:`fingerprint_of`.
+        resume: Whether to go on from the checkpoint that is there, if one is.
+
+    Raises:
+        ConfigError: ``every`` is not positive; a checkpoint of something else.
+        OutputExistsError: the folder holds a checkpoint and ``resume`` is off, or holds
+            something else.
+        StoreBusyError: another run writes here.
+        StorageFullError: the folder cannot be made.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        every: int,
+        fingerprint: Mapping[str, Any],
+        resume: bool,
+    ) -> None:
+        if every < 1:
+            raise ConfigError(f"checkpoint_every must be 1 or more, got {every}")
+        self.folder = Path(folder)
+        self._every = every
+        self._fingerprint = dict(fingerprint)
+        with disk_errors(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock = WriterLock(self.folder)
+        try:
+            self._found = self._read()
+            if self._found is not None and not resume:
+                at = self._found["position"]["superstep"]
+                raise OutputExistsError(
+                    f"{self.folder} holds a checkpoint of {self._found['run']['program']} "
+                    f"after {at} supersteps; resume it, or remove the folder"
+                )
+            self._check_empty()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let another run write here."""
+        self._lock.release()
+
+    # ---- writing
+
+    def after(self, executor: Executor) -> None:
+        """Write a checkpoint if it is time, or the run has come to its own end."""
+        at = executor.at
+        is_over = at.is_done and at.converged
+        if is_over or (at.superstep % self._every == 0 and not at.is_done):
+            self.write(executor)
+
+    def write(self, executor: Executor) -> None:
+        """Write a checkpoint of a run between two supersteps.
+
+        Raises:
+            StorageFullError: there is no room; the checkpoint before stays.
+        """
+        with disk_errors(self.folder):
+            self._sweep()
+            name = f"superstep-{executor.at.superstep}"
+            target = self.folder / name
+            if self._found is not None and self._found["folder"] == name:
+                return  # nothing has happened since
+            target.mkdir()
+            arrays, frontier = executor.arrays.kept(), _frontier_of(executor.frontier)
+            if executor.frontier is not None and not executor.frontier.everyone:
+                arrays[f"frontier__{frontier['form']}"] = _bits_or_list(executor.frontier)
+            files = {key: _write_array(target, key, array) for key, array in arrays.items()}
+            _flush_folder(target)
+            content = {
+                "format": FORMAT_VERSION,
+                "run": self._fingerprint,
+                "folder": name,
+                "position": asdict(executor.at),
+                "frontier": frontier,
+                "files": {key: asdict(file) for key, file in files.items()},
+            }
+            self._commit(content)
+            self._found = content
+            self._sweep()
+
+    def _commit(self, content: dict[str, Any]) -> None:
+        text = json.dumps(content, indent=1, sort_keys=True)
+        whole = {"checksum": _hash(text.encode()), "content": content}
+        temporary = self.folder / f".{NAME}.new"
+        with temporary.open("w") as file:
+            json.dump(whole, file, indent=1, sort_keys=True)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, self.folder / NAME)
+        _flush_folder(self.folder)
+
+    def _sweep(self) -> None:
+        """Remove what is not the committed checkpoint."""
+        kept = None if self._found is None else self._found["folder"]
+        for path in self.folder.iterdir():
+            if _STEP.fullmatch(path.name) and path.name != kept:
+                shutil.rmtree(path)
+            elif path.name == f".{NAME}.new":
+                path.unlink()
+
+    # ---- reading
+
+    def restore(self, executor: Executor) -> bool:
+        """Put a new run where the checkpoint stands; false where there is none.
+
+        Raises:
+            CorruptStoreError: a file is missing, cut short or altered.
+        """
+        if self._found is None:
+            return False
+        content, frontier_array = self._found, None
+        for key, file in content["files"].items():
+            array = self._read_array(key, _File(**file))
+            if key.startswith("frontier__"):
+                frontier_array = array
+                continue
+            own = executor.arrays.put_back(key, array.dtype, len(array))
+            if own.shape != array.shape or own.dtype != array.dtype:
+                raise self._corrupt(key, f"holds {array.dtype} {array.shape}, expected "
+                                         f"{own.dtype} {own.shape}")  # fmt: skip
+            np.copyto(own, array)
+        position = dict(content["position"])
+        executor.at.totals.update(position.pop("totals"))
+        executor.at = Position(**position, totals=executor.at.totals)
+        executor.frontier = _restored(content["frontier"], frontier_array)
+        limit = executor.max_supersteps
+        if limit is not None and executor.at.superstep >= limit and not executor.at.is_done:
+            executor.at.is_done, executor.at.converged = True, False
+        return True
+
+    def _read(self) -> dict[str, Any] | None:
+        path = self.folder / NAME
+        if not path.exists():
+            return None
+        try:
+            whole = json.loads(path.read_text())
+            content: dict[str, Any] = whole["content"]
+            text = json.dumps(content, indent=1, sort_keys=True)
+            if whole["checksum"] != _hash(text.encode()):
+                raise ValueError("its checksum does not match")
+        except (ValueError, KeyError, TypeError, OSError) as err:
+            raise self._corrupt(NAME, str(err)) from err
+        if content["format"] != FORMAT_VERSION:
+            raise ConfigError(
+                f"{path} has format {content['format']}, this version reads "
+                f"{FORMAT_VERSION}; remove the folder to start again"
+            )
+        self._refuse_others(content["run"])
+        return content
+
+    def _refuse_others(self, found: Mapping[str, Any]) -> None:
+        for what, ours in self._fingerprint.items():
+            theirs = found.get(what)
+            if theirs == ours:
+                continue
+            detail = f"{what} {theirs!r}, this run {ours!r}"
+            if what in ("graph", "source"):
+                changed = {"graph": "graph", "source": "program's source"}[what]
+                detail = f"another {changed} ({theirs} there, {ours} now)"
+            elif what == "parameters" and isinstance(theirs, dict):
+                names = [n for n in {**theirs, **ours} if theirs.get(n) != ours.get(n)]
+                pairs = [f"{n} = {theirs.get(n)!r}, now {ours.get(n)!r}" for n in names]
+                detail = "other parameters: " + "; ".join(pairs)
+            raise ConfigError(
+                f"the checkpoint in {self.folder} cannot be resumed: it has {detail}; "
+                "remove the folder to start again"
+            )
+
+    def _read_array(self, key: str, file: _File) -> npt.NDArray[Any]:
+        assert self._found is not None  # restore() checked
+        path = self.folder / self._found["folder"] / f"{key}.npy"
+        try:
+            if path.stat().st_size != file.bytes:
+                raise ValueError(f"{path.stat().st_size} bytes, expected {file.bytes}")
+            if _hash_file(path) != file.checksum:
+                raise ValueError("its checksum does not match")
+            array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError) as err:
+            raise self._corrupt(path.name, str(err)) from err
+        return array
+
+    def _corrupt(self, name: str, what: str) -> CorruptStoreError:
+        return CorruptStoreError(
+            f"checkpoint {self.folder} cannot be read: {name}: {what}; remove the folder "
+            "to start again"
+        )
+
+    def _check_empty(self) -> None:
+        ours = {NAME, f".{NAME}.new", self._lock.path.name}
+        for path in self.folder.iterdir():
+            if path.name not in ours and not _STEP.fullmatch(path.name):
+                raise OutputExistsError(
+                    f"{self.folder} holds {path.name} and is no folder of checkpoints; "
+                    "choose another"
+                )
+
+
+def fingerprint_of(
+    program: VertexProgram, plan: ProgramPlan, topology: Topology
+) -> dict[str, Any]:
+    """Return what a run must share with a checkpoint to go on from it."""
+    source = module_source(plan)
+    with contextlib.suppress(OSError, TypeError):  # typed in, or made by exec
+        source += inspect.getsource(type(program))
+    names = plan.spec.parameters
+    parameters = {name: _plain(getattr(program, name)) for name in names}
+    return {
+        "program": plan.spec.name,
+        "parameters": parameters,
+        "graph": _graph_hash(topology),
+        "source": _hash(source.encode())[:16],
+    }
+
+
+def _plain(value: Any) -> Any:
+    is_plain = value is None or isinstance(value, bool | int | float | str)
+    return value if is_plain else repr(value)
+
+
+def _graph_hash(topology: Topology) -> str:
+    if topology.graph is not None:
+        return topology.graph.fingerprint[:16]
+    digest = hashlib.sha256(str((topology.num_nodes, topology.is_directed)).encode())
+    rows = topology.csr("out")
+    for array in (rows.indptr, rows.indices, *rows.columns().values()):
+        digest.update(np.ascontiguousarray(array).data.cast("B"))
+    digest.update(str(topology.ids().to_pylist()).encode())
+    return digest.hexdigest()[:16]
+
+
+def _frontier_of(frontier: Frontier | None) -> dict[str, Any]:
+    if frontier is None:
+        return {"form": "none"}
+    form = "all" if frontier.everyone else "bits"
+    if form == "bits" and frontier.count < frontier.num_nodes // 64:
+        form = "list"
+    return {
+        "form": form,
+        "num_nodes": frontier.num_nodes,
+        "count": frontier.count,
+        "edges": frontier.edges,
+    }
+
+
+def _bits_or_list(frontier: Frontier) -> npt.NDArray[Any]:
+    is_list = _frontier_of(frontier)["form"] == "list"
+    return frontier.listed() if is_list else frontier.words()
+
+
+def _restored(said: Mapping[str, Any], array: npt.NDArray[Any] | None) -> Frontier | None:
+    if said["form"] == "none":
+        return None
+    if said["form"] == "all" or array is None:
+        return Frontier.all(said["num_nodes"], said["edges"])
+    copy = np.array(array)
+    if said["form"] == "list":
+        return Frontier.from_list(said["num_nodes"], copy, said["edges"])
+    return Frontier.from_words(said["num_nodes"], copy, said["count"], said["edges"])
+
+
+def _write_array(folder: Path, key: str, array: npt.NDArray[Any]) -> _File:
+    path = folder / f"{key}.npy"
+    with path.open("wb") as file:
+        np.save(file, array, allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
+    return _File(path.stat().st_size, _hash_file(path))
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _hash_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _flush_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

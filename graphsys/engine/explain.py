@@ -1,0 +1,93 @@
+"""What the engine will do with a program on a graph, and why, before it runs."""
+
+import os
+
+from graphsys.core.memory import format_bytes, parse_bytes
+from graphsys.engine.budget import Estimate, check_simple, choose, default_budget
+from graphsys.engine.plan import PhasePlan, ProgramPlan
+from graphsys.engine.program import VertexProgram
+from graphsys.engine.run import compile_program
+from graphsys.engine.supersteps import PULL_SHARE
+from graphsys.engine.topology import Topology
+from graphsys.storage.reader import Graph
+
+
+def explain(
+    program: VertexProgram | type[VertexProgram],
+    graph: Graph | Topology | str | os.PathLike[str],
+    *,
+    memory: int | str | None = None,
+) -> str:
+    """Tell what ``gs.run`` would do: messages, push or pull, storage, memory, kernels.
+
+    Args:
+        program: The program with its parameters; a class where all have defaults.
+        graph: An open graph, its path, or edges in memory.
+        memory: Budget of anonymous memory, as for ``gs.run``.
+
+    Returns:
+        Some lines of text.
+
+    Raises:
+        CompileError: the program cannot be compiled.
+        BudgetError: it does not fit the budget.
+    """
+    if isinstance(program, type):
+        program = program()
+    topology = Topology.of(graph)
+    budget = default_budget() if memory is None else parse_bytes(memory)
+    lines = []
+    if program.simple:
+        check_simple(topology, budget)
+        topology = topology.simplified()
+        lines.append("runs on the simple undirected graph, built in memory")
+    plan, kernels, _ = compile_program(program, topology)
+    choice = choose(plan, topology, budget)
+    estimate = Estimate(plan, topology)
+    kind = "directed" if topology.is_directed else "undirected"
+    size = f"{topology.num_nodes} nodes, {topology.num_edges} {kind} edges"
+    head = [
+        f"{plan.spec.name} on {size}",
+        *lines,
+        f"states: {_states(plan)}",
+        *_columns(estimate),
+    ]
+    for phase in plan.phases:
+        own = [name for name in kernels if name.endswith(f"_{phase.number}")]
+        head += _phase(plan, phase, own)
+    arrays = [f"{name} {size} B" for name, size in estimate.node_arrays.items()]
+    per_node = sum(estimate.node_arrays.values())
+    total = format_bytes(estimate.node_bytes)
+    head += [
+        *choice.reasons,
+        f"peak: about {format_bytes(choice.needed)}",
+        f"arrays of nodes: {per_node} B each, {total} ({', '.join(arrays)})",
+    ]
+    return "\n".join(head)
+
+
+def _states(plan: ProgramPlan) -> str:
+    return ", ".join(f"{name} {dtype.name}" for name, dtype in plan.dtypes.items())
+
+
+def _columns(estimate: Estimate) -> list[str]:
+    read = [f"{name} {dtype.name}" for name, dtype in estimate.columns.items()]
+    return [f"edges: reads {', '.join(read)}"] if read else []
+
+
+def _phase(plan: ProgramPlan, phase: PhasePlan, kernels: list[str]) -> list[str]:
+    spec = phase.spec
+    lines = [f"phase {spec.name}: schedule {spec.schedule}, direction {spec.direction}"]
+    if phase.kind != "local":
+        lines[0] += f", combine {phase.combiner}"
+    lines += [f"  {reason}" for reason in phase.reasons]
+    if phase.can_push and spec.schedule == "changed":
+        lines.append(f"  pull when the frontier has more than 1/{PULL_SHARE} of the edges")
+    if phase.monotone:
+        lines.append(f"  messages that do not improve {phase.monotone} are dropped at once")
+    if plan.spec.delta:
+        lines.append("  differences of messages are sent")
+    if phase.buffered:
+        names = ", ".join(sorted(phase.buffered))
+        lines.append(f"  held twice, read while written: {names}")
+    return [*lines, f"  kernels: {', '.join(kernels)}"]
