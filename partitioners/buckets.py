@@ -58,7 +58,7 @@ class Buckets:
 
     def memory_bytes(self, num_nodes: int, num_ends: int) -> int:
         """Return about what the graph and the search over it take."""
-        return 5 * num_ends + 48 * num_nodes
+        return 8 * num_ends + 100 * num_nodes
 
 
 def rcm_order(stream: NodeStream) -> npt.NDArray[np.int64]:

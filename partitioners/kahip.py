@@ -16,8 +16,9 @@ from graphsys.partitioners.rows import simple_rows
 
 _IMBALANCE = 0.03
 _MAX_ENDS = 2**31 - 1
-_BYTES_PER_END = 160  # it makes Python lists of what it is given
-_BYTES_PER_NODE = 400
+# the peak of a planted graph with 4 million ends, rounded up
+_BYTES_PER_END = 50
+_BYTES_PER_NODE = 200
 
 
 class Kahip:

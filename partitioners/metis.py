@@ -12,8 +12,9 @@ from graphsys.core.deps import require
 from graphsys.partitioners.base import PARTITIONERS, NodeStream
 from graphsys.partitioners.rows import simple_rows
 
-_BYTES_PER_END = 40  # measured on R-MAT graphs of 2 to 30 million ends, rounded up
-_BYTES_PER_NODE = 200
+# peaks of R-MAT and planted graphs with 2 and 4 million ends, rounded up
+_BYTES_PER_END = 80
+_BYTES_PER_NODE = 300
 
 
 class Metis:
