@@ -6,18 +6,15 @@ several), ``node_year.csv.gz`` (time). Several kinds: ``raw/triplet-type-list.cs
 ``num-node-dict.csv.gz`` and folders ``relations``, ``node-feat``, ``node-label`` by name.
 ``split/KIND/train.csv.gz`` and so on become the node column ``split``. Ids are OGB's
 numbers; edges are directed as stored. Binary folders (``raw/data.npz``) and edges that
-torch saved by split (``split/KIND/train.pt``) are in ogb_binary.py.
+torch saved by split (``split/KIND/train.pt``) have modules of their own.
 
 References:
     Hu et al., "Open graph benchmark: datasets for machine learning on graphs", NeurIPS
     2020; ogb.stanford.edu.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
-
-import numpy as np
 
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import NODE
@@ -25,13 +22,9 @@ from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.described import describe_source
 from graphsys.datasets.files import InputFile, input_file
 from graphsys.datasets.layout import as_count, show
-from graphsys.datasets.ogb_binary import (
-    CHUNK_ROWS,
-    OgbBinarySource,
-    split_edges,
-    split_files,
-)
-from graphsys.storage.source import EdgeChunk, NodeChunk, Source
+from graphsys.datasets.ogb_binary import OgbBinarySource
+from graphsys.datasets.ogb_splits import SplitSource, split_files
+from graphsys.storage.source import Source
 
 _FILES: Final = {
     "features": {"x": "node-feat.csv"},
@@ -161,32 +154,6 @@ def open_ogb(files: list[InputFile], options: ReadOptions) -> Source:
         "edges": _edges(root, is_typed=is_typed),
     }
     return describe_source(mapping, root, where=str(root), num_threads=options.num_threads)
-
-
-class SplitSource(Source):
-    """The nodes, and the edges that are saved by split.
-
-    Args:
-        root: The folder.
-        files: The files of torch, by split.
-        num_nodes: Numbers of nodes are below this.
-        is_directed: Whether edges are.
-    """
-
-    def __init__(
-        self, root: Path, files: dict[str, Path], num_nodes: int, is_directed: bool
-    ) -> None:
-        self.name = str(root)
-        self.is_directed = is_directed
-        self._files = files
-        self._num_nodes = num_nodes
-
-    def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
-        """Yield the nodes, then the edges of every split."""
-        for first in range(0, self._num_nodes, CHUNK_ROWS):
-            last = min(first + CHUNK_ROWS, self._num_nodes)
-            yield NodeChunk(ids=np.arange(first, last, dtype=np.int64))
-        yield from split_edges(self._files, self._num_nodes)
 
 
 formats.register("ogb")(

@@ -1,10 +1,8 @@
-"""OGB's binary folders (``raw/data.npz``) and the splits of link prediction (``.pt``).
+"""OGB's binary folders: ``raw/data.npz``, or ``raw/NAME.npy``.
 
 ogbn-papers100M comes as ``raw/data.npz`` (``edge_index``, ``node_feat``, ``node_year``,
 ``num_nodes_list``) and ``raw/node-label.npz``, or the same arrays as ``raw/NAME.npy``; they
-are streamed, compressed or not, and never held as a whole. The data sets of link
-prediction have their edges in ``split/KIND/train.pt`` and so on: tensors by name, read with
-torch's ``weights_only``. Negatives among them are left out.
+are streamed, compressed or not, and never held as a whole.
 
 References:
     Hu et al., "Open graph benchmark: datasets for machine learning on graphs", NeurIPS
@@ -13,7 +11,7 @@ References:
 
 import weakref
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,19 +19,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from graphsys.core.errors import InputError, cut_list
-from graphsys.core.types import EDGE, NODE, EdgeType
+from graphsys.core.errors import InputError
 from graphsys.datasets.array_files import dense_features
-from graphsys.datasets.columns import check_ids, check_weights, integer_names
+from graphsys.datasets.columns import check_ids
 from graphsys.datasets.described.text_arrays import text_rows
 from graphsys.datasets.files import describe, input_file
-from graphsys.datasets.triples import TRIPLE
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 CHUNK_ROWS: Final = 1 << 18
 SPLITS: Final = ("train", "valid", "test")
 _MAX_NODES: Final = 1 << 40
-_ENDS: Final = (("head", "tail"), ("source_node", "target_node"))
 
 
 class ArrayStream:
@@ -200,7 +195,7 @@ class OgbBinarySource(Source):
             size = min(CHUNK_ROWS, num_edges - first)
             ends = [check_ids(it.read(size), it.what, first) for it in (src, dst)]
             for ids in ends:
-                _refuse_unknown(src.what, ids, self.num_nodes)
+                refuse_unknown(src.what, ids, self.num_nodes)
             yield EdgeChunk(src=ends[0], dst=ends[1])
 
 
@@ -216,102 +211,13 @@ def _column(values: npt.NDArray[Any]) -> Any:
     return pa.array(np.where(is_missing, 0, flat).astype(np.int64), mask=is_missing)
 
 
-def _refuse_unknown(what: str, ids: npt.NDArray[np.int64], num_nodes: int) -> None:
+def refuse_unknown(what: str, ids: npt.NDArray[np.int64], num_nodes: int) -> None:
+    """Refuse edges to nodes beyond those that are counted.
+
+    Raises:
+        InputError: there is one.
+    """
     if len(ids) and int(ids.max()) >= num_nodes:
         raise InputError(
             f"{what}: unknown node {int(ids.max())}, expected 0 to {num_nodes - 1}"
         )
-
-
-def split_files(root: Path) -> dict[str, Path]:
-    """Return the splits that are saved by torch."""
-    found = {path.stem: path for path in sorted(root.glob("split/*/*.pt"))}
-    return {name: found[name] for name in SPLITS if name in found}
-
-
-def split_edges(files: Mapping[str, Path], num_nodes: int) -> Iterator[EdgeChunk]:
-    """Yield the edges of splits that torch saved.
-
-    Args:
-        files: The files by split.
-        num_nodes: Nodes, for the check of ids.
-
-    Raises:
-        InputError: a file is no such split, or an edge names an unknown node.
-    """
-    for split, path in files.items():
-        content = _load(path)
-        pair = next((it for it in _ENDS if set(it) <= set(content)), None)
-        if pair is not None:
-            src, dst = (content[name] for name in pair)
-        elif "edge" in content and content["edge"].shape[1:] == (2,):
-            src, dst = content["edge"][:, 0], content["edge"][:, 1]
-        else:
-            raise InputError(
-                f"{path}: holds {cut_list(content)}, expected head and tail, source_node "
-                "and target_node, or edge"
-            )
-        src, dst = (check_ids(np.ascontiguousarray(it), str(path)) for it in (src, dst))
-        columns: dict[str, Any] = {}
-        if "relation" in content:
-            columns["relation"] = check_ids(content["relation"], f"{path}: relation")
-        if "weight" in content:
-            columns["weight"] = check_weights(content["weight"], f"{path}: weight")
-        if "year" in content:
-            columns["time"] = content["year"].astype(np.int64)
-        for name, values in columns.items():
-            if values.shape != src.shape:
-                raise InputError(f"{path}: {name} has {len(values)} rows, not {len(src)}")
-        if len(src) != len(dst):
-            raise InputError(f"{path}: {len(src)} sources, but {len(dst)} destinations")
-        for ids in (src, dst):
-            _refuse_unknown(str(path), ids, num_nodes)
-        edge_type = _edge_type(content)
-        for first in range(0, len(src), CHUNK_ROWS):
-            part = slice(first, first + CHUNK_ROWS)
-            kept = {name: values[part] for name, values in columns.items()}
-            if "relation" in kept:
-                kept["relation"] = integer_names(kept["relation"])
-            yield EdgeChunk(
-                src=src[part], dst=dst[part], edge_type=edge_type, split=split, columns=kept
-            )
-
-
-def _edge_type(content: Mapping[str, Any]) -> EdgeType:
-    if "relation" not in content:
-        return EDGE
-    return EdgeType(NODE, TRIPLE.relation, NODE)
-
-
-def _load(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of a file of torch; nothing in it is run.
-
-    Raises:
-        InputError: it holds anything but tensors and numpy's arrays by name.
-    """
-    import torch
-    from torch.serialization import safe_globals
-
-    # what an array's own pickle names first, under both of its names
-    rebuild = np.empty(0).__reduce__()[0]
-    plain: list[Any] = [rebuild, np.ndarray, np.dtype]
-    plain += [(rebuild, f"numpy.{it}.multiarray._reconstruct") for it in ("core", "_core")]
-    plain += [
-        type(np.dtype(code)) for code in ("i1", "u1", "i2", "i4", "i8", "f4", "f8", "?")
-    ]
-    try:
-        with safe_globals(plain):
-            loaded = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as err:  # what a damaged or a foreign file leads to
-        text = describe(err).split(". ")[0]
-        raise InputError(
-            f"{path}: not read by torch.load with weights_only: {text:.200}"
-        ) from err
-    if not isinstance(loaded, dict):
-        raise InputError(f"{path}: holds {type(loaded).__name__}, expected arrays by name")
-    found: dict[str, npt.NDArray[Any]] = {}
-    for name, values in loaded.items():
-        values = values.numpy() if isinstance(values, torch.Tensor) else values
-        if isinstance(values, np.ndarray):
-            found[str(name)] = values
-    return found
