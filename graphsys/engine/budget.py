@@ -9,27 +9,21 @@ files belong to the page cache.
 import os
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 
 from graphsys.core.errors import BudgetError
 from graphsys.core.memory import available_bytes, format_bytes, resident_bytes
-from graphsys.core.types import number_dtype
 from graphsys.engine.arrays import Allocate
-from graphsys.engine.directions import pull_directions, push_directions
-from graphsys.engine.lowering import EDGE_COLUMNS, Lowered
+from graphsys.engine.memory_estimate import Estimate
 from graphsys.engine.plan import ProgramPlan
-from graphsys.engine.program import NodeId
 from graphsys.engine.rows import MemoryRows, Rows
 from graphsys.engine.stream import PagedRows, StreamRows
-from graphsys.engine.supersteps import PULL_SHARE
-from graphsys.engine.topology import Block, Direction, Topology
+from graphsys.engine.topology import Topology
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.transaction import disk_errors
 
@@ -63,196 +57,6 @@ class Choice:
     def needed(self) -> int:
         """Bytes at the peak of the chosen mode."""
         return self.needs[self.mode]
-
-
-class Estimate:
-    """Bytes that a program takes on a graph; reads sizes, not edges.
-
-    Args:
-        plan: The program.
-        topology: The graph.
-    """
-
-    def __init__(self, plan: ProgramPlan, topology: Topology) -> None:
-        self.plan = plan
-        self.topology = topology
-        self.num_nodes = topology.num_nodes
-
-    # ---- what lies in arrays of all nodes
-
-    @cached_property
-    def node_arrays(self) -> dict[str, int]:
-        """Bytes per node by array, as :class:`RunArrays` makes them."""
-        plan = self.plan
-        found = {f"state {name}": dtype.itemsize for name, dtype in plan.dtypes.items()}
-        for phase in plan.phases:
-            for name in phase.buffered:
-                found[f"next {name}"] = plan.dtypes[name].itemsize
-            for i, dtype in enumerate(phase.message_dtypes):
-                kinds = ["message"] if phase.kind in ("node", "mode") else []
-                if phase.kind != "mode":
-                    kinds.append(f"accumulator of phase {phase.number}")
-                if plan.spec.delta:
-                    kinds.append(f"sent by phase {phase.number}")
-                found.update({f"{kind} {dtype.name} {i}": dtype.itemsize for kind in kinds})
-            if phase.spec.schedule == "changed":
-                found["list of touched nodes"] = 8
-        found.update(dict.fromkeys(self._columns(), plan.id_dtype.itemsize))
-        return found
-
-    def _columns(self) -> set[str]:
-        names = {
-            given.name
-            for function in self._functions()
-            for given in function.inputs
-            if given.name in ("id", "by_rank", "degree", "out_degree", "in_degree")
-        }
-        if self._uses_ids:
-            names.add("id")
-        for phase in self.plan.phases:
-            rows = push_directions(self.topology, phase) if phase.message_dtypes else []
-            if rows:
-                names.add("degree" if len(rows) == 2 else f"{rows[0]}_degree")
-        return names
-
-    def _functions(self) -> Iterator[Lowered]:
-        if self.plan.init is not None:
-            yield self.plan.init
-        for phase in self.plan.phases:
-            yield from (f for f in phase.functions.values() if f is not None)
-
-    @property
-    def _uses_ids(self) -> bool:
-        kinds = [state.dtype for state in self.plan.spec.states.values()]
-        return NodeId in (*kinds, *self.plan.spec.parameters.values())
-
-    @cached_property
-    def node_bytes(self) -> int:
-        """Bytes of all arrays of nodes."""
-        return sum(self.node_arrays.values()) * self.num_nodes
-
-    @cached_property
-    def rank_bytes(self) -> int:
-        """Bytes that sorting the ids takes, 0 where they are in order already."""
-        names = self._columns()
-        if not names & {"id", "by_rank"}:
-            return 0
-        ordered = all(map(_ascends, self.topology.numbers.ids_by_type.values()))
-        return 0 if ordered else 40 * self.num_nodes
-
-    @cached_property
-    def result_bytes(self) -> int:
-        """Bytes of the result beyond the states: masks, and ids instead of places."""
-        shown = self.plan.spec.program.results or tuple(self.plan.spec.states)
-        states = [self.plan.spec.states[n] for n in shown if n in self.plan.spec.states]
-        per_node = 0
-        for state in states:
-            if state.dtype is NodeId:
-                per_node += 26
-            elif state.null is not None:
-                per_node += 10
-        return per_node * self.num_nodes
-
-    # ---- lists, bits, rows
-
-    def list_bytes(self, limit: int | None) -> int:
-        """Bytes of frontiers as lists and as bits."""
-        most = self.topology.num_edges // PULL_SHARE if limit is None else limit
-        return 24 * min(most, self.num_nodes) + 5 * (self.num_nodes // 8 + 8)
-
-    @cached_property
-    def directions(self) -> set[Direction]:
-        """Return the directions whose rows are read."""
-        found: set[Direction] = set()
-        for phase in self.plan.phases:
-            if phase.message_dtypes:
-                found.update(pull_directions(self.topology, phase))
-            if phase.message_dtypes and phase.spec.schedule == "changed":
-                found.update(push_directions(self.topology, phase))
-        return found if self.topology.is_directed else {"out"}
-
-    @cached_property
-    def columns(self) -> dict[str, np.dtype[Any]]:
-        """Dtypes of the edges' columns that the program reads."""
-        names = {n for f in self._functions() for n in f.reads("edge", "reverse")}
-        return {n: self.plan.edge_columns[n] for n in EDGE_COLUMNS
-                if n in names and n in self.plan.edge_columns}  # fmt: skip
-
-    @cached_property
-    def index_bytes(self) -> int:
-        """Bytes of the rows as they lie on disk, columns that are read included."""
-        if self.topology.graph is None:
-            return 0
-        return sum(self._block_bytes(b) for d in self.directions for b in self._blocks(d))
-
-    def _block_bytes(self, block: Block) -> int:
-        width = block.index.indices.itemsize
-        width += sum(dtype.itemsize for dtype in self.columns.values())
-        return int(block.index.indptr.nbytes + width * len(block.index.indices))
-
-    def _blocks(self, direction: Direction) -> list[Block]:
-        return self.topology.blocks(direction)
-
-    @cached_property
-    def united_bytes(self) -> int:
-        """Bytes of rows united in memory, at the peak of uniting them."""
-        if self.topology.graph is None:
-            return 0
-        kept, most = 0, 0
-        width = number_dtype(max(self.num_nodes, 1)).itemsize
-        width += sum(dtype.itemsize for dtype in self.plan.edge_columns.values())
-        for direction in self.directions:
-            blocks = self._blocks(direction)
-            if len(blocks) == 1 and len(blocks[0].index.indptr) == self.num_nodes + 1:
-                continue
-            entries = sum(len(block.index.indices) for block in blocks)
-            several = len({block.edge_type for block in blocks}) > 1
-            copies = 2 * entries * (width + 8) if several else 0
-            largest = max((len(block.index.indices) for block in blocks), default=0)
-            kept += entries * width + 8 * self.num_nodes
-            most = max(most, 16 * self.num_nodes + copies + largest * (8 + width))
-        return kept + most
-
-    @cached_property
-    def edge_state_bytes(self) -> int:
-        """Bytes of states of edges, twice where they are stored anew, and the way back."""
-        sizes = [np.dtype(s.dtype).itemsize for s in self.plan.spec.edge_states.values()]
-        if not sizes:
-            return 0
-        return (2 * sum(sizes) + 8) * self.topology.num_edges * len(self.directions)
-
-    @cached_property
-    def cut_bytes(self) -> int:
-        """Bytes of one bucket's rows, cut for paged states."""
-        if self.topology.graph is None:
-            return 0
-        width = 4 + (8 + sum(d.itemsize for d in self.columns.values()) * 2
-                     if self.columns else 0)  # fmt: skip
-        most = 0
-        for direction in self.directions:
-            for block in self._blocks(direction):
-                sources = self.topology.graph.num_partitions(
-                    block.edge_type.dst_type
-                    if block.side == "out"
-                    else block.edge_type.src_type
-                )
-                share = 2 if sources > 1 else 0  # buckets are uneven: twice the mean
-                entries = share * len(block.index.indices) // sources
-                most = max(most, entries * width + 16 * len(block.index.indptr))
-        return most
-
-    @cached_property
-    def mode_bytes(self) -> int:
-        """Bytes of rows that are united piece by piece for ``gs.mode``."""
-        if all(phase.kind != "mode" for phase in self.plan.phases):
-            return 0
-        return 0 if self.topology.graph is None else 96 << 20
-
-    @property
-    def must_unite(self) -> bool:
-        """Whether only rows in memory will do."""
-        in_memory = self.topology.graph is None
-        return in_memory or any(phase.uses_edge_states for phase in self.plan.phases)
 
 
 def choose(plan: ProgramPlan, topology: Topology, budget: int | None) -> Choice:
@@ -361,23 +165,6 @@ def scratch_folder() -> str:
     if os.environ.get("TMPDIR") or not os.access("/var/tmp", os.W_OK):
         return tempfile.gettempdir()
     return "/var/tmp"
-
-
-def _ascends(ids: pa.ChunkedArray) -> bool:
-    """Whether integer ids are in order; strings are looked at as if they were not."""
-    if not pa.types.is_integer(ids.type):
-        return False
-    last = None
-    for chunk in ids.chunks:
-        values = chunk.to_numpy()
-        if not len(values):
-            continue
-        if last is not None and values[0] <= last:
-            return False
-        if not bool(np.all(values[1:] > values[:-1])):
-            return False
-        last = values[-1]
-    return True
 
 
 def _too_small(

@@ -3,7 +3,8 @@
 import os
 
 from graphsys.core.memory import format_bytes, parse_bytes
-from graphsys.engine.budget import Estimate, check_simple, choose, default_budget
+from graphsys.engine.budget import check_simple, choose, default_budget
+from graphsys.engine.memory_estimate import Estimate
 from graphsys.engine.plan import PhasePlan, ProgramPlan
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.run import compile_program

@@ -57,7 +57,7 @@ class StreamRows:
     Args:
         topology: The graph; must have a store behind it.
         columns: Dtypes of the edges' columns that will be read, by name.
-        piece_bytes: Bytes read ahead at a time.
+        piece_bytes: Bytes read ahead at a time; :data:`PIECE_BYTES` by default.
         gives_back: Whether pages are given back behind a piece. False where all of the
             index fits the budget beside the states.
     """
@@ -67,12 +67,12 @@ class StreamRows:
         topology: Topology,
         columns: Mapping[str, np.dtype[Any]],
         *,
-        piece_bytes: int = PIECE_BYTES,
+        piece_bytes: int | None = None,
         gives_back: bool = True,
     ) -> None:
         self.topology = topology
         self._columns = dict(columns)
-        self._piece_bytes = piece_bytes
+        self._piece_bytes = piece_bytes or PIECE_BYTES
         self._gives_back = gives_back
         self._parts: dict[Direction, list[Part]] = {}
         self._mapped = MappedArrays()
