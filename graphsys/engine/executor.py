@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from graphsys.engine.arrays import Allocate, RunArrays
 from graphsys.engine.frontier import Frontier
 from graphsys.engine.launch import Kernels, Launch, Launcher
 from graphsys.engine.plan import PhasePlan, ProgramPlan
-from graphsys.engine.program import VertexProgram, own_id
+from graphsys.engine.program import NO_NODE, NodeId, VertexProgram, own_id
 from graphsys.engine.rows import Rows
 from graphsys.engine.supersteps import Supersteps
 from graphsys.engine.topology import Topology
@@ -204,6 +205,15 @@ class Executor:
                         f"start of {self.plan.spec.name} sets {name!r}, the states are "
                         f"{', '.join(states)}"
                     )
-                states[name][number] = value
+                states[name][number] = self._first_value(name, value)
         listed = np.unique(np.asarray(numbers, dtype=np.int64))
         return self.supersteps.listed(self.plan.phases[0], listed)
+
+    def _first_value(self, name: str, value: Any) -> Any:
+        """Return a value of ``start`` as the state holds it: a user id by its place."""
+        if self.plan.spec.states[name].dtype is not NodeId:
+            return value
+        if value is None:
+            return NO_NODE
+        number, rank = self.topology.number(value), self.topology.rank
+        return number if rank is None else rank[number]

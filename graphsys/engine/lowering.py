@@ -258,6 +258,12 @@ class _Rewriter(ast.NodeTransformer):
             raise self.refuse(node, "for works over range(...) only, without else")
         return self.generic_visit(node)
 
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        if node.value is None:
+            return ast.Pass()
+        assign = ast.Assign(targets=[node.target], value=node.value)
+        return self.visit(ast.copy_location(assign, node))  # type: ignore[no-any-return]
+
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         if isinstance(node.value, ast.Constant):
             return ast.Pass()

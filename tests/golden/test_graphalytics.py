@@ -94,7 +94,9 @@ def from_edges(nodes: Path, edges: Path) -> tuple[list[int], Any, Any]:
 
 def stored(out: Path, found: tuple[list[int], Any, Any], *, is_directed: bool) -> Topology:
     ids, pairs, weight = found
-    columns = {} if weight is None else {"weight": np.asarray(weight, dtype=np.float64)}
+    columns: dict[str, Any] = (
+        {} if weight is None else {"weight": np.asarray(weight, dtype=np.float64)}
+    )
     edges = edge_chunk([(int(a), int(b)) for a, b in pairs], **columns)
     make_store(
         out, NodeChunk(ids=as_ids(ids)), edges, is_directed=is_directed, partitions=2

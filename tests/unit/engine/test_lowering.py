@@ -1,0 +1,344 @@
+"""What cannot be compiled is refused with file, line and construct; the rest is lowered."""
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphsys.core.errors import CompileError
+from graphsys.engine import program as gs
+from graphsys.engine.plan import ProgramPlan, plan_of
+from graphsys.engine.spec import spec_of
+
+LIMIT = 4.5
+NAMES = ["a", "b"]
+
+
+def planned(**attributes: Any) -> ProgramPlan:
+    """Plan a program of one state, of given functions."""
+
+    def message(self: Any, src: Any, edge: Any) -> Any:
+        return src.value
+
+    def update(self: Any, node: Any, message: Any) -> Any:
+        return message
+
+    known = {
+        "value": gs.state("float64"), "message": message, "update": update,
+        "combine": gs.minimum,
+    }  # fmt: skip
+    kind: type[gs.VertexProgram] = type("Given", (gs.VertexProgram,), known | attributes)
+    return plan_of(spec_of(kind), {})
+
+
+def source_of(what: str, function: Callable[..., Any], **attributes: Any) -> str:
+    """Lower one function of a program and return its text."""
+    lowered = planned(**{what: function}, **attributes).phases[0].functions[what]
+    assert lowered is not None
+    return lowered.source
+
+
+# ---- refused: the line with the construct ends in "# here"
+
+
+def a_with(self, src, edge):  # type: ignore[no-untyped-def]
+    with open("x"):  # here
+        return 1.0
+
+
+def a_try(self, src, edge):  # type: ignore[no-untyped-def]
+    try:  # here
+        return src.value
+    finally:
+        pass
+
+
+def a_dict(self, src, edge):  # type: ignore[no-untyped-def]
+    lengths = {1: 2.0}  # here
+    return lengths[1]
+
+
+def a_list(self, src, edge):  # type: ignore[no-untyped-def]
+    return max([src.value, 1.0])  # here
+
+
+def a_comprehension(self, src, edge):  # type: ignore[no-untyped-def]
+    total = 0.0
+    total += sum(x for x in range(3))  # here
+    return total
+
+
+def a_lambda(self, src, edge):  # type: ignore[no-untyped-def]
+    twice: Any = lambda x: 2 * x  # noqa: E731  # here
+    return twice(src.value)
+
+
+def an_inner_function(self, src, edge):  # type: ignore[no-untyped-def]
+    def twice(x: Any) -> Any:  # here
+        return 2 * x
+
+    return twice(src.value)
+
+
+def a_string(self, src, edge):  # type: ignore[no-untyped-def]
+    kind = "x"  # here
+    return len(kind)
+
+
+def an_f_string(self, src, edge):  # type: ignore[no-untyped-def]
+    return len(f"{src.value}")  # here
+
+
+def an_assertion(self, src, edge):  # type: ignore[no-untyped-def]
+    assert src.value > 0  # here
+    return src.value
+
+
+def an_exception(self, src, edge):  # type: ignore[no-untyped-def]
+    raise ValueError  # here
+
+
+def an_import(self, src, edge):  # type: ignore[no-untyped-def]
+    import os  # here
+
+    return os.getpid()
+
+
+def a_loop_over_a_list(self, src, edge):  # type: ignore[no-untyped-def]
+    for _ in NAMES:  # here
+        pass
+    return src.value
+
+
+def a_print(self, src, edge):  # type: ignore[no-untyped-def]
+    print(src.value)  # noqa: T201  # here
+    return src.value
+
+
+def a_keyword(self, src, edge):  # type: ignore[no-untyped-def]
+    return round(src.value, ndigits=2)  # here
+
+
+def a_global_list(self, src, edge):  # type: ignore[no-untyped-def]
+    return NAMES[0]  # here
+
+
+def an_unknown_name(self, src, edge):  # type: ignore[no-untyped-def]
+    return src.value + nowhere  # type: ignore[name-defined]  # noqa: F821  # here
+
+
+def an_undeclared_state(self, src, edge):  # type: ignore[no-untyped-def]
+    return src.vaule  # here
+
+
+def an_undeclared_column(self, src, edge):  # type: ignore[no-untyped-def]
+    return edge.length  # here
+
+
+def an_undeclared_parameter(self, src, edge):  # type: ignore[no-untyped-def]
+    return src.value * self.damping  # here
+
+
+def an_undeclared_total(self, src, edge):  # type: ignore[no-untyped-def]
+    return self.total("mass")  # here
+
+
+def a_node_alone(self, src, edge):  # type: ignore[no-untyped-def]
+    other = src  # here
+    return other.value
+
+
+def an_assigned_state(self, src, edge):  # type: ignore[no-untyped-def]
+    src.value = 3.0  # here
+    return src.value
+
+
+def an_assigned_parameter(self, src, edge):  # type: ignore[no-untyped-def]
+    self.count = 3.0  # here
+    return src.value
+
+
+REFUSED = [
+    (a_with, "with cannot be compiled"),
+    (a_try, "try cannot be compiled"),
+    (a_dict, "dict cannot be compiled"),
+    (a_list, "list cannot be compiled"),
+    (a_comprehension, "generator exp cannot be compiled"),
+    (a_lambda, "lambda cannot be compiled"),
+    (an_inner_function, "function def cannot be compiled"),
+    (a_string, "the value 'x' cannot be compiled"),
+    (an_f_string, "joined str cannot be compiled"),
+    (an_assertion, "assert cannot be compiled"),
+    (an_exception, "raise cannot be compiled"),
+    (an_import, "import cannot be compiled"),
+    (a_loop_over_a_list, "for works over range(...) only"),
+    (a_print, "the builtin print cannot be compiled"),
+    (a_keyword, "calls take plain arguments only"),
+    (a_global_list, "NAMES is a list, not a number"),
+    (an_unknown_name, "the name 'nowhere' is not defined"),
+    (an_undeclared_state, "src.vaule is not declared; there are value, id, out_degree"),
+    (an_undeclared_column, "edge.length is not declared; there are weight, time"),
+    (an_undeclared_parameter, "self.damping is not a parameter or number"),
+    (an_undeclared_total, "self.total('mass') is not declared; there are none"),
+    (a_node_alone, "'src' alone means nothing; write src.name"),
+    (an_assigned_state, "src.value cannot be assigned to"),
+    (an_assigned_parameter, "self.count cannot be assigned to"),
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "what"), REFUSED, ids=[f.__name__ for f, _ in REFUSED]
+)
+def test_what_cannot_be_compiled_is_refused_where_it_stands(
+    function: Callable[..., Any], what: str
+) -> None:
+    lines, first = inspect.getsourcelines(function)
+    line = first + next(n for n, text in enumerate(lines) if text.endswith("# here\n"))
+    with pytest.raises(CompileError) as caught:
+        planned(message=function)
+    message = str(caught.value)
+    assert message.startswith(f"{__file__}:{line}: {function.__name__}: ")
+    assert what in message
+    assert "\n" not in message
+
+
+def test_a_wrong_number_of_values_is_refused() -> None:
+    def update(self: Any, node: Any, message: Any) -> Any:
+        return message, 1.0
+
+    with pytest.raises(CompileError, match="returns 2 values, expected 1; one value per"):
+        planned(update=update)
+
+    def aggregate(self: Any, before: Any, node: Any) -> Any:
+        return node.value
+
+    totals = {"a": gs.aggregator(gs.sum_), "b": gs.aggregator(gs.maximum)}
+    with pytest.raises(CompileError, match="returns 1 values, expected 2"):
+        planned(aggregate=aggregate, **totals)
+
+
+def test_only_a_message_may_be_none() -> None:
+    def update(self: Any, node: Any, message: Any) -> Any:
+        if message > 3:
+            return None
+        return message
+
+    with pytest.raises(CompileError, match="only message may return None"):
+        planned(update=update)
+
+
+def test_wrong_arguments_are_named() -> None:
+    def message(self: Any, src: Any, edge: Any, dst: Any, time: Any) -> Any:
+        return src.value
+
+    with pytest.raises(CompileError, match=r"message takes \(self, src, edge, dst\), got"):
+        planned(message=message)
+
+    def update(self: Any, node: Any) -> Any:
+        return node.value
+
+    with pytest.raises(CompileError, match=r"update takes \(self, node, message\)"):
+        planned(update=update)
+
+
+def test_what_numba_cannot_type_names_the_function() -> None:
+    def message(self: Any, src: Any, edge: Any) -> Any:
+        return src.value[3]
+
+    with pytest.raises(CompileError, match=r"test_lowering.py:\d+: numba cannot type it"):
+        planned(message=message)
+
+
+# ---- lowered
+
+
+def scaled(value: Any) -> Any:
+    """Double, and limit."""
+    return min(2 * halved(4 * value), LIMIT)
+
+
+def halved(value: Any) -> Any:
+    return value / 2
+
+
+def test_names_become_arguments_and_constants_numbers() -> None:
+    step = 0.25
+
+    def message(self: Any, src: Any, edge: Any) -> Any:
+        """Docstrings go."""
+        return src.value * LIMIT + edge.weight * step + math.pi * np.sqrt(src.out_degree)
+
+    text = source_of("message", message)
+    assert "src__value * 4.5 + edge__weight * 0.25 + 3.14159" in text
+    assert "numpy.sqrt(src__out_degree)" in text
+    assert "Docstrings" not in text
+
+
+def test_helpers_are_compiled_too_in_the_order_of_their_calls() -> None:
+    def message(self: Any, src: Any, edge: Any) -> Any:
+        return scaled(src.value)
+
+    lowered = planned(message=message).phases[0].functions["message"]
+    assert lowered is not None
+    assert list(lowered.helpers) == ["helper__halved", "helper__scaled"]
+    assert "4.5" in lowered.helpers["helper__scaled"]
+
+
+def test_annotations_of_local_names_go() -> None:
+    def message(self: Any, src: Any, edge: Any) -> Any:
+        far: np.float64
+        far: np.float64 = src.value  # type: ignore[no-redef]
+        return far
+
+    assert "float64" not in source_of("message", message)
+
+
+def test_infinities_survive_as_constants() -> None:
+    def message(self: Any, src: Any, edge: Any) -> Any:
+        return min(src.value, np.inf) + max(-math.inf, src.value)
+
+    text = source_of("message", message)
+    assert "math.inf" in text
+    assert "-math.inf" in text
+
+
+def test_a_helper_must_not_read_the_program() -> None:
+    def message(self: Any, src: Any, edge: Any) -> Any:
+        return peek(src.value)
+
+    with pytest.raises(CompileError, match=r"peek: self\.value is not a parameter"):
+        planned(message=message)
+
+
+def peek(value: Any) -> Any:
+    return value + self.value  # type: ignore[name-defined]  # noqa: F821
+
+
+@pytest.mark.parametrize(
+    ("dtype", "combine", "expected"),
+    [
+        ("float32", gs.minimum, "float32"),
+        ("float64", gs.minimum, "float64"),
+        ("float32", gs.sum_, "float32"),
+        ("int32", gs.minimum, "int32"),
+        ("int32", gs.sum_, "int64"),  # sums must not overflow
+        ("int64", gs.maximum, "int64"),
+        ("bool", gs.sum_, "int64"),
+    ],
+)
+def test_messages_are_as_wide_as_what_they_are_made_of(
+    dtype: str, combine: Any, expected: str
+) -> None:
+    def until(self: Any, totals: Any) -> bool:
+        return True
+
+    plan = planned(value=gs.state(dtype), combine=combine, until=until)
+    assert [kind.name for kind in plan.phases[0].message_dtypes] == [expected]
+
+
+def test_a_message_of_its_own_type_is_taken_as_declared() -> None:
+    plan = planned(message_type="float32")
+    assert plan.phases[0].message_dtypes == (np.dtype(np.float32),)
