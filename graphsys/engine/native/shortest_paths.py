@@ -174,7 +174,7 @@ class _Stepping:
         if limit == np.inf:
             return windows.next_window(*self.state)
         if not self.status[kernels.PUT_OFF]:
-            return False
+            return self._lift_limit()
         settled_edges = int(self.status[kernels.SETTLED_EDGES])
         left = len(self.rows.indices) - settled_edges
         if PULL_COST * left < settled_edges:
@@ -185,7 +185,7 @@ class _Stepping:
             self._push_put_off(limit)
             nearest = self.scale[kernels.NEAREST]
             if nearest == np.inf:
-                return False
+                return self._lift_limit()
             new_limit = np.floor(nearest * self.scale[kernels.INVERSE]) + self.width
         else:
             new_limit = limit + self.width
@@ -193,6 +193,11 @@ class _Stepping:
         self.width *= 2  # so that all passes over settled nodes cost as much as the last
         self.scale[kernels.LIMIT] = new_limit if new_limit < NUM_BINS else np.inf
         self._push_put_off(limit)
+        return True
+
+    def _lift_limit(self) -> bool:
+        """Work through what waits: weights round, so nodes may wait in the limit's bin."""
+        self.scale[kernels.LIMIT] = np.inf
         return True
 
     def _pull(self) -> None:

@@ -158,3 +158,12 @@ def test_ldbc_p2p_31(shared_data: Path, directed: bool) -> None:
     topology = ldbc.tables(Path(f"{base}.v"), Path(f"{base}.e"), directed)
     output = Path(f"{base}-SSSP{'-directed' if directed else ''}")
     assert values(sssp(topology, source=6)) == ldbc.expected(output, float)
+
+
+def test_nodes_in_the_bin_of_the_limit_are_reached() -> None:
+    # 5 -> 9 ends on the limit exactly, rounds below it, and nothing else is put off
+    edges = [(0, 5, 0.5), (5, 9, 1.5), (2, 5, 1.5), (2, 4, 3.0), (4, 9, 0.0), (8, 4, 0.5)]
+    edges += [(1, 5, 0.0), (8, 0, 0.0), (7, 5, 0.5), (7, 0, 0.0), (3, 5, 0.0)]
+    graph = SmallGraph(ids=list(range(10)), edges=edges, is_directed=True)
+    reached = {node: d for node, d in values(sssp(graph.topology(), source=0)).items() if d}
+    assert reached == {5: 0.5, 9: 2.0}
