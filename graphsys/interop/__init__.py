@@ -1,0 +1,1 @@
+"""Other libraries' graphs in and out."""

@@ -1,0 +1,274 @@
+import inspect
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphsys.interop import networkx as backend
+from graphsys.interop.networkx_info import FUNCTIONS
+
+ROOT = Path(__file__).resolve().parents[3]
+KINDS = [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]
+
+
+@pytest.fixture(autouse=True)
+def no_cache_warnings() -> Iterator[None]:
+    before = set(nx.config.warnings_to_ignore)
+    nx.config.warnings_to_ignore.add("cache")
+    yield
+    nx.config.warnings_to_ignore = before
+
+
+@st.composite
+def networkx_graphs(draw: st.DrawFn) -> Any:
+    """Graphs of all kinds, with nodes of several types, loops and repeated edges."""
+    graph = draw(st.sampled_from(KINDS))()
+    names: list[Any] = [3, 1, 2, "a", ("b", 1), 7.5, None, True, frozenset([1]), 10, 11]
+    if True in names:
+        names.remove(True)  # equals 1
+    names.remove(None)  # is no node to NetworkX
+    graph.add_nodes_from(draw(st.permutations(names))[: draw(st.integers(0, 10))])
+    if len(graph):
+        node = st.sampled_from(list(graph))
+        weight = st.one_of(st.integers(0, 5), st.sampled_from([0.5, 1.5]))
+        for u, v, w in draw(st.lists(st.tuples(node, node, weight), max_size=25)):
+            graph.add_edge(u, v, **({"weight": w} if w != 4 else {}))
+    return graph
+
+
+def function(name: str) -> Callable[..., Any]:
+    found: Any = getattr(nx, name, None) or getattr(nx.community, name)
+    return found  # type: ignore[no-any-return]  # a callable
+
+
+def outcome(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The value, generators as lists, or what was raised."""
+    try:
+        value = call(*args, **kwargs)
+        return list(value) if inspect.isgenerator(value) or _is_iterator(value) else value
+    except (nx.NetworkXException, ValueError, ZeroDivisionError) as err:
+        return type(err), str(err)
+
+
+def _is_iterator(value: Any) -> bool:
+    return hasattr(value, "__next__")
+
+
+def same(ours: Any, theirs: Any) -> bool:
+    if isinstance(theirs, dict):
+        return set(ours) == set(theirs) and all(same(ours[k], theirs[k]) for k in theirs)
+    if isinstance(theirs, float):
+        return math.isclose(ours, theirs, rel_tol=1e-6, abs_tol=1e-9)
+    if isinstance(theirs, list | tuple):
+        return len(ours) == len(theirs) and all(map(same, ours, theirs))
+    return bool(ours == theirs)
+
+
+@settings(max_examples=60)
+@given(graph=networkx_graphs(), data=st.data())
+def test_functions_return_what_networkx_returns(graph: Any, data: st.DataObject) -> None:
+    converted = backend.convert_from_nx(graph, preserve_edge_attrs=True)
+    for name in sorted(set(FUNCTIONS) - {"leiden_communities"}):
+        theirs = function(name)
+        parameters = inspect.signature(theirs).parameters
+        chosen = {}
+        for parameter in ("source", "target", "n"):
+            if parameter in parameters:
+                if not len(graph):
+                    break
+                chosen[parameter] = data.draw(st.sampled_from(list(graph)))
+        else:
+            if backend.can_run(name, (converted,), chosen) is True:
+                expected = outcome(theirs, graph, **chosen, backend="networkx")
+                found = outcome(getattr(backend, name), converted, **chosen)
+                assert same(found, expected), (name, chosen, found, expected)
+
+
+@settings(max_examples=50)
+@given(graph=networkx_graphs())
+def test_a_converted_graph_comes_back_whole(graph: Any) -> None:
+    converted = backend.convert_from_nx(graph, preserve_all_attrs=True)
+    again = backend.convert_to_nx(converted)
+    assert type(again) is type(graph)
+    assert list(again) == list(graph)
+    assert nx.utils.graphs_equal(again, graph) or graph.is_multigraph()
+    plain = [list(map(repr, g.edges(data=True))) for g in (again, graph)]
+    if graph.is_directed():
+        assert sorted(plain[0]) == sorted(plain[1])
+    assert len(plain[0]) == len(plain[1])
+
+
+KARATE = nx.karate_club_graph()
+LOOP = nx.Graph([(1, 1), (1, 2)])
+
+
+@pytest.mark.parametrize(
+    ("name", "graph", "arguments", "reason"),
+    [
+        ("pagerank", KARATE, {"nstart": {0: 1}}, "nstart={0: 1} is not supported"),
+        ("pagerank", KARATE, {"personalization": {0: 0}}, "a sum above 0"),
+        ("clustering", KARATE, {"weight": "weight"}, "weight='weight' is not supported"),
+        ("clustering", nx.DiGraph(KARATE), {}, "directed graphs are not supported"),
+        ("transitivity", nx.MultiGraph(KARATE), {}, "multigraphs are not supported"),
+        ("triangles", KARATE, {"nodes": [99]}, "members that are no nodes"),
+        ("triangles", KARATE, {"nodes": iter([1])}, "a node or a collection of nodes"),
+        ("core_number", LOOP, {}, "self-loops are not supported"),
+        ("jaccard_coefficient", LOOP, {}, "self-loops are not supported"),
+        ("is_connected", nx.Graph(), {}, "graph without nodes"),
+        ("is_weakly_connected", KARATE, {}, "only directed graphs are supported"),
+        ("closeness_centrality", KARATE, {"distance": "weight"}, "is not supported"),
+        ("closeness_centrality", KARATE, {"u": 99}, "no such node"),
+        ("node_connected_component", KARATE, {"n": 99}, "no such node"),
+        ("descendants", KARATE, {"source": 99}, "no such node"),
+        ("leiden_communities", KARATE, {"seed": "x"}, "the seed must be"),
+        (
+            "single_source_dijkstra_path_length",
+            KARATE,
+            {"source": 0, "weight": max},
+            "weight must name an edge attribute",
+        ),
+        (
+            "single_source_shortest_path_length",
+            KARATE,
+            {"source": 0, "cutoff": -1},
+            "cutoff must be a number >= 0",
+        ),
+        ("diameter", KARATE, {"nonsense": 1}, "unexpected keyword argument 'nonsense'"),
+    ],
+)
+def test_other_calls_are_declined(
+    name: str, graph: Any, arguments: dict[str, Any], reason: str
+) -> None:
+    answer = backend.can_run(name, (graph,), arguments)
+    assert isinstance(answer, str)
+    assert reason in answer
+
+
+def test_declined_calls_fall_back() -> None:
+    directed = nx.DiGraph(KARATE)
+    expected = nx.clustering(directed)
+    with nx.config(backend_priority=["graphsys"]):
+        assert nx.clustering(directed) == expected
+    with pytest.raises(NotImplementedError, match="not implemented by 'graphsys'"):
+        nx.clustering(directed, backend="graphsys")
+
+
+def test_attributes_that_are_no_numbers_fall_back() -> None:
+    graph = nx.path_graph(1000)
+    graph.edges[3, 4]["weight"] = "heavy"
+    call = nx.single_source_dijkstra_path_length
+    with nx.config(backend_priority=["graphsys"]):
+        with pytest.raises(TypeError, match="str"):  # NetworkX's own
+            call(graph, 0)
+        graph.edges[3, 4]["weight"] = -1
+        graph.__networkx_cache__.clear()
+        with pytest.raises(ValueError, match="Contradictory paths"):
+            call(graph, 0)
+    with pytest.raises(NotImplementedError, match="raised NotImplementedError") as error:
+        call(graph, 0, backend="graphsys")
+    assert "negative" in str(error.value.__cause__)
+
+
+def test_networkx_chooses_us_for_large_graphs_only() -> None:
+    graph = nx.path_graph(1000)
+    assert "not converted yet" in str(backend.should_run("is_connected", (graph,), {}))
+    assert backend.should_run("pagerank", (graph,), {}) is True
+    nx.pagerank(graph, backend="graphsys")
+    assert backend.should_run("is_connected", (graph,), {}) is True
+    assert "fewer than 500 nodes" in str(backend.should_run("pagerank", (KARATE,), {}))
+
+
+def test_missing_nodes_raise_what_networkx_raises() -> None:
+    for name in (
+        "single_source_shortest_path_length",
+        "single_source_dijkstra_path_length",
+    ):
+        raised = [
+            outcome(function(name), KARATE, 99, backend=b) for b in ("graphsys", "networkx")
+        ]
+        assert raised[0] == raised[1]
+        assert raised[0][0] is nx.NodeNotFound
+
+
+def test_steps_that_do_not_converge_are_reported() -> None:
+    with pytest.raises(nx.PowerIterationFailedConvergence):
+        nx.pagerank(KARATE, max_iter=1, backend="graphsys")
+
+
+def test_integer_weights_give_integer_distances() -> None:
+    graph = nx.Graph()
+    graph.add_weighted_edges_from([(0, 1, 3), (1, 2, 4)])
+    found = nx.single_source_dijkstra_path_length(graph, 0, backend="graphsys")
+    assert [(node, type(d), d) for node, d in found.items()] == [
+        (0, int, 0),
+        (1, int, 3),
+        (2, int, 7),
+    ]
+    graph.add_edge(2, 3, weight=2**60 + 1)
+    converted = backend.convert_from_nx(graph, edge_attrs={"weight": 1})
+    with pytest.raises(NotImplementedError, match=r"2\*\*53 or more are not exact"):
+        getattr(backend, "single_source_dijkstra_path_length")(converted, 0)  # noqa: B009
+
+
+def test_communities_are_a_good_partition() -> None:
+    graph = nx.planted_partition_graph(8, 25, 0.4, 0.01, seed=3)
+    found = nx.community.leiden_communities(graph, seed=1, backend="graphsys")
+    assert nx.community.is_partition(graph, found)
+    again = nx.community.leiden_communities(graph, seed=1, backend="graphsys")
+    assert found == again
+    louvain = nx.community.louvain_communities(graph, seed=1)
+    reached, bar = (nx.community.modularity(graph, parts) for parts in (found, louvain))
+    assert reached >= bar - 1e-9
+
+
+def test_every_function_is_networkx_s_in_name_and_arguments() -> None:
+    for name in FUNCTIONS:
+        theirs = inspect.signature(function(name)).parameters.values()
+        expected = {p.name: p.default for p in theirs if not p.name.startswith("backend")}
+        ours = inspect.signature(getattr(backend, name)).parameters.values()
+        assert {p.name: p.default for p in ours} == expected, name
+
+
+def test_importing_networkx_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, networkx as nx; assert 'graphsys' in nx.utils.backends.backend_info; "
+        "print(sorted({'numba', 'pyarrow', 'torch', 'scipy'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/"
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_sample_of_networkx_s_own_tests_passes() -> None:
+    modules = [
+        f"networkx.algorithms.{name}"
+        for name in (
+            "components.tests.test_connected",
+            "link_analysis.tests.test_pagerank",
+            "tests.test_cluster",
+            "tests.test_core",
+            "tests.test_link_prediction",
+        )
+    ]
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "networkx_suite"), "--json", *modules],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    report = json.loads(done.stdout)
+    assert not report["failed"]
+    assert report["total"]["passed"] > 150
+    for name in ("pagerank", "connected_components", "triangles", "jaccard_coefficient"):
+        assert report["functions"][name]["taken"] > 3, name
