@@ -1,0 +1,154 @@
+"""Memory of a run: stated, chosen by, kept."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphsys.core.errors import BudgetError
+from graphsys.engine import budget
+from graphsys.engine import program as gs
+from graphsys.engine.budget import choose
+from graphsys.engine.explain import explain
+from graphsys.engine.programs.pagerank import PageRank
+from graphsys.engine.programs.sssp import ShortestPaths
+from graphsys.engine.run import compile_program, run
+from graphsys.engine.topology import Topology
+from graphsys.storage import EdgeChunk, Graph
+from tests.stores import edge_chunk, make_store
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: Any) -> Graph:
+    rng = np.random.default_rng(0)
+    chunk = edge_chunk(rng.integers(0, 5000, (60_000, 2)).tolist())
+    return make_store(
+        tmp_path_factory.mktemp("budget") / "graph", chunk, partitions=4
+    ).graph
+
+
+@pytest.fixture
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the process's own part of the need stay as it is."""
+    monkeypatch.setattr(budget, "resident_bytes", lambda: 200 << 20)
+
+
+@pytest.mark.usefixtures("still")
+def test_modes_take_less_one_after_the_other(graph: Graph) -> None:
+    topology = Topology.of(graph)
+    plan, _, _ = compile_program(PageRank(), topology)
+    needs = choose(plan, topology, None).needs
+    assert needs["memory"] > needs["streamed"] > needs["paged"]
+    for mode, needed in needs.items():
+        assert choose(plan, topology, needed).mode == mode
+    with pytest.raises(BudgetError):
+        choose(plan, topology, needs["paged"] - 1)
+
+
+def test_a_budget_too_small_names_one_that_works(graph: Graph) -> None:
+    with pytest.raises(BudgetError, match=r"PageRank on .* needs .* got 1\.0 MiB") as error:
+        run(PageRank(iterations=3), graph, memory="1MiB")
+    found = re.search(r"memory='(\d+MB)'", str(error.value))
+    assert found is not None
+    run(PageRank(iterations=3), graph, memory=found[1])
+
+
+def test_edges_in_memory_cannot_be_streamed() -> None:
+    topology = Topology.from_edges([0, 1], [1, 2], 3)
+    with pytest.raises(BudgetError, match="rows must be in memory: the graph is"):
+        run(PageRank(iterations=3), topology, memory=1000)
+
+
+@pytest.mark.usefixtures("still")
+def test_one_partition_is_mapped_and_read_in_order_where_it_is_large(
+    tmp_path: Path,
+) -> None:
+    rng = np.random.default_rng(0)
+    chunk = edge_chunk(rng.integers(0, 1000, (300_000, 2)).tolist())
+    topology = Topology.of(make_store(tmp_path / "graph", chunk, partitions=1).graph)
+    plan, _, _ = compile_program(PageRank(), topology)
+    choice = choose(plan, topology, 10**12)
+    assert choice.mode == "memory"
+    assert "mapped as they are" in choice.reasons[0]
+    assert choose(plan, topology, choice.needed).mode == "streamed"
+
+
+LIMITED = """
+import resource, sys
+from dataclasses import replace
+from pathlib import Path
+from graphsys.core.memory import MemoryMeter
+from graphsys.engine import budget, run as runs
+from graphsys.engine.programs.pagerank import PageRank
+from graphsys.engine.topology import Topology
+
+def use(mode):
+    runs.choose = lambda plan, topology, _: replace(
+        budget.choose(plan, topology, None), mode=mode, budget=0)
+
+small, large = sys.argv[1:]
+for mode in ("memory", "streamed"):
+    use(mode)
+    runs.run(PageRank(iterations=2), small, num_threads=2)  # compiles, starts threads
+topology = Topology.of(large)
+plan, _, _ = runs.compile_program(PageRank(iterations=2), topology)
+stated = budget.choose(plan, topology, None).needs["streamed"]
+for line in Path("/proc/self/status").read_text().splitlines():
+    if line.startswith("VmData:"):
+        data = int(line.split()[1]) * 1024
+resource.setrlimit(resource.RLIMIT_DATA, (data + (12 << 20), data + (12 << 20)))
+with MemoryMeter() as meter:
+    found = runs.run(PageRank(iterations=2), large, num_threads=2)
+assert meter.peak_bytes <= stated, (meter.peak_bytes, stated)
+print("streamed", len(found))
+use("memory")
+try:
+    runs.run(PageRank(iterations=2), large, num_threads=2)
+except MemoryError:
+    print("memory failed")
+"""
+
+
+def test_streaming_passes_where_memory_does_not(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for name, nodes, edges in (("small", 500, 2000), ("large", 50_000, 4_000_000)):
+        ends = rng.integers(0, nodes, (2, edges))
+        make_store(tmp_path / name, EdgeChunk(src=ends[0], dst=ends[1]), partitions=4)
+    command = [sys.executable, "-c", LIMITED, tmp_path / "small", tmp_path / "large"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd="/", check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["streamed", "50000", "memory", "failed"]
+
+
+def test_explain_tells_messages_storage_and_kernels(graph: Graph) -> None:
+    text = explain(ShortestPaths(source=0), graph, memory="4GB")
+    assert re.search(r"ShortestPaths on \d+ nodes, 60000 directed edges", text)
+    assert "push while few, pull when many" in text
+    assert "storage: rows and states in memory" in text
+    assert re.search(r"peaks: memory [\d.]+ MiB, streamed [\d.]+ MiB, paged", text)
+    assert re.search(r"kernels: .*push_0", text)
+
+
+class Counts(gs.VertexProgram):
+    """Sums with edge states, which need rows in memory."""
+
+    kept = gs.edge_state("float64")
+    total = gs.state("float64")
+    stores = "kept"
+    max_supersteps = 1
+    combine = gs.sum_
+
+    def message(self, src: Any, edge: Any) -> Any:
+        return edge.weight
+
+    def update(self, node: Any, message: Any) -> Any:
+        return message
+
+
+def test_states_of_edges_stay_in_memory(graph: Graph) -> None:
+    with pytest.raises(BudgetError, match="edges have states"):
+        run(Counts(), graph, memory="1MiB")
