@@ -42,6 +42,9 @@ def run(
     checkpoint_every: int = 10,
     resume: bool = False,
     check: bool = False,
+    device: str = "cpu",
+    strategy: str = "auto",
+    device_memory: int | str | None = None,
     progress: Progress = SILENT,
 ) -> Result:
     """Run a vertex program.
@@ -58,6 +61,11 @@ def run(
         checkpoint_every: Supersteps between two checkpoints.
         resume: Go on from the folder's checkpoint, if there is one.
         check: Test a combiner of your own on sampled messages after every superstep.
+        device: ``cpu`` or ``cuda``.
+        strategy: On CUDA, who visits a node's edges: ``thread``, ``warp``, ``block``,
+            ``twc`` (by degree), ``edge`` (a thread per edge) or ``auto``.
+        device_memory: On CUDA, the budget of the device (``"40GB"``, or bytes); rows that
+            do not fit are streamed. Nine tenths of what is free by default.
         progress: Told about every superstep.
 
     Returns:
@@ -76,11 +84,20 @@ def run(
         program = program()
     if resume and checkpoint is None:
         raise ConfigError("resume needs checkpoint, the folder to resume from")
+    check_device(device, strategy, checkpoint=checkpoint, check=check)
     topology = Topology.of(graph)
     budget = default_budget() if memory is None else parse_bytes(memory)
     if program.simple:
         check_simple(topology, budget)
         topology = topology.simplified()
+    if device == "cuda":
+        from graphsys.engine.cuda.run import run_on_device
+
+        return run_on_device(
+            program, topology, strategy=strategy, device_memory=device_memory,
+            max_supersteps=max_supersteps, require_convergence=require_convergence,
+            progress=progress,
+        )  # fmt: skip
     plan, kernels, seconds = compile_program(program, topology)
     choice = choose(plan, topology, budget)
     rows = rows_of(choice, plan, topology)
@@ -134,6 +151,21 @@ def run(
         converged=executor.at.converged,
         result=program.answer(table),
     )
+
+
+def check_device(device: str, strategy: str, *, checkpoint: Any, check: bool) -> None:
+    """Refuse devices that there are not, and what a device cannot do.
+
+    Raises:
+        ConfigError: an unknown device, a strategy on the CPU, a checkpoint on CUDA.
+    """
+    if device not in ("cpu", "cuda"):
+        raise ConfigError(f"device must be 'cpu' or 'cuda', got {device!r}")
+    if device == "cpu" and strategy != "auto":
+        raise ConfigError(f"strategy={strategy!r} needs device='cuda'; the CPU has one way")
+    if device == "cuda" and (checkpoint is not None or check):
+        what = "check" if checkpoint is None else "checkpoint"
+        raise ConfigError(f"{what} works with device='cpu' only; leave it out for CUDA")
 
 
 def compile_program(

@@ -1,0 +1,118 @@
+"""Writing the CUDA kernels of a program as the text of a Python module.
+
+The same lowered functions and the same plan as :mod:`graphsys.engine.cpu_source`; what
+differs is who visits a row: a thread, a warp, or a block (``pull_thread_0``,
+``pull_warp_0``, ``pull_block_0``), or a thread per edge (``gather_edge_0``). Arguments are
+named as there, with these besides:
+
+==========================  =====================================================
+``sizes``, ``size_at``      where the length of the list ``nodes`` stands
+``counts``, ``at``          the superstep's counters, int64: see ``counters.py``
+``active``, ``epoch``       stamps of the senders, and the stamp that counts
+``changed``, ``next_epoch`` stamps of the nodes that changed
+``touched``, ``touch_epoch``  stamps of the nodes that got a message
+``bits_0``                  the accumulator's memory as integers, for compare-and-swap
+``partial``, ``part_base``  the warps' parts of the aggregators
+==========================  =====================================================
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphsys.core.errors import CompileError
+from graphsys.engine.cpu_source import _call, _cast, _functions
+from graphsys.engine.cuda.mode_source import ModeWriter
+from graphsys.engine.cuda.phase_parts import CudaKernel, places_of
+from graphsys.engine.cuda.pull_source import PullWriter
+from graphsys.engine.cuda.push_source import PushWriter
+from graphsys.engine.lowering import Lowered
+from graphsys.engine.plan import PhasePlan, ProgramPlan
+
+MAPPINGS = ("thread", "warp", "block")
+"""Who visits a row."""
+
+_PROVIDED = {
+    "import math",
+    "import numpy",
+    "from graphsys.kernels.cpu.hashing import random_fraction",
+}
+_COMMON = Path(__file__).parents[2] / "kernels" / "cuda" / "common.py"
+_ATOMIC = ("int32", "int64", "uint32", "uint64", "float32", "float64")
+
+
+def can_combine_atomically(phase: PhasePlan) -> bool:
+    """Whether a message can be combined into the receiver's accumulator by one atomic."""
+    if phase.kind not in ("node", "edge") or len(phase.message_dtypes) != 1:
+        return False
+    if phase.spec.stores is not None or phase.combiner in ("argmin", "argmax"):
+        return False
+    return phase.combiner == "any" or phase.message_dtypes[0].name in _ATOMIC
+
+
+def module_source(plan: ProgramPlan) -> str:
+    """Return the text of the module with all CUDA kernels of a program.
+
+    Raises:
+        CompileError: the program calls something that has no CUDA version.
+    """
+    functions = _functions(plan)
+    _check_imports(functions)
+    parts = [_COMMON.read_text(), "import numpy\n", "KERNELS = {}"]
+    helpers = {name: text for f in functions for name, text in f.helpers.items()}
+    parts += [f"@device\n{text}\n" for text in helpers.values()]
+    parts += [f"@device\n{lowered.source}\n" for lowered in functions]
+    if plan.init is not None:
+        parts.append(_init_kernel(plan, plan.init).text())
+    for phase in plan.phases:
+        parts += CudaPhaseWriter(plan, phase).kernels()
+    return "\n\n".join(parts)
+
+
+def _check_imports(functions: list[Lowered]) -> None:
+    for lowered in functions:
+        for line in sorted(lowered.imports - _PROVIDED):
+            raise CompileError(
+                f"{lowered.where}: {line.rpartition(' ')[2]} has no CUDA version; run it "
+                "with device='cpu'"
+            )
+
+
+def _init_kernel(plan: ProgramPlan, init: Lowered) -> CudaKernel:
+    kernel = CudaKernel("init", totals=places_of(plan))
+    kernel.use("num_rows")
+    kernel.add(1, "for v in range(cuda.grid(1), num_rows, cuda.gridsize(1)):")
+    names = [f"x_{i}" for i in range(len(plan.spec.states))]
+    call = _call(kernel, init, (), {"node": ("row", "v")}, plan)
+    kernel.add(2, f"{', '.join(names)} = {call}")
+    for name, state in zip(names, plan.spec.states, strict=True):
+        kernel.use(f"row__{state}")
+        kernel.add(2, f"row__{state}[v] = {_cast(plan.dtypes[state])}({name})")
+    return kernel
+
+
+@dataclass
+class CudaPhaseWriter(PullWriter, PushWriter, ModeWriter):
+    """Writes the kernels of one phase."""
+
+    def kernels(self) -> list[str]:
+        """Return the texts of the phase's kernels."""
+        phase = self.phase
+        made = [] if phase.kind == "mode" else [self.apply()]
+        if phase.functions["aggregate"] is not None:
+            made.append(self.totals())
+        if phase.functions["active"] is not None:
+            made.append(self.active())
+        if phase.kind in ("node", "mode"):
+            made.append(self.send())
+        if phase.kind == "mode":
+            made += [self.mode_pull("thread"), self.mode_pull("block")]
+        elif phase.kind != "local":
+            for mapping in MAPPINGS:
+                made.append(self.pull_by(mapping, fused=True))
+                made.append(self.pull_by(mapping, fused=False))
+            if can_combine_atomically(phase):
+                made.append(self.gather_edge())
+                if phase.can_push:
+                    made += [self.push_by(mapping) for mapping in MAPPINGS]
+                    made.append(self.push_edge())
+        return [kernel.text() for kernel in made]

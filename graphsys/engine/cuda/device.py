@@ -1,0 +1,133 @@
+"""The device: whether there is one, its size, and memory with every copy counted."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import ConfigError, MissingDependencyError
+from graphsys.core.events import count as emit_count
+
+Array = npt.NDArray[Any]
+DeviceArray = Any
+"""numba's array on the device."""
+
+_BLOCKS_PER_MULTIPROCESSOR = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchShape:
+    """How large launches are.
+
+    Attributes:
+        block: Threads per block, a multiple of 32.
+        max_blocks: Blocks that fill the device; loops stride over more work.
+    """
+
+    block: int = 256
+    max_blocks: int = 1056
+
+    def __post_init__(self) -> None:
+        if self.block % 32 or not 32 <= self.block <= 1024 or self.max_blocks < 1:
+            raise ConfigError(
+                f"a block must have 32, 64 ... 1024 threads and there must be blocks, got "
+                f"{self.block} and {self.max_blocks}"
+            )
+
+
+def require_device() -> None:
+    """Check that CUDA programs can run here; numba's simulator counts as a device.
+
+    Raises:
+        MissingDependencyError: numba-cuda is not installed.
+        ConfigError: there is no GPU, or no driver.
+    """
+    try:
+        from numba import cuda
+    except ImportError as err:
+        raise MissingDependencyError(
+            "device='cuda' needs numba-cuda: pip install 'graphsys[gpu]'"
+        ) from err
+    from numba import config
+
+    if config.ENABLE_CUDASIM:
+        return
+    try:
+        found = bool(cuda.is_available())
+    except Exception:  # the driver's own loader raises many things
+        found = False
+    if not found:
+        raise ConfigError(
+            "device='cuda': this machine has no CUDA device or driver; use device='cpu' "
+            "(see 'graphsys doctor')"
+        )
+
+
+def default_shape() -> LaunchShape:
+    """Return the shape that fills this device; a tiny one in the simulator."""
+    from numba import config, cuda
+
+    if config.ENABLE_CUDASIM:
+        return LaunchShape(block=64, max_blocks=2)
+    multiprocessors = int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
+    return LaunchShape(max_blocks=_BLOCKS_PER_MULTIPROCESSOR * multiprocessors)
+
+
+def free_memory() -> int | None:
+    """Return the device's free bytes; None in the simulator."""
+    from numba import config, cuda
+
+    if config.ENABLE_CUDASIM:
+        return None
+    return int(cuda.current_context().get_memory_info().free)
+
+
+class DeviceMemory:
+    """Arrays on the device.
+
+    Attributes:
+        nbytes: Bytes allocated so far.
+    """
+
+    def __init__(self) -> None:
+        from numba import cuda
+
+        self._cuda = cuda
+        self.nbytes = 0
+        self.stream = cuda.stream()
+
+    def upload(self, host: Array) -> DeviceArray:
+        """Copy an array to the device; an empty one becomes one element."""
+        if not len(host):
+            return self.empty(1, host.dtype)
+        emit_count("bytes_copied", host.nbytes, direction="to_device")
+        self.nbytes += host.nbytes
+        return self._cuda.to_device(np.ascontiguousarray(host), stream=self.stream)
+
+    def empty(self, length: int, dtype: Any) -> DeviceArray:
+        """Allocate an array, at least one element."""
+        length = max(length, 1)
+        self.nbytes += length * np.dtype(dtype).itemsize
+        return self._cuda.device_array(length, dtype=np.dtype(dtype))
+
+    def full(self, length: int, value: Any, dtype: Any) -> DeviceArray:
+        """Allocate an array and fill it."""
+        return self.upload(np.full(max(length, 1), value, dtype=dtype))
+
+    def write(self, host: Array, target: DeviceArray) -> None:
+        """Copy an array over the beginning of one on the device."""
+        if len(host):
+            emit_count("bytes_copied", host.nbytes, direction="to_device")
+            target[: len(host)].copy_to_device(host, stream=self.stream)
+
+    def read(self, source: DeviceArray, target: Array) -> None:
+        """Copy the beginning of an array to the host and wait for it."""
+        if len(target):
+            emit_count("bytes_copied", target.nbytes, direction="to_host")
+            source[: len(target)].copy_to_host(target, stream=self.stream)
+        self.stream.synchronize()
+
+    def copy(self, source: DeviceArray, target: DeviceArray) -> None:
+        """Copy between arrays of the device."""
+        target.copy_to_device(source, stream=self.stream)

@@ -1,0 +1,105 @@
+"""A run of a program on the device: the loop is the CPU's, the supersteps are not."""
+
+from typing import Any
+
+from graphsys.core.errors import BudgetError
+from graphsys.core.memory import format_bytes
+from graphsys.engine.cuda.arrays import node_bytes
+from graphsys.engine.cuda.device import (
+    DeviceMemory,
+    LaunchShape,
+    default_shape,
+    free_memory,
+)
+from graphsys.engine.cuda.launch import DeviceLauncher
+from graphsys.engine.cuda.rows import DeviceRows
+from graphsys.engine.cuda.strategy import check_strategy
+from graphsys.engine.cuda.supersteps import DeviceSupersteps
+from graphsys.engine.executor import Executor
+from graphsys.engine.plan import PhasePlan, ProgramPlan
+from graphsys.engine.program import VertexProgram
+from graphsys.engine.rows import MemoryRows
+from graphsys.engine.topology import Topology
+
+_SHARE = 0.9
+"""Part of the device's free memory that a run takes by default."""
+_UNLIMITED = 2**31
+
+
+class DeviceExecutor(Executor):
+    """One run of a program on a CUDA device.
+
+    Args:
+        program: Parameters.
+        plan: The lowered program.
+        module: The generated module: its kernels, and those that all programs share.
+        topology: The graph.
+        strategy: ``auto``, ``thread``, ``warp``, ``block``, ``twc`` or ``edge``.
+        device_memory: Bytes on the device for nodes and rows; rows that do not fit are
+            streamed. By default nine tenths of what is free.
+        max_supersteps: End after so many.
+        max_fused: At most so many supersteps are enqueued before the host looks.
+        shape: How large launches are; by default they fill the device.
+
+    Raises:
+        BudgetError: the budget does not hold the nodes' arrays.
+        ConfigError: no such strategy.
+    """
+
+    def __init__(
+        self,
+        program: VertexProgram,
+        plan: ProgramPlan,
+        module: Any,
+        topology: Topology,
+        *,
+        strategy: str = "auto",
+        device_memory: int | None = None,
+        max_supersteps: int | None = None,
+        max_fused: int = 16,
+        shape: LaunchShape | None = None,
+    ) -> None:
+        check_strategy(strategy)
+        super().__init__(
+            program, plan, {}, topology, MemoryRows(topology), num_threads=1,
+            max_supersteps=max_supersteps,
+        )  # fmt: skip
+        if device_memory is None:
+            free = free_memory()
+            device_memory = None if free is None else int(_SHARE * free)
+        memory = DeviceMemory()
+        budget = None
+        if device_memory is not None:
+            needed = node_bytes(self.arrays)
+            budget = device_memory - needed
+            if budget <= 0:
+                raise BudgetError(
+                    f"the nodes of {plan.spec.name} need {format_bytes(needed)} on the "
+                    f"device, the budget is {format_bytes(device_memory)}: raise "
+                    "device_memory, or use device='cpu'"
+                )
+        rows = DeviceRows(topology, memory, budget)
+        launcher = DeviceLauncher(
+            program, module.KERNELS, module.COMMON, self.arrays, memory,
+            shape or default_shape(),
+        )  # fmt: skip
+        self.launcher = launcher
+        self.at.totals = launcher.totals
+        self.device_steps = DeviceSupersteps(
+            launcher, rows, strategy, max_fused, self._steps_left
+        )
+        self.supersteps = self.device_steps  # type: ignore[assignment]
+
+    def finish(self) -> None:
+        """Copy the states back to the host."""
+        launcher = self.launcher
+        assert isinstance(launcher, DeviceLauncher)  # __init__ made it
+        launcher.device.download_states()
+
+    def _steps_left(self, phase: PhasePlan) -> int:
+        left = _UNLIMITED
+        if self.max_supersteps is not None:
+            left = self.max_supersteps - self.at.superstep
+        if phase.spec.max_supersteps is not None:
+            left = min(left, phase.spec.max_supersteps - self.at.step)
+        return left

@@ -1,0 +1,159 @@
+"""Calling CUDA kernels: binding arguments by name, the size of the grid, events."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphsys.core.events import count as emit_count
+from graphsys.engine.arrays import RunArrays
+from graphsys.engine.cuda.arrays import DeviceArrays
+from graphsys.engine.cuda.device import DeviceArray, DeviceMemory, LaunchShape
+from graphsys.engine.cuda.rows import DeviceBlock
+from graphsys.engine.directions import push_directions
+from graphsys.engine.launch import Kernels, Launch, Launcher
+from graphsys.engine.plan import PhasePlan
+from graphsys.engine.program import VertexProgram
+
+_THREADS_PER_ROW = {"thread": 1, "warp": 32, "block": 0}
+
+
+@dataclass(kw_only=True)
+class DeviceLaunch:
+    """One launch of a kernel.
+
+    Attributes:
+        kernel: Its name, without the phase's number.
+        phase: The phase, or None for kernels that all programs share.
+        mapping: ``thread``, ``warp`` or ``block`` per item.
+        items: How many items there are at most.
+        block: The rows it visits, or None.
+        in_place: States to be written in place although the phase buffers them.
+        arguments: Values of arguments by name.
+    """
+
+    kernel: str
+    phase: PhasePlan | None = None
+    mapping: str = "thread"
+    items: int
+    block: DeviceBlock | None = None
+    in_place: frozenset[str] = frozenset()
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+class DeviceLauncher(Launcher):
+    """Launches kernels on the arrays of a run.
+
+    Args:
+        program: Its parameters.
+        kernels: The generated module's kernels, with the names of their arguments.
+        common: Kernels that all programs share, by name.
+        arrays: The run's arrays on the host.
+        memory: The device's memory.
+        shape: How large launches are.
+    """
+
+    def __init__(
+        self,
+        program: VertexProgram,
+        kernels: Kernels,
+        common: dict[str, Any],
+        arrays: RunArrays,
+        memory: DeviceMemory,
+        shape: LaunchShape,
+    ) -> None:
+        super().__init__(program, kernels, arrays, num_threads=1)
+        self.device = DeviceArrays(arrays, memory)
+        self.memory = memory
+        self.shape = shape
+        self.num_launches = 0
+        self._common = common
+        self._started: set[str] = set()
+
+    def call(self, launch: Launch) -> Any:
+        """Run ``init`` on the device for the executor, which sets the senders then."""
+        self.device.upload_states()
+        self.launch(DeviceLaunch(kernel=launch.kernel, items=self.arrays.num_nodes))
+        self.device.download_states()
+        return None
+
+    def launch(self, launch: DeviceLaunch) -> int:
+        """Launch a kernel; return the number of its warps."""
+        name = launch.kernel
+        if launch.phase is not None:
+            name = f"{name}_{launch.phase.number}"
+        function, names = self._kernels[name]
+        values = [self._bind(argument, launch) for argument in names]
+        return self._start(name, function, self._grid(launch), values)
+
+    def launch_common(self, name: str, items: int, *values: Any, mapping: str = "thread",
+                      blocks: int | None = None) -> None:  # fmt: skip
+        """Launch a kernel that all programs share, with its arguments in order."""
+        grid = blocks or self._grid(DeviceLaunch(kernel=name, items=items, mapping=mapping))
+        self._start(name, self._common[name], grid, list(values))
+
+    def _start(self, name: str, function: Any, grid: int, values: list[Any]) -> int:
+        begin = time.perf_counter()
+        function[grid, self.shape.block, self.memory.stream](*values)
+        if name not in self._started:  # the first launch compiles
+            self._started.add(name)
+            self.compile_seconds += time.perf_counter() - begin
+        self.num_launches += 1
+        emit_count("kernel_launches", 1, kernel=name, grid=grid, block=self.shape.block)
+        return grid * self.shape.block // 32
+
+    def _grid(self, launch: DeviceLaunch) -> int:
+        per_item = _THREADS_PER_ROW[launch.mapping] or self.shape.block
+        blocks = -(-launch.items * per_item // self.shape.block)
+        return max(1, min(blocks, self.shape.max_blocks))
+
+    # ---- what an argument's name stands for; see cuda_source
+
+    def _bind(self, name: str, launch: DeviceLaunch) -> Any:
+        if name in launch.arguments:
+            return launch.arguments[name]
+        if name == "num_rows":
+            block = launch.block
+            return self.arrays.num_nodes if block is None else block.num_rows
+        if name == "row_base":
+            return 0 if launch.block is None else launch.block.row_base
+        if name in ("indptr", "indices"):
+            return getattr(launch.block, name)
+        if name == "delta_tolerance":
+            return float(self.program.delta_tolerance)
+        if name == "reverse_of":
+            return self.device.reverse_of
+        side, _, rest = name.partition("__")
+        if rest:
+            return self._bind_named(side, rest, name, launch)
+        kind, _, digit = name.rpartition("_")
+        if launch.phase is None or not digit.isdigit():
+            raise KeyError(f"kernel {launch.kernel} was given no {name}")
+        if kind == "bits":
+            return self.device.bits(launch.phase)
+        return self.device.message(launch.phase, kind, int(digit))
+
+    def _bind_named(self, side: str, name: str, argument: str, launch: DeviceLaunch) -> Any:
+        device, block = self.device, launch.block
+        if side in ("row", "col", "at"):
+            return self._nodes(name, launch.phase)
+        if side == "new":
+            in_place = name in launch.in_place
+            return device.states[name] if in_place else device.next_of(name)
+        if side == "edge":
+            is_column = block is not None and name in block.columns
+            assert block is not None  # only kernels over rows read edges
+            return block.columns[name] if is_column else device.edge_values(name)
+        if side == "stored":
+            return device.stored(name)
+        if side == "run":
+            return self._of_run(name)
+        return self._parameters[argument]
+
+    def _nodes(self, name: str, phase: PhasePlan | None) -> DeviceArray:
+        if name in self.device.states:
+            return self.device.states[name]
+        if name == "out_going" and phase is not None:
+            directions = push_directions(self.arrays.topology, phase)
+            degree = "degree" if len(directions) == 2 else f"{directions[0]}_degree"
+            return self.device.column(degree)
+        return self.device.column(name)

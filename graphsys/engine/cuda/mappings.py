@@ -1,0 +1,62 @@
+"""Which mapping each phase's rows get: the wanted one, or the one with the least work."""
+
+from typing import Any
+
+from graphsys.engine.cuda.launch import DeviceLauncher
+from graphsys.engine.cuda.strategy import choose, predicted_work
+from graphsys.engine.directions import in_coming
+from graphsys.engine.plan import PhasePlan
+
+
+class Mappings:
+    """Chooses who visits rows, once per phase.
+
+    Args:
+        launcher: Knows the program, the graph, and which kernels there are.
+        strategy: The wanted one, or ``auto``.
+    """
+
+    def __init__(self, launcher: DeviceLauncher, strategy: str) -> None:
+        self._launcher = launcher
+        self._strategy = strategy
+        self._chosen: dict[Any, str] = {}
+
+    def dense(self, phase: PhasePlan) -> str:
+        """Return who visits all rows."""
+        if phase.number not in self._chosen:
+            self._chosen[phase.number] = self._choose_dense(phase)
+        return self._chosen[phase.number]
+
+    def sparse(self, phase: PhasePlan) -> str:
+        """Return who visits the rows of a list, whose degrees the host does not know."""
+        wanted = self._strategy
+        if wanted == "edge":
+            is_delta = self._launcher.arrays.plan.spec.delta
+            has_edge = self._launcher.has(f"push_edge_{phase.number}") and not is_delta
+            return "edge" if has_edge else "warp"
+        if wanted != "auto":
+            return wanted
+        key = ("sparse", phase.number)
+        if key not in self._chosen:
+            degrees = self._launcher.arrays.column("out_degree")
+            mean, longest = float(degrees.mean()), int(degrees.max(initial=0))
+            choice = "twc"
+            if longest <= 8 * max(mean, 4.0):
+                choice = "thread" if mean < 8 else "warp"
+            self._chosen[key] = choice
+        return self._chosen[key]
+
+    def _choose_dense(self, phase: PhasePlan) -> str:
+        has_edge = self._launcher.has(f"gather_edge_{phase.number}")
+        allowed: tuple[str, ...] = ("thread", "warp", "block", "twc")
+        if phase.kind == "mode":
+            allowed = ("thread", "block", "twc")
+        wanted = self._strategy
+        if wanted in allowed or (wanted == "edge" and has_edge):
+            return wanted
+        if wanted != "auto":  # the nearest that this phase can have
+            return "twc"
+        if has_edge and phase.combiner in ("minimum", "maximum"):
+            allowed = (*allowed, "edge")  # sums would depend on the order of atomics
+        degrees = in_coming(self._launcher.arrays, phase)
+        return choose(predicted_work(degrees, self._launcher.shape.block), allowed)

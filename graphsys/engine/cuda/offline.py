@@ -1,0 +1,187 @@
+"""Compiling a program's CUDA kernels to machine code without a GPU or a driver.
+
+numba-cuda makes PTX for a compute capability, ``ptxas`` makes machine code of it and says
+how many registers, how much shared memory and how many spilled bytes each kernel has.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphsys.core.errors import MissingDependencyError
+from graphsys.engine.cuda.cuda_source import module_source
+from graphsys.engine.plan import PhasePlan, ProgramPlan
+from graphsys.engine.program_cache import load_module
+
+CAPABILITY = (9, 0)
+"""Hopper."""
+
+_ARRAYS = {
+    "nodes": "id", "next_list": "id", "touched_list": "id", "senders_list": "id",
+    "small": "id", "medium": "id", "large": "id", "listed_array": "id",
+    "sizes": "int64", "counts": "int64", "bin_sizes": "int64", "offsets": "int64",
+    "segments": "int64", "active": "int32", "changed": "int32", "touched": "int32",
+    "senders": "int32", "stamps": "int32", "partial": "float64", "totals": "float64",
+    "operations": "int32", "indices": "uint32", "other_indices": "uint32",
+    "indptr": "uint32", "other_indptr": "uint32",
+}  # fmt: skip
+_FLAGS = ("everyone", "listed", "listing", "touching", "both")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelReport:
+    """What ``ptxas`` says of one kernel.
+
+    Attributes:
+        name: The kernel.
+        registers: Registers per thread.
+        shared_bytes: Static shared memory per block.
+        stack_bytes: Stack per thread.
+        spill_bytes: Bytes of registers spilled to memory, stores and loads.
+    """
+
+    name: str
+    registers: int
+    shared_bytes: int
+    stack_bytes: int
+    spill_bytes: int
+
+
+def find_ptxas() -> str:
+    """Return the path of ``ptxas``: ``$PTXAS``, or the one on ``$PATH``.
+
+    Raises:
+        MissingDependencyError: there is none.
+    """
+    found = os.environ.get("PTXAS") or shutil.which("ptxas")
+    if not found:
+        raise MissingDependencyError(
+            "ptxas is not on PATH; install the CUDA toolkit, or name it in $PTXAS"
+        )
+    return found
+
+
+def compile_program(plan: ProgramPlan) -> list[KernelReport]:
+    """Compile every kernel of a program for Hopper.
+
+    Raises:
+        MissingDependencyError: numba-cuda's compiler or ``ptxas`` is missing.
+    """
+    ptxas = find_ptxas()
+    _forget_the_driver()
+    kernels = load_module(module_source(plan)).KERNELS
+    reports = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (function, arguments) in kernels.items():
+            digits = name.rpartition("_")[2]
+            phase = plan.phases[int(digits)] if digits.isdigit() else None
+            types = tuple(argument_type(a, plan, phase) for a in arguments)
+            path = Path(folder) / f"{name}.ptx"
+            path.write_text(_ptx(function.py_func, types))
+            reports.append(_assemble(ptxas, name, path))
+    return reports
+
+
+def argument_type(name: str, plan: ProgramPlan, phase: PhasePlan | None) -> Any:
+    """Return numba's type of a kernel's argument, by its name."""
+    from numba import types
+    from numba.np.numpy_support import from_dtype
+
+    dtype = _dtype_of(name, plan, phase)
+    if dtype is not None:
+        return types.Array(from_dtype(dtype), 1, "C")
+    if name in _FLAGS:
+        return types.boolean
+    if name == "delta_tolerance":
+        return types.float64
+    if name.startswith("param__"):
+        kind = plan.spec.parameters[name.removeprefix("param__")]
+        return {float: types.float64, bool: types.boolean}.get(kind, types.int64)
+    return types.int64
+
+
+def _dtype_of(
+    name: str, plan: ProgramPlan, phase: PhasePlan | None
+) -> np.dtype[Any] | None:
+    """Return the dtype of an array argument, None for a scalar."""
+    if name in _ARRAYS:
+        return plan.id_dtype if _ARRAYS[name] == "id" else np.dtype(_ARRAYS[name])
+    side, _, rest = name.partition("__")
+    if rest and side in ("row", "col", "new", "at"):
+        return np.dtype(plan.dtypes.get(rest, plan.id_dtype))
+    if side in ("edge", "stored"):
+        state = plan.spec.edge_states.get(rest)
+        return np.dtype(plan.edge_columns[rest] if state is None else state.dtype)
+    if name == "reverse_of":
+        return np.dtype(np.int64)
+    kind, _, digit = name.rpartition("_")
+    if phase is not None and kind in ("in", "out", "acc", "sent", "bits"):
+        dtype = phase.message_dtypes[int(digit)]
+        return np.dtype(f"int{8 * dtype.itemsize}" if kind == "bits" else dtype)
+    if name == "scratch" and phase is not None:
+        return phase.message_dtypes[0]
+    return None
+
+
+def _forget_the_driver() -> None:
+    """Answer numba-cuda's question for the current device with a constant.
+
+    Its compiler asks only for the compute capability, but would load the driver for it.
+    """
+    try:
+        import numba.cuda.api
+        import numba.cuda.dispatcher
+    except ImportError as err:
+        raise MissingDependencyError(
+            "compiling for CUDA needs: pip install numba-cuda"
+        ) from err
+
+    class Stub:
+        compute_capability = CAPABILITY
+
+    for module in (numba.cuda, numba.cuda.api, numba.cuda.dispatcher):
+        if hasattr(module, "get_current_device"):
+            module.get_current_device = Stub
+
+
+def _ptx(function: Any, types: tuple[Any, ...]) -> str:
+    from numba import cuda
+
+    text, _ = cuda.compile(
+        function, types, device=False, abi="numba", cc=CAPABILITY, output="ptx"
+    )
+    return (text if isinstance(text, str) else text.decode()).rstrip("\0")
+
+
+def _assemble(ptxas: str, name: str, path: Path) -> KernelReport:
+    arch = f"sm_{CAPABILITY[0]}{CAPABILITY[1]}"
+    command = [
+        ptxas,
+        f"-arch={arch}",
+        "-v",
+        str(path),
+        "-o",
+        str(path.with_suffix(".cubin")),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    text = done.stdout + done.stderr
+    if done.returncode:
+        raise RuntimeError(f"ptxas refuses {name}: {text.strip()[:500]}")
+
+    def amount(pattern: str) -> int:
+        return sum(int(found) for found in re.findall(pattern, text))
+
+    return KernelReport(
+        name=name,
+        registers=amount(r"Used (\d+) registers"),
+        shared_bytes=amount(r"(\d+) bytes smem"),
+        stack_bytes=amount(r"(\d+) bytes stack frame"),
+        spill_bytes=amount(r"(\d+) bytes spill (?:stores|loads)"),
+    )

@@ -1,0 +1,200 @@
+"""Kernels that visit nodes: pull along rows, send, apply, totals, who may send."""
+
+from dataclasses import dataclass
+
+from graphsys.engine.cpu_source import _call, _cast, _Kernel
+from graphsys.engine.cuda.phase_parts import (
+    PLACES,
+    CudaKernel,
+    PhaseParts,
+    indented,
+    lane_dtype,
+)
+
+
+@dataclass
+class PullWriter(PhaseParts):
+    """Writes the kernels that visit nodes."""
+
+    def row_lines(self, kernel: CudaKernel, mapping: str) -> list[str]:
+        """Combine the messages along row r, each thread its share, into ``a_i``."""
+        kernel.use("indptr", "indices")
+        first, step = PLACES[mapping]
+        begin, end = "np.int64(indptr[r])", "np.int64(indptr[r + 1])"
+        lines = [f"for e in range({begin} + {first}, {end}, {step}):", "    u = indices[e]"]
+        inner = [*self.fetch_lines(kernel), *self.combine_lines("a")]
+        if self.phase.combiner == "any":
+            inner += ["got = True", "break"]
+        test = self.sends_test(kernel)
+        inner = [f"if {test}:", *indented(inner)] if test else inner
+        return [*lines, *indented(inner)]
+
+    def any_lines(self, kernel: CudaKernel, mapping: str) -> list[str]:
+        """Walk row r together until the first message in its order is found."""
+        kernel.use("indptr", "indices")
+        first, step = PLACES[mapping]
+        lines = [
+            "base = np.int64(indptr[r])",
+            "end = np.int64(indptr[r + 1])",
+            "while base < end:",
+            f"    e = base + {first}",
+            "    hit = False",
+            "    if e < end:",
+            "        u = indices[e]",
+        ]
+        inner = [*self.fetch_lines(kernel), "a_0 = m_0", "hit = True"]
+        lines += indented([f"if {self.sends_test(kernel)}:", *indented(inner)], 2)
+        dtype = self.phase.message_dtypes[0]
+        moved_as, cast = lane_dtype(dtype), _cast(dtype)
+        if mapping == "warp":
+            shuffle = f"cuda.shfl_sync(EVERY_LANE, {moved_as}(a_0), winner)"
+            found = [
+                "votes = cuda.ballot_sync(EVERY_LANE, hit)",
+                "if votes != 0:",
+                "    winner = cuda.ffs(votes) - 1",
+                f"    a_0 = {cast}({shuffle})",
+                "    got = True",
+                "    break",
+            ]
+        else:
+            found = [
+                "if cuda.threadIdx.x == 0:",
+                "    winner_of[0] = cuda.blockDim.x",
+                "cuda.syncthreads()",
+                "if hit:",
+                "    cuda.atomic.min(winner_of, 0, np.int32(cuda.threadIdx.x))",
+                "cuda.syncthreads()",
+                "winner = winner_of[0]",
+                "if cuda.threadIdx.x == winner:",
+                f"    s_0[0] = {moved_as}(a_0)",
+                "cuda.syncthreads()",
+                "if winner < cuda.blockDim.x:",
+                f"    a_0 = {cast}(s_0[0])",
+                "    got = True",
+                "    break",
+            ]
+        return [*lines, *indented(found), f"    base += {step}"]
+
+    def after_row(self, kernel: _Kernel, *, fused: bool) -> list[str]:
+        """Update node v from ``a_i``, or keep those for ``apply``."""
+        phase = self.phase
+        is_any = phase.combiner == "any"
+        kept = [f"acc_{i}[v] = a_{i}" for i in self.width]
+        if not fused:
+            if not is_any:
+                return kept
+            kernel.use("touched", "touch_epoch")
+            return ["if got:", *indented([*kept, "touched[v] = touch_epoch"])]
+        lines = kept if self.plan.spec.delta else []
+        if phase.spec.schedule == "changed" and not self.plan.spec.delta:
+            test = "not got" if is_any else self.is_nothing("a")
+            lines += [f"if {test}:", *indented(self.skip_lines(kernel))]
+        return [*lines, *self.update_lines(kernel, "a")]
+
+    def send(self) -> CudaKernel:
+        """Every node's message, once per node."""
+        kernel = self.new_kernel("send")
+        kernel.use("num_rows", "everyone", "active", "epoch")
+        kernel.add(1, "for v in range(cuda.grid(1), num_rows, cuda.gridsize(1)):")
+        kernel.add(2, "if everyone or active[v] == epoch:")
+        kernel.add(3, *self.message_lines(kernel, {"src": ("row", "v")}))
+        for i in self.width:
+            kernel.use(f"out_{i}")
+            if self.plan.spec.delta:
+                kernel.use(f"sent_{i}")
+                kernel.add(3, f"out_{i}[v] = m_{i} - sent_{i}[v]", f"sent_{i}[v] = m_{i}")
+            else:
+                kernel.add(3, f"out_{i}[v] = m_{i}")
+        if self.phase.combiner != "any":
+            kernel.add(2, "else:")
+            kernel.add(3, *(f"out_{i}[v] = {self.identity(i)}" for i in self.width))
+        return kernel
+
+    def pull_by(self, mapping: str, *, fused: bool) -> CudaKernel:
+        """Combine the messages along each row; fused: and update the node at once."""
+        phase = self.phase
+        kernel = self.new_kernel(f"{'pull' if fused else 'gather'}_{mapping}")
+        if mapping == "block":
+            kernel.add(1, *self.shared_lines())
+        self.visit(kernel, mapping)
+        kernel.add(2, "r = v - row_base", *self.accepts_lines(kernel, updates=fused))
+        leader = {"thread": "True", "warp": "lane == 0", "block": "cuda.threadIdx.x == 0"}
+        kept = not fused or self.plan.spec.delta
+        for i in self.width:
+            kernel.add(2, f"a_{i} = {self.identity(i)}")
+            if kept:
+                kernel.use(f"acc_{i}")
+                kernel.add(2, f"if {leader[mapping]}:", f"    a_{i} = acc_{i}[v]")
+        is_any = phase.combiner == "any"
+        if is_any:
+            kernel.add(2, "got = False")
+            if not fused:
+                kernel.use("touched", "touch_epoch")
+                kernel.add(2, "if touched[v] == touch_epoch:", "    continue")
+        if is_any and mapping != "thread":
+            kernel.add(2, *self.any_lines(kernel, mapping))
+        else:
+            kernel.add(2, *self.row_lines(kernel, mapping))
+            if mapping == "warp":
+                kernel.add(2, *self.reduce_lines())
+            if mapping == "block":
+                kernel.add(2, *self.block_reduce_lines())
+        kernel.add(2, f"if {leader[mapping]}:")
+        kernel.add(3, *self.after_row(kernel, fused=fused))
+        if fused:
+            kernel.add(1, *self.end_parts(kernel))
+        return kernel
+
+    def apply(self) -> CudaKernel:
+        """Update nodes from the combined messages, and reset those."""
+        phase = self.phase
+        kernel = self.new_kernel("apply")
+        self.visit(kernel, "thread")
+        if phase.kind == "local":
+            if phase.functions["active"] is not None:
+                kernel.use("everyone", "active", "epoch")
+                kernel.add(2, "if not (everyone or active[v] == epoch):")
+                kernel.add(3, *self.skip_lines(kernel))
+            kernel.add(2, *self.update_lines(kernel, None))
+            kernel.add(1, *self.end_parts(kernel))
+            return kernel
+        kernel.use(*(f"acc_{i}" for i in self.width))
+        kernel.add(2, *self.accepts_lines(kernel))
+        kernel.add(2, *(f"a_{i} = acc_{i}[v]" for i in self.width))
+        if phase.spec.schedule == "changed" and not self.plan.spec.delta:
+            test = self.is_nothing("a")
+            if phase.combiner == "any":
+                kernel.use("touched", "touch_epoch")
+                test = "not listed and touched[v] != touch_epoch"
+            kernel.add(2, f"if {test}:", *indented(self.skip_lines(kernel)))
+        if not self.plan.spec.delta:
+            kernel.add(2, *(f"acc_{i}[v] = {self.identity(i)}" for i in self.width))
+        kernel.add(2, *self.update_lines(kernel, "a"))
+        kernel.add(1, *self.end_parts(kernel))
+        return kernel
+
+    def totals(self) -> CudaKernel:
+        """The aggregators over all nodes as they are."""
+        kernel = self.new_kernel("totals")
+        self.visit(kernel, "thread")
+        kernel.add(2, *self.aggregate_lines(kernel, ""))
+        kernel.add(1, *self.end_parts(kernel))
+        return kernel
+
+    def active(self) -> CudaKernel:
+        """List and stamp the nodes of the frontier that may send."""
+        active = self.phase.functions["active"]
+        assert active is not None  # kernels() checked
+        kernel = self.new_kernel("active")
+        kernel.use("num_rows", "everyone", "active", "epoch", "senders", "senders_epoch")
+        kernel.use("senders_list", "counts", "senders_at", "row__out_going")
+        kernel.add(1, "num_edges = np.int64(0)")
+        kernel.add(1, "for v in range(cuda.grid(1), num_rows, cuda.gridsize(1)):")
+        kernel.add(2, "if not (everyone or active[v] == epoch):", "    continue")
+        call = _call(kernel, active, (), {"node": ("row", "v")}, self.plan)
+        kernel.add(2, f"if {call}:", "    senders[v] = senders_epoch")
+        kernel.add(3, "append_one(senders_list, counts, senders_at, v)")
+        kernel.add(3, "num_edges += row__out_going[v]")
+        kernel.add(1, "num_edges = warp_sum(num_edges)", "if cuda.laneid == 0:")
+        kernel.add(2, "cuda.atomic.add(counts, senders_at + 1, num_edges)")
+        return kernel

@@ -1,0 +1,98 @@
+"""``gs.run(..., device="cuda")``."""
+
+import time
+from typing import Any
+
+from graphsys.core.errors import NotConvergedError
+from graphsys.core.memory import parse_bytes
+from graphsys.core.progress import Progress
+from graphsys.engine.cuda.cuda_source import module_source
+from graphsys.engine.cuda.device import LaunchShape, require_device
+from graphsys.engine.cuda.executor import DeviceExecutor
+from graphsys.engine.cuda.strategy import check_strategy
+from graphsys.engine.plan import ProgramPlan, plan_of
+from graphsys.engine.program import VertexProgram
+from graphsys.engine.program_cache import load_module
+from graphsys.engine.result import Result
+from graphsys.engine.run import run, state_columns
+from graphsys.engine.spec import spec_of
+from graphsys.engine.topology import Topology
+
+
+def run_on_device(
+    program: VertexProgram,
+    topology: Topology,
+    *,
+    strategy: str,
+    device_memory: int | str | None,
+    max_supersteps: int | None,
+    require_convergence: bool,
+    progress: Progress,
+    shape: LaunchShape | None = None,
+    max_fused: int = 16,
+) -> Result:
+    """Run a vertex program on a CUDA device.
+
+    Args:
+        program: The program.
+        topology: The graph; its rows lie in the host's memory.
+        strategy: Who visits a row: see :data:`graphsys.engine.cuda.strategy.STRATEGIES`.
+        device_memory: Bytes to use on the device; rows that do not fit are streamed.
+        max_supersteps: Stop after so many.
+        require_convergence: Raise instead of returning a result that a limit cut short.
+        progress: Told about every superstep.
+        shape: How large launches are.
+        max_fused: At most so many supersteps are enqueued before the host looks.
+
+    Raises:
+        MissingDependencyError: numba-cuda is not installed.
+        ConfigError: no GPU, or no such strategy.
+        CompileError: the program cannot be compiled for CUDA.
+        BudgetError: the device's memory does not hold the nodes, or one row.
+        NotConvergedError: with ``require_convergence``.
+    """
+    check_strategy(strategy)
+    require_device()
+    if topology.num_nodes == 0:
+        return run(program, topology, max_supersteps=max_supersteps)
+    begin = time.perf_counter()
+    plan, module = compile_for_device(program, topology)
+    loaded = time.perf_counter()
+    executor = DeviceExecutor(
+        program, plan, module, topology, strategy=strategy, shape=shape,
+        device_memory=None if device_memory is None else parse_bytes(device_memory),
+        max_supersteps=max_supersteps, max_fused=max_fused,
+    )  # fmt: skip
+    progress.stage(plan.spec.name, None, "supersteps")
+    try:
+        for step in executor.run():
+            progress.advance(1, frontier=step.senders, messages=step.messages)
+        executor.finish()
+    finally:
+        executor.close()
+        progress.close()
+    seconds = time.perf_counter() - loaded - executor.compile_seconds
+    if require_convergence and not executor.at.converged:
+        raise NotConvergedError(
+            f"{plan.spec.name} did not converge within {executor.at.superstep} supersteps"
+        )
+    table = topology.table(state_columns(executor))
+    return Result(
+        table=table,
+        algorithm=plan.spec.name,
+        supersteps=executor.at.superstep,
+        seconds=seconds,
+        compile_seconds=loaded - begin + executor.compile_seconds,
+        converged=executor.at.converged,
+        result=program.answer(table),
+    )
+
+
+def compile_for_device(
+    program: VertexProgram, topology: Topology
+) -> tuple[ProgramPlan, Any]:
+    """Lower a program for a graph; return its plan and the module of its CUDA kernels."""
+    wide = max(topology.num_nodes, topology.num_edges) >= 2**31
+    columns = topology.column_dtypes()
+    plan = plan_of(spec_of(type(program)), columns, wide_ids=wide)
+    return plan, load_module(module_source(plan))

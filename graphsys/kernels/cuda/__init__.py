@@ -1,0 +1,1 @@
+"""CUDA kernels by numba-cuda; nothing here is imported unless a device is asked for."""
