@@ -18,6 +18,10 @@ class GraphsysError(Exception):
 class InputError(GraphsysError, ValueError):
     """Source data cannot be read; the message starts with the file and the line."""
 
+    def __init__(self, message: str) -> None:
+        # names out of a file may hold what ends a line
+        super().__init__(" ".join(message.splitlines()))
+
 
 class InvalidGraphError(GraphsysError, ValueError):
     """Arrays or tables that do not describe a graph."""

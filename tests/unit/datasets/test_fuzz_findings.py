@@ -57,6 +57,13 @@ def test_a_header_of_csv_with_carriage_returns(tmp_path: Path) -> None:
         open_source(path)
 
 
+def test_names_of_columns_with_carriage_returns(tmp_path: Path) -> None:
+    path = tmp_path / "g.csv"
+    path.write_bytes(b"src,dst,\rnote\n1,2\n")
+    with pytest.raises(InputError, match=r"^[^\r\n]*g\.csv:2: found 2 columns[^\r\n]*$"):
+        read(path)
+
+
 def test_ids_of_two_kinds_name_the_files(tmp_path: Path) -> None:
     (tmp_path / "person_0_0.csv").write_text("id\na\n")
     (tmp_path / "person_knows_person_0_0.csv").write_text("Person.id|Person.id\n1|2\n")
