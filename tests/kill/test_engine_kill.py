@@ -53,7 +53,8 @@ def test_a_killed_run_resumes_to_the_same_result(tmp_path: Path) -> None:
     make_store(tmp_path / "graph", EdgeChunk(src=ends[0], dst=ends[1]), partitions=2)
     expected = run(PageRank(iterations=60), tmp_path / "graph", num_threads=1).table
     checkpoint, out = tmp_path / "checkpoint", tmp_path / "out.parquet"
-    command = [sys.executable, "-c", CHILD, tmp_path / "graph", checkpoint, out]
+    paths = (tmp_path / "graph", checkpoint, out)
+    command = [sys.executable, "-c", CHILD, *map(str, paths)]
     draw = random.Random(0)
     kills, resumed_at = 0, 0
     while not out.exists():

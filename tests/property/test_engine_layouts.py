@@ -1,7 +1,7 @@
 """Results of vertex programs do not depend on partitions, order, threads or storage."""
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,7 @@ def by_networkx(edges: Edges, is_directed: bool) -> dict[str, Mapping[int, Any]]
     }
 
 
-PROGRAMS = {
+PROGRAMS: dict[str, Callable[[int], gs.VertexProgram]] = {
     "bfs": lambda source: BreadthFirst(source=source),
     "sssp": lambda source: ShortestPaths(source=source),
     "wcc": lambda source: WeakComponents(),

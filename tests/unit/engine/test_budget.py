@@ -58,7 +58,7 @@ def test_a_budget_too_small_names_one_that_works(graph: Graph) -> None:
 
 
 def test_edges_in_memory_cannot_be_streamed() -> None:
-    topology = Topology.from_edges([0, 1], [1, 2], 3)
+    topology = Topology.from_edges(np.array([0, 1]), np.array([1, 2]), 3)
     with pytest.raises(BudgetError, match="rows must be in memory: the graph is"):
         run(PageRank(iterations=3), topology, memory=1000)
 
@@ -118,7 +118,8 @@ def test_streaming_passes_where_memory_does_not(tmp_path: Path) -> None:
     for name, nodes, edges in (("small", 500, 2000), ("large", 50_000, 4_000_000)):
         ends = rng.integers(0, nodes, (2, edges))
         make_store(tmp_path / name, EdgeChunk(src=ends[0], dst=ends[1]), partitions=4)
-    command = [sys.executable, "-c", LIMITED, tmp_path / "small", tmp_path / "large"]
+    graphs = (str(tmp_path / "small"), str(tmp_path / "large"))
+    command = [sys.executable, "-c", LIMITED, *graphs]
     done = subprocess.run(command, capture_output=True, text=True, cwd="/", check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["streamed", "50000", "memory", "failed"]

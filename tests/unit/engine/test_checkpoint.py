@@ -202,9 +202,13 @@ def test_a_damaged_checkpoint_is_refused(graph: Graph, tmp_path: Path) -> None:
     )
 
 
+def ring(last: int) -> Topology:
+    return Topology.from_edges(np.array([0, 1, 2]), np.array([1, 2, last]), 3)
+
+
 def test_edges_in_memory_are_told_apart(tmp_path: Path) -> None:
-    one = Topology.from_edges([0, 1, 2], [1, 2, 0], 3)
-    other = Topology.from_edges([0, 1, 2], [1, 2, 1], 3)
+    one = ring(0)
+    other = ring(1)
     broken_off(one, tmp_path / "checkpoint")
     with pytest.raises(ConfigError, match="another graph"):
         resumed(PageRank(iterations=9), other, tmp_path / "checkpoint")
