@@ -4,7 +4,7 @@ Two sets: the validation graphs of the benchmark itself, with the parameters of 
 and p2p-Gnutella31 with the outputs that libgrape-lite publishes (its directed PageRank does
 not follow the definition and is not used). The rules of comparison are the benchmark's:
 BFS and CDLP exact, WCC equal up to the names of components, PR, LCC and SSSP within 1e-4 of
-each value; where the reference has more digits we ask for more.
+each value; we ask for all the digits that a reference has.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,12 +27,13 @@ ALGORITHMS = {
     "WCC": "wcc",
 }  # fmt: skip
 
+FLOAT = {"damping": float(np.float32(0.85))}  # what the benchmark's own tests pass
 VALIDATION: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {
     # algorithm: folder, edge format, parameters directed, parameters undirected
     "BFS": ("bfs", "lists", {"source": 1}, {"source": 1}),
     "CDLP": ("cdlp", "lists", {"iterations": 5}, {"iterations": 5}),
     "LCC": ("lcc", "lists", {}, {}),
-    "PR": ("pr", "lists", {"iterations": 14}, {"iterations": 26}),
+    "PR": ("pr", "lists", {**FLOAT, "iterations": 14}, {**FLOAT, "iterations": 26}),
     "SSSP": ("sssp", "edges", {"source": 1}, {"source": 1}),
     "WCC": ("wcc", "lists", {}, {}),
 }
@@ -148,7 +149,9 @@ def test_validation_graphs(
         found = from_edges(folder / f"{prefix}-input.v", folder / f"{prefix}-input.e")
     graph = stored(tmp_path / "store", found, is_directed=is_directed)
     got = outcome(code, way, graph, directed if is_directed else undirected)
-    check(code, got, reference(folder / f"{prefix}-output"), 1e-4)
+    # the directed PageRank was made in single precision
+    digits = 2e-6 if (code, is_directed) == ("PR", True) else 1e-9
+    check(code, got, reference(folder / f"{prefix}-output"), digits)
 
 
 @directions

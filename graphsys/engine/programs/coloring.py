@@ -1,11 +1,14 @@
 """Graph colouring: neighbours get different colours, few colours in all.
 
-Jones and Plassmann, "A parallel graph coloring heuristic", SIAM J. Sci. Comput. 14, 1993,
-largest degree first: a node picks the smallest free colour when all neighbours before it
-have theirs. At most one colour more than the largest degree. O(N + E) work beside a pass
-over the nodes per superstep; as many rounds as the longest chain in that order.
+Jones and Plassmann, "A parallel graph coloring heuristic", SIAM J. Sci. Comput. 14, 1993: a
+node picks the smallest free colour when all neighbours before it have theirs. The order is
+the largest logarithm of the degree first, then by lot (Hasenplaugh et al., "Ordering
+heuristics for parallel graph coloring", SPAA 2014): nearly as few colours as the largest
+degree first, and far shorter chains of nodes that wait for each other. At most one colour
+more than the largest degree. O(N + E) work beside a pass over the nodes per superstep.
 """
 
+import math
 from typing import Any
 
 from graphsys.engine import program as gs
@@ -14,12 +17,9 @@ WINDOW = 63
 FULL = 2**63 - 1
 
 
-def before(degree: Any, draw: Any, node: Any, other_degree: Any, other_draw: Any,
-           other: Any) -> Any:  # fmt: skip
-    """Whether a node picks its colour before another: by degree, lot and id."""
-    if degree != other_degree:
-        return degree > other_degree
-    return draw < other_draw or (draw == other_draw and node < other)
+def before(order: Any, node: Any, other_order: Any, other: Any) -> Any:
+    """Whether a node picks its colour before another; ids break ties."""
+    return order > other_order or (order == other_order and node < other)
 
 
 def union(some: Any, others: Any) -> Any:
@@ -35,7 +35,7 @@ class Coloring(gs.VertexProgram):
     waits_for = gs.state("int32")
     window = gs.state("int32")
     colored_in = gs.state("int32", default=-1)
-    draw = gs.state("float64")
+    order = gs.state("float64")
     results = ("color",)
     loop = True
 
@@ -51,7 +51,7 @@ class Coloring(gs.VertexProgram):
             return node.colored_in == self.superstep - 1
 
         def message(self, src: Any, edge: Any, dst: Any) -> Any:
-            if not before(src.degree, src.draw, src.id, dst.degree, dst.draw, dst.id):
+            if not before(src.order, src.id, dst.order, dst.id):
                 return None
             return 1 if self.superstep == 0 else -1
 
@@ -89,7 +89,8 @@ class Coloring(gs.VertexProgram):
     phases = (Count, Pick)
 
     def init(self, node: Any) -> Any:
-        return -1, 0, 0, -1, gs.random(self.seed, node.id, 0)
+        order = math.floor(math.log2(node.degree + 1)) + gs.random(self.seed, node.id, 0)
+        return -1, 0, 0, -1, order
 
     def answer(self, table: Any) -> int:
         return 1 + max(table.column("value").to_numpy(), default=-1)
