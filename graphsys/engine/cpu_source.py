@@ -244,6 +244,12 @@ class _PhaseWriter:
     def name(self, what: str) -> str:
         return f"{what}_{self.phase.number}"
 
+    @property
+    def drops(self) -> bool:
+        """Whether a message may be None."""
+        message = self.phase.functions["message"]
+        return message is not None and message.drops
+
     def kernel(self, what: str) -> _Kernel:
         return _Kernel(self.name(what), self.phase)
 
@@ -496,9 +502,12 @@ class _PhaseWriter:
             if phase.spec.stores is not None:
                 kernel.use(f"stored__{phase.spec.stores}", "edge_base")
                 lines.append(f"stored__{phase.spec.stores}[e + edge_base] = m_0")
-        lines += self.combine_lines("a")
         if phase.combiner == "any":
-            lines += ["got = True", "break"]
+            found = [*self.combine_lines("a"), "got = True", "break"]
+            skips = [f"if not ({self.is_nothing('m')}):"] if self.drops else []
+            lines += [*skips, *(f"    {line}" if skips else line for line in found)]
+        else:
+            lines += self.combine_lines("a")
         if phase.combiner != "any" and (phase.kind == "node" or not phase.is_masked):
             return lines
         kernel.use("everyone", "active")
@@ -616,7 +625,7 @@ class _PhaseWriter:
         if self.plan.spec.delta:
             kernel.use("sent_0")
             lines += ["whole = m_0", "m_0 = m_0 - sent_0[u]", "sent_0[u] = whole"]
-        if self.phase.combiner != "any":
+        if self.phase.combiner != "any" or self.drops:
             lines += [f"if {self.is_nothing('m')}:", "    continue"]
         return lines
 
@@ -624,7 +633,7 @@ class _PhaseWriter:
         """Combine ``m_0`` into the neighbour's ``acc_0``, or go on to the next edge."""
         phase = self.phase
         if phase.combiner == "any":
-            return []
+            return [f"if {self.is_nothing('m')}:", "    continue"] if self.drops else []
         lines = []
         if phase.kind != "node" and not phase.monotone:
             lines += [f"if {self.is_nothing('m')}:", "    continue"]

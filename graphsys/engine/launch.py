@@ -15,6 +15,7 @@ from graphsys.engine.lowering import Input
 from graphsys.engine.plan import PhasePlan
 from graphsys.engine.program import NodeId, VertexProgram
 from graphsys.engine.rows import RowBlock
+from graphsys.engine.topology import Direction
 
 Kernels = Mapping[str, tuple[Any, tuple[str, ...]]]
 """Compiled functions by name, each with the names of its arguments."""
@@ -240,7 +241,8 @@ class Launcher:
 
     def _of_edges(self, name: str, launch: Launch) -> int | bool:
         """Return where a block's edge states begin, or which way its messages travel."""
-        topology, side = self.arrays.topology, launch.block.key[0]
+        topology = self.arrays.topology
+        side: Direction = "in" if launch.block.key[0] == "in" else "out"
         if name == "edge_base":
             side = side if topology.is_directed else "out"
             place = edge_rows(self.arrays.plan, topology).index(side)

@@ -235,7 +235,13 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Return(self, node: ast.Return) -> ast.AST:
         value = node.value
-        if value is None or (isinstance(value, ast.Constant) and value.value is None):
+        if isinstance(value, ast.IfExp) and (
+            _is_none(value.body) or _is_none(value.orelse)
+        ):
+            body: list[ast.stmt] = [ast.copy_location(ast.Return(value.body), value)]
+            rest: list[ast.stmt] = [ast.copy_location(ast.Return(value.orelse), value)]
+            return self.visit(ast.If(value.test, body, rest))  # type: ignore[no-any-return]
+        if value is None or _is_none(value):
             if "src" not in self.roles.values():
                 raise self.refuse(node, "only message may return None (no message)")
             self.drops = True
@@ -447,6 +453,10 @@ class _Rewriter(ast.NodeTransformer):
             del self.helpers[name]  # what it calls comes before it
             self.helpers[name] = ast.unparse(ast.fix_missing_locations(definition))
         return name
+
+
+def _is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _words(node: ast.AST) -> str:

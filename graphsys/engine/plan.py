@@ -249,6 +249,8 @@ def _identity(phase: PhaseSpec, dtypes: tuple[np.dtype[Any], ...]) -> tuple[Any,
                 f"{len(dtypes)}"
             )
         return given
+    if combine.name == "any":  # what None becomes: a value that no program sends
+        return tuple(_extreme(d, largest=d.kind != "b") for d in dtypes)
     if combine.name == "mode":
         return (_extreme(dtypes[0], largest=False),)
     if combine.name in ("argmin", "argmax"):

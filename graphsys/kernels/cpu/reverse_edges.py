@@ -9,7 +9,9 @@ from graphsys.kernels.jit import inline_jit, jit
 
 
 @inline_jit
-def _order(weight, begin, count, order):  # type: ignore[no-untyped-def]
+def _order(
+    weight: npt.NDArray[Any], begin: Any, count: Any, order: npt.NDArray[np.int64]
+) -> None:
     """Write the places of ``count`` entries in the order of their weights; stable."""
     for i in range(count):
         place = begin + i

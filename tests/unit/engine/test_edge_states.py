@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -132,7 +133,7 @@ def test_stores_keep_states_of_edges(
 class Ways(gs.VertexProgram):
     """Counts ways along the edges, and those with an edge back."""
 
-    direction = "both"
+    direction: ClassVar[Any] = "both"
     schedule = "all"
     max_supersteps = 1
     along = gs.state("int64")
@@ -226,6 +227,37 @@ def test_edges_without_a_message_keep_their_state() -> None:
     # 0 -> 1 is not taken, 1 -> 2 and 3 -> 0 are not sent, the others are three times
     assert values(run(ReadOnce, topology)) == {0: -1, 1: -1, 2: -1, 3: -2000}
     assert values(run(Once, topology))[3] == -200
+
+
+class Heavy(gs.VertexProgram):
+    """Finds out who has a heavy edge coming in; the light ones send nothing."""
+
+    source: gs.NodeId
+    found = gs.state("int64", default=-1)
+    schedule = "changed"
+    combine = gs.any_
+
+    def start(self, graph: Any) -> Any:
+        return {self.source: {"found": 0}}
+
+    def message(self, src: Any, edge: Any) -> Any:
+        return 0 if edge.weight > 1 else None
+
+    def update(self, node: Any, message: Any) -> Any:
+        return message
+
+
+@settings(max_examples=40)
+@given(graph=small_graphs())
+def test_any_does_not_take_a_message_that_was_not_sent(graph: SmallGraph) -> None:
+    if not graph.ids:
+        return
+    net = graph.networkx()
+    net.remove_edges_from([e for e in net.edges(keys=True, data="weight") if e[3] <= 1])
+    source = graph.ids[0]
+    expected = {source, *nx.descendants(net, source)}
+    found = values(run(Heavy(source=source), graph.topology()))
+    assert {node for node, value in found.items() if value == 0} == expected
 
 
 class Mixed(Weights):
