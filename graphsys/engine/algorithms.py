@@ -198,6 +198,7 @@ ALGORITHMS: Mapping[str, Algorithm] = _listed(
     ("sssp", "shortest_paths:sssp", "sssp:ShortestPaths", "distances from a source"),
     # components and cores
     ("wcc", "components:wcc", "wcc:WeakComponents", "weakly connected components"),
+    ("scc", "", "scc:StrongComponents", "strongly connected components"),
     ("k_core", "k_core:k_core", "k_core:KCore", "core numbers"),
     # centrality
     ("pagerank", "pagerank:pagerank", "pagerank:PageRank", "PageRank"),
@@ -210,6 +211,12 @@ ALGORITHMS: Mapping[str, Algorithm] = _listed(
     ("hits", "", "hits:Hits", "hubs and authorities"),
     ("katz", "", "katz:Katz", "Katz centrality"),
     ("eigenvector", "", "eigenvector:Eigenvector", "eigenvector centrality"),
+    (
+        "betweenness",
+        "betweenness:betweenness",
+        "",
+        "shares of shortest paths, exact or sampled",
+    ),
     # communities and labels
     ("cdlp", "", "cdlp:Cdlp", "communities by label propagation, as LDBC defines it"),
     (
@@ -221,6 +228,16 @@ ALGORITHMS: Mapping[str, Algorithm] = _listed(
     # sets and colours
     ("coloring", "", "coloring:Coloring", "a colour per node, neighbours' differ"),
     ("mis", "", "mis:IndependentSet", "a maximal independent set"),
+    ("matching", "", "matching:Matching", "pairs of neighbours, heavy edges first"),
+    # trees, flows and models
+    ("mst", "", "mst:SpanningForest", "minimum spanning forest"),
+    ("min_cut", "", "min_cut:MinimumCut", "smallest cut between a source and a target"),
+    (
+        "belief_propagation",
+        "",
+        "belief_propagation:BeliefPropagation",
+        "marginals of a pairwise model of two-valued nodes",
+    ),
     # triangles
     ("triangle_count", "triangles:triangle_count", "", "triangles per node"),
     ("lcc", "triangles:lcc", "", "local clustering coefficients, as LDBC defines them"),

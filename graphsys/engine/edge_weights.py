@@ -36,6 +36,20 @@ def refuse_negative(topology: Topology, algorithm: str, *, only_nan: bool = Fals
         )
 
 
+def refuse_infinite(topology: Topology, algorithm: str) -> None:
+    """Refuse infinite weights, of which no share can be taken.
+
+    Raises:
+        InvalidGraphError: an infinite weight.
+    """
+    wrong = sum(int(np.count_nonzero(np.isinf(weight))) for weight in _weights(topology))
+    if wrong:
+        raise InvalidGraphError(
+            f"{algorithm} needs finite weights, but {wrong} are infinite; give those a "
+            "number above the sum of the others"
+        )
+
+
 def _weights(topology: Topology) -> Iterator[npt.NDArray[Any]]:
     if topology.graph is None:
         blocks: list[Any] = [topology.csr("out")]
