@@ -1,0 +1,94 @@
+"""Case ``engine``: algorithms in memory on kron20 and others, peers on the same graph.
+
+Every system gets the same simple undirected graph with the labels that the generator
+drew; ours is not reordered. Each runs in a process of its own, builds its graph (load),
+warms up (compile), and does the work from three sources; the time of a run is their mean.
+Time of PageRank is per iteration of ten. What all compute is compared first; where a peer
+cannot be made to compute exactly the same the note in ``LOOSE`` says what differs.
+"""
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bench.cases.engine_graphs import Saved, save
+from bench.cases.engine_systems import SYSTEMS
+from bench.child import in_child
+from bench.harness import OURS, Contender, Work, WrongResultError
+from bench.limits import Limits
+
+PEERS = {
+    "scipy": "scipy",
+    "networkit": "networkit",
+    "igraph": "igraph",
+    "scikit-network": "sknetwork",
+    "python-graphblas": "graphblas",
+}
+WORKS = ("bfs", "wcc", "sssp", "betweenness", "triangle_count", "pagerank")
+GRAPHS = ("kron20",)
+QUICK_GRAPHS = ("kron15",)
+# set GRAPHSYS_BENCH_GRAPHS to e.g. "kron22 urand20 grid2000" for others
+LOOSE = {
+    ("betweenness", "networkit"): "draws its own sources",
+    ("pagerank", "networkit"): "keeps the mass of nodes without edges to itself",
+    ("pagerank", "scikit-network"): "leaves out nodes without edges",
+}
+ON_GRID = ("bfs", "wcc", "sssp", "pagerank")
+
+
+def works(
+    *, quick: bool, folder: Path, limits: Limits, missing: list[str]
+) -> Iterator[Work]:
+    """Yield the works; each graph is deleted after its own."""
+    chosen = os.environ.get("GRAPHSYS_BENCH_GRAPHS", "").split()
+    for name in chosen or (QUICK_GRAPHS if quick else GRAPHS):
+        graph = save(name, folder)
+        for work in ON_GRID if name.startswith("grid") else WORKS:
+            yield make_work(work, graph, missing)
+        for file in graph.folder.iterdir():
+            file.unlink()
+
+
+def make_work(work: str, graph: Saved, missing: list[str]) -> Work:
+    """Return one work by all systems that are there and have it."""
+    contenders = [
+        Contender(
+            system=system,
+            run=in_child(
+                "bench.cases.engine_systems:run",
+                system=system,
+                work=work,
+                folder=graph.folder,
+            ),
+        )
+        for system, maker in SYSTEMS.items()
+        if system not in missing and hasattr(maker, work)
+    ]
+
+    def verify(results: Mapping[str, Any]) -> None:
+        for system, result in results.items():
+            if (work, system) not in LOOSE and not _agree(result, results[OURS]):
+                raise WrongResultError(
+                    f"{work} on {graph.name}: {system} found {result}, {OURS} found "
+                    f"{results[OURS]}"
+                )
+
+    unit = "iteration, edges/s" if work == "pagerank" else "edges/s"
+    return Work(
+        name=f"{work}, {graph.name}, {graph.num_edges / 1e6:.3g}M entries",
+        amount=graph.num_edges,
+        unit=unit,
+        contenders=contenders,
+        verify=verify,
+    )
+
+
+def _agree(found: list[dict[str, float]], expected: list[dict[str, float]]) -> bool:
+    """Tell whether two systems gave the same answers, floats within 1e-6."""
+    return len(found) == len(expected) and all(
+        one.keys() == other.keys()
+        and all(math.isclose(one[k], other[k], rel_tol=1e-6) for k in other)
+        for one, other in zip(found, expected, strict=True)
+    )
