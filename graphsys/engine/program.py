@@ -163,7 +163,8 @@ class _Functions:
     """Messages travel along the edges, against them, or both ways."""
     schedule: ClassVar[Literal["changed", "all"] | None] = None
     """Who sends: nodes whose state changed, or all. See architecture.md."""
-    max_supersteps: ClassVar[int | None] = None
+    max_supersteps: int | None = None
+    """Give up after so many; ``__init__`` of a program may change it."""
     message_type: ClassVar[Any] = None
     """Dtype of messages (a tuple of dtypes for tuples), where it should not be inferred."""
     stores: ClassVar[str | None] = None

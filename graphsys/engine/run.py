@@ -179,7 +179,7 @@ def compile_program(
     begin = time.perf_counter()
     columns = topology.column_dtypes()
     wide = max(topology.num_nodes, topology.num_edges) >= 2**31
-    plan = plan_of(spec_of(type(program)), columns, wide_ids=wide)
+    plan = plan_of(spec_of(program), columns, wide_ids=wide)
     module = load_module(module_source(plan))
     return plan, module.KERNELS, time.perf_counter() - begin
 

@@ -1,7 +1,7 @@
 """Reading a program's declarations: which states, phases and totals it has."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphsys.core.errors import ConfigError, cut_list
@@ -64,13 +64,18 @@ class ProgramSpec:
         return self.program.__name__
 
 
-def spec_of(program: type[VertexProgram]) -> ProgramSpec:
-    """Read the declarations of a program.
+def spec_of(program: VertexProgram | type[VertexProgram]) -> ProgramSpec:
+    """Read the declarations of a program; an instance may set its own limit.
 
     Raises:
         ConfigError: they contradict each other or leave something out; the message names
             the program and what is missing.
     """
+    if not isinstance(program, type):
+        spec, limit = spec_of(type(program)), program.max_supersteps
+        if program.phases is not None:
+            return replace(spec, max_supersteps=limit)
+        return replace(spec, phases=(replace(spec.phases[0], max_supersteps=limit),))
     states = _declared(program, State)
     if not states:
         raise ConfigError(f"{program.__name__} declares no state: write x = gs.state(...)")

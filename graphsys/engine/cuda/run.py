@@ -94,5 +94,5 @@ def compile_for_device(
     """Lower a program for a graph; return its plan and the module of its CUDA kernels."""
     wide = max(topology.num_nodes, topology.num_edges) >= 2**31
     columns = topology.column_dtypes()
-    plan = plan_of(spec_of(type(program)), columns, wide_ids=wide)
+    plan = plan_of(spec_of(program), columns, wide_ids=wide)
     return plan, load_module(module_source(plan))

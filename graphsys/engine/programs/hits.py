@@ -60,6 +60,11 @@ class Hits(gs.VertexProgram):
 
     phases = (Authorities, Hubs)
 
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        if self.iterations is not None:
+            self.max_supersteps = None
+
     def init(self, node: Any) -> Any:
         # equal, so that the first total, made of authorities, is also that of the hubs
         return 1.0 / self.num_nodes, 1.0 / self.num_nodes

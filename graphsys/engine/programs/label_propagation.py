@@ -32,6 +32,11 @@ class LabelPropagation(gs.VertexProgram):
     combine = gs.mode
     max_supersteps = 1000
 
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        if self.iterations is not None:
+            self.max_supersteps = None
+
     def start(self, graph: Any) -> Any:
         known = stored_labels(graph) if self.labels is None else self.labels
         for node, label in known.items():

@@ -26,6 +26,11 @@ class PageRank(gs.VertexProgram):
     combine = gs.sum_
     max_supersteps = 1000
 
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        if self.iterations is not None:
+            self.max_supersteps = None
+
     def start(self, graph: Any) -> None:
         if not 0 <= self.damping <= 1:
             raise ConfigError(f"damping is {self.damping}, expected a number from 0 to 1")
