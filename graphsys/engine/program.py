@@ -273,7 +273,7 @@ class VertexProgram(_Functions):
         return self.totals[name]
 
 
-_RESERVED = ("num_nodes", "num_edges", "superstep", "totals")
+_RESERVED = ("num_nodes", "num_edges", "superstep", "totals", "max_supersteps")
 
 
 def parameter_types(program: type[VertexProgram]) -> dict[str, Any]:

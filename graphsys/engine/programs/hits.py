@@ -25,7 +25,7 @@ class Hits(gs.VertexProgram):
     mass = gs.aggregator(gs.sum_)
     change = gs.aggregator(gs.sum_)
     loop = True
-    max_supersteps = 2000
+    max_supersteps: int | None = 2000
 
     class Authorities(gs.Phase):
         """Sum the hubs that point here."""

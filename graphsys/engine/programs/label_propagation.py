@@ -30,7 +30,7 @@ class LabelPropagation(gs.VertexProgram):
     results = ("label",)
     direction = "both"
     combine = gs.mode
-    max_supersteps = 1000
+    max_supersteps: int | None = 1000
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)

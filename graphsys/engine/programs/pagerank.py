@@ -24,7 +24,7 @@ class PageRank(gs.VertexProgram):
     dangling = gs.aggregator(gs.sum_)
     change = gs.aggregator(gs.sum_)
     combine = gs.sum_
-    max_supersteps = 1000
+    max_supersteps: int | None = 1000
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)
