@@ -158,7 +158,15 @@ _PROGRAM_OPTIONS = tuple(
 )
 
 
-_ANSWERS = ("triangle_count", "wcc", "leiden", "diameter", "degree_assortativity")
+_ANSWERS = (
+    "triangle_count",
+    "wcc",
+    "k_core",
+    "leiden",
+    "diameter",
+    "degree_statistics",
+    "degree_assortativity",
+)
 """Native algorithms with one number as their result."""
 
 
@@ -196,6 +204,8 @@ ALGORITHMS: Mapping[str, Algorithm] = _listed(
     # traversal and distances
     ("bfs", "traversal:bfs", "bfs:breadth_first", "hops from a source"),
     ("sssp", "shortest_paths:sssp", "sssp:ShortestPaths", "distances from a source"),
+    ("apsp", "all_pairs:apsp", "", "distances between all pairs of nodes"),
+    ("diameter", "distances:diameter", "", "a lower bound of the longest distance"),
     # components and cores
     ("wcc", "components:wcc", "wcc:WeakComponents", "weakly connected components"),
     ("scc", "", "scc:StrongComponents", "strongly connected components"),
@@ -217,13 +227,29 @@ ALGORITHMS: Mapping[str, Algorithm] = _listed(
         "",
         "shares of shortest paths, exact or sampled",
     ),
+    ("closeness", "distances:closeness", "", "how near all other nodes are"),
+    ("harmonic", "distances:harmonic", "", "sum of the inverse distances of all nodes"),
+    ("degree_statistics", "degrees:degree_statistics", "", "in- and out-degrees"),
+    (
+        "degree_assortativity",
+        "degrees:degree_assortativity",
+        "",
+        "whether nodes of like degree are neighbours",
+    ),
     # communities and labels
+    ("leiden", "leiden:leiden", "", "communities of high modularity"),
     ("cdlp", "", "cdlp:Cdlp", "communities by label propagation, as LDBC defines it"),
     (
         "label_propagation",
         "",
         "label_propagation:LabelPropagation",
         "known labels spread to the other nodes",
+    ),
+    (
+        "clustering",
+        "",
+        "clustering:Clustering",
+        "connected clusters of small diameter, few edges cut",
     ),
     # sets and colours
     ("coloring", "", "coloring:Coloring", "a colour per node, neighbours' differ"),
@@ -238,6 +264,10 @@ ALGORITHMS: Mapping[str, Algorithm] = _listed(
         "belief_propagation:BeliefPropagation",
         "marginals of a pairwise model of two-valued nodes",
     ),
+    # similarity and walks
+    ("jaccard", "similarity:jaccard", "", "pairs of nodes with common neighbours"),
+    ("adamic_adar", "similarity:adamic_adar", "", "pairs by rare common neighbours"),
+    ("random_walks", "walks:random_walks", "", "uniform, weighted or node2vec walks"),
     # triangles
     ("triangle_count", "triangles:triangle_count", "", "triangles per node"),
     ("lcc", "triangles:lcc", "", "local clustering coefficients, as LDBC defines them"),

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from graphsys.engine.lowering import Input
 from graphsys.engine.plan import PhasePlan
 from graphsys.engine.program import NodeId, VertexProgram
 from graphsys.engine.rows import RowBlock
-from graphsys.engine.topology import Direction
+
+if TYPE_CHECKING:
+    from graphsys.engine.topology import Direction
 
 Kernels = Mapping[str, tuple[Any, tuple[str, ...]]]
 """Compiled functions by name, each with the names of its arguments."""
