@@ -140,6 +140,7 @@ def release_free_memory() -> None:
 
 _POPULATE_READ = 22  # Linux 5.14: read the pages and map them
 _PAGE = mmap.PAGESIZE
+_ASKED_AT_ONCE = 512 << 10  # the system cuts a larger wish to what the disk takes at once
 
 
 class MappedArrays:
@@ -164,10 +165,15 @@ class MappedArrays:
             if any(low <= begin and end <= high for low, high in spans):
                 self._wholes.append((begin, end))
 
+    def expect(self, array: npt.NDArray[Any]) -> None:
+        """Begin to read the pages of an array; returns at once, as far as the disk lets."""
+        data = array.view(np.uint8)
+        for start in range(0, len(data), _ASKED_AT_ONCE):
+            self._advise(data[start : start + _ASKED_AT_ONCE], mmap.MADV_WILLNEED)
+
     def fetch(self, array: npt.NDArray[Any]) -> None:
-        """Read the pages of an array ahead and map them; returns when they are there."""
-        if not self._advise(array, _POPULATE_READ):
-            self._advise(array, mmap.MADV_WILLNEED)
+        """Read the pages of an array and map them; returns when they are there."""
+        self._advise(array, _POPULATE_READ)
 
     def give_back(self, array: npt.NDArray[Any]) -> None:
         """Unmap the pages of an array; they stay in the page cache while there is room."""

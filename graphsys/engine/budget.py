@@ -29,7 +29,7 @@ from graphsys.storage.transaction import disk_errors
 
 Mode = Literal["memory", "streamed", "paged"]
 
-COMPILE_BYTES = 96 << 20
+COMPILE_BYTES = 64 << 20
 """What compiling the kernels takes on top of a process that has loaded the compiler."""
 _LIST_SHARE = 64
 """With paged states a list holds at most one of so many nodes."""

@@ -230,15 +230,22 @@ class StreamRows:
         self._expect_passes()
         fetched: list[Future[None]] = []
         for k, blocks in enumerate(pieces):
-            for later in pieces[len(fetched) : k + 1 + _AHEAD]:
-                fetched.append(self._reader.submit(self._fetch, later))
+            for place in range(len(fetched), min(k + 1 + _AHEAD, len(pieces))):
+                asked = pieces[place if place == 0 else place + 1 : place + 2]
+                fetched.append(self._reader.submit(self._fetch, pieces[place], asked))
             fetched[k].result()
             yield made(blocks)
             if self._gives_back:
                 for array in _arrays_of(blocks):
                     self._mapped.give_back(array)
 
-    def _fetch(self, blocks: Sequence[RowBlock]) -> None:
+    def _fetch(
+        self, blocks: Sequence[RowBlock], asked: Sequence[tuple[RowBlock, ...]]
+    ) -> None:
+        """Map some blocks, after the disk has been asked for those that come next."""
+        for later in asked:
+            for array in _arrays_of(later):
+                self._mapped.expect(array)
         for array in _arrays_of(blocks):
             self._mapped.fetch(array)
 

@@ -1,0 +1,68 @@
+"""Shipped programs on a real GPU against the CPU's results; ``pytest -m gpu``."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphsys.core.errors import ConfigError, MissingDependencyError
+from graphsys.engine.cuda.device import require_device
+from graphsys.engine.cuda.strategy import STRATEGIES
+from graphsys.engine.run import run
+from graphsys.engine.topology import Topology
+from tests.cuda_sim.programs import PROGRAMS
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(scope="module")
+def graph() -> Topology:
+    """Return 20,000 nodes with a skewed degree; skip without a device."""
+    try:
+        require_device()
+    except (ConfigError, MissingDependencyError) as err:
+        pytest.skip(str(err))
+    rng = np.random.default_rng(5)
+    n, num_edges = 20_000, 300_000
+    src = np.minimum(rng.zipf(1.5, num_edges), n) - 1
+    dst = rng.integers(0, n, num_edges)
+    return Topology.from_edges(src, dst, n, weight=rng.random(num_edges))
+
+
+def program_of(name: str) -> Any:
+    kind = PROGRAMS[name]
+    return kind(source=0) if "source" in kind.__annotations__ else kind()
+
+
+def check(expected: Any, got: Any) -> None:
+    assert expected.supersteps == got.supersteps
+    for column in expected.table.column_names:
+        one = expected.table.column(column).to_pandas()
+        other = got.table.column(column).to_pandas()
+        assert (one.isna() == other.isna()).all()
+        np.testing.assert_allclose(
+            other.dropna().astype(float), one.dropna().astype(float), rtol=1e-6
+        )
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("name", list(PROGRAMS))
+def test_every_strategy_gives_the_cpus_result(
+    graph: Topology, name: str, strategy: str
+) -> None:
+    expected = run(program_of(name), graph)
+    check(expected, run(program_of(name), graph, device="cuda", strategy=strategy))
+
+
+@pytest.mark.parametrize("name", ["Ranks", "Distances", "Components"])
+def test_a_streamed_graph_gives_the_cpus_result(graph: Topology, name: str) -> None:
+    expected = run(program_of(name), graph)
+    got = run(program_of(name), graph, device="cuda", device_memory=5_000_000)
+    check(expected, got)
+
+
+def test_two_runs_give_the_same_floats(graph: Topology) -> None:
+    first, second = (
+        run(program_of("Ranks"), graph, device="cuda", strategy="warp") for _ in range(2)
+    )
+    assert first.table.equals(second.table)

@@ -1,0 +1,62 @@
+"""CUDA kernels in numba's simulator (a process of its own) against the CPU's results."""
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("numba_cuda", reason="the gpu extra (numba-cuda) is not installed")
+
+ROOT = Path(__file__).parents[4]
+
+CASES = (
+    "Distances:twc", "Distances:edge", "Hops:warp", "Hops:block", "Components:thread",
+    "Components:auto", "Ranks:warp", "Ranks:edge", "Communities:thread",
+    "Communities:block", "Parents:warp", "Parents:twc", "Widths:thread", "Lottery:warp",
+)  # fmt: skip
+MORE = (
+    "Ranks:thread:device_memory=5500", "Hops:twc:device_memory=4400",
+    "Communities:twc:blocks=2", "Distances:warp:graph=path:max_fused=1",
+    "Distances:warp:graph=path:max_fused=16",
+)  # fmt: skip
+
+
+@cache
+def outcomes() -> dict[str, dict[str, Any]]:
+    """Run all cases in one process, so that each program is compiled once."""
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.cuda_sim.run_simulator", *CASES, *MORE],
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return {row["case"]: row for row in rows}
+
+
+@pytest.mark.parametrize("case", [*CASES, *MORE])
+def test_results_are_those_of_the_cpu(case: str) -> None:
+    found = outcomes()[case]
+    assert found["differences"] == []
+    assert found["supersteps"][0] == found["supersteps"][1]
+    assert found["converged"][0] == found["converged"][1]
+    assert found["distinct"] > 3  # the graph is not so simple that anything would do
+
+
+def test_rows_beyond_the_budget_are_copied_in_every_superstep() -> None:
+    streamed = outcomes()["Ranks:thread:device_memory=5500"]
+    resident = outcomes()["Ranks:warp"]
+    assert streamed["bytes_copied"] > resident["bytes_copied"] + 4 * 130 * 4
+
+
+def test_supersteps_enqueued_together_give_the_same_and_copy_less() -> None:
+    alone = outcomes()["Distances:warp:graph=path:max_fused=1"]
+    fused = outcomes()["Distances:warp:graph=path:max_fused=16"]
+    assert fused["supersteps"] == alone["supersteps"]
+    assert fused["supersteps"][0] > 40  # one superstep per node of the path
+    assert fused["kernel_launches"] < alone["kernel_launches"]
