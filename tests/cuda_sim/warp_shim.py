@@ -1,6 +1,6 @@
 """Warp instructions for numba's CUDA simulator, which has none, and faster barriers.
 
-Import this before any kernel is made, with ``NUMBA_ENABLE_CUDASIM=1`` in the environment.
+Call :func:`install` in a process that runs with ``NUMBA_ENABLE_CUDASIM=1``.
 All lanes of a warp must take part, and blocks are whole warps: our kernels keep to that.
 """
 
@@ -109,6 +109,3 @@ def install() -> None:
     FakeCUDAModule.shfl_down_sync = _moved(lambda lane, by: lane + by)
     FakeCUDAModule.shfl_xor_sync = _moved(lambda lane, by: lane ^ by)
     FakeCUDAModule.ballot_sync = ballot_sync
-
-
-install()

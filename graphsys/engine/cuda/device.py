@@ -91,8 +91,9 @@ class DeviceMemory:
     """
 
     def __init__(self) -> None:
-        from numba import cuda
+        from numba import config, cuda
 
+        config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small frontiers are no mistake
         self._cuda = cuda
         self.nbytes = 0
         self.stream = cuda.stream()

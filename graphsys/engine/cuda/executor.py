@@ -3,6 +3,7 @@
 from typing import Any
 
 from graphsys.core.errors import BudgetError
+from graphsys.core.events import span
 from graphsys.core.memory import format_bytes
 from graphsys.engine.cuda.arrays import node_bytes
 from graphsys.engine.cuda.device import (
@@ -15,6 +16,7 @@ from graphsys.engine.cuda.launch import DeviceLauncher
 from graphsys.engine.cuda.rows import DeviceRows
 from graphsys.engine.cuda.strategy import check_strategy
 from graphsys.engine.cuda.supersteps import DeviceSupersteps
+from graphsys.engine.directions import pull_directions, push_directions
 from graphsys.engine.executor import Executor
 from graphsys.engine.plan import PhasePlan, ProgramPlan
 from graphsys.engine.program import VertexProgram
@@ -78,7 +80,7 @@ class DeviceExecutor(Executor):
                     f"device, the budget is {format_bytes(device_memory)}: raise "
                     "device_memory, or use device='cpu'"
                 )
-        rows = DeviceRows(topology, memory, budget)
+        rows = self.rows = DeviceRows(topology, memory, budget)
         launcher = DeviceLauncher(
             program, module.KERNELS, module.COMMON, self.arrays, memory,
             shape or default_shape(),
@@ -89,6 +91,19 @@ class DeviceExecutor(Executor):
             launcher, rows, strategy, max_fused, self._steps_left
         )
         self.supersteps = self.device_steps  # type: ignore[assignment]
+
+    def prepare(self) -> None:
+        """Copy the rows that stay on the device there, before the first superstep."""
+        with span("upload"):
+            for phase in self.plan.phases:
+                if phase.kind == "local":
+                    continue
+                directions = pull_directions(self.topology, phase)
+                if phase.spec.schedule == "changed":
+                    directions += push_directions(self.topology, phase)
+                for direction in directions:
+                    if not self.rows.is_streamed(direction):
+                        self.rows.block(direction)
 
     def finish(self) -> None:
         """Copy the states back to the host."""

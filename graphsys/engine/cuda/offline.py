@@ -4,6 +4,7 @@ numba-cuda makes PTX for a compute capability, ``ptxas`` makes machine code of i
 how many registers, how much shared memory and how many spilled bytes each kernel has.
 """
 
+import inspect
 import os
 import re
 import shutil
@@ -25,7 +26,7 @@ CAPABILITY = (9, 0)
 
 _ARRAYS = {
     "nodes": "id", "next_list": "id", "touched_list": "id", "senders_list": "id",
-    "small": "id", "medium": "id", "large": "id", "listed_array": "id",
+    "small": "id", "medium": "id", "large": "id",
     "sizes": "int64", "counts": "int64", "bin_sizes": "int64", "offsets": "int64",
     "segments": "int64", "active": "int32", "changed": "int32", "touched": "int32",
     "senders": "int32", "stamps": "int32", "partial": "float64", "totals": "float64",
@@ -74,29 +75,71 @@ def compile_program(plan: ProgramPlan) -> list[KernelReport]:
     Raises:
         MissingDependencyError: numba-cuda's compiler or ``ptxas`` is missing.
     """
+    kernels = load_module(module_source(plan)).KERNELS
+    typed = []
+    for name, (function, arguments) in kernels.items():
+        digits = name.rpartition("_")[2]
+        phase = plan.phases[int(digits)] if digits.isdigit() else None
+        types = tuple(argument_type(a, plan, phase) for a in arguments)
+        typed.append((name, function.py_func, types))
+    return _compile_all(typed)
+
+
+def compile_common(id_dtype: np.dtype[Any]) -> list[KernelReport]:
+    """Compile the kernels that all programs share, for numbers of nodes of a dtype.
+
+    Raises:
+        MissingDependencyError: numba-cuda's compiler or ``ptxas`` is missing.
+    """
+    from numba import types
+
+    from graphsys.kernels.cuda.common import COMMON
+
+    dtypes = {name: id_dtype if kind == "id" else np.dtype(kind)
+              for name, kind in _ARRAYS.items()}  # fmt: skip
+    typed = []
+    for name, function in COMMON.items():
+        own = dict(dtypes)
+        if name in ("list_stamped", "mark_neighbours"):
+            own["listed"] = id_dtype
+        found = tuple(
+            _array(own[argument])
+            if argument in own
+            else types.boolean
+            if argument in _FLAGS
+            else types.int64
+            for argument in inspect.signature(function.py_func).parameters
+        )
+        typed.append((name, function.py_func, found))
+    return _compile_all(typed)
+
+
+def _compile_all(typed: list[tuple[str, Any, tuple[Any, ...]]]) -> list[KernelReport]:
     ptxas = find_ptxas()
     _forget_the_driver()
-    kernels = load_module(module_source(plan)).KERNELS
     reports = []
     with tempfile.TemporaryDirectory() as folder:
-        for name, (function, arguments) in kernels.items():
-            digits = name.rpartition("_")[2]
-            phase = plan.phases[int(digits)] if digits.isdigit() else None
-            types = tuple(argument_type(a, plan, phase) for a in arguments)
+        for name, function, types in typed:
             path = Path(folder) / f"{name}.ptx"
-            path.write_text(_ptx(function.py_func, types))
+            path.write_text(_ptx(function, types))
             reports.append(_assemble(ptxas, name, path))
     return reports
+
+
+def _array(dtype: np.dtype[Any]) -> Any:
+    from numba import types
+    from numba.np.numpy_support import from_dtype
+
+    return types.Array(from_dtype(dtype), 1, "C")
 
 
 def argument_type(name: str, plan: ProgramPlan, phase: PhasePlan | None) -> Any:
     """Return numba's type of a kernel's argument, by its name."""
     from numba import types
-    from numba.np.numpy_support import from_dtype
 
     dtype = _dtype_of(name, plan, phase)
     if dtype is not None:
-        return types.Array(from_dtype(dtype), 1, "C")
+        return _array(dtype)
     if name in _FLAGS:
         return types.boolean
     if name == "delta_tolerance":

@@ -75,6 +75,8 @@ class DeviceRows:
             assert self.budget is not None  # without one nothing is streamed
             csr = self.topology.csr(direction)
             budget = self.budget - self._resident_bytes()
+            if self.topology.is_directed:
+                budget //= 2  # the other direction may have to be streamed too
             self._streams[direction] = _Streamed(csr, direction, self.memory, budget)
         yield from self._streams[direction].blocks()
 

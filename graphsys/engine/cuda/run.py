@@ -65,6 +65,7 @@ def run_on_device(
     )  # fmt: skip
     progress.stage(plan.spec.name, None, "supersteps")
     try:
+        executor.prepare()
         for step in executor.run():
             progress.advance(1, frontier=step.senders, messages=step.messages)
         executor.finish()

@@ -19,6 +19,8 @@ _PER_ITEM = 10
 """Instructions of a warp to begin and end its rows."""
 _PER_STEP = 20
 """Instructions of a warp per entry that its lanes visit together."""
+_PER_LONE_STEP = 60
+"""The same where every lane walks its own row, and each reads another sector."""
 _PER_REDUCE = 40
 """Instructions to combine what 32 lanes found."""
 _PER_LAUNCH = 300_000
@@ -73,7 +75,7 @@ def _by_thread(degrees: Array) -> int:
     if not len(degrees):
         return 0
     longest = np.maximum.reduceat(degrees, np.arange(0, len(degrees), WARP))
-    return int(_PER_ITEM * len(longest) + _PER_STEP * longest.sum())
+    return int(_PER_ITEM * len(longest) + _PER_LONE_STEP * longest.sum())
 
 
 def _by_warp(degrees: Array) -> int:

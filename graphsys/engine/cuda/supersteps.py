@@ -53,6 +53,8 @@ class DeviceSupersteps:
         self.all_nodes = None
         self._steps_left = steps_left
         self._ready: deque[Step] = deque()
+        self._ahead = 1
+        self._went_on = False
 
     # ---- as graphsys.engine.supersteps.Supersteps
 
@@ -137,7 +139,11 @@ class DeviceSupersteps:
             return max(limit, 1) if fixed and mode == "pull" else 1
         if mode != "push" or phase.functions["aggregate"]:
             return 1
-        return max(limit, 1) if senders.edges < _EDGES_PER_STEP else 1
+        if senders.edges >= _EDGES_PER_STEP:
+            return 1
+        # twice as many each time, so that a phase that ends soon wastes few launches
+        self._ahead = min(2 * self._ahead, self.max_fused) if self._went_on else 1
+        return max(min(limit, self._ahead), 1)
 
     def _collect(
         self, phase: PhasePlan, senders: DeviceFrontier, first: DeviceFrontier, mode: str,
@@ -148,6 +154,7 @@ class DeviceSupersteps:
         if phase.functions["aggregate"]:
             self._read_totals()
         following = self.enqueuer.next_frontier(phase, mode, num_steps * WIDTH)
+        self._went_on = mode == "push" and counts[num_steps, SIZE] > 0
         sent, messages = first.count, first.edges
         if num_steps == 1:
             sent, messages = senders.count, senders.edges

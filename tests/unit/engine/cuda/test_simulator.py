@@ -20,7 +20,7 @@ CASES = (
     "Communities:block", "Parents:warp", "Parents:twc", "Widths:thread", "Lottery:warp",
 )  # fmt: skip
 MORE = (
-    "Ranks:thread:device_memory=5500", "Hops:twc:device_memory=4400",
+    "Ranks:thread:device_memory=5600", "Hops:twc:device_memory=4600",
     "Communities:twc:blocks=2", "Distances:warp:graph=path:max_fused=1",
     "Distances:warp:graph=path:max_fused=16",
 )  # fmt: skip
@@ -49,7 +49,7 @@ def test_results_are_those_of_the_cpu(case: str) -> None:
 
 
 def test_rows_beyond_the_budget_are_copied_in_every_superstep() -> None:
-    streamed = outcomes()["Ranks:thread:device_memory=5500"]
+    streamed = outcomes()["Ranks:thread:device_memory=5600"]
     resident = outcomes()["Ranks:warp"]
     assert streamed["bytes_copied"] > resident["bytes_copied"] + 4 * 130 * 4
 

@@ -1,0 +1,97 @@
+"""Run programs in numba's CUDA simulator and on the CPU; print one JSON line each.
+
+Usage: run_simulator.py CASE ... where a case is ``program:strategy[:option=value]``. The
+simulator is chosen by ``NUMBA_ENABLE_CUDASIM=1`` before numba is imported, so this runs in
+a process of its own: ``python -m tests.cuda_sim.run_simulator`` from the root.
+"""
+
+import json
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+from graphsys.core.events import recording
+from graphsys.core.progress import SILENT
+from graphsys.engine.cuda.device import LaunchShape
+from graphsys.engine.cuda.run import run_on_device
+from graphsys.engine.run import run
+from graphsys.engine.topology import Topology
+from tests.cuda_sim import warp_shim
+from tests.cuda_sim.programs import PROGRAMS
+
+
+def make_graph(kind: str) -> tuple[Topology, int]:
+    """Return a small graph with a hub (or a path), and the id of a source."""
+    rng = np.random.default_rng(11)
+    n = 45
+    ids = rng.permutation(n) * 3 + 1
+    if kind == "path":
+        src, dst = np.arange(n - 1), np.arange(1, n)
+    else:
+        src, dst = rng.integers(0, n - 3, 130), rng.integers(0, n - 3, 130)
+        src[:70], dst[60:70] = 5, 5  # a row longer than a block, a loop, repetitions
+    weight = rng.random(len(src)).round(3)
+    topology = Topology.from_edges(src, dst, n, weight=weight, ids=ids)
+    return topology, int(ids[src[0]])
+
+
+def run_case(case: str) -> dict[str, object]:
+    """Run one case on the simulator and on the CPU; return how they compare."""
+    name, strategy, *options = case.split(":")
+    settings = dict(option.split("=") for option in options)
+    topology, source = make_graph(settings.get("graph", "hub"))
+    kind = PROGRAMS[name]
+    program = kind(source=source) if "source" in kind.__annotations__ else kind()
+    expected = run(program, topology, num_threads=1)
+    memory = settings.get("device_memory")
+    block = 64 if strategy in ("block", "twc", "auto") else 32
+    shape = LaunchShape(block=block, max_blocks=int(settings.get("blocks", 1)))
+    with recording() as recorder:
+        result = run_on_device(
+            program,
+            topology,
+            strategy=strategy,
+            device_memory=None if memory is None else int(memory),
+            max_supersteps=None,
+            require_convergence=False,
+            progress=SILENT,
+            shape=shape,
+            max_fused=int(settings.get("max_fused", 16)),
+        )
+    differences = [
+        column
+        for column in expected.table.column_names
+        if not _equal(expected.table.column(column), result.table.column(column))
+    ]
+    counted = {"kernel_launches": 0.0, "bytes_copied": 0.0}
+    for event in recorder.events:
+        if event.name in counted:
+            counted[event.name] += event.value
+    return {
+        "case": case,
+        "differences": differences,
+        "supersteps": [expected.supersteps, result.supersteps],
+        "converged": [expected.converged, result.converged],
+        "distinct": len(set(map(str, result.table.column(1).to_pylist()))),
+        **counted,
+    }
+
+
+def _equal(one: Any, other: Any) -> bool:
+    first, second = one.to_pylist(), other.to_pylist()
+    if [value is None for value in first] != [value is None for value in second]:
+        return False
+    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None]
+    if pairs and isinstance(pairs[0][0], float):
+        expected, got = zip(*pairs, strict=True)
+        return bool(np.allclose(got, expected, rtol=1e-6, atol=0))
+    return all(a == b for a, b in pairs)
+
+
+if __name__ == "__main__":
+    warp_shim.install()
+    warnings.simplefilter("ignore")
+    for argument in sys.argv[1:]:
+        sys.stdout.write(json.dumps(run_case(argument)) + "\n")
