@@ -8,8 +8,9 @@ The native one runs where there are both, unless the program is asked for
 import importlib
 import inspect
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphsys.core.errors import BudgetError, ConfigError, unknown_name
@@ -112,7 +113,7 @@ class Algorithm:
                 self._check_options(made, own, options)
             program = made(**options)
             done = run(program, topology, num_threads=num_threads, **settings)
-            return _renamed(done, self.name)
+            return replace(done, algorithm=self.name)
         if "memory" in settings:
             raise BudgetError(
                 f"{self.name} runs in memory and needs about {format_bytes(needed)}, more "
@@ -127,7 +128,7 @@ class Algorithm:
         self._check_options(function, own, options)
         if "num_threads" in inspect.signature(function).parameters:
             options["num_threads"] = num_threads
-        return function(topology, **options)
+        return _timed(function, topology, options)
 
     def _check_options(
         self, function: Callable[..., Any], known: Iterable[str], options: Iterable[str]
@@ -182,14 +183,24 @@ def _native_bytes(topology: Topology) -> int:
     return rows + 64 * topology.num_nodes
 
 
+def _timed(
+    function: Callable[..., Result], topology: Topology, options: Mapping[str, Any]
+) -> Result:
+    """Call a native algorithm; the time to compile its kernels is told apart."""
+    from numba.core import event
+
+    listener = event.TimingListener()
+    begin = time.perf_counter()
+    with event.install_listener("numba:compile", listener):
+        done = function(topology, **options)
+    compiling = listener.duration if listener.done else 0.0
+    working = time.perf_counter() - begin - compiling
+    return replace(done, seconds=min(done.seconds, working), compile_seconds=compiling)
+
+
 def _loaded(room: str, place: str) -> Any:
     module, _, attribute = place.partition(":")
     return getattr(importlib.import_module(room + module), attribute)
-
-
-def _renamed(done: Result, name: str) -> Result:
-    values = {field: getattr(done, field) for field in done.__slots__}
-    return Result(**{**values, "algorithm": name})
 
 
 def _listed(*rows: tuple[str, str, str, str]) -> dict[str, Algorithm]:
