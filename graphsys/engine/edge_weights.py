@@ -9,6 +9,9 @@ import numpy.typing as npt
 from graphsys.core.errors import InvalidGraphError
 from graphsys.engine.topology import Topology
 
+_AT_A_TIME = 1 << 20
+"""Weights looked at in one go, so that a check of mapped weights takes little memory."""
+
 
 def refuse_negative(topology: Topology, algorithm: str, *, only_nan: bool = False) -> None:
     """Refuse weights that shortest paths cannot use.
@@ -55,4 +58,7 @@ def _weights(topology: Topology) -> Iterator[npt.NDArray[Any]]:
         blocks: list[Any] = [topology.csr("out")]
     else:
         blocks = [block.index for block in topology.blocks("out")]
-    yield from (block.weight for block in blocks if block.weight is not None)
+    for block in blocks:
+        if block.weight is not None:
+            for low in range(0, len(block.weight), _AT_A_TIME):
+                yield block.weight[low : low + _AT_A_TIME]

@@ -3,7 +3,7 @@
 import os
 
 from graphsys.core.memory import format_bytes, parse_bytes
-from graphsys.engine.budget import check_simple, choose, default_budget
+from graphsys.engine.budget import Choice, check_simple, choose, default_budget
 from graphsys.engine.memory_estimate import Estimate
 from graphsys.engine.plan import PhasePlan, ProgramPlan
 from graphsys.engine.program import VertexProgram
@@ -18,6 +18,7 @@ def explain(
     graph: Graph | Topology | str | os.PathLike[str],
     *,
     memory: int | str | None = None,
+    device: str = "cpu",
 ) -> str:
     """Tell what ``gs.run`` would do: messages, push or pull, storage, memory, kernels.
 
@@ -25,6 +26,7 @@ def explain(
         program: The program with its parameters; a class where all have defaults.
         graph: An open graph, its path, or edges in memory.
         memory: Budget of anonymous memory, as for ``gs.run``.
+        device: ``cpu`` or ``cuda``.
 
     Returns:
         Some lines of text.
@@ -43,7 +45,6 @@ def explain(
         topology = topology.simplified()
         lines.append("runs on the simple undirected graph, built in memory")
     plan, kernels, _ = compile_program(program, topology)
-    choice = choose(plan, topology, budget)
     estimate = Estimate(plan, topology)
     kind = "directed" if topology.is_directed else "undirected"
     size = f"{topology.num_nodes} nodes, {topology.num_edges} {kind} edges"
@@ -56,15 +57,26 @@ def explain(
     for phase in plan.phases:
         own = [name for name in kernels if name.endswith(f"_{phase.number}")]
         head += _phase(plan, phase, own)
+    if device == "cuda":
+        return "\n".join([*head, *_DEVICE])
+    return "\n".join([*head, *_storage(estimate, choose(plan, topology, budget))])
+
+
+_DEVICE = (
+    "storage: arrays of nodes on the device; rows too, or streamed beyond device_memory",
+    "strategy: auto takes the least work predicted from the degrees of the rows",
+)
+
+
+def _storage(estimate: Estimate, choice: Choice) -> list[str]:
     arrays = [f"{name} {size} B" for name, size in estimate.node_arrays.items()]
     per_node = sum(estimate.node_arrays.values())
     total = format_bytes(estimate.node_bytes)
-    head += [
+    return [
         *choice.reasons,
         f"peak: about {format_bytes(choice.needed)}",
         f"arrays of nodes: {per_node} B each, {total} ({', '.join(arrays)})",
     ]
-    return "\n".join(head)
 
 
 def _states(plan: ProgramPlan) -> str:

@@ -132,6 +132,8 @@ def test_explain_tells_messages_storage_and_kernels(graph: Graph) -> None:
     assert "storage: rows and states in memory" in text
     assert re.search(r"peaks: memory [\d.]+ MiB, streamed [\d.]+ MiB, paged", text)
     assert re.search(r"kernels: .*push_0", text)
+    on_device = explain(ShortestPaths(source=0), graph, device="cuda")
+    assert "storage: arrays of nodes on the device" in on_device
 
 
 class Counts(gs.VertexProgram):
