@@ -14,6 +14,7 @@ from graphsys.core.threads import ThreadTeam
 from graphsys.engine.native import shortest_paths
 from graphsys.engine.native.shortest_paths import delta_stepping, sssp
 from graphsys.engine.topology import Topology
+from graphsys.kernels.cpu import shortest_path_windows as windows
 from graphsys.kernels.cpu.bits import as_mask
 from tests.unit.engine.native import ldbc
 from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs, values
@@ -81,18 +82,11 @@ def test_distances_are_those_of_scipy_bit_for_bit(
 
 @pytest.mark.parametrize("delta", [1e-3, 1.0, 50.0, 1e9])
 @pytest.mark.parametrize("num_bins", [3, 64])
-@pytest.mark.parametrize("pool_share", [0, 4])
-def test_width_bins_and_pool_do_not_change_distances(
-    delta: float,
-    num_bins: int,
-    pool_share: int,
-    rng: np.random.Generator,
-    monkeypatch: pytest.MonkeyPatch,
+def test_width_and_number_of_bins_do_not_change_distances(
+    delta: float, num_bins: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pool of no more blocks than bins overflows all the time."""
     topology, matrix = weighted(rng, 500, 3000, rng.integers(0, 9, 3000) + 0.5)
     monkeypatch.setattr(shortest_paths, "NUM_BINS", num_bins)
-    monkeypatch.setattr(shortest_paths, "POOL_SHARE", max(pool_share, 1))
     with ThreadTeam(2) as team:
         distance, reached, _ = delta_stepping(
             topology.csr("out"), topology.csr("in"), 3, delta, 0.5, team
@@ -100,6 +94,40 @@ def test_width_bins_and_pool_do_not_change_distances(
     expected = dijkstra(matrix, indices=3)
     np.testing.assert_array_equal(distance, expected)
     np.testing.assert_array_equal(as_mask(reached, 500), np.isfinite(expected))
+
+
+@pytest.mark.parametrize("serial_edges", [-1, 1 << 14])
+def test_an_exhausted_pool_is_rebuilt(
+    serial_edges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hubs 1 .. 40 move 640 nodes to ever nearer bins, and leave 400 blocks behind."""
+    hubs, leaves = np.arange(1, 41), np.arange(41, 681)
+    src = np.concatenate([np.zeros(40, dtype=np.int64), np.repeat(hubs, 640)])
+    dst = np.concatenate([hubs, np.tile(leaves, 40)])
+    weight = np.concatenate([hubs, np.repeat(120 - 3 * hubs, 640)]).astype(np.float64)
+    topology = Topology.from_edges(src, dst, 681, weight=weight)
+    for name, value in (
+        ("NUM_BINS", 130),
+        ("POOL_SHARE", 1),
+        ("FIRST_LIMIT", np.inf),
+        ("SERIAL_EDGES", serial_edges),
+    ):
+        monkeypatch.setattr(shortest_paths, name, value)
+    num_refills = []
+    refill = windows.refill
+
+    def counted(*arguments: Any) -> None:
+        num_refills.append(1)
+        refill(*arguments)
+
+    monkeypatch.setattr(windows, "refill", counted)
+    with ThreadTeam(2) as team:
+        distance, _, _ = delta_stepping(
+            topology.csr("out"), topology.csr("in"), 0, 1.0, 1.0, team
+        )
+    matrix = sp.csr_matrix((weight, (src, dst)), shape=(681, 681))
+    np.testing.assert_array_equal(distance, dijkstra(matrix, indices=0))
+    assert len(num_refills) > 1  # the first one fills the bins at the start
 
 
 def test_without_weights_every_edge_counts_1() -> None:
