@@ -75,8 +75,9 @@ class DeviceRows:
             assert self.budget is not None  # without one nothing is streamed
             csr = self.topology.csr(direction)
             budget = self.budget - self._resident_bytes()
-            if self.topology.is_directed:
-                budget //= 2  # the other direction may have to be streamed too
+            other: Direction = "in" if direction == "out" else "out"
+            if self.topology.is_directed and self._is_streamed.get(other, True):
+                budget //= 2  # for the other direction
             self._streams[direction] = _Streamed(csr, direction, self.memory, budget)
         yield from self._streams[direction].blocks()
 

@@ -21,7 +21,8 @@ CASES = (
 )  # fmt: skip
 MORE = (
     "Ranks:thread:device_memory=5600", "Hops:twc:device_memory=4600",
-    "Communities:twc:blocks=2", "Distances:warp:graph=path:max_fused=1",
+    "Components:thread:device_memory=6704", "Communities:twc:blocks=2",
+    "Distances:warp:graph=path:max_fused=1",
     "Distances:warp:graph=path:max_fused=16",
 )  # fmt: skip
 
