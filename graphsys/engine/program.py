@@ -129,8 +129,14 @@ def state(dtype: Any, default: Any = 0, *, null: Any = _UNSET) -> Any:
 def edge_state(dtype: str, default: float = 0) -> Any:
     """Declare a value that every edge holds, in each direction its own.
 
-    ``edge.name`` reads it in ``message``, ``edge.reverse.name`` that of the edge back. A
-    phase with ``stores = "name"`` keeps its messages there.
+    ``edge.name`` reads it in ``message``, ``edge.reverse.name`` that of the way back. A
+    phase with ``stores = "name"`` keeps its messages there (the first value of a tuple);
+    edges whose sender or receiver takes no part keep what they had.
+
+    In an undirected graph, and in phases of direction ``both``, the way back is the same
+    edge from its other end. Else it is an edge from the receiver to the sender; the k-th of
+    several, in the order of weights, belongs to the k-th there, and without one the default
+    is read. All phases that use states of edges have one direction in directed graphs.
     """
     return EdgeState(dtype, default)
 

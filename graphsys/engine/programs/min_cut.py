@@ -35,6 +35,15 @@ _FAR = 2**30
 _NOTHING = 1e-12
 
 
+def _left(capacity: float, is_open: bool, flow: float) -> float:
+    left = capacity - flow if is_open else -flow
+    return left if left > _NOTHING * capacity else 0.0
+
+
+def _share(excess: float, room: float, least: float) -> float:
+    return min(1.0, excess / room) if room > 0 and excess > least else 0.0
+
+
 class MinimumCut(gs.VertexProgram):
     """Which nodes stay with the source when the cheapest edges are cut."""
 
@@ -51,7 +60,6 @@ class MinimumCut(gs.VertexProgram):
     arrived = gs.aggregator(gs.sum_)
     results = ("is_source_side",)
     loop = True
-    direction = "both"
 
     def init(self, node: Any) -> Any:
         return True, 0, math.inf if node.id == self.source else 0.0, 0.0, 0.0
@@ -81,8 +89,8 @@ class MinimumCut(gs.VertexProgram):
             return node.height < _FAR
 
         def message(self, src: Any, edge: Any) -> Any:
-            left = edge.weight * edge.reverse.forward - edge.reverse.flow
-            return src.height + 1 if left > _NOTHING * edge.weight else None
+            left = _left(edge.weight, edge.reverse.forward, edge.reverse.flow)
+            return src.height + 1 if left > 0 else None
 
         def update(self, node: Any, message: Any) -> Any:
             return min(node.height, message)
@@ -94,19 +102,17 @@ class MinimumCut(gs.VertexProgram):
         combine = gs.sum_
 
         def message(self, src: Any, edge: Any, dst: Any) -> Any:
-            left = edge.weight * edge.reverse.forward - edge.reverse.flow
-            is_down = dst.height == src.height + 1 and left > _NOTHING * edge.weight
-            return (left if is_down else 0.0), float(edge.weight)
+            left = _left(edge.weight, edge.reverse.forward, edge.reverse.flow)
+            return (left if dst.height == src.height + 1 else 0.0), float(edge.weight)
 
         def update(self, node: Any, message: Any) -> Any:
             room = message[0] if node.height < _FAR else 0.0
-            has_excess = room > 0 and node.excess > _NOTHING * message[1]
-            share = min(1.0, node.excess / room) if has_excess else 0.0
+            share = _share(node.excess, room, _NOTHING * message[1])
             return node.height >= _FAR, room, share
 
         def aggregate(self, before: Any, node: Any) -> Any:
-            arrived = node.excess if node.id == self.target else 0.0
-            return node.share * node.room, node.share * node.room, arrived
+            moving = node.share * node.room
+            return moving, moving, node.excess if node.height == 0 else 0.0
 
     class Push(gs.Phase):
         """Let the excess fall until it is at the target or stuck."""
@@ -117,24 +123,19 @@ class MinimumCut(gs.VertexProgram):
         combine = gs.sum_
 
         def message(self, src: Any, edge: Any, dst: Any) -> Any:
-            least = _NOTHING * edge.weight
-            there = edge.weight * edge.forward - edge.flow
-            back = edge.weight * edge.reverse.forward - edge.reverse.flow
-            is_down = src.height == dst.height + 1 and there > least
-            is_up = dst.height == src.height + 1 and back > least
-            sent = there * src.share if is_down else 0.0
-            returned = back * dst.share if is_up else 0.0
+            there = _left(edge.weight, edge.forward, edge.flow)
+            back = _left(edge.weight, edge.reverse.forward, edge.reverse.flow)
+            sent = there * src.share if src.height == dst.height + 1 else 0.0
+            returned = back * dst.share if dst.height == src.height + 1 else 0.0
             return edge.flow + sent - returned, sent
 
         def update(self, node: Any, message: Any) -> Any:
             sent = min(node.excess, node.room) if node.share > 0 else 0.0
             excess, room = node.excess - sent + message[1], node.room - sent
-            if node.height == 0 or room <= 0 or excess <= _NOTHING * room:
-                return excess, room, 0.0
-            return excess, room, min(1.0, excess / room)
+            return excess, room, _share(excess, room, _NOTHING * room)
 
         def aggregate(self, before: Any, node: Any) -> Any:
-            arrived = node.excess if node.id == self.target else 0.0
+            arrived = node.excess if node.height == 0 else 0.0
             return self.total("moved"), node.share * node.room, arrived
 
         def until(self, totals: Any) -> bool:

@@ -98,7 +98,7 @@ def expected_sums(graph: SmallGraph, direction: str) -> dict[Any, float]:
 PROGRAMS = [(Weights, "out"), (WeightsAgainst, "in"), (WeightsBothWays, "both")]
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(graph=small_graphs(), order=st.integers(0, 3), case=st.sampled_from(PROGRAMS))
 def test_the_way_back_is_read(
     graph: SmallGraph, order: int, case: tuple[type[gs.VertexProgram], str]

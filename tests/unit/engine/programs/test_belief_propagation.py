@@ -46,7 +46,7 @@ def forests(draw: st.DrawFn) -> SmallGraph:
     return SmallGraph(list(ids), edges, draw(st.booleans()))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(graph=forests(), data=st.data())
 def test_trees_are_exact(graph: SmallGraph, data: st.DataObject) -> None:
     coupling, field = data.draw(st.sampled_from([0.3, 1.0])), data.draw(st.floats(-1, 1))

@@ -35,7 +35,7 @@ def expected_centres(graph: SmallGraph, beta: float, seed: int) -> dict[Any, Any
     return {node: centre for node, (_, centre) in first.items()}
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(graph=small_graphs(), order=st.integers(0, 2), seed=st.integers(0, 5))
 def test_nodes_join_the_search_that_comes_first(
     graph: SmallGraph, order: int, seed: int

@@ -31,7 +31,7 @@ def check(graph: SmallGraph, mate: dict[Any, Any]) -> None:
     assert 2 * sum(simple[a][b]["weight"] for a, b in pairs) >= best
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(graph=small_graphs(), order=st.integers(0, 2), seed=st.integers(0, 3))
 def test_matchings_are_maximal_and_good(graph: SmallGraph, order: int, seed: int) -> None:
     result = run("matching", graph.topology(order), seed=seed, num_threads=1)

@@ -35,7 +35,7 @@ def check(graph: SmallGraph, source: Any, target: Any, sides: dict[Any, bool]) -
     return expected
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(graph=small_graphs(), order=st.integers(0, 2), data=st.data())
 def test_cuts_are_as_small_as_flows_are_large(
     graph: SmallGraph, order: int, data: st.DataObject

@@ -36,7 +36,7 @@ def expected_forest(graph: SmallGraph) -> Edges:
     return sorted(found, key=repr)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(graph=small_graphs(), order=st.integers(0, 2))
 def test_the_forest_is_the_only_one_with_ties_by_ids(graph: SmallGraph, order: int) -> None:
     result = run("mst", graph.topology(order), num_threads=1)

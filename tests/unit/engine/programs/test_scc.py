@@ -22,7 +22,7 @@ def expected_labels(graph: SmallGraph) -> dict[object, object]:
     return {node: min(part) for part in parts for node in part}
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(graph=small_graphs(), order=st.integers(0, 2))
 def test_components_are_those_of_networkx(graph: SmallGraph, order: int) -> None:
     result = run("scc", graph.topology(order), num_threads=1)
