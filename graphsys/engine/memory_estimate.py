@@ -12,6 +12,7 @@ from graphsys.engine.directions import pull_directions, push_directions
 from graphsys.engine.lowering import EDGE_COLUMNS, Lowered
 from graphsys.engine.plan import ProgramPlan
 from graphsys.engine.program import NodeId
+from graphsys.engine.stream import PIECE_BYTES
 from graphsys.engine.supersteps import PULL_SHARE
 from graphsys.engine.topology import Block, Direction, Topology
 
@@ -195,9 +196,13 @@ class Estimate:
     @cached_property
     def mode_bytes(self) -> int:
         """Bytes of rows that are united piece by piece for ``gs.mode``."""
-        if all(phase.kind != "mode" for phase in self.plan.phases):
+        graph = self.topology.graph
+        if graph is None or all(phase.kind != "mode" for phase in self.plan.phases):
             return 0
-        return 0 if self.topology.graph is None else 96 << 20
+        if len(graph.edge_types) < 2:
+            return 0  # a pair of blocks at most, visited as they are
+        sides = 2 * len(graph.edge_types)
+        return (sides + 4) * PIECE_BYTES
 
     @property
     def must_unite(self) -> bool:

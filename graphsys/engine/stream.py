@@ -13,12 +13,14 @@ access stays inside two partitions (X. Zhu et al., "GridGraph", USENIX ATC 2015)
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.memory import MappedArrays
+from graphsys.core.types import number_dtype
 from graphsys.engine.frontier import Frontier
 from graphsys.engine.rows import RowBlock, read_only
 from graphsys.engine.topology import Block, Direction, Topology
@@ -141,7 +143,8 @@ class StreamRows:
             for blocks in spans.values()
             for low, high in self._cuts(blocks)
         ]
-        yield from self._streamed(pieces, united)
+        numbers = number_dtype(self.topology.num_nodes)
+        yield from self._streamed(pieces, partial(united, numbers=numbers))
 
     # ---- what there is
 
@@ -326,8 +329,15 @@ def slice_rows(rows: RowBlock, low: int, high: int) -> RowBlock:
     )
 
 
-def united(blocks: Sequence[RowBlock]) -> tuple[RowBlock, RowBlock | None]:
-    """Return blocks over the same rows as one, or as a pair of one numbering."""
+def united(
+    blocks: Sequence[RowBlock], numbers: np.dtype[Any]
+) -> tuple[RowBlock, RowBlock | None]:
+    """Return blocks over the same rows as one, or as a pair of one numbering.
+
+    Args:
+        blocks: Blocks over the same rows.
+        numbers: Dtype that holds the number of any node.
+    """
     first = blocks[0]
     if len(blocks) == 1:
         return first, None
@@ -337,13 +347,12 @@ def united(blocks: Sequence[RowBlock]) -> tuple[RowBlock, RowBlock | None]:
     indptr = np.zeros(first.num_rows + 1, dtype=np.int64)
     np.cumsum(sum(lengths[1:], start=lengths[0]), out=indptr[1:])
     cursor = indptr[:-1].copy()
-    indices = np.empty(int(indptr[-1]), dtype=first.indices.dtype)
+    indices = np.empty(int(indptr[-1]), dtype=numbers)
     for rows in blocks:
         low, high = int(rows.indptr[0]), int(rows.indptr[-1])
         places = np.empty(high - low, dtype=np.int64)
         append_rows(rows.indptr.astype(np.int64) - low, 0, cursor, places)
-        # the smallest base is 0 here, so that unsigned numbers stay in range
-        indices[places] = rows.indices[low:high] + indices.dtype.type(rows.column_base)
+        indices[places] = rows.indices[low:high] + numbers.type(rows.column_base)
     key = ("united", first.key[0])
     return replace(
         first, key=key, column_base=0, indptr=indptr, indices=read_only(indices), columns={}
