@@ -61,6 +61,10 @@ class _Csr:
         parts = tuple(self.state[name].make() for name in ("data", "indices", "indptr"))
         matrix = scipy.sparse.csr_array(parts, shape=self.state["_shape"])
         matrix.check_format(full_check=True)
+        # SciPy looks at the row offsets of a matrix with entries only
+        offsets = matrix.indptr
+        if (np.diff(offsets) < 0).any() or offsets[-1] != len(matrix.indices):
+            raise pickle.UnpicklingError("the row offsets of a matrix do not fit its entries")
         return matrix
 
 

@@ -82,3 +82,10 @@ def test_a_malicious_graph_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ind.evil.tx").unlink()
     with pytest.raises(InputError, match=r"ind\.evil\.tx: no such file"):
         open_source(tmp_path / "ind.evil.graph")
+
+
+def test_row_offsets_of_a_matrix_without_entries_are_checked(tmp_path: Path) -> None:
+    matrix = scipy.sparse.csr_matrix((2, 3), dtype=np.float32)
+    matrix.indptr[:] = [0, 1, -1442840574]  # toarray() would write far outside
+    with pytest.raises(InputError, match=r"m: refused pickle: the row offsets of a matrix"):
+        load(tmp_path / "m", pickle.dumps(matrix, protocol=3))
