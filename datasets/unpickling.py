@@ -64,7 +64,9 @@ class _Csr:
         # SciPy looks at the row offsets of a matrix with entries only
         offsets = matrix.indptr
         if (np.diff(offsets) < 0).any() or offsets[-1] != len(matrix.indices):
-            raise pickle.UnpicklingError("the row offsets of a matrix do not fit its entries")
+            raise pickle.UnpicklingError(
+                "the row offsets of a matrix do not fit its entries"
+            )
         return matrix
 
 
