@@ -15,14 +15,9 @@ kernel's arguments say what the executor binds to them:
 ===================  ============================================================
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
-
-from graphsys.engine.lowering import EDGE_COLUMNS, FORWARD, Input, Lowered
-from graphsys.engine.plan import PhasePlan, ProgramPlan
+from graphsys.engine.kernel_text import KernelText, call_text, cast_text, functions_of
+from graphsys.engine.phase_text import PhaseText
+from graphsys.engine.plan import ProgramPlan
 
 _HEADER = '''"""Kernels of {name}, written by graphsys; do not edit."""
 
@@ -40,38 +35,9 @@ KERNELS = {{}}
 '''
 
 
-@dataclass
-class _Kernel:
-    """The lines of one kernel and the arguments that they need."""
-
-    name: str
-    phase: PhasePlan | None = None
-    uses: dict[str, None] = field(default_factory=dict)
-    lines: list[str] = field(default_factory=list)
-
-    def use(self, *names: str) -> None:
-        self.uses.update(dict.fromkeys(names))
-
-    def add(self, depth: int, *lines: str) -> None:
-        self.lines += [f"{'    ' * depth}{line}" for line in lines]
-
-    def text(self) -> str:
-        arguments = ", ".join(("thread", *self.uses))
-        return "\n".join(
-            [
-                "@jit",
-                f"def {self.name}({arguments}):",
-                *self.lines,
-                "",
-                f'KERNELS["{self.name}"] = ({self.name}, {tuple(self.uses)!r})',
-                "",
-            ]
-        )
-
-
 def module_source(plan: ProgramPlan) -> str:
     """Return the text of the module with all kernels of a program."""
-    functions = _functions(plan)
+    functions = functions_of(plan)
     imports = sorted({line for f in functions for line in f.imports} - {"import math"})
     parts = [_HEADER.format(name=plan.spec.name, imports="\n".join(imports))]
     helpers = {name: text for f in functions for name, text in f.helpers.items()}
@@ -84,39 +50,19 @@ def module_source(plan: ProgramPlan) -> str:
     return "\n\n".join(parts)
 
 
-def _functions(plan: ProgramPlan) -> list[Lowered]:
-    found = [] if plan.init is None else [plan.init]
-    for phase in plan.phases:
-        found += [f for f in phase.functions.values() if f is not None]
-    return found
-
-
-def typed(value: Any, dtype: np.dtype[Any]) -> str:
-    """Return a constant of a dtype as text that numba compiles to exactly that type."""
-    scalar = dtype.type(value)
-    if dtype.kind == "f" and not np.isfinite(scalar):
-        inner = "np.nan" if np.isnan(scalar) else ("np.inf" if scalar > 0 else "-np.inf")
-        return f"{_cast(dtype)}({inner})"
-    return f"{_cast(dtype)}({scalar.item()!r})"
-
-
-def _cast(dtype: np.dtype[Any]) -> str:
-    return "np.bool_" if dtype.kind == "b" else f"np.{dtype.name}"
-
-
 def _init_kernel(plan: ProgramPlan) -> str:
     init = plan.init
     assert init is not None
-    kernel = _Kernel("init")
+    kernel = KernelText("init")
     kernel.use("counter", "bounds")
     kernel.add(1, *_CHUNKS)
     kernel.add(2, "for v in range(bounds[c], bounds[c + 1]):")
     names = [f"x_{i}" for i in range(len(plan.spec.states))]
-    call = _call(kernel, init, (), {"node": ("row", "v")}, plan)
+    call = call_text(kernel, init, (), {"node": ("row", "v")}, plan)
     kernel.add(3, f"{', '.join(names)} = {call}")
     for name, state in zip(names, plan.spec.states, strict=True):
         kernel.use(f"row__{state}")
-        kernel.add(3, f"row__{state}[v] = {_cast(plan.dtypes[state])}({name})")
+        kernel.add(3, f"row__{state}[v] = {cast_text(plan.dtypes[state])}({name})")
     return kernel.text()
 
 
@@ -139,86 +85,8 @@ _LISTED_CHUNKS = (
 )
 
 
-def _call(
-    kernel: _Kernel,
-    lowered: Lowered,
-    values: Sequence[str],
-    sides: dict[str, tuple[str, str]],
-    plan: ProgramPlan,
-    nothing: str = "",
-) -> str:
-    """Return a call of a lowered function, and note the arguments that it needs.
-
-    Args:
-        kernel: Where the call will stand.
-        lowered: The function.
-        values: Texts of its value arguments.
-        sides: For each role, whose arrays it reads and at which index; an empty side means
-            local variables ``x__name``.
-        plan: The program.
-        nothing: Text of the message that changes nothing.
-    """
-    texts = list(values[: len(lowered.values)])
-    for given in lowered.inputs:
-        texts.append(_input_text(kernel, given, sides, plan))
-    if lowered.drops:
-        texts.append(nothing)
-    return f"{lowered.name}({', '.join(texts)})"
-
-
-def _input_text(
-    kernel: _Kernel, given: Input, sides: dict[str, tuple[str, str]], plan: ProgramPlan
-) -> str:
-    if given.kind in ("param", "total", "run", "at"):
-        kernel.use(given.argument)
-        return given.argument
-    if given.kind in ("edge", "reverse"):
-        return _edge_text(kernel, given, plan)
-    side, index = sides[given.kind]
-    if side == "old":
-        return f"old__{given.name}" if given.name in index.split() else _row(kernel, given)
-    if side == "new":
-        return f"x__{given.name}" if given.name in index.split() else _row(kernel, given)
-    kernel.use(f"{side}__{given.name}")
-    return f"{side}__{given.name}[{index}]"
-
-
-def _edge_text(kernel: _Kernel, given: Input, plan: ProgramPlan) -> str:
-    name = given.name
-    if given.kind == "edge" and name == FORWARD:
-        kernel.use("edge_forward")
-        return "edge_forward"
-    if name in EDGE_COLUMNS:
-        if name not in plan.edge_columns:
-            return "1.0" if name == "weight" else "0"
-        kernel.use(f"edge__{name}")
-        return f"edge__{name}[e]"
-    if given.kind == "edge":
-        kernel.use(f"edge__{name}", "edge_base")
-        return f"edge__{name}[e + edge_base]"
-    if name == FORWARD:
-        kernel.use("reverse_forward")
-        if kernel.phase is not None and kernel.phase.spec.direction == "both":
-            return "reverse_forward"
-    kernel.use("reverse_of", "edge_base")
-    back = "reverse_of[e + edge_base]"
-    if name == FORWARD:
-        return f"(reverse_forward and {back} >= 0)"
-    kernel.use(f"edge__{name}")
-    state = plan.spec.edge_states[name]
-    missing = typed(state.default, np.dtype(state.dtype))
-    return f"(edge__{name}[{back}] if {back} >= 0 else {missing})"
-
-
-def _row(kernel: _Kernel, given: Input) -> str:
-    kernel.use(f"row__{given.name}")
-    return f"row__{given.name}[v]"
-
-
-@dataclass
-class _PhaseWriter:
-    plan: ProgramPlan
-    phase: PhasePlan
+class _PhaseWriter(PhaseText):
+    """Writes the kernels of a phase."""
 
     def kernels(self) -> list[str]:
         phase = self.phase
@@ -235,190 +103,7 @@ class _PhaseWriter:
                 made.append(self.push())
         return [kernel.text() for kernel in made]
 
-    # ---- short texts
-
-    @property
-    def width(self) -> range:
-        return range(len(self.phase.message_dtypes))
-
-    def name(self, what: str) -> str:
-        return f"{what}_{self.phase.number}"
-
-    @property
-    def drops(self) -> bool:
-        """Whether a message may be None."""
-        message = self.phase.functions["message"]
-        return message is not None and message.drops
-
-    def kernel(self, what: str) -> _Kernel:
-        return _Kernel(self.name(what), self.phase)
-
-    def identity(self, i: int) -> str:
-        return typed(self.phase.identity[i], self.phase.message_dtypes[i])
-
-    @property
-    def nothing(self) -> str:
-        texts = [self.identity(i) for i in self.width]
-        return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
-
-    def message_lines(
-        self, kernel: _Kernel, sides: dict[str, tuple[str, str]]
-    ) -> list[str]:
-        """Compute ``m_0, m_1 ...`` of the phase's dtypes."""
-        message = self.phase.functions["message"]
-        assert message is not None
-        call = _call(kernel, message, (), sides, self.plan, self.nothing)
-        casts = [_cast(dtype) for dtype in self.phase.message_dtypes]
-        if len(casts) == 1:
-            return [f"m_0 = {casts[0]}({call})"]
-        raw = ", ".join(f"r_{i}" for i in self.width)
-        return [f"{raw} = {call}", *(f"m_{i} = {casts[i]}(r_{i})" for i in self.width)]
-
-    def combine_lines(self, acc: str = "acc") -> list[str]:
-        """Combine ``m_i`` into ``acc_i``."""
-        phase = self.phase
-        name = phase.combiner
-        pairs = [(f"{acc}_{i}", f"m_{i}") for i in self.width]
-        if name in ("sum", "any"):
-            sign = "+=" if name == "sum" else "="
-            return [f"{a} {sign} {m}" for a, m in pairs]
-        if name in ("minimum", "maximum"):
-            less = "<" if name == "minimum" else ">"
-            return [f"{a} = {m} if {m} {less} {a} else {a}" for a, m in pairs]
-        if name in ("argmin", "argmax"):
-            return [
-                f"if {self.precedes(acc)}:",
-                *(f"    {a} = {m}" for a, m in pairs),
-            ]
-        combine = phase.functions["combine"]
-        assert combine is not None
-        accs, ms = (", ".join(texts) for texts in zip(*pairs, strict=True))
-        if len(pairs) > 1:
-            accs_in, ms = f"({accs})", f"({ms})"
-        else:
-            accs_in = accs
-        call = _call(_Kernel(""), combine, (accs_in, ms), {}, self.plan)
-        raw = ", ".join(f"r_{i}" for i in self.width)
-        dtypes = phase.message_dtypes
-        return [
-            f"{raw} = {call}",
-            *(f"{a} = {_cast(dtypes[i])}(r_{i})" for i, (a, _) in enumerate(pairs)),
-        ]
-
-    def precedes(self, acc: str) -> str:
-        """Lexicographic order: the first value decides, later ones break ties upwards."""
-        first = "<" if self.phase.combiner == "argmin" else ">"
-        text = ""
-        for i in reversed(self.width):
-            less = first if i == 0 else "<"
-            here = f"m_{i} {less} {acc}_{i}"
-            text = f"({here} or (m_{i} == {acc}_{i} and {text}))" if text else f"({here})"
-        return text
-
-    def is_nothing(self, prefix: str) -> str:
-        return " and ".join(f"{prefix}_{i} == {self.identity(i)}" for i in self.width)
-
-    # ---- parts of kernels
-
-    def update_lines(self, kernel: _Kernel, acc: str | None) -> list[str]:
-        """Update node v from ``acc_i``, note the change and the totals; see ``_LISTED``."""
-        phase, plan = self.phase, self.plan
-        update = phase.functions["update"]
-        assert update is not None
-        values: list[str] = []
-        if acc is not None:
-            texts = [f"{acc}_{i}" for i in self.width]
-            values = [texts[0] if len(texts) == 1 else f"({', '.join(texts)})"]
-        call = _call(kernel, update, values, {"node": ("row", "v")}, plan)
-        names = phase.spec.updates
-        raw = ", ".join(f"y__{name}" for name in names)
-        lines = [f"{raw} = {call}"]
-        tests = []
-        for name in names:
-            dtype = plan.dtypes[name]
-            target = f"new__{name}" if name in phase.buffered else f"row__{name}"
-            kernel.use(f"row__{name}", target)
-            lines += [
-                f"x__{name} = {_cast(dtype)}(y__{name})",
-                f"old__{name} = row__{name}[v]",
-                f"{target}[v] = x__{name}",
-            ]
-            test = f"x__{name} != old__{name}"
-            if dtype.kind == "f":
-                test = (
-                    f"({test} and (x__{name} == x__{name} or old__{name} == old__{name}))"
-                )
-            tests.append(test)
-        lines += self.aggregate_lines(kernel, " ".join(names))
-        if phase.spec.schedule == "changed":
-            lines += self.change_lines(kernel, " or ".join(tests))
-        else:
-            lines += [f"if {' or '.join(tests)}:", "    num_changed += 1"]
-        return lines
-
-    def change_lines(self, kernel: _Kernel, test: str) -> list[str]:
-        kernel.use("changed", "row_base", "row__out_going")
-        if self.plan.spec.delta:
-            test = self.delta_test(kernel)
-        return [
-            f"if {test}:",
-            "    num_changed += 1",
-            "    num_edges += row__out_going[v]",
-            "    if listed:",
-            "        fresh[num_fresh] = v + row_base",
-            "        num_fresh += 1",
-            "    else:",
-            "        set_bit(changed, v + row_base)",
-        ]
-
-    def delta_test(self, kernel: _Kernel) -> str:
-        """Whether the message of the new state is far enough from the one sent."""
-        message = self.phase.functions["message"]
-        assert message is not None
-        kernel.use("sent_0", "delta_tolerance")
-        sides = {"src": ("new", " ".join(self.phase.spec.updates))}
-        call = _call(kernel, message, (), sides, self.plan, self.nothing)
-        return f"abs({call} - sent_0[v]) > delta_tolerance"
-
-    def aggregate_lines(self, kernel: _Kernel, updated: str) -> list[str]:
-        aggregate = self.phase.functions["aggregate"]
-        if aggregate is None:
-            return []
-        totals = list(self.plan.spec.aggregators.values())
-        sides = {"before": ("old", updated), "node": ("new", updated)}
-        call = _call(kernel, aggregate, (), sides, self.plan)
-        raw = ", ".join(f"t_{i}" for i in range(len(totals)))
-        lines = [f"{raw} = {call}"]
-        for i, total in enumerate(totals):
-            if total.operation == "sum":
-                lines.append(f"part_{i} += t_{i}")
-            else:
-                less = "<" if total.operation == "minimum" else ">"
-                lines.append(f"part_{i} = t_{i} if t_{i} {less} part_{i} else part_{i}")
-        return lines
-
-    def begin_parts(self) -> list[str]:
-        starts = {"sum": "0.0", "minimum": "np.inf", "maximum": "-np.inf"}
-        totals = self.plan.spec.aggregators.values()
-        return [
-            "num_changed = 0",
-            "num_edges = 0",
-            "num_fresh = 0",
-            *(f"part_{i} = {starts[t.operation]}" for i, t in enumerate(totals)),
-        ]
-
-    def end_parts(self, kernel: _Kernel) -> list[str]:
-        kernel.use("partial", "next_list", "next_cursor")
-        num_totals = len(self.plan.spec.aggregators)
-        return [
-            "partial[c, 0] = num_changed",
-            "partial[c, 1] = num_edges",
-            *(f"partial[c, {i + 2}] = part_{i}" for i in range(num_totals)),
-            "if num_fresh > 0:",
-            "    append_buffer(fresh, num_fresh, next_list, next_cursor)",
-        ]  # fmt: skip
-
-    def visit_rows(self, kernel: _Kernel) -> None:
+    def visit_rows(self, kernel: KernelText) -> None:
         """Open the loop over nodes v, listed or in chunks; its body stands at depth 3."""
         kernel.use("counter", "bounds", "num_chunks", "listed", "nodes", "num_listed")
         kernel.use("row_base")
@@ -427,25 +112,9 @@ class _PhaseWriter:
         kernel.add(2, "for k in range(low, high):")
         kernel.add(3, "v = np.int64(nodes[k]) - row_base if listed else k")
 
-    def skip_lines(self, kernel: _Kernel, *, updates: bool = True) -> list[str]:
-        """Leave node v as it is, in a kernel that updates nodes or does not."""
-        if not updates:
-            return ["continue"]
-        kept = sorted(self.phase.buffered & set(self.phase.spec.updates))
-        kernel.use(*(f"new__{name}" for name in kept), *(f"row__{name}" for name in kept))
-        return [*(f"new__{name}[v] = row__{name}[v]" for name in kept), "continue"]
-
-    def accepts_lines(self, kernel: _Kernel, *, updates: bool = True) -> list[str]:
-        accepts = self.phase.functions["accepts"]
-        if accepts is None:
-            return []
-        call = _call(kernel, accepts, (), {"node": ("row", "v")}, self.plan)
-        skip = self.skip_lines(kernel, updates=updates)
-        return [f"if not {call}:", *(f"    {line}" for line in skip)]
-
     # ---- kernels
 
-    def send(self) -> _Kernel:
+    def send(self) -> KernelText:
         """Every node's message, once per node."""
         kernel = self.kernel("send")
         kernel.use("counter", "bounds", "everyone", "active")
@@ -465,7 +134,7 @@ class _PhaseWriter:
             kernel.add(4, *(f"out_{i}[v] = {self.identity(i)}" for i in self.width))
         return kernel
 
-    def pull(self, *, fused: bool) -> _Kernel:
+    def pull(self, *, fused: bool) -> KernelText:
         """Combine the messages along each row; fused: and update the node at once."""
         phase = self.phase
         kernel = self.kernel("pull" if fused else "gather")
@@ -489,7 +158,7 @@ class _PhaseWriter:
         kernel.add(2, *self.end_parts(kernel))
         return kernel
 
-    def edge_lines(self, kernel: _Kernel) -> list[str]:
+    def edge_lines(self, kernel: KernelText) -> list[str]:
         """Fetch the message along entry e and combine it into ``a_i``."""
         phase = self.phase
         lines = []
@@ -514,7 +183,7 @@ class _PhaseWriter:
         test = "if everyone or has_bit(active, np.int64(u) + column_base):"
         return [test, *(f"    {line}" for line in lines)]
 
-    def after_row(self, kernel: _Kernel, *, fused: bool) -> list[str]:
+    def after_row(self, kernel: KernelText, *, fused: bool) -> list[str]:
         phase = self.phase
         is_any = phase.combiner == "any"
         if not fused:
@@ -532,7 +201,7 @@ class _PhaseWriter:
             lines += [f"if {test}:", *(f"    {x}" for x in self.skip_lines(kernel))]
         return [*lines, *self.update_lines(kernel, "a")]
 
-    def apply(self) -> _Kernel:
+    def apply(self) -> KernelText:
         """Update nodes from the combined messages, and reset those."""
         phase = self.phase
         kernel = self.kernel("apply")
@@ -561,7 +230,7 @@ class _PhaseWriter:
         kernel.add(2, *self.end_parts(kernel))
         return kernel
 
-    def totals(self) -> _Kernel:
+    def totals(self) -> KernelText:
         """The aggregators over all nodes as they are."""
         kernel = self.kernel("totals")
         self.visit_rows(kernel)
@@ -569,7 +238,7 @@ class _PhaseWriter:
         kernel.add(2, *self.end_parts(kernel))
         return kernel
 
-    def active(self) -> _Kernel:
+    def active(self) -> KernelText:
         """Set the bit of every node that may send."""
         active = self.phase.functions["active"]
         assert active is not None
@@ -578,14 +247,14 @@ class _PhaseWriter:
         kernel.add(1, *_CHUNKS)
         kernel.add(2, "num_changed = 0", "num_edges = 0")
         kernel.add(2, "for v in range(bounds[c], bounds[c + 1]):")
-        call = _call(kernel, active, (), {"node": ("row", "v")}, self.plan)
+        call = call_text(kernel, active, (), {"node": ("row", "v")}, self.plan)
         kernel.add(3, f"if {call}:")
         kernel.add(4, "set_bit(senders, v)", "num_changed += 1")
         kernel.add(4, "num_edges += senders_out_going[v]")
         kernel.add(2, "partial[c, 0] = num_changed", "partial[c, 1] = num_edges")
         return kernel
 
-    def push(self) -> _Kernel:
+    def push(self) -> KernelText:
         """Send along the out rows of a frontier; combine at the neighbours, atomically."""
         phase = self.phase
         kernel = self.kernel("push")
@@ -604,7 +273,7 @@ class _PhaseWriter:
         kernel.add(4, "v = indices[e]")
         accepts = phase.functions["accepts"]
         if accepts is not None:
-            call = _call(kernel, accepts, (), {"node": ("col", "v")}, self.plan)
+            call = call_text(kernel, accepts, (), {"node": ("col", "v")}, self.plan)
             kernel.add(4, f"if not {call}:", "    continue")
         if phase.kind != "node":
             sides = {"src": ("row", "u"), "dst": ("col", "v")}
@@ -619,7 +288,7 @@ class _PhaseWriter:
         kernel.add(1, "append_buffer(buffer, filled, touched_list, cursor)")
         return kernel
 
-    def sent_lines(self, kernel: _Kernel) -> list[str]:
+    def sent_lines(self, kernel: KernelText) -> list[str]:
         """The message of node u, computed once for all its edges."""
         lines = self.message_lines(kernel, {"src": ("row", "u")})
         if self.plan.spec.delta:
@@ -629,7 +298,7 @@ class _PhaseWriter:
             lines += [f"if {self.is_nothing('m')}:", "    continue"]
         return lines
 
-    def deliver_lines(self, kernel: _Kernel) -> list[str]:
+    def deliver_lines(self, kernel: KernelText) -> list[str]:
         """Combine ``m_0`` into the neighbour's ``acc_0``, or go on to the next edge."""
         phase = self.phase
         if phase.combiner == "any":
@@ -655,11 +324,11 @@ class _PhaseWriter:
             "    found = acc_0[v]",
         ]
 
-    def mode(self) -> _Kernel:
+    def mode(self) -> KernelText:
         """The most frequent message of each node, over up to two sets of rows."""
         kernel = self.kernel("pull")
         kernel.use("max_degree", "scratch_size")
-        dtype = _cast(self.phase.message_dtypes[0])
+        dtype = cast_text(self.phase.message_dtypes[0])
         kernel.add(1, f"values = np.empty(max_degree, dtype={dtype})")
         kernel.add(1, f"keys = np.empty(scratch_size, dtype={dtype})")
         kernel.add(1, "tallies = np.zeros(scratch_size, dtype=np.int64)")

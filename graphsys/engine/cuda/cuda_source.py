@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphsys.core.errors import CompileError
-from graphsys.engine.cpu_source import _call, _cast, _functions
 from graphsys.engine.cuda.mode_source import ModeWriter
 from graphsys.engine.cuda.phase_parts import CudaKernel, places_of
 from graphsys.engine.cuda.pull_source import PullWriter
 from graphsys.engine.cuda.push_source import PushWriter
+from graphsys.engine.kernel_text import call_text, cast_text, functions_of
 from graphsys.engine.lowering import Lowered
 from graphsys.engine.plan import PhasePlan, ProgramPlan
 
@@ -55,7 +55,7 @@ def module_source(plan: ProgramPlan) -> str:
     Raises:
         CompileError: the program calls something that has no CUDA version.
     """
-    functions = _functions(plan)
+    functions = functions_of(plan)
     _check_imports(functions)
     parts = [_COMMON.read_text(), "import numpy\n", "KERNELS = {}"]
     helpers = {name: text for f in functions for name, text in f.helpers.items()}
@@ -82,11 +82,11 @@ def _init_kernel(plan: ProgramPlan, init: Lowered) -> CudaKernel:
     kernel.use("num_rows")
     kernel.add(1, "for v in range(cuda.grid(1), num_rows, cuda.gridsize(1)):")
     names = [f"x_{i}" for i in range(len(plan.spec.states))]
-    call = _call(kernel, init, (), {"node": ("row", "v")}, plan)
+    call = call_text(kernel, init, (), {"node": ("row", "v")}, plan)
     kernel.add(2, f"{', '.join(names)} = {call}")
     for name, state in zip(names, plan.spec.states, strict=True):
         kernel.use(f"row__{state}")
-        kernel.add(2, f"row__{state}[v] = {_cast(plan.dtypes[state])}({name})")
+        kernel.add(2, f"row__{state}[v] = {cast_text(plan.dtypes[state])}({name})")
     return kernel
 
 

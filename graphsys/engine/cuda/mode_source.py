@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from graphsys.engine.cpu_source import _cast
 from graphsys.engine.cuda.phase_parts import (
     PLACES,
     CudaKernel,
@@ -10,6 +9,7 @@ from graphsys.engine.cuda.phase_parts import (
     indented,
     lane_dtype,
 )
+from graphsys.engine.kernel_text import cast_text
 
 
 @dataclass
@@ -43,7 +43,7 @@ class ModeWriter(PhaseParts):
         kernel.add(2, "if count == 0:", *indented(self.skip_lines(kernel)))
         sort = "sort_alone" if mapping == "thread" else "sort_together"
         kernel.add(2, f"{sort}(scratch, start, count)")
-        kernel.add(2, "tally = np.int64(0)", f"a_0 = {_cast(dtype)}(0)")
+        kernel.add(2, "tally = np.int64(0)", f"a_0 = {cast_text(dtype)}(0)")
         kernel.add(2, f"for i in range(start + {first}, start + count, {step}):")
         kernel.add(3, "if i == start or scratch[i] != scratch[i - 1]:")
         kernel.add(4, "length = run_length(scratch, i, start + count)")
@@ -59,7 +59,7 @@ class ModeWriter(PhaseParts):
     def mode_reduce_lines(self) -> list[str]:
         """Find the highest tally of a block, and the smallest value among equals."""
         dtype = self.phase.message_dtypes[0]
-        moved_as, cast = lane_dtype(dtype), _cast(dtype)
+        moved_as, cast = lane_dtype(dtype), cast_text(dtype)
         reduce = [
             "step = 16",
             "while step > 0:",

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from graphsys.engine.cpu_source import _call, _cast, _Kernel, _PhaseWriter
+from graphsys.engine.kernel_text import KernelText, call_text, cast_text
+from graphsys.engine.phase_text import PhaseText
 from graphsys.engine.plan import ProgramPlan
 
 LOOPS = {
@@ -18,7 +19,7 @@ PLACES = {"thread": ("0", "1"), "warp": ("lane", "32"),
 
 
 @dataclass
-class CudaKernel(_Kernel):
+class CudaKernel(KernelText):
     """The lines of one CUDA kernel and the arguments that they need.
 
     Attributes:
@@ -58,7 +59,7 @@ def lane_dtype(dtype: np.dtype[Any]) -> str:
 
 
 @dataclass
-class PhaseParts(_PhaseWriter):
+class PhaseParts(PhaseText):
     """Parts of the kernels of one phase."""
 
     def new_kernel(self, what: str) -> CudaKernel:
@@ -82,7 +83,7 @@ class PhaseParts(_PhaseWriter):
             *(f"part_{i} = {starts[t.operation]}" for i, t in enumerate(totals)),
         ]
 
-    def end_parts(self, kernel: _Kernel) -> list[str]:
+    def end_parts(self, kernel: KernelText) -> list[str]:
         """Add the counters of all threads up: atomics of whole numbers, parts per warp."""
         kernel.use("counts", "at", "next_at", "listing")
         lines = [
@@ -107,7 +108,7 @@ class PhaseParts(_PhaseWriter):
             ]
         return lines
 
-    def change_lines(self, kernel: _Kernel, test: str) -> list[str]:
+    def change_lines(self, kernel: KernelText, test: str) -> list[str]:
         """Note that v changed: in the next list, or by a stamp."""
         kernel.use("changed", "next_epoch", "row__out_going", "listing", "next_list")
         kernel.use("counts", "next_at")
@@ -129,7 +130,7 @@ class PhaseParts(_PhaseWriter):
         for i in self.width:
             dtype = self.phase.message_dtypes[i]
             moved = f"cuda.shfl_down_sync(EVERY_LANE, {lane_dtype(dtype)}(a_{i}), step)"
-            lines.append(f"    m_{i} = {_cast(dtype)}({moved})")
+            lines.append(f"    m_{i} = {cast_text(dtype)}({moved})")
         lines += indented(self.combine_lines("a"))
         return [*lines, "    step //= 2"]
 
@@ -151,7 +152,7 @@ class PhaseParts(_PhaseWriter):
             lines.append(f"    s_{i}[warp] = {moved_as}(a_{i})")
         lines += ["cuda.syncthreads()", "if warp == 0:"]
         for i in self.width:
-            cast = _cast(self.phase.message_dtypes[i])
+            cast = cast_text(self.phase.message_dtypes[i])
             lines += [
                 f"    a_{i} = {self.identity(i)}",
                 "    if lane < cuda.blockDim.x // 32:",
@@ -184,5 +185,5 @@ class PhaseParts(_PhaseWriter):
         accepts = self.phase.functions["accepts"]
         if accepts is None:
             return []
-        call = _call(kernel, accepts, (), {"node": ("col", "v")}, self.plan)
+        call = call_text(kernel, accepts, (), {"node": ("col", "v")}, self.plan)
         return [f"if not {call}:", "    continue"]

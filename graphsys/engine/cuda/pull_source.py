@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from graphsys.engine.cpu_source import _call, _cast, _Kernel
 from graphsys.engine.cuda.phase_parts import (
     PLACES,
     CudaKernel,
@@ -10,6 +9,7 @@ from graphsys.engine.cuda.phase_parts import (
     indented,
     lane_dtype,
 )
+from graphsys.engine.kernel_text import KernelText, call_text, cast_text
 
 
 @dataclass
@@ -45,7 +45,7 @@ class PullWriter(PhaseParts):
         inner = [*self.fetch_lines(kernel), "a_0 = m_0", "hit = True"]
         lines += indented([f"if {self.sends_test(kernel)}:", *indented(inner)], 2)
         dtype = self.phase.message_dtypes[0]
-        moved_as, cast = lane_dtype(dtype), _cast(dtype)
+        moved_as, cast = lane_dtype(dtype), cast_text(dtype)
         if mapping == "warp":
             shuffle = f"cuda.shfl_sync(EVERY_LANE, {moved_as}(a_0), winner)"
             found = [
@@ -75,7 +75,7 @@ class PullWriter(PhaseParts):
             ]
         return [*lines, *indented(found), f"    base += {step}"]
 
-    def after_row(self, kernel: _Kernel, *, fused: bool) -> list[str]:
+    def after_row(self, kernel: KernelText, *, fused: bool) -> list[str]:
         """Update node v from ``a_i``, or keep those for ``apply``."""
         phase = self.phase
         is_any = phase.combiner == "any"
@@ -191,7 +191,7 @@ class PullWriter(PhaseParts):
         kernel.add(1, "num_edges = np.int64(0)")
         kernel.add(1, "for v in range(cuda.grid(1), num_rows, cuda.gridsize(1)):")
         kernel.add(2, "if not (everyone or active[v] == epoch):", "    continue")
-        call = _call(kernel, active, (), {"node": ("row", "v")}, self.plan)
+        call = call_text(kernel, active, (), {"node": ("row", "v")}, self.plan)
         kernel.add(2, f"if {call}:", "    senders[v] = senders_epoch")
         kernel.add(3, "append_one(senders_list, counts, senders_at, v)")
         kernel.add(3, "num_edges += row__out_going[v]")

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from graphsys.engine.cpu_source import _cast, _Kernel
 from graphsys.engine.cuda.phase_parts import LOOPS, PLACES, CudaKernel, PhaseParts, indented
+from graphsys.engine.kernel_text import KernelText, cast_text
 
 
 @dataclass
 class PushWriter(PhaseParts):
     """Writes the kernels that deliver messages."""
 
-    def deliver_lines(self, kernel: _Kernel) -> list[str]:
+    def deliver_lines(self, kernel: KernelText) -> list[str]:
         """Combine ``m_0`` into the accumulator of v, or go on to the next edge."""
         phase = self.phase
         kernel.use("acc_0", "touched", "touch_epoch", "touching", "touched_list", "counts")
@@ -33,7 +33,7 @@ class PushWriter(PhaseParts):
             lines += self.swap_lines(kernel)
         return [*lines, f"if {fresh}:", *indented(touch)]
 
-    def swap_lines(self, kernel: _Kernel) -> list[str]:
+    def swap_lines(self, kernel: KernelText) -> list[str]:
         """Combine by compare-and-swap on the bits of the accumulator."""
         dtype = self.phase.message_dtypes[0]
         bits = f"np.int{8 * dtype.itemsize}"
@@ -51,7 +51,7 @@ class PushWriter(PhaseParts):
             f"    seen = cuda.atomic.cas(bits_0, v, expected, wanted.view({bits}))",
             "    if seen == expected:",
             "        break",
-            f"    found = seen.view({_cast(dtype)})",
+            f"    found = seen.view({cast_text(dtype)})",
         ]
 
     def push_by(self, mapping: str) -> CudaKernel:

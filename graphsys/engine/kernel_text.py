@@ -1,0 +1,140 @@
+"""Texts of generated kernels: arguments, constants, calls of lowered functions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from graphsys.engine.lowering import EDGE_COLUMNS, FORWARD, Input, Lowered
+from graphsys.engine.plan import PhasePlan, ProgramPlan
+
+
+@dataclass
+class KernelText:
+    """The lines of one kernel and the arguments that they need."""
+
+    name: str
+    phase: PhasePlan | None = None
+    uses: dict[str, None] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+
+    def use(self, *names: str) -> None:
+        """Note arguments that the kernel needs."""
+        self.uses.update(dict.fromkeys(names))
+
+    def add(self, depth: int, *lines: str) -> None:
+        """Append lines, indented."""
+        self.lines += [f"{'    ' * depth}{line}" for line in lines]
+
+    def text(self) -> str:
+        """Return the kernel as source, with its entry in ``KERNELS``."""
+        arguments = ", ".join(("thread", *self.uses))
+        return "\n".join(
+            [
+                "@jit",
+                f"def {self.name}({arguments}):",
+                *self.lines,
+                "",
+                f'KERNELS["{self.name}"] = ({self.name}, {tuple(self.uses)!r})',
+                "",
+            ]
+        )
+
+
+def functions_of(plan: ProgramPlan) -> list[Lowered]:
+    """Return all lowered functions of a program."""
+    found = [] if plan.init is None else [plan.init]
+    for phase in plan.phases:
+        found += [f for f in phase.functions.values() if f is not None]
+    return found
+
+
+def typed_text(value: Any, dtype: np.dtype[Any]) -> str:
+    """Return a constant of a dtype as text that numba compiles to exactly that type."""
+    scalar = dtype.type(value)
+    if dtype.kind == "f" and not np.isfinite(scalar):
+        inner = "np.nan" if np.isnan(scalar) else ("np.inf" if scalar > 0 else "-np.inf")
+        return f"{cast_text(dtype)}({inner})"
+    return f"{cast_text(dtype)}({scalar.item()!r})"
+
+
+def cast_text(dtype: np.dtype[Any]) -> str:
+    """Return the name of the conversion to a dtype."""
+    return "np.bool_" if dtype.kind == "b" else f"np.{dtype.name}"
+
+
+def call_text(
+    kernel: KernelText,
+    lowered: Lowered,
+    values: Sequence[str],
+    sides: dict[str, tuple[str, str]],
+    plan: ProgramPlan,
+    nothing: str = "",
+) -> str:
+    """Return a call of a lowered function, and note the arguments that it needs.
+
+    Args:
+        kernel: Where the call will stand.
+        lowered: The function.
+        values: Texts of its value arguments.
+        sides: For each role, whose arrays it reads and at which index; an empty side means
+            local variables ``x__name``.
+        plan: The program.
+        nothing: Text of the message that changes nothing.
+    """
+    texts = list(values[: len(lowered.values)])
+    for given in lowered.inputs:
+        texts.append(_input_text(kernel, given, sides, plan))
+    if lowered.drops:
+        texts.append(nothing)
+    return f"{lowered.name}({', '.join(texts)})"
+
+
+def _input_text(
+    kernel: KernelText, given: Input, sides: dict[str, tuple[str, str]], plan: ProgramPlan
+) -> str:
+    if given.kind in ("param", "total", "run", "at"):
+        kernel.use(given.argument)
+        return given.argument
+    if given.kind in ("edge", "reverse"):
+        return _edge_text(kernel, given, plan)
+    side, index = sides[given.kind]
+    if side == "old":
+        return f"old__{given.name}" if given.name in index.split() else _row(kernel, given)
+    if side == "new":
+        return f"x__{given.name}" if given.name in index.split() else _row(kernel, given)
+    kernel.use(f"{side}__{given.name}")
+    return f"{side}__{given.name}[{index}]"
+
+
+def _edge_text(kernel: KernelText, given: Input, plan: ProgramPlan) -> str:
+    name = given.name
+    if given.kind == "edge" and name == FORWARD:
+        kernel.use("edge_forward")
+        return "edge_forward"
+    if name in EDGE_COLUMNS:
+        if name not in plan.edge_columns:
+            return "1.0" if name == "weight" else "0"
+        kernel.use(f"edge__{name}")
+        return f"edge__{name}[e]"
+    if given.kind == "edge":
+        kernel.use(f"edge__{name}", "edge_base")
+        return f"edge__{name}[e + edge_base]"
+    if name == FORWARD:
+        kernel.use("reverse_forward")
+        if kernel.phase is not None and kernel.phase.spec.direction == "both":
+            return "reverse_forward"
+    kernel.use("reverse_of", "edge_base")
+    back = "reverse_of[e + edge_base]"
+    if name == FORWARD:
+        return f"(reverse_forward and {back} >= 0)"
+    kernel.use(f"edge__{name}")
+    state = plan.spec.edge_states[name]
+    missing = typed_text(state.default, np.dtype(state.dtype))
+    return f"(edge__{name}[{back}] if {back} >= 0 else {missing})"
+
+
+def _row(kernel: KernelText, given: Input) -> str:
+    kernel.use(f"row__{given.name}")
+    return f"row__{given.name}[v]"

@@ -1,0 +1,224 @@
+"""Texts that all kernels of a phase share, on the CPU and on CUDA."""
+
+from dataclasses import dataclass
+
+from graphsys.engine.kernel_text import KernelText, call_text, cast_text, typed_text
+from graphsys.engine.plan import PhasePlan, ProgramPlan
+
+
+@dataclass
+class PhaseText:
+    """Writes the parts of a phase's kernels: messages, combining, updates, totals."""
+
+    plan: ProgramPlan
+    phase: PhasePlan
+
+    # ---- short texts
+
+    @property
+    def width(self) -> range:
+        """Numbers of a message's values."""
+        return range(len(self.phase.message_dtypes))
+
+    def name(self, what: str) -> str:
+        """Return the name of one of the phase's kernels."""
+        return f"{what}_{self.phase.number}"
+
+    @property
+    def drops(self) -> bool:
+        """Whether a message may be None."""
+        message = self.phase.functions["message"]
+        return message is not None and message.drops
+
+    def kernel(self, what: str) -> KernelText:
+        """Begin a kernel."""
+        return KernelText(self.name(what), self.phase)
+
+    def identity(self, i: int) -> str:
+        """Return the i-th value of the message that changes nothing."""
+        return typed_text(self.phase.identity[i], self.phase.message_dtypes[i])
+
+    @property
+    def nothing(self) -> str:
+        """The message that changes nothing."""
+        texts = [self.identity(i) for i in self.width]
+        return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
+
+    def message_lines(
+        self, kernel: KernelText, sides: dict[str, tuple[str, str]]
+    ) -> list[str]:
+        """Compute ``m_0, m_1 ...`` of the phase's dtypes."""
+        message = self.phase.functions["message"]
+        assert message is not None
+        call = call_text(kernel, message, (), sides, self.plan, self.nothing)
+        casts = [cast_text(dtype) for dtype in self.phase.message_dtypes]
+        if len(casts) == 1:
+            return [f"m_0 = {casts[0]}({call})"]
+        raw = ", ".join(f"r_{i}" for i in self.width)
+        return [f"{raw} = {call}", *(f"m_{i} = {casts[i]}(r_{i})" for i in self.width)]
+
+    def combine_lines(self, acc: str = "acc") -> list[str]:
+        """Combine ``m_i`` into ``acc_i``."""
+        phase = self.phase
+        name = phase.combiner
+        pairs = [(f"{acc}_{i}", f"m_{i}") for i in self.width]
+        if name in ("sum", "any"):
+            sign = "+=" if name == "sum" else "="
+            return [f"{a} {sign} {m}" for a, m in pairs]
+        if name in ("minimum", "maximum"):
+            less = "<" if name == "minimum" else ">"
+            return [f"{a} = {m} if {m} {less} {a} else {a}" for a, m in pairs]
+        if name in ("argmin", "argmax"):
+            return [
+                f"if {self.precedes(acc)}:",
+                *(f"    {a} = {m}" for a, m in pairs),
+            ]
+        combine = phase.functions["combine"]
+        assert combine is not None
+        accs, ms = (", ".join(texts) for texts in zip(*pairs, strict=True))
+        if len(pairs) > 1:
+            accs_in, ms = f"({accs})", f"({ms})"
+        else:
+            accs_in = accs
+        call = call_text(KernelText(""), combine, (accs_in, ms), {}, self.plan)
+        raw = ", ".join(f"r_{i}" for i in self.width)
+        dtypes = phase.message_dtypes
+        return [
+            f"{raw} = {call}",
+            *(f"{a} = {cast_text(dtypes[i])}(r_{i})" for i, (a, _) in enumerate(pairs)),
+        ]
+
+    def precedes(self, acc: str) -> str:
+        """Lexicographic order: the first value decides, later ones break ties upwards."""
+        first = "<" if self.phase.combiner == "argmin" else ">"
+        text = ""
+        for i in reversed(self.width):
+            less = first if i == 0 else "<"
+            here = f"m_{i} {less} {acc}_{i}"
+            text = f"({here} or (m_{i} == {acc}_{i} and {text}))" if text else f"({here})"
+        return text
+
+    def is_nothing(self, prefix: str) -> str:
+        """Return a test for the message that changes nothing."""
+        return " and ".join(f"{prefix}_{i} == {self.identity(i)}" for i in self.width)
+
+    # ---- parts of kernels
+
+    def update_lines(self, kernel: KernelText, acc: str | None) -> list[str]:
+        """Update node v from ``acc_i``, note the change and the totals; see ``_LISTED``."""
+        phase, plan = self.phase, self.plan
+        update = phase.functions["update"]
+        assert update is not None
+        values: list[str] = []
+        if acc is not None:
+            texts = [f"{acc}_{i}" for i in self.width]
+            values = [texts[0] if len(texts) == 1 else f"({', '.join(texts)})"]
+        call = call_text(kernel, update, values, {"node": ("row", "v")}, plan)
+        names = phase.spec.updates
+        raw = ", ".join(f"y__{name}" for name in names)
+        lines = [f"{raw} = {call}"]
+        tests = []
+        for name in names:
+            dtype = plan.dtypes[name]
+            target = f"new__{name}" if name in phase.buffered else f"row__{name}"
+            kernel.use(f"row__{name}", target)
+            lines += [
+                f"x__{name} = {cast_text(dtype)}(y__{name})",
+                f"old__{name} = row__{name}[v]",
+                f"{target}[v] = x__{name}",
+            ]
+            test = f"x__{name} != old__{name}"
+            if dtype.kind == "f":
+                test = (
+                    f"({test} and (x__{name} == x__{name} or old__{name} == old__{name}))"
+                )
+            tests.append(test)
+        lines += self.aggregate_lines(kernel, " ".join(names))
+        if phase.spec.schedule == "changed":
+            lines += self.change_lines(kernel, " or ".join(tests))
+        else:
+            lines += [f"if {' or '.join(tests)}:", "    num_changed += 1"]
+        return lines
+
+    def change_lines(self, kernel: KernelText, test: str) -> list[str]:
+        """Note a node that changed, for the next frontier."""
+        kernel.use("changed", "row_base", "row__out_going")
+        if self.plan.spec.delta:
+            test = self.delta_test(kernel)
+        return [
+            f"if {test}:",
+            "    num_changed += 1",
+            "    num_edges += row__out_going[v]",
+            "    if listed:",
+            "        fresh[num_fresh] = v + row_base",
+            "        num_fresh += 1",
+            "    else:",
+            "        set_bit(changed, v + row_base)",
+        ]
+
+    def delta_test(self, kernel: KernelText) -> str:
+        """Whether the message of the new state is far enough from the one sent."""
+        message = self.phase.functions["message"]
+        assert message is not None
+        kernel.use("sent_0", "delta_tolerance")
+        sides = {"src": ("new", " ".join(self.phase.spec.updates))}
+        call = call_text(kernel, message, (), sides, self.plan, self.nothing)
+        return f"abs({call} - sent_0[v]) > delta_tolerance"
+
+    def aggregate_lines(self, kernel: KernelText, updated: str) -> list[str]:
+        """Add node v to the chunk's totals."""
+        aggregate = self.phase.functions["aggregate"]
+        if aggregate is None:
+            return []
+        totals = list(self.plan.spec.aggregators.values())
+        sides = {"before": ("old", updated), "node": ("new", updated)}
+        call = call_text(kernel, aggregate, (), sides, self.plan)
+        raw = ", ".join(f"t_{i}" for i in range(len(totals)))
+        lines = [f"{raw} = {call}"]
+        for i, total in enumerate(totals):
+            if total.operation == "sum":
+                lines.append(f"part_{i} += t_{i}")
+            else:
+                less = "<" if total.operation == "minimum" else ">"
+                lines.append(f"part_{i} = t_{i} if t_{i} {less} part_{i} else part_{i}")
+        return lines
+
+    def begin_parts(self) -> list[str]:
+        """Start a chunk's counts and totals."""
+        starts = {"sum": "0.0", "minimum": "np.inf", "maximum": "-np.inf"}
+        totals = self.plan.spec.aggregators.values()
+        return [
+            "num_changed = 0",
+            "num_edges = 0",
+            "num_fresh = 0",
+            *(f"part_{i} = {starts[t.operation]}" for i, t in enumerate(totals)),
+        ]
+
+    def end_parts(self, kernel: KernelText) -> list[str]:
+        """Write a chunk's counts, totals and changed nodes."""
+        kernel.use("partial", "next_list", "next_cursor")
+        num_totals = len(self.plan.spec.aggregators)
+        return [
+            "partial[c, 0] = num_changed",
+            "partial[c, 1] = num_edges",
+            *(f"partial[c, {i + 2}] = part_{i}" for i in range(num_totals)),
+            "if num_fresh > 0:",
+            "    append_buffer(fresh, num_fresh, next_list, next_cursor)",
+        ]  # fmt: skip
+
+    def skip_lines(self, kernel: KernelText, *, updates: bool = True) -> list[str]:
+        """Leave node v as it is, in a kernel that updates nodes or does not."""
+        if not updates:
+            return ["continue"]
+        kept = sorted(self.phase.buffered & set(self.phase.spec.updates))
+        kernel.use(*(f"new__{name}" for name in kept), *(f"row__{name}" for name in kept))
+        return [*(f"new__{name}[v] = row__{name}[v]" for name in kept), "continue"]
+
+    def accepts_lines(self, kernel: KernelText, *, updates: bool = True) -> list[str]:
+        """Skip node v unless it accepts messages."""
+        accepts = self.phase.functions["accepts"]
+        if accepts is None:
+            return []
+        call = call_text(kernel, accepts, (), {"node": ("row", "v")}, self.plan)
+        skip = self.skip_lines(kernel, updates=updates)
+        return [f"if not {call}:", *(f"    {line}" for line in skip)]
