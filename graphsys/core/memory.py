@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -140,7 +140,12 @@ def release_free_memory() -> None:
 
 _POPULATE_READ = 22  # Linux 5.14: read the pages and map them
 _PAGE = mmap.PAGESIZE
-_ASKED_AT_ONCE = 512 << 10  # the system cuts a larger wish to what the disk takes at once
+_ADVICE: dict[str, int] = {
+    "anyhow": mmap.MADV_NORMAL,
+    "in sequence": mmap.MADV_SEQUENTIAL,
+    "scattered": mmap.MADV_RANDOM,
+}
+ReadOrder = Literal["anyhow", "in sequence", "scattered"]
 
 
 class MappedArrays:
@@ -165,12 +170,6 @@ class MappedArrays:
             if any(low <= begin and end <= high for low, high in spans):
                 self._wholes.append((begin, end))
 
-    def expect(self, array: npt.NDArray[Any]) -> None:
-        """Begin to read the pages of an array; returns at once, as far as the disk lets."""
-        data = array.view(np.uint8)
-        for start in range(0, len(data), _ASKED_AT_ONCE):
-            self._advise(data[start : start + _ASKED_AT_ONCE], mmap.MADV_WILLNEED)
-
     def fetch(self, array: npt.NDArray[Any]) -> None:
         """Read the pages of an array and map them; returns when they are there."""
         self._advise(array, _POPULATE_READ)
@@ -179,9 +178,13 @@ class MappedArrays:
         """Unmap the pages of an array; they stay in the page cache while there is room."""
         self._advise(array, mmap.MADV_DONTNEED)
 
-    def read_scattered(self, array: npt.NDArray[Any], *, is_scattered: bool) -> None:
-        """Say whether single places will be read, so that nothing around them is."""
-        self._advise(array, mmap.MADV_RANDOM if is_scattered else mmap.MADV_NORMAL)
+    def expect(self, array: npt.NDArray[Any], order: ReadOrder) -> None:
+        """Say how an array will be read, for what the system reads around a page.
+
+        In sequence it reads megabytes ahead, scattered just the page; after a pass at
+        random through a mapping it would go on reading single pages, unless told.
+        """
+        self._advise(array, _ADVICE[order])
 
     def _advise(self, array: npt.NDArray[Any], advice: int) -> bool:
         begin, end = _span(array)

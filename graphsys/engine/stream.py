@@ -84,7 +84,9 @@ class StreamRows:
     def close(self) -> None:
         """End the thread that reads ahead and take back all advice."""
         self._reader.shutdown(wait=True, cancel_futures=True)
-        self._expect_passes()
+        for parts in self._parts.values():
+            for array in _arrays_of([part.rows for part in parts]):
+                self._mapped.expect(array, "anyhow")
 
     # ---- the protocol of engine.rows
 
@@ -161,7 +163,10 @@ class StreamRows:
                 for k, block in enumerate(blocks)
             ]
             self._parts[direction] = parts
-            self._mapped.add(_arrays_of([part.rows for part in parts]))
+            arrays = list(_arrays_of([part.rows for part in parts]))
+            self._mapped.add(arrays)
+            for array in arrays:
+                self._mapped.expect(array, "in sequence")
         return self._parts[direction]
 
     def _rows_of(self, block: Block, direction: Direction, place: int) -> RowBlock:
@@ -234,21 +239,14 @@ class StreamRows:
         fetched: list[Future[None]] = []
         for k, blocks in enumerate(pieces):
             for place in range(len(fetched), min(k + 1 + _AHEAD, len(pieces))):
-                asked = pieces[place if place == 0 else place + 1 : place + 2]
-                fetched.append(self._reader.submit(self._fetch, pieces[place], asked))
+                fetched.append(self._reader.submit(self._fetch, pieces[place]))
             fetched[k].result()
             yield made(blocks)
             if self._gives_back:
                 for array in _arrays_of(blocks):
                     self._mapped.give_back(array)
 
-    def _fetch(
-        self, blocks: Sequence[RowBlock], asked: Sequence[tuple[RowBlock, ...]]
-    ) -> None:
-        """Map some blocks, after the disk has been asked for those that come next."""
-        for later in asked:
-            for array in _arrays_of(later):
-                self._mapped.expect(array)
+    def _fetch(self, blocks: Sequence[RowBlock]) -> None:
         for array in _arrays_of(blocks):
             self._mapped.fetch(array)
 
@@ -257,12 +255,12 @@ class StreamRows:
         if rows.key not in self._scattered:
             self._scattered[rows.key] = rows
             for array in _arrays_of([rows]):
-                self._mapped.read_scattered(array, is_scattered=True)
+                self._mapped.expect(array, "scattered")
 
     def _expect_passes(self) -> None:
         for rows in self._scattered.values():
             for array in _arrays_of([rows]):
-                self._mapped.read_scattered(array, is_scattered=False)
+                self._mapped.expect(array, "in sequence")
         self._scattered.clear()
 
 

@@ -35,7 +35,7 @@ def test_pages_are_fetched_and_given_back(tmp_path: Path) -> None:
     advice = MappedArrays()
     advice.add([array])
     assert resident_pages(array) == 0
-    advice.expect(array)
+    advice.expect(array, "in sequence")
     advice.fetch(array[: len(array) // 2])
     assert resident_pages(array) >= 1024
     advice.give_back(array)
@@ -47,7 +47,7 @@ def test_advice_survives_a_mapping_cut_in_two(tmp_path: Path) -> None:
     array = mapped(tmp_path / "a", np.zeros(1 << 18), prot=mmap.PROT_READ)
     first = MappedArrays()
     first.add([array])
-    first.read_scattered(array[: 1 << 17], is_scattered=True)  # two regions from now on
+    first.expect(array[: 1 << 17], "scattered")  # two regions from now on
     second = MappedArrays()
     second.add([array])
     second.fetch(array)
