@@ -14,7 +14,7 @@ from graphsys.engine.cpu_source import module_source
 from graphsys.engine.directions import out_going, push_directions
 from graphsys.engine.executor import Executor
 from graphsys.engine.launch import Launch
-from graphsys.engine.lowering import EDGE_COLUMNS, Input, Lowered
+from graphsys.engine.lowered import EDGE_COLUMNS, Input, Lowered
 from graphsys.engine.plan import PhasePlan
 from graphsys.engine.program_cache import load_module
 from graphsys.engine.rows import RowBlock

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from graphsys.engine.lowering import EDGE_COLUMNS, FORWARD, Input, Lowered
+from graphsys.engine.lowered import EDGE_COLUMNS, FORWARD, Input, Lowered
 from graphsys.engine.plan import PhasePlan, ProgramPlan
 
 

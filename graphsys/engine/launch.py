@@ -11,7 +11,7 @@ from graphsys.core.threads import ThreadTeam
 from graphsys.engine.arrays import Array, RunArrays, edge_rows
 from graphsys.engine.directions import out_going
 from graphsys.engine.frontier import Frontier
-from graphsys.engine.lowering import Input
+from graphsys.engine.lowered import Input
 from graphsys.engine.plan import PhasePlan
 from graphsys.engine.program import NodeId, VertexProgram
 from graphsys.engine.rows import RowBlock

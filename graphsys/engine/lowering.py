@@ -8,9 +8,7 @@ nothing else. What cannot be compiled is refused with file, line and construct.
 
 import ast
 import builtins
-import inspect
 import math
-import textwrap
 import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -19,13 +17,18 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import CompileError, cut_list
+from graphsys.engine.lowered import (
+    EDGE_COLUMNS,
+    FORWARD,
+    NODE_COLUMNS,
+    RUN_VALUES,
+    Input,
+    Lowered,
+    Where,
+    definition,
+    parse_function,
+)
 from graphsys.engine.spec import ProgramSpec
-
-NODE_COLUMNS = ("id", "out_degree", "in_degree", "degree")
-EDGE_COLUMNS = ("weight", "time", "relation")
-FORWARD = "forward"
-"""``edge.forward``: whether a message travels as its edge points."""
-RUN_VALUES = ("num_nodes", "num_edges", "superstep")
 
 _BUILTINS = ("min", "max", "abs", "int", "float", "bool", "range", "round", "len")
 _STATEMENTS = (
@@ -37,63 +40,6 @@ _EXPRESSIONS = (
     ast.Attribute, ast.Subscript, ast.Name, ast.Tuple, ast.expr_context, ast.operator,
     ast.unaryop, ast.boolop, ast.cmpop,
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Input:
-    """One value that a lowered function reads.
-
-    Attributes:
-        kind: ``src``, ``dst``, ``node``, ``before``, ``at`` (an array of a state),
-            ``edge``, ``reverse``, ``param``, ``total`` or ``run``.
-        name: The state, column, parameter ...
-    """
-
-    kind: str
-    name: str
-
-    @property
-    def argument(self) -> str:
-        """Its name in the lowered source."""
-        return f"{self.kind}__{self.name}"
-
-
-@dataclass(slots=True)
-class Lowered:
-    """A function on scalars.
-
-    Attributes:
-        name: Its name in the generated module.
-        source: Its text, without decorator.
-        values: Arguments that stay as the user named them (messages), first in order.
-        inputs: What it reads besides, in the order of the arguments.
-        drops: Whether it may return None: no message. Then the last argument is
-            ``nothing``, which it returns instead.
-        helpers: Functions that it calls, by name.
-        imports: Import lines of its module.
-        where: File and line, for messages.
-        tree: The lowered function definition.
-    """
-
-    name: str
-    source: str
-    values: tuple[str, ...]
-    inputs: tuple[Input, ...]
-    drops: bool
-    helpers: dict[str, str]
-    imports: set[str]
-    where: str
-    tree: ast.FunctionDef
-
-    @property
-    def arguments(self) -> list[str]:
-        """Names of all arguments, in order."""
-        names = [*self.values, *(given.argument for given in self.inputs)]
-        return [*names, "nothing"] if self.drops else names
-
-    def reads(self, *kinds: str) -> list[str]:
-        """Return the names read of some kinds, sorted."""
-        return sorted({given.name for given in self.inputs if given.kind in kinds})
 
 
 def lower(
@@ -117,7 +63,7 @@ def lower(
         CompileError: a construct that cannot be compiled, an undeclared name; the message
             has file, line and what to do.
     """
-    tree, where = _parse(function)
+    tree, where = parse_function(function)
     given = [argument.arg for argument in tree.args.args]
     if given and given[0] == "self":
         given = given[1:]
@@ -139,64 +85,16 @@ def lower(
         name=name, source="", values=values, inputs=inputs, drops=rewriter.drops,
         helpers=rewriter.helpers, imports=rewriter.imports, where=where.at(tree), tree=tree,
     )  # fmt: skip
-    lowered.tree = _definition(name, lowered.arguments, body)
+    lowered.tree = definition(name, lowered.arguments, body)
     lowered.source = ast.unparse(ast.fix_missing_locations(lowered.tree))
     return lowered
-
-
-@dataclass(slots=True)
-class _Where:
-    file: str
-    first_line: int
-
-    def at(self, node: Any) -> str:
-        line = self.first_line + getattr(node, "lineno", 1) - 1
-        return f"{self.file}:{line}"
-
-
-def _parse(function: Callable[..., Any]) -> tuple[ast.FunctionDef, _Where]:
-    function = getattr(function, "py_func", function)
-    name = getattr(function, "__name__", repr(function))
-    try:
-        lines, first = inspect.getsourcelines(function)
-        file = inspect.getsourcefile(function) or "?"
-    except (OSError, TypeError) as err:
-        raise CompileError(
-            f"the source of {name} cannot be read ({err}); write the program in a file or "
-            "a notebook cell"
-        ) from err
-    where = _Where(file, first)
-    try:
-        parsed = ast.parse(textwrap.dedent("".join(lines))).body[0]
-    except SyntaxError:  # a lambda in the middle of a line
-        parsed = None
-    if not isinstance(parsed, ast.FunctionDef):
-        raise CompileError(f"{where.at(None)}: {name} must be a function made with def")
-    return parsed, where
-
-
-def _definition(
-    name: str, arguments: Iterable[str], body: list[ast.stmt]
-) -> ast.FunctionDef:
-    return ast.FunctionDef(
-        name=name,
-        args=ast.arguments(
-            posonlyargs=[],
-            args=[ast.arg(arg=argument) for argument in arguments],
-            kwonlyargs=[],
-            kw_defaults=[],
-            defaults=[],
-        ),
-        body=body,
-        decorator_list=[],
-    )
 
 
 @dataclass
 class _Rewriter(ast.NodeTransformer):
     spec: ProgramSpec
     function: Callable[..., Any]
-    where: _Where
+    where: Where
     roles: dict[str, str]
     num_returned: int | None
     inputs: set[Input] = field(default_factory=set)
@@ -440,7 +338,7 @@ class _Rewriter(ast.NodeTransformer):
     def helper(self, function: types.FunctionType) -> str:
         name = f"helper__{function.__name__}"
         if name not in self.helpers:
-            tree, where = _parse(function)
+            tree, where = parse_function(function)
             arguments = [argument.arg for argument in tree.args.args]
             roles = dict.fromkeys(arguments, "value")
             self.helpers[name] = ""  # a recursive call finds its name
@@ -449,9 +347,9 @@ class _Rewriter(ast.NodeTransformer):
             if inner.inputs:
                 raise self.refuse(tree, f"{function.__name__} reads the program's state")
             self.imports |= inner.imports
-            definition = _definition(name, arguments, body)
+            tree = definition(name, arguments, body)
             del self.helpers[name]  # what it calls comes before it
-            self.helpers[name] = ast.unparse(ast.fix_missing_locations(definition))
+            self.helpers[name] = ast.unparse(ast.fix_missing_locations(tree))
         return name
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from graphsys.core.types import number_dtype
 from graphsys.engine.directions import pull_directions, push_directions
-from graphsys.engine.lowering import EDGE_COLUMNS, Lowered
+from graphsys.engine.lowered import EDGE_COLUMNS, Lowered
 from graphsys.engine.plan import ProgramPlan
 from graphsys.engine.program import NodeId
 from graphsys.engine.stream import PIECE_BYTES

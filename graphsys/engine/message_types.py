@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import CompileError
-from graphsys.engine.lowering import Input, Lowered
+from graphsys.engine.lowered import Input, Lowered
 from graphsys.engine.spec import PhaseSpec
 
 Types = Callable[[Input], Any]

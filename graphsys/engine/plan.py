@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import CompileError, ConfigError
-from graphsys.engine.lowering import EDGE_COLUMNS, FORWARD, Input, Lowered, lower
+from graphsys.engine.lowered import EDGE_COLUMNS, FORWARD, Input, Lowered
+from graphsys.engine.lowering import lower
 from graphsys.engine.message_types import message_dtypes
 from graphsys.engine.program import NodeId
 from graphsys.engine.spec import PhaseSpec, ProgramSpec

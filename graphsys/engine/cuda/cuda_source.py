@@ -25,7 +25,7 @@ from graphsys.engine.cuda.phase_parts import CudaKernel, places_of
 from graphsys.engine.cuda.pull_source import PullWriter
 from graphsys.engine.cuda.push_source import PushWriter
 from graphsys.engine.kernel_text import call_text, cast_text, functions_of
-from graphsys.engine.lowering import Lowered
+from graphsys.engine.lowered import Lowered
 from graphsys.engine.plan import PhasePlan, ProgramPlan
 
 MAPPINGS = ("thread", "warp", "block")

@@ -1,0 +1,130 @@
+"""What lowering makes of a function, and how a function's source is read."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from graphsys.core.errors import CompileError
+
+NODE_COLUMNS = ("id", "out_degree", "in_degree", "degree")
+EDGE_COLUMNS = ("weight", "time", "relation")
+FORWARD = "forward"
+"""``edge.forward``: whether a message travels as its edge points."""
+RUN_VALUES = ("num_nodes", "num_edges", "superstep")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Input:
+    """One value that a lowered function reads.
+
+    Attributes:
+        kind: ``src``, ``dst``, ``node``, ``before``, ``at`` (an array of a state),
+            ``edge``, ``reverse``, ``param``, ``total`` or ``run``.
+        name: The state, column, parameter ...
+    """
+
+    kind: str
+    name: str
+
+    @property
+    def argument(self) -> str:
+        """Its name in the lowered source."""
+        return f"{self.kind}__{self.name}"
+
+
+@dataclass(slots=True)
+class Lowered:
+    """A function on scalars.
+
+    Attributes:
+        name: Its name in the generated module.
+        source: Its text, without decorator.
+        values: Arguments that stay as the user named them (messages), first in order.
+        inputs: What it reads besides, in the order of the arguments.
+        drops: Whether it may return None: no message. Then the last argument is
+            ``nothing``, which it returns instead.
+        helpers: Functions that it calls, by name.
+        imports: Import lines of its module.
+        where: File and line, for messages.
+        tree: The lowered function definition.
+    """
+
+    name: str
+    source: str
+    values: tuple[str, ...]
+    inputs: tuple[Input, ...]
+    drops: bool
+    helpers: dict[str, str]
+    imports: set[str]
+    where: str
+    tree: ast.FunctionDef
+
+    @property
+    def arguments(self) -> list[str]:
+        """Names of all arguments, in order."""
+        names = [*self.values, *(given.argument for given in self.inputs)]
+        return [*names, "nothing"] if self.drops else names
+
+    def reads(self, *kinds: str) -> list[str]:
+        """Return the names read of some kinds, sorted."""
+        return sorted({given.name for given in self.inputs if given.kind in kinds})
+
+
+@dataclass(slots=True)
+class Where:
+    """The file and first line of a function."""
+
+    file: str
+    first_line: int
+
+    def at(self, node: Any) -> str:
+        """Return file and line of a node of its syntax tree."""
+        line = self.first_line + getattr(node, "lineno", 1) - 1
+        return f"{self.file}:{line}"
+
+
+def parse_function(function: Callable[..., Any]) -> tuple[ast.FunctionDef, Where]:
+    """Return a function's syntax tree and place.
+
+    Raises:
+        CompileError: its source cannot be read, or it is no plain function.
+    """
+    function = getattr(function, "py_func", function)
+    name = getattr(function, "__name__", repr(function))
+    try:
+        lines, first = inspect.getsourcelines(function)
+        file = inspect.getsourcefile(function) or "?"
+    except (OSError, TypeError) as err:
+        raise CompileError(
+            f"the source of {name} cannot be read ({err}); write the program in a file or "
+            "a notebook cell"
+        ) from err
+    where = Where(file, first)
+    try:
+        parsed = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    except SyntaxError:  # a lambda in the middle of a line
+        parsed = None
+    if not isinstance(parsed, ast.FunctionDef):
+        raise CompileError(f"{where.at(None)}: {name} must be a function made with def")
+    return parsed, where
+
+
+def definition(
+    name: str, arguments: Iterable[str], body: list[ast.stmt]
+) -> ast.FunctionDef:
+    """Return the syntax tree of a function of plain arguments."""
+    return ast.FunctionDef(
+        name=name,
+        args=ast.arguments(
+            posonlyargs=[],
+            args=[ast.arg(arg=argument) for argument in arguments],
+            kwonlyargs=[],
+            kw_defaults=[],
+            defaults=[],
+        ),
+        body=body,
+        decorator_list=[],
+    )
