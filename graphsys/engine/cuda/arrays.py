@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from graphsys.engine.arrays import RunArrays
+from graphsys.engine.arrays import RunArrays, edge_rows
 from graphsys.engine.cuda.device import DeviceArray, DeviceMemory
 from graphsys.engine.plan import PhasePlan
 
@@ -86,6 +86,12 @@ class DeviceArrays:
             self._made[key] = self.memory.upload(self.host.edge_values(name))
         return self._made[key]
 
+    def start_storing(self, phase: PhasePlan) -> None:
+        """Let edges that get no message keep their values."""
+        name = phase.spec.stores
+        if name is not None and (phase.is_masked or phase.functions["accepts"]):
+            self.memory.copy(self.edge_values(name), self.stored(name))
+
     def stored(self, name: str) -> DeviceArray:
         """Return where messages go that become an edge state."""
         key = f"stored__{name}"
@@ -138,10 +144,16 @@ class DeviceArrays:
 
 
 def node_bytes(host: RunArrays) -> int:
-    """Return about how many bytes all nodes' arrays need on the device."""
+    """Return about how many bytes the arrays that always lie on the device need."""
     plan = host.plan
     per_node = sum(2 * dtype.itemsize for dtype in plan.dtypes.values())
     for phase in plan.phases:
         per_node += sum(3 * dtype.itemsize for dtype in phase.message_dtypes)
     per_node += 10 * plan.id_dtype.itemsize + 3 * 4
-    return per_node * host.num_nodes
+    edge_bytes = 0
+    if plan.spec.edge_states:
+        entries = host.topology.num_edges * len(edge_rows(plan, host.topology))
+        states = plan.spec.edge_states.values()
+        per_edge = sum(2 * np.dtype(state.dtype).itemsize for state in states)
+        edge_bytes = entries * (per_edge + plan.id_dtype.itemsize)
+    return per_node * host.num_nodes + edge_bytes

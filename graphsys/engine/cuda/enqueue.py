@@ -110,6 +110,7 @@ class Enqueuer:
         arguments = self._sender_arguments(senders)
         if phase.kind in ("node", "mode"):
             self._send(phase, arguments)
+        self.device.start_storing(phase)
         arguments |= self._update_arguments(at, listing=False)
         directions = pull_directions(self.topology, phase)
         mapping = self._mappings.dense(phase)

@@ -2,10 +2,10 @@
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphsys.core.events import count as emit_count
-from graphsys.engine.arrays import RunArrays
+from graphsys.engine.arrays import RunArrays, edge_rows
 from graphsys.engine.cuda.arrays import DeviceArrays
 from graphsys.engine.cuda.device import DeviceArray, DeviceMemory, LaunchShape
 from graphsys.engine.cuda.rows import DeviceBlock
@@ -13,6 +13,9 @@ from graphsys.engine.directions import push_directions
 from graphsys.engine.launch import Kernels, Launch, Launcher
 from graphsys.engine.plan import PhasePlan
 from graphsys.engine.program import VertexProgram
+
+if TYPE_CHECKING:
+    from graphsys.engine.topology import Direction
 
 _THREADS_PER_ROW = {"thread": 1, "warp": 32, "block": 0}
 
@@ -120,6 +123,8 @@ class DeviceLauncher(Launcher):
             return getattr(launch.block, name)
         if name == "delta_tolerance":
             return float(self.program.delta_tolerance)
+        if name in ("edge_base", "edge_forward", "reverse_forward"):
+            return self._of_block(name, launch)
         if name == "reverse_of":
             return self.device.reverse_of
         side, _, rest = name.partition("__")
@@ -148,6 +153,20 @@ class DeviceLauncher(Launcher):
         if side == "run":
             return self._of_run(name)
         return self._parameters[argument]
+
+    def _of_block(self, name: str, launch: DeviceLaunch) -> int | bool:
+        """Return where a block's edge states begin, or which way its messages travel."""
+        topology, block, phase = self.arrays.topology, launch.block, launch.phase
+        assert block is not None  # only kernels over rows read edges
+        side: Direction = block.key[0] if topology.is_directed else "out"
+        if name == "edge_base":
+            place = edge_rows(self.arrays.plan, topology).index(side)
+            return place * topology.num_edges + block.first_edge
+        if not topology.is_directed:
+            return True
+        is_forward = (side == "in") != launch.kernel.startswith("push")
+        is_both = phase is not None and phase.spec.direction == "both"
+        return is_forward != (name == "reverse_forward" and is_both)
 
     def _nodes(self, name: str, phase: PhasePlan | None) -> DeviceArray:
         if name in self.device.states:

@@ -45,13 +45,18 @@ class ModeWriter(PhaseParts):
         kernel.add(2, f"{sort}(scratch, start, count)")
         kernel.add(2, "tally = np.int64(0)", f"a_0 = {cast_text(dtype)}(0)")
         kernel.add(2, f"for i in range(start + {first}, start + count, {step}):")
-        kernel.add(3, "if i == start or scratch[i] != scratch[i - 1]:")
+        test = "(i == start or scratch[i] != scratch[i - 1])"
+        if self.drops or self.phase.is_masked:
+            test += f" and scratch[i] != {self.identity(0)}"
+        kernel.add(3, f"if {test}:")
         kernel.add(4, "length = run_length(scratch, i, start + count)")
         kernel.add(4, "if length > tally:", "    tally = length", "    a_0 = scratch[i]")
         if mapping == "thread":
+            kernel.add(2, "if tally == 0:", *indented(self.skip_lines(kernel)))
             kernel.add(2, *self.update_lines(kernel, "a"))
         else:
             kernel.add(2, *self.mode_reduce_lines(), "if cuda.threadIdx.x == 0:")
+            kernel.add(3, "if tally == 0:", *indented(self.skip_lines(kernel)))
             kernel.add(3, *self.update_lines(kernel, "a"))
         kernel.add(1, *self.end_parts(kernel))
         return kernel

@@ -33,7 +33,9 @@ _ARRAYS = {
     "operations": "int32", "indices": "uint32", "other_indices": "uint32",
     "indptr": "uint32", "other_indptr": "uint32",
 }  # fmt: skip
-_FLAGS = ("everyone", "listed", "listing", "touching", "both")
+_FLAGS = (
+    "everyone", "listed", "listing", "touching", "both", "edge_forward", "reverse_forward"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,7 @@ def _dtype_of(
         state = plan.spec.edge_states.get(rest)
         return np.dtype(plan.edge_columns[rest] if state is None else state.dtype)
     if name == "reverse_of":
-        return np.dtype(np.int64)
+        return plan.id_dtype
     kind, _, digit = name.rpartition("_")
     if phase is not None and kind in ("in", "out", "acc", "sent", "bits"):
         dtype = phase.message_dtypes[int(digit)]

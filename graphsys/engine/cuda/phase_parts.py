@@ -64,7 +64,7 @@ class PhaseParts(PhaseText):
 
     def new_kernel(self, what: str) -> CudaKernel:
         """Return an empty kernel of this phase."""
-        return CudaKernel(self.name(what), totals=places_of(self.plan))
+        return CudaKernel(self.name(what), self.phase, totals=places_of(self.plan))
 
     def visit(self, kernel: CudaKernel, mapping: str) -> None:
         """Open the loop over nodes v in rows r; its body stands at depth 2."""
@@ -168,8 +168,8 @@ class PhaseParts(PhaseText):
             return [f"m_{i} = in_{i}[u]" for i in self.width]
         lines = self.message_lines(kernel, {"src": ("col", "u"), "dst": ("row", "v")})
         if phase.spec.stores is not None:
-            kernel.use(f"stored__{phase.spec.stores}")
-            lines.append(f"stored__{phase.spec.stores}[e] = m_0")
+            kernel.use(f"stored__{phase.spec.stores}", "edge_base")
+            lines.append(f"stored__{phase.spec.stores}[e + edge_base] = m_0")
         return lines
 
     def sends_test(self, kernel: CudaKernel) -> str:

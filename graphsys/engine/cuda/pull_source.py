@@ -22,9 +22,12 @@ class PullWriter(PhaseParts):
         first, step = PLACES[mapping]
         begin, end = "np.int64(indptr[r])", "np.int64(indptr[r + 1])"
         lines = [f"for e in range({begin} + {first}, {end}, {step}):", "    u = indices[e]"]
-        inner = [*self.fetch_lines(kernel), *self.combine_lines("a")]
+        fetched, inner = self.fetch_lines(kernel), self.combine_lines("a")
         if self.phase.combiner == "any":
             inner += ["got = True", "break"]
+            if self.drops:
+                inner = [f"if not ({self.is_nothing('m')}):", *indented(inner)]
+        inner = [*fetched, *inner]
         test = self.sends_test(kernel)
         inner = [f"if {test}:", *indented(inner)] if test else inner
         return [*lines, *indented(inner)]
@@ -42,7 +45,8 @@ class PullWriter(PhaseParts):
             "    if e < end:",
             "        u = indices[e]",
         ]
-        inner = [*self.fetch_lines(kernel), "a_0 = m_0", "hit = True"]
+        hit = f"not ({self.is_nothing('m')})" if self.drops else "True"
+        inner = [*self.fetch_lines(kernel), "a_0 = m_0", f"hit = {hit}"]
         lines += indented([f"if {self.sends_test(kernel)}:", *indented(inner)], 2)
         dtype = self.phase.message_dtypes[0]
         moved_as, cast = lane_dtype(dtype), cast_text(dtype)

@@ -19,9 +19,10 @@ class PushWriter(PhaseParts):
         fresh = "touched[v] != touch_epoch and "
         fresh += "cuda.atomic.exch(touched, v, touch_epoch) != touch_epoch"
         touch = ["if touching:", "    append_one(touched_list, counts, at + 3, v)"]
+        if phase.combiner != "any" or self.drops:
+            lines += [f"if {self.is_nothing('m')}:", "    continue"]
         if phase.combiner == "any":
-            return [f"if {fresh}:", *indented(["acc_0[v] = m_0", *touch])]
-        lines += [f"if {self.is_nothing('m')}:", "    continue"]
+            return [*lines, f"if {fresh}:", *indented(["acc_0[v] = m_0", *touch])]
         if phase.monotone:
             less = "<" if phase.combiner == "minimum" else ">"
             kernel.use(f"col__{phase.monotone}")
@@ -65,7 +66,7 @@ class PushWriter(PhaseParts):
             kernel.add(2, *self.message_lines(kernel, {"src": ("row", "u")}))
             if self.plan.spec.delta:
                 kernel.add(2, *self.delta_lines(kernel, mapping))
-            if phase.combiner != "any":
+            if phase.combiner != "any" or self.drops:
                 kernel.add(2, f"if {self.is_nothing('m')}:", "    continue")
         first, step = PLACES[mapping]
         begin, end = "np.int64(indptr[r])", "np.int64(indptr[r + 1])"

@@ -26,6 +26,7 @@ class DeviceBlock:
         indptr: Offsets of the rows, from 0.
         indices: Neighbours.
         columns: ``weight``, ``relation`` and ``time`` where they exist.
+        first_edge: Entries of the direction before this block.
     """
 
     key: tuple[Any, ...]
@@ -35,6 +36,7 @@ class DeviceBlock:
     indptr: DeviceArray
     indices: DeviceArray
     columns: dict[str, DeviceArray] = field(default_factory=dict)
+    first_edge: int = 0
 
 
 class DeviceRows:
@@ -152,7 +154,7 @@ class _Streamed:
         columns = {name: slot.device[name] for name in self.csr.columns()}
         return DeviceBlock(
             (self.direction, number), low, high - low, last - first,
-            slot.device["indptr"], slot.device["indices"], columns,
+            slot.device["indptr"], slot.device["indices"], columns, first,
         )  # fmt: skip
 
 
