@@ -132,7 +132,7 @@ def rows_of(choice: Choice, plan: ProgramPlan, topology: Topology) -> Rows:
     columns = Estimate(plan, topology).columns
     spare = float("inf") if choice.budget is None else choice.budget - choice.needed
     kind = StreamRows if choice.mode == "streamed" else PagedRows
-    return kind(topology, columns, gives_back=choice.index_bytes > spare)
+    return kind(topology, columns, keeps_bytes=max(spare, 0))
 
 
 def allocator_of(choice: Choice) -> Allocate:

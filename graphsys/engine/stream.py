@@ -60,8 +60,8 @@ class StreamRows:
         topology: The graph; must have a store behind it.
         columns: Dtypes of the edges' columns that will be read, by name.
         piece_bytes: Bytes read ahead at a time; :data:`PIECE_BYTES` by default.
-        gives_back: Whether pages are given back behind a piece. False where all of the
-            index fits the budget beside the states.
+        keeps_bytes: How much stays mapped from pass to pass, where the budget has room
+            beside the states; the pages of all other pieces are given back behind them.
     """
 
     def __init__(
@@ -70,12 +70,13 @@ class StreamRows:
         columns: Mapping[str, np.dtype[Any]],
         *,
         piece_bytes: int | None = None,
-        gives_back: bool = True,
+        keeps_bytes: float = 0,
     ) -> None:
         self.topology = topology
         self._columns = dict(columns)
         self._piece_bytes = piece_bytes or PIECE_BYTES
-        self._gives_back = gives_back
+        self._room = keeps_bytes
+        self._kept: set[tuple[Any, ...]] = set()
         self._parts: dict[Direction, list[Part]] = {}
         self._mapped = MappedArrays()
         self._scattered: dict[tuple[Any, ...], RowBlock] = {}
@@ -242,9 +243,21 @@ class StreamRows:
                 fetched.append(self._reader.submit(self._fetch, pieces[place]))
             fetched[k].result()
             yield made(blocks)
-            if self._gives_back:
-                for array in _arrays_of(blocks):
-                    self._mapped.give_back(array)
+            self._leave(blocks)
+
+    def _leave(self, blocks: Sequence[RowBlock]) -> None:
+        """Give the pages of blocks back, unless there is room for them."""
+        for rows in blocks:
+            if rows.key in self._kept:
+                continue
+            arrays = list(_arrays_of([rows]))
+            size = sum(array.nbytes for array in arrays)
+            if size <= self._room:
+                self._room -= size
+                self._kept.add(rows.key)
+                continue
+            for array in arrays:
+                self._mapped.give_back(array)
 
     def _fetch(self, blocks: Sequence[RowBlock]) -> None:
         for array in _arrays_of(blocks):
@@ -307,9 +320,7 @@ class PagedRows(StreamRows):
                 rows, key=("cut", rows.key[0], offset), indptr=read_only(indptr),
                 indices=cut, columns=columns,
             )  # fmt: skip
-        if self._gives_back:
-            for array in _arrays_of([rows]):
-                self._mapped.give_back(array)
+        self._leave([rows])
 
 
 def _only(blocks: Sequence[RowBlock]) -> RowBlock:

@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from graphsys.core.memory import MappedArrays
 from graphsys.core.types import EdgeType
 from graphsys.engine import budget, stream
 from graphsys.engine import program as gs
@@ -201,3 +202,23 @@ def test_the_decision_opens_no_rows_in_memory(
     plan, _, _ = runs.compile_program(PageRank(), topology)
     assert plan.edge_columns == {"weight": np.dtype(np.float32)}
     assert budget.choose(plan, topology, 10**12).mode == "memory"
+
+
+def test_pages_are_given_back_beyond_the_room_there_is(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[int] = []
+    monkeypatch.setattr(
+        MappedArrays, "give_back", lambda self, array: given.append(array.nbytes)
+    )
+    topology = Topology.of(graph)
+    passes = {}
+    for room in (0.0, 4000.0, float("inf")):
+        rows = StreamRows(topology, {}, piece_bytes=1000, keeps_bytes=room)
+        given.clear()
+        for _ in range(2):
+            assert list(rows.blocks("in"))
+        passes[room] = sum(given)
+        rows.close()
+    assert passes[0.0] > passes[4000.0] > passes[float("inf")] == 0
+    assert passes[0.0] - passes[4000.0] <= 2 * 4000
