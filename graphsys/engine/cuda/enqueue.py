@@ -292,7 +292,8 @@ class Enqueuer:
             kernel=kernel, phase=phase, mapping=mapping, items=items, block=block,
             in_place=in_place, arguments=arguments,
         ))  # fmt: skip
-        self._used_parts += used
+        if self.launcher.takes(kernel, phase, "partial"):
+            self._used_parts += used
 
     def _partial(self, length: int) -> Any:
         old = self.device.scratch("parts", 1, np.float64)

@@ -79,6 +79,10 @@ class DeviceLauncher(Launcher):
         self.device.download_states()
         return None
 
+    def takes(self, kernel: str, phase: PhasePlan, argument: str) -> bool:
+        """Return whether a kernel of a phase has an argument."""
+        return argument in self._kernels[f"{kernel}_{phase.number}"][1]
+
     def launch(self, launch: DeviceLaunch) -> int:
         """Launch a kernel; return the number of its warps."""
         name = launch.kernel
