@@ -149,7 +149,7 @@ def run(
         seconds=took,
         compile_seconds=seconds + executor.compile_seconds,
         converged=executor.at.converged,
-        result=program.answer(table),
+        result=program.answer(table) if executor.at.converged else None,
     )
 
 
