@@ -304,9 +304,10 @@ class Supersteps:
         return Step(mode, senders.count, senders.edges, count, frontier)
 
     def _take_totals(self, phase: PhasePlan, parts: Array) -> tuple[int, int]:
-        """Reduce the chunks' parts in their order; keep the aggregators' totals."""
-        if not len(parts):
-            return 0, 0
+        """Reduce the chunks' parts in their order; keep the aggregators' totals.
+
+        An empty graph has totals too: ``until`` and ``answer`` read them.
+        """
         sums = parts.sum(axis=0).tolist()
         if phase.functions["aggregate"] is None:
             return int(sums[0]), int(sums[1])
