@@ -149,7 +149,7 @@ class Enqueuer:
         arguments = self._touch_arguments(at, touching=True)
         arguments |= {
             "nodes": self.device.node_list("frontier"), "sizes": self._counts,
-            "size_at": senders.size_at,
+            "size_at": senders.size_at, "listed": True,
         }  # fmt: skip
         mapping = self._mappings.sparse(phase)
         self.last_mapping = mapping
