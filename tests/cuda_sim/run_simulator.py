@@ -5,6 +5,7 @@ simulator is chosen by ``NUMBA_ENABLE_CUDASIM=1`` before numba is imported, so t
 a process of its own: ``python -m tests.cuda_sim.run_simulator`` from the root.
 """
 
+import importlib
 import json
 import sys
 import warnings
@@ -16,6 +17,7 @@ from graphsys.core.events import recording
 from graphsys.core.progress import SILENT
 from graphsys.engine.cuda.device import LaunchShape
 from graphsys.engine.cuda.run import run_on_device
+from graphsys.engine.program import parameter_types
 from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
 from tests.cuda_sim import warp_shim
@@ -37,24 +39,36 @@ def make_graph(kind: str) -> tuple[Topology, int]:
     return topology, int(ids[src[0]])
 
 
+def program_class(name: str) -> Any:
+    """Return a program of these tests, or a shipped one given as ``module.Class``."""
+    module, _, own = name.partition(".")
+    if not own:
+        return PROGRAMS[name]
+    return getattr(importlib.import_module(f"graphsys.engine.programs.{module}"), own)
+
+
 def run_case(case: str) -> dict[str, object]:
     """Run one case on the simulator and on the CPU; return how they compare."""
     name, strategy, *options = case.split(":")
     settings = dict(option.split("=") for option in options)
     topology, source = make_graph(settings.get("graph", "hub"))
-    kind = PROGRAMS[name]
-    program = kind(source=source) if "source" in kind.__annotations__ else kind()
-    expected = run(program, topology, num_threads=1)
+    kind = program_class(name)
+    known = parameter_types(kind)
+    ends = {"source": source, "target": int(topology.ids()[7].as_py())}
+    ends["sink"] = ends["target"]
+    program = kind(**{name: end for name, end in ends.items() if name in known})
+    limit = int(settings.get("max_supersteps", 0)) or None
+    expected = run(program, topology, num_threads=1, max_supersteps=limit)
     memory = settings.get("device_memory")
     block = 64 if strategy in ("block", "twc", "auto") else 32
     shape = LaunchShape(block=block, max_blocks=int(settings.get("blocks", 1)))
     with recording() as recorder:
         result = run_on_device(
             program,
-            topology,
+            topology.simplified() if program.simple else topology,
             strategy=strategy,
             device_memory=None if memory is None else int(memory),
-            max_supersteps=None,
+            max_supersteps=limit,
             require_convergence=False,
             progress=SILENT,
             shape=shape,
