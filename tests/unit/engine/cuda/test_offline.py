@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,8 @@ pytest.importorskip("numba_cuda", reason="the gpu extra (numba-cuda) is not inst
 pytest.importorskip("nvidia.cu13", reason="the CUDA compiler's packages are not installed")
 if shutil.which("ptxas") is None:
     pytest.skip("ptxas is not on PATH", allow_module_level=True)
+
+ROOT = Path(__file__).parents[4]
 
 PROGRAM = """
 import sys
@@ -33,8 +36,9 @@ for report in reports:
 def test_kernels_spill_nothing(name: str) -> None:
     # a process of its own: compiling without a driver replaces a function of numba-cuda
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, name], capture_output=True, text=True, check=False
-    )
+        [sys.executable, "-c", PROGRAM, name],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     rows = [line.split() for line in done.stdout.splitlines()]
     assert len(rows) > 2
