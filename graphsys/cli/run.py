@@ -98,6 +98,24 @@ def run(
             rich_help_panel=CONTROL,
         ),
     ] = "cpu",
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            "--strategy",
+            metavar="NAME",
+            help="How CUDA threads share rows: auto, thread, warp, block, twc or edge.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = None,
+    device_memory: Annotated[
+        str | None,
+        typer.Option(
+            "--device-memory",
+            metavar="SIZE",
+            help="Most memory to use on the device; what is free there by default.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = None,
     memory: Annotated[
         str | None,
         typer.Option(
@@ -190,6 +208,8 @@ def run(
     settings: dict[str, Any] = {
         "memory": memory,
         "device": None if device == "cpu" else device,
+        "strategy": strategy,
+        "device_memory": device_memory,
         "max_supersteps": max_supersteps,
         "require_convergence": require_convergence or None,
         "checkpoint": checkpoint,

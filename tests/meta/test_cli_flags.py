@@ -21,8 +21,9 @@ FLAGS = {
     "graphsys partition": "GRAPH --compare --help --json --memory --order --out "
     "--overwrite --partitioner --partitions --seed",
     "graphsys run": "ALGORITHM GRAPH --check --checkpoint --checkpoint-every --device "
-    "--explain --help --implementation --json --list --max-supersteps --memory --out "
-    "--overwrite --param --require-convergence --resume --threads",
+    "--device-memory --explain --help --implementation --json --list --max-supersteps "
+    "--memory --out --overwrite --param --require-convergence --resume --strategy "
+    "--threads",
     "graphsys train": "--help",
     "graphsys train embedding": "GRAPH --config --device --dry-run --help --json --memory "
     "--out --overwrite --preset --resume --set",
