@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.bitmap import list_bits, num_words, set_listed
+from graphsys.kernels.cpu.bits import empty_bits, fill_bits, list_bits
 
 
 @dataclass
@@ -47,11 +47,11 @@ class Frontier:
     def words(self) -> npt.NDArray[np.uint64]:
         """Return the set as bits, uint64 ``[ceil(N / 64)]``."""
         if self._words is None:
-            self._words = np.zeros(num_words(self.num_nodes), dtype=np.uint64)
+            self._words = empty_bits(self.num_nodes)
             if self.everyone:
                 self._words.fill(np.uint64(2**64 - 1))
             elif self._listed is not None:
-                set_listed(self._listed, self.count, self._words)
+                fill_bits(self._words, self._listed, 0, self.count)
         return self._words
 
     def listed(self) -> npt.NDArray[Any]:

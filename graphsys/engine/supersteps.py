@@ -24,7 +24,8 @@ from graphsys.engine.frontier import Frontier
 from graphsys.engine.launch import Launch, Launcher
 from graphsys.engine.plan import PhasePlan
 from graphsys.engine.rows import RowBlock, Rows
-from graphsys.kernels.cpu.bitmap import clear_listed, mark_neighbours, num_words
+from graphsys.kernels.cpu.bits import num_words
+from graphsys.kernels.cpu.node_lists import clear_listed, mark_neighbours
 
 PULL_SHARE = 10
 """Pull when the frontier's edges are more than one of so many (Beamer's alpha is 14)."""

@@ -11,6 +11,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from graphsys.kernels.cpu.atomics import atomic_or
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 Words = npt.NDArray[np.uint64]
@@ -59,6 +60,17 @@ def clear_bit(words: Any, node: Any) -> None:
     words[number >> np.uint64(6)] &= ~(np.uint64(1) << (number & np.uint64(63)))
 
 
+@lean_inline_jit
+def set_bit_atomic(words: Any, node: Any) -> bool:
+    """Put a node into the set, among many threads; tell whether it was not in it."""
+    number = np.uint64(node)
+    place, bit = number >> np.uint64(6), np.uint64(1) << (number & np.uint64(63))
+    if words[place] & bit != 0:
+        return False
+    was_out: bool = atomic_or(words, np.int64(place), bit) & bit == 0
+    return was_out
+
+
 @lean_jit
 def fill_bits(words: Words, numbers: npt.NDArray[Any], begin: int, end: int) -> None:
     """Put ``numbers[begin:end]`` into the set."""
@@ -79,9 +91,14 @@ def list_bits(words: Words, out: npt.NDArray[Any]) -> int:
     return place
 
 
+def num_words(num_nodes: int) -> int:
+    """Return how many 64-bit words hold a bit for every node."""
+    return (num_nodes + 63) // 64
+
+
 def empty_bits(num_nodes: int) -> Words:
     """Return an empty set of nodes, uint64 ``[ceil(N / 64)]``."""
-    return np.zeros((num_nodes + 63) // 64, dtype=np.uint64)
+    return np.zeros(num_words(num_nodes), dtype=np.uint64)
 
 
 def as_mask(words: Words, num_nodes: int) -> npt.NDArray[np.bool_]:

@@ -52,7 +52,7 @@ def row_mode(values, count, keys, tallies):  # type: ignore[no-untyped-def]
             slot = (slot + 1) & mask
         keys[slot] = value
         tallies[slot] += 1
-        tally = tallies[slot]
+        tally = int(tallies[slot])
         if tally > most or (tally == most and value < best):
             best, most = value, tally
     for slot in range(mask + 1):

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from graphsys.kernels.cpu.atomics import atomic_add, atomic_min, compare_exchange
-from graphsys.kernels.cpu.bitmap import append_buffer, has_bit, set_bit, set_bit_atomic
+from graphsys.kernels.cpu.bits import has_bit, set_bit, set_bit_atomic
+from graphsys.kernels.cpu.node_lists import append_buffer
 from graphsys.kernels.jit import jit
 
 Array = Any

@@ -24,7 +24,7 @@ from graphsys.engine.run import compile_program
 from graphsys.engine.supersteps import PULL_SHARE
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
-from graphsys.kernels.cpu.bitmap import num_words
+from graphsys.kernels.cpu.bits import num_words
 
 PEERS: dict[str, str] = {}
 NUM_THREADS = 2

@@ -1,68 +1,15 @@
-"""Sets of nodes as bitmaps and as lists."""
+"""Lists of nodes that threads fill and visit together; their sets are in :mod:`bits`."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.atomics import atomic_add, atomic_or
+from graphsys.kernels.cpu.atomics import atomic_add
+from graphsys.kernels.cpu.bits import set_bit_atomic
 from graphsys.kernels.jit import inline_jit, jit
 
 _BUFFER = 1024
-
-
-def num_words(num_nodes: int) -> int:
-    """Return how many 64-bit words hold a bit for every node."""
-    return (num_nodes + 63) // 64
-
-
-@inline_jit
-def has_bit(words: npt.NDArray[np.uint64], i: Any) -> bool:
-    """Tell whether bit ``i`` is set."""
-    found: bool = (words[i >> 6] >> np.uint64(i & 63)) & np.uint64(1) != np.uint64(0)
-    return found
-
-
-@inline_jit
-def set_bit(words: npt.NDArray[np.uint64], i: Any) -> None:
-    """Set bit ``i``; one thread per word only."""
-    words[i >> 6] |= np.uint64(1) << np.uint64(i & 63)
-
-
-@inline_jit
-def set_bit_atomic(words: npt.NDArray[np.uint64], i: Any) -> bool:
-    """Set bit ``i`` and tell whether it was clear; for many threads."""
-    bit = np.uint64(1) << np.uint64(i & 63)
-    if words[i >> 6] & bit != np.uint64(0):
-        return False
-    was_clear: bool = atomic_or(words, i >> 6, bit) & bit == np.uint64(0)
-    return was_clear
-
-
-@jit
-def list_bits(words: npt.NDArray[np.uint64], nodes: npt.NDArray[Any]) -> int:
-    """Write the numbers of the set bits, ascending, and return how many there are."""
-    count = 0
-    for w in range(len(words)):
-        word = words[w]
-        bit = np.int64(0)
-        while word != np.uint64(0):
-            while word & np.uint64(0xFF) == np.uint64(0):
-                word >>= np.uint64(8)
-                bit += 8
-            if word & np.uint64(1) != np.uint64(0):
-                nodes[count] = (w << 6) + bit
-                count += 1
-            word >>= np.uint64(1)
-            bit += 1
-    return count
-
-
-@jit
-def set_listed(nodes: npt.NDArray[Any], count: int, words: npt.NDArray[np.uint64]) -> None:
-    """Set the bits of the first ``count`` listed nodes."""
-    for k in range(count):
-        set_bit(words, np.int64(nodes[k]))
 
 
 @jit
@@ -72,15 +19,6 @@ def clear_listed(
     """Clear the words of the listed nodes, among which are all set bits."""
     for k in range(count):
         words[np.int64(nodes[k]) >> 6] = np.uint64(0)
-
-
-@jit
-def sum_listed(nodes: npt.NDArray[Any], count: int, values: npt.NDArray[Any]) -> int:
-    """Return the sum of the values of the first ``count`` listed nodes."""
-    total = 0
-    for k in range(count):
-        total += int(values[nodes[k]])
-    return total
 
 
 @jit
