@@ -52,9 +52,9 @@ def row_mode(values, count, keys, tallies):  # type: ignore[no-untyped-def]
             slot = (slot + 1) & mask
         keys[slot] = value
         tallies[slot] += 1
-        tally = int(tallies[slot])
+        tally = tallies[slot]
         if tally > most or (tally == most and value < best):
             best, most = value, tally
-    for slot in range(mask + 1):
-        tallies[slot] = 0
+    for k in range(mask + 1):
+        tallies[k] = 0
     return best
