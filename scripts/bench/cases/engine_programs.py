@@ -14,6 +14,7 @@ import numpy as np
 
 import graphsys as gs
 from bench.cases import engine_kernels as hand
+from bench.child import in_child
 from bench.harness import Contender, Outcome, Work, WrongResultError
 from bench.limits import Limits
 from graphsys.core.threads import ThreadTeam
@@ -173,6 +174,21 @@ def works(
             ],
             verify=close_results,
         )
+    yield Work(
+        name=f"to the first superstep in a new process, kron{scale}",
+        amount=1,
+        unit="starts/s",
+        contenders=[
+            Contender(
+                system="graphsys",
+                run=in_child(
+                    "bench.cases.engine_programs:first_superstep",
+                    store=str(folder / "kron"),
+                ),
+            )
+        ],
+        verify=lambda results: None,
+    )
     tiny = Topology.from_edges(np.arange(99), np.arange(1, 100), 100)
     yield Work(
         name="superstep, 100 nodes",
@@ -199,6 +215,19 @@ def run_program(program: gs.VertexProgram, topology: Topology) -> Outcome:
         result=executor.arrays.states,
         compile_s=loading + executor.compile_seconds,
     )
+
+
+def first_superstep(store: str) -> Outcome:
+    """Open a store, load compiled kernels and run one superstep; imports are apart."""
+    begin = time.perf_counter()
+    topology = Topology.of(store)
+    program = PageRank()
+    plan, kernels, _ = compile_program(program, topology)
+    executor = Executor(program, plan, kernels, topology, MemoryRows(topology))
+    next(executor.run())
+    seconds = time.perf_counter() - begin
+    executor.close()
+    return Outcome(seconds=seconds, compile_s=executor.compile_seconds)
 
 
 def run_hand(kernel: Callable[[], dict[str, Any]]) -> Outcome:
