@@ -29,7 +29,8 @@ PEERS = {
 WORKS = ("bfs", "wcc", "sssp", "betweenness", "triangle_count", "pagerank")
 GRAPHS = ("kron20",)
 QUICK_GRAPHS = ("kron15",)
-# set GRAPHSYS_BENCH_GRAPHS to e.g. "kron22 urand20 grid2000" for others
+# set GRAPHSYS_BENCH_GRAPHS to e.g. "kron22 urand20 grid2000" for others, and
+# GRAPHSYS_BENCH_PEERS to e.g. "scipy networkit" to leave the others out (they are named)
 LOOSE = {
     ("betweenness", "networkit"): "draws its own sources",
     ("pagerank", "networkit"): "keeps the mass of nodes without edges to itself",
@@ -43,6 +44,8 @@ def works(
 ) -> Iterator[Work]:
     """Yield the works; each graph is deleted after its own."""
     chosen = os.environ.get("GRAPHSYS_BENCH_GRAPHS", "").split()
+    wanted = os.environ.get("GRAPHSYS_BENCH_PEERS", "").split() or list(SYSTEMS)
+    missing.extend(s for s in SYSTEMS if s not in (*wanted, *missing, OURS))
     for name in chosen or (QUICK_GRAPHS if quick else GRAPHS):
         graph = save(name, folder)
         for work in ON_GRID if name.startswith("grid") else WORKS:
