@@ -64,7 +64,7 @@ def load_toml(path: Path) -> Mapped:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as err:
         raise ConfigError(f"config file {str(path)!r} does not exist") from err
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as err:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as err:
         raise ConfigError(f"{path}: not a readable TOML file: {err}") from err
 
 
@@ -144,7 +144,7 @@ def _parse_setting(setting: str) -> Mapped:
     for text in (value, json.dumps(value.strip(), ensure_ascii=False)):
         try:
             return tomllib.loads(f"{key} = {text}\n")
-        except tomllib.TOMLDecodeError:
+        except (tomllib.TOMLDecodeError, RecursionError):
             continue
     raise ConfigError(f"setting {setting!r}: {key!r} is not a key; write a.b=value")
 

@@ -177,3 +177,11 @@ def test_preset_and_file_exclude_each_other(tmp_path: Path) -> None:
     config = load_config(file=tmp_path / "x.toml", overrides=["epochs=2"])
     assert (config.dim, config.epochs) == (4, 2)
     assert config.relations == {"likes": RelationConfig(weight=2.0)}
+
+
+def test_tables_nested_without_end_are_refused(tmp_path: Path) -> None:
+    deep = "a = " + "{a = " * 5000
+    (tmp_path / "deep.toml").write_text(deep)
+    with pytest.raises(ConfigError, match=r"deep\.toml: not a readable TOML file"):
+        load_toml(tmp_path / "deep.toml")
+    assert apply_overrides({}, ["a=" + "[" * 5000])["a"].startswith("[[")
