@@ -67,7 +67,7 @@ def _counts(path: Path) -> dict[str, int]:
     if path.name.startswith("num-node-list"):
         names, lines = ["node"], lines
     else:
-        names, lines = lines[0], lines[1:]
+        names, lines = (lines[0], lines[1:]) if lines else ([], [])
     if (
         len(lines) != 1
         or len(lines[0]) != len(names)

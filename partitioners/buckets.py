@@ -121,7 +121,7 @@ def sweep_loads(ends: npt.NDArray[np.int64]) -> int:
 
     Examples:
         >>> sweep_loads(np.ones((4, 4), dtype=np.int64))
-        10
+        9
     """
     loads = 0
     resident: set[int] = set()
