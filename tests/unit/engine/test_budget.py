@@ -130,7 +130,7 @@ def test_explain_tells_messages_storage_and_kernels(graph: Graph) -> None:
     assert re.search(r"ShortestPaths on \d+ nodes, 60000 directed edges", text)
     assert "push while few, pull when many" in text
     assert "storage: rows and states in memory" in text
-    assert re.search(r"peaks: memory [\d.]+ MiB, streamed [\d.]+ MiB, paged", text)
+    assert re.search(r"peaks: memory [\d.]+ [MG]iB, streamed [\d.]+ [MG]iB, paged", text)
     assert re.search(r"kernels: .*push_0", text)
     on_device = explain(ShortestPaths(source=0), graph, device="cuda")
     assert "storage: arrays of nodes on the device" in on_device
