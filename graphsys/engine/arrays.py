@@ -49,14 +49,16 @@ class RunArrays:
         name = f"{kind}_{dtype.name}_{i}_{phase.number if kind != 'message' else ''}"
         if name not in self._arrays:
             self._arrays[name] = self._allocate(self.num_nodes, dtype)
-            if kind == "acc":
+            if kind == "acc" and phase.combiner != "any":
                 self._arrays[name].fill(phase.identity[i])
         return self._arrays[name]
 
     def column(self, name: str) -> Array:
         """Return a read-only column of all nodes: ids as ranks, degrees."""
-        if name not in self._arrays:
-            dtype, topology = self.plan.id_dtype, self.topology
+        dtype, topology = self.plan.id_dtype, self.topology
+        shared = topology.node_columns if self._allocate is np.zeros else self._arrays
+        key = f"{name} {dtype}"
+        if key not in shared:
             values = self._allocate(self.num_nodes, dtype)
             if name in ("id", "by_rank"):
                 ranks = topology.rank if name == "id" else topology.by_rank
@@ -68,8 +70,8 @@ class RunArrays:
                 directions = ("out", "in") if both else (name.partition("_")[0],)
                 for direction in directions:
                     topology.add_degrees("in" if direction == "in" else "out", values)
-            self._arrays[name] = values
-        return self._arrays[name]
+            shared[key] = values
+        return shared[key]
 
     @cached_property
     def touched_list(self) -> Array:

@@ -225,7 +225,7 @@ class _PhaseWriter(PhaseText):
             else:
                 test = self.is_nothing("a")
             kernel.add(3, f"if {test}:", *(f"    {x}" for x in self.skip_lines(kernel)))
-        if not self.plan.spec.delta:
+        if not self.plan.spec.delta and phase.combiner != "any":
             kernel.add(3, *(f"acc_{i}[v] = {self.identity(i)}" for i in self.width))
         kernel.add(3, *self.update_lines(kernel, "a"))
         kernel.add(2, *self.end_parts(kernel))

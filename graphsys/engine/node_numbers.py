@@ -30,6 +30,7 @@ class NodeNumbers:
         self.ids_by_type = dict(ids)
         self.where = where
         lengths = [len(known) for known in self.ids_by_type.values()]
+        self._last: tuple[Any, str | None, int] | None = None  # programs ask twice
         self.bases = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
     @classmethod
@@ -76,6 +77,8 @@ class NodeNumbers:
             UnknownNameError: no such node.
             ConfigError: several types have that id, and none was named.
         """
+        if self._last is not None and self._last[:2] == (node, node_type):
+            return self._last[2]
         kinds = [node_type] if node_type else self.types
         found: list[tuple[str, int]] = []
         missing: UnknownNameError | None = None
@@ -96,6 +99,7 @@ class NodeNumbers:
             )
         if not found:
             raise missing or UnknownNameError(f"node {node!r} is not in {self.where}")
+        self._last = (node, node_type, found[0][1])
         return found[0][1]
 
     @cached_property

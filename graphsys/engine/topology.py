@@ -78,6 +78,8 @@ class Topology:
         self.graph = graph
         self._rows: dict[Direction, Csr] = rows or {}
         self._simple: Csr | None = None
+        self.node_columns: dict[str, npt.NDArray[Any]] = {}
+        """Degrees and ranks as programs read them; kept from one run to the next."""
         self._blocks: dict[Direction, list[Block]] = {}
 
     @classmethod
