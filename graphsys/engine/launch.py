@@ -38,6 +38,9 @@ _FIXED = (
 )
 """Arguments that are the same in every call of a kernel on a block."""
 
+_SMALL_BLOCK = 10_000
+"""Rows and entries for which waking a second thread costs more than it saves."""
+
 _NOTHING = np.empty(0, dtype=np.int64)
 _NO_WORDS = np.zeros(1, dtype=np.uint64)
 
@@ -138,7 +141,9 @@ class Launcher:
         if key not in self._ready:
             self._compile(function, arguments)
             self._ready.add(key)
-        team = self._team if launch.parallel and chunks > 1 else self._alone
+        size = launch.block.num_rows + len(launch.block.indices)
+        is_large = launch.parallel and (launch.nodes is not None or size > _SMALL_BLOCK)
+        team = self._team if is_large and chunks > 1 else self._alone
         team.run(function, *arguments)
         return parts
 
