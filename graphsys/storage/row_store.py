@@ -51,7 +51,8 @@ class RowStore:
                     f"{[str(kind) for kind in self._schema.types]}"
                 ) from err
         first = self._num_rows
-        self._writer.write(batch)
+        if batch.num_rows:  # small blocks of a reader give many chunks without rows
+            self._writer.write(batch)
         self._num_rows += batch.num_rows
         return first
 
