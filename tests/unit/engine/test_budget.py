@@ -115,7 +115,7 @@ except MemoryError:
 
 def test_streaming_passes_where_memory_does_not(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    for name, nodes, edges in (("small", 500, 2000), ("large", 50_000, 4_000_000)):
+    for name, nodes, edges in (("small", 5000, 200_000), ("large", 50_000, 4_000_000)):
         ends = rng.integers(0, nodes, (2, edges))
         make_store(tmp_path / name, EdgeChunk(src=ends[0], dst=ends[1]), partitions=4)
     graphs = (str(tmp_path / "small"), str(tmp_path / "large"))
