@@ -1,5 +1,6 @@
 """Results as files: Parquet, Arrow, CSV and TSV, written whole or not at all."""
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -37,7 +38,8 @@ def write_table(table: pa.Table, out: Path, *, overwrite: bool = False) -> None:
         StorageFullError: it cannot be written.
     """
     check_output(out, overwrite=overwrite)
-    new = out.with_name(f".{out.name}.new")
+    # a name of this process's own: two runs at once must not write into one file
+    new = out.with_name(f".{out.name}.{os.getpid()}.new")
     try:
         with disk_errors(out):
             out.parent.mkdir(parents=True, exist_ok=True)

@@ -31,6 +31,7 @@ _DISK_ERRORS = {
     errno.ENOSPC,
     errno.EROFS,
     errno.EDQUOT,
+    errno.EFBIG,
     errno.EACCES,
     errno.EPERM,
     errno.EIO,

@@ -1,0 +1,80 @@
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from graphsys.core.errors import ConfigError, OutputExistsError
+from graphsys.engine.output import write_table
+
+TABLE = pa.table({"id": [3, 1], "value": pa.array([None, 0.5])})
+FULL = """
+import resource, sys, signal
+import pyarrow as pa
+from pathlib import Path
+from graphsys.core.errors import StorageFullError
+from graphsys.engine.output import write_table
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+table = pa.table({"value": pa.array(range(1_000_000)).cast("float64")})
+try:
+    write_table(table, Path(sys.argv[1]), overwrite=True)
+except StorageFullError as err:
+    print(err)
+"""
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".csv", ".tsv"])
+def test_every_format_reads_back(tmp_path: Path, suffix: str) -> None:
+    out = tmp_path / f"x{suffix}"
+    write_table(TABLE, out)
+    if suffix == ".parquet":
+        assert pyarrow.parquet.read_table(out).equals(TABLE)
+    elif suffix == ".arrow":
+        assert pa.ipc.open_file(out).read_all().equals(TABLE)
+    else:
+        options = pyarrow.csv.ParseOptions(delimiter="," if suffix == ".csv" else "\t")
+        assert pyarrow.csv.read_csv(out, parse_options=options).equals(TABLE)
+    assert [path.name for path in tmp_path.iterdir()] == [out.name]
+
+
+def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("mine")
+    with pytest.raises(OutputExistsError, match="exists; replace it with --overwrite"):
+        write_table(TABLE, tmp_path / "x.csv")
+    (tmp_path / "y.csv").mkdir()
+    with pytest.raises(ConfigError, match="is a folder; name a file"):
+        write_table(TABLE, tmp_path / "y.csv", overwrite=True)
+    assert (tmp_path / "x.csv").read_text() == "mine"
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".csv"])
+def test_the_old_file_survives_a_full_disk(tmp_path: Path, suffix: str) -> None:
+    out = tmp_path / f"x{suffix}"
+    out.write_text("mine")
+    command = [sys.executable, "-c", FULL, str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd="/", check=False)
+    assert done.returncode == 0, done.stderr
+    assert "too large" in done.stdout.lower()
+    assert out.read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == [out.name]
+
+
+def _write_often(out: str) -> int:
+    table = pa.table({"value": pa.array(range(200_000)).cast("float64")})
+    for _ in range(10):
+        write_table(table, Path(out), overwrite=True)
+    return 10
+
+
+def test_two_writers_at_once_leave_one_whole_file(tmp_path: Path) -> None:
+    out = tmp_path / "x.parquet"
+    with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
+        assert list(pool.map(_write_often, [str(out)] * 2)) == [10, 10]
+    assert pyarrow.parquet.read_table(out).num_rows == 200_000
+    assert [path.name for path in tmp_path.iterdir()] == [out.name]
