@@ -309,7 +309,8 @@ class Supersteps:
 
         An empty graph has totals too: ``until`` and ``answer`` read them.
         """
-        sums = parts.sum(axis=0).tolist()
+        with np.errstate(over="ignore"):  # a total may grow to infinity; until() sees it
+            sums = parts.sum(axis=0).tolist()
         if phase.functions["aggregate"] is None:
             return int(sums[0]), int(sums[1])
         for i, (name, kind) in enumerate(self.arrays.plan.spec.aggregators.items()):
