@@ -1,5 +1,6 @@
 """Embeddings as files: Parquet, Arrow, TSV, NumPy, safetensors, keyed by the user's ids."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -71,7 +72,7 @@ def export(
         if target.exists() and not overwrite:
             raise OutputExistsError(f"{target} exists; replace it with --overwrite")
     progress.stage("export", sum(opened.graph.num_nodes_of(t) for t in types), "nodes")
-    new = [target.with_name(f".{target.name}.new") for target in targets]
+    new = [target.with_name(f".{target.name}.{os.getpid()}.new") for target in targets]
     try:
         with disk_errors(out):
             out.parent.mkdir(parents=True, exist_ok=True)
