@@ -7,6 +7,7 @@ import pkgutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--save", action="store_true", help="write a file into results/")
     parser.add_argument("--rounds", type=int, help="timed rounds (default 5, quick 3)")
     parser.add_argument("--only", metavar="TEXT", help="only works whose name has TEXT")
+    parser.add_argument(
+        "--inputs", metavar="NAMES", help="inputs by name, where a case has several: a,b"
+    )
+    parser.add_argument("--peers", metavar="NAMES", help="leave the other peers out: a,b")
     parser.add_argument("--folder", type=Path, help="where the temporary files go")
     return parser.parse_args(arguments)
 
@@ -37,9 +42,15 @@ def main(arguments: list[str]) -> int:
     """Run one case; 0 if its results were right."""
     options = parse(arguments)
     case = importlib.import_module(f"bench.cases.{options.case}")
+    inputs = chosen(options.inputs, getattr(case, "INPUTS", ()), "inputs")
+    peers = chosen(options.peers, case.PEERS, "peers")
     missing = missing_peers(case.PEERS)
     if missing:
         note(f"missing peers: {', '.join(missing)}; pip install 'graphsys[bench]'")
+    left_out = [name for name in case.PEERS if peers and name not in peers]
+    if left_out:
+        note(f"peers left out: {', '.join(left_out)}")
+        missing += [name for name in left_out if name not in missing]
     rows: list[Row] = []
     runs: list[Runs] = []
     with tempfile.TemporaryDirectory(dir=options.folder, prefix="graphsys-bench-") as name:
@@ -52,7 +63,11 @@ def main(arguments: list[str]) -> int:
         )
         rounds = options.rounds or (3 if options.quick else 5)
         works = case.works(
-            quick=options.quick, folder=folder, limits=limits, missing=missing
+            quick=options.quick,
+            folder=folder,
+            limits=limits,
+            missing=missing,
+            **({"inputs": inputs} if inputs else {}),
         )
         with LoadMeter() as load:
             for work in works:
@@ -86,9 +101,20 @@ def main(arguments: list[str]) -> int:
         note("load average {:.2f} to {:.2f}".format(*load.load_average))
         note(f"other processes used {load.other_cpu_share:.0%} of the processors")
     if options.save:
-        path = output.save(result, keep_other_works=options.only is not None)
+        is_part = bool(options.only or inputs)
+        path = output.save(result, keep_other_works=is_part)
         note(f"wrote {path}")
     return 0
+
+
+def chosen(given: str | None, known: Iterable[str], what: str) -> tuple[str, ...]:
+    """Return the names given as ``a,b``; end with an error where one is not known."""
+    names = tuple(name.strip() for name in (given or "").split(",") if name.strip())
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        found = ", ".join(known) or "none"
+        sys.exit(f"error: --{what}: got {', '.join(unknown)}; the case has {found}")
+    return names
 
 
 def describe_run(machine: dict[str, Any], arguments: list[str]) -> dict[str, Any]:

@@ -8,8 +8,7 @@ cannot be made to compute exactly the same the note in ``LOOSE`` says what diffe
 """
 
 import math
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +26,8 @@ PEERS = {
     "python-graphblas": "graphblas",
 }
 WORKS = ("bfs", "wcc", "sssp", "betweenness", "triangle_count", "pagerank")
-GRAPHS = ("kron20",)
-QUICK_GRAPHS = ("kron15",)
-# set GRAPHSYS_BENCH_GRAPHS to e.g. "kron22 urand20 grid2000" for others, and
-# GRAPHSYS_BENCH_PEERS to e.g. "scipy networkit" to leave the others out (they are named)
+INPUTS = ("kron20", "kron22", "urand20", "grid2000", "kron15")  # the first by default
+QUICK_INPUTS = ("kron15",)
 LOOSE = {
     ("betweenness", "networkit"): "draws its own sources",
     ("pagerank", "networkit"): "keeps the mass of nodes without edges to itself",
@@ -40,13 +37,15 @@ ON_GRID = ("bfs", "wcc", "sssp", "pagerank")
 
 
 def works(
-    *, quick: bool, folder: Path, limits: Limits, missing: list[str]
+    *,
+    quick: bool,
+    folder: Path,
+    limits: Limits,
+    missing: list[str],
+    inputs: Sequence[str] = (),
 ) -> Iterator[Work]:
     """Yield the works; each graph is deleted after its own."""
-    chosen = os.environ.get("GRAPHSYS_BENCH_GRAPHS", "").split()
-    wanted = os.environ.get("GRAPHSYS_BENCH_PEERS", "").split() or list(SYSTEMS)
-    missing.extend(s for s in SYSTEMS if s not in (*wanted, *missing, OURS))
-    for name in chosen or (QUICK_GRAPHS if quick else GRAPHS):
+    for name in inputs or (QUICK_INPUTS if quick else INPUTS[:1]):
         graph = save(name, folder)
         for work in ON_GRID if name.startswith("grid") else WORKS:
             yield make_work(work, graph, missing)

@@ -109,6 +109,14 @@ def test_missing_peers_are_named(bench: Any) -> None:
     assert found == ["Nothing"]
 
 
+def test_inputs_and_peers_are_chosen_by_name_and_unknown_ones_refused(bench: Any) -> None:
+    chosen = bench("bench.__main__").chosen
+    assert chosen("a, b", ("a", "b", "c"), "inputs") == ("a", "b")
+    assert chosen(None, ("a",), "inputs") == ()
+    with pytest.raises(SystemExit, match="--peers: got x; the case has a, b"):
+        chosen("a,x", {"a": "a", "b": "b"}, "peers")
+
+
 def test_child_reports_time_result_and_its_own_peak(bench: Any, monkeypatch: Any) -> None:
     child = bench("bench.child")
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "scripts"))
