@@ -2,8 +2,9 @@
 
 Two works for each kind of graph: ``read`` parses and throws the chunks away, ``ingest``
 goes on to a store. The peer is our own edge list of the same edges with ids of the same
-kind (integers, or words): the ratio is edge-list time / time, so that 0.77 means 1.3 times
-its time per edge. Names of systems tell the bytes of an edge; MB/s is printed as it runs.
+kind (integers, or words), and with weights where the format has them. The ratio is the
+edge list's time over a format's, so that 0.77 means 1.3 times its time per edge. Names of
+systems tell the bytes of an edge; MB/s is printed as it runs.
 """
 
 import shutil
@@ -21,7 +22,12 @@ from bench.limits import Limits
 
 PEERS: dict[str, str] = {}
 MODULE = "bench.cases.readers"
-BASELINES = {"int": "edgelist", "words": "edgelist of words", "simple": "simple edgelist"}
+BASELINES = {
+    "int": "edgelist",
+    "weighted": "edgelist with weights",
+    "words": "edgelist of words",
+    "simple": "simple edgelist",
+}
 
 
 def works(

@@ -48,8 +48,8 @@ class Form:
     Attributes:
         write: Writes the files into a folder and returns those to open; given the edges
             from 0, and the number of nodes.
-        kind: Kind of graph: "int" ids, "words", or "simple": undirected, without loops
-            and repeated edges.
+        kind: Kind of graph: "int" ids, "weighted": those and weights, "words", or
+            "simple": undirected, without loops and repeated edges.
         options: Options of ``open_source``.
         first_id: Id of node 0.
     """
@@ -127,6 +127,11 @@ def _edgelist(folder: Path, edges: Pairs, _: int) -> list[Path]:
 
 def _edgelist_words(folder: Path, edges: Pairs, _: int) -> list[Path]:
     return [_write(folder / "g.txt", [_words(it, "n") for it in edges], separator="\t")]
+
+
+def _edgelist_weighted(folder: Path, edges: Pairs, _: int) -> list[Path]:
+    columns = [*edges, _weights(len(edges[0]))]
+    return [_write(folder / "g.txt", columns, separator="\t")]
 
 
 def _weighted(folder: Path, edges: Pairs, _: int) -> list[Path]:
@@ -223,11 +228,12 @@ FORMATS: dict[str, Form] = {
     "csv": Form(write=_csv),
     "csv of quoted words": Form(write=_quoted, kind="words"),
     "mtx": Form(write=_mtx, first_id=1),
-    "mtx with weights": Form(write=_mtx_weighted, first_id=1),
+    "edgelist with weights": Form(write=_edgelist_weighted, kind="weighted"),
+    "mtx with weights": Form(write=_mtx_weighted, first_id=1, kind="weighted"),
     "simple edgelist": Form(write=_edgelist, kind="simple", options={"undirected": True}),
     "metis": Form(write=_metis, first_id=1, kind="simple"),
-    "gap wel": Form(write=_weighted),
-    "gap gr": Form(write=_dimacs, first_id=1),
+    "gap wel": Form(write=_weighted, kind="weighted"),
+    "gap gr": Form(write=_dimacs, first_id=1, kind="weighted"),
     "triples": Form(write=_triples, kind="words", options={"format": "triples"}),
     "triples of integers": Form(
         write=_triples_int, options={"ids": "int", "format": "triples"}
