@@ -16,7 +16,7 @@ import numpy.typing as npt
 from graphsys.core.rng import generator
 from graphsys.core.types import Bucket
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.kernels.cpu.embedding_step import Edges
+from graphsys.kernels.cpu.embedding_chunk import Edges
 
 Part = tuple[str, int]
 T = TypeVar("T", bound=np.generic)

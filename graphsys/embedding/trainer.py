@@ -27,8 +27,10 @@ from graphsys.embedding.model import (
 )
 from graphsys.embedding.schedule import Step, cut_bucket, inside_out, units
 from graphsys.embedding.tables import TableFiles
+from graphsys.kernels.cpu.embedding_chunk import Edges
+from graphsys.kernels.cpu.embedding_rows import Tables
 from graphsys.kernels.cpu.embedding_scores import Objective
-from graphsys.kernels.cpu.embedding_step import Edges, Settings, Tables, train_batches
+from graphsys.kernels.cpu.embedding_step import Settings, train_batches
 from graphsys.storage.reader import Graph
 
 _TURNS = 16  # buckets of a unit take turns: each is trained in up to so many slices

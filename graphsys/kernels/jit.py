@@ -30,12 +30,12 @@ STAMP = _stamp_of_all_kernels()
 
 def jit(kernel: Kernel) -> Kernel:
     """Compile a kernel for the CPU: cached, without the GIL, C's rules for division."""
-    return _compile(kernel)
+    return compile_kernel(kernel)
 
 
 def inline_jit(kernel: Kernel) -> Kernel:
     """Compile a small device-style function that kernels call inside their loops."""
-    return _compile(kernel, forceinline=True)
+    return compile_kernel(kernel, forceinline=True)
 
 
 def lean_jit(kernel: Kernel) -> Kernel:
@@ -45,15 +45,21 @@ def lean_jit(kernel: Kernel) -> Kernel:
     the innermost loop too: two atomics each time, which made such loops up to 5 times
     slower. Here it cannot; what would need it does not compile.
     """
-    return _compile(kernel, _nrt=False)
+    return compile_kernel(kernel, _nrt=False)
 
 
 def lean_inline_jit(kernel: Kernel) -> Kernel:
     """Compile like :func:`lean_jit` what kernels call inside their loops."""
-    return _compile(kernel, forceinline=True, _nrt=False)
+    return compile_kernel(kernel, forceinline=True, _nrt=False)
 
 
-def _compile(kernel: Kernel, **options: bool) -> Kernel:
+def compile_kernel(kernel: Kernel, **options: Any) -> Kernel:
+    """Compile a kernel with further options of numba's; for decorators like those above.
+
+    Args:
+        kernel: The function.
+        options: For numba.njit, beside our own.
+    """
     compiler = numba.njit(cache=True, nogil=True, error_model="numpy", **options)
     dispatcher = compiler(kernel)
     file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)

@@ -10,11 +10,12 @@ degree 7), without its branches; relative error below 1e-7.
 """
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from graphsys.kernels.jit import compile_kernel
 
 Floats = npt.NDArray[np.float32]
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
@@ -22,15 +23,12 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 def fused_jit(kernel: Kernel) -> Kernel:
     """Compile a loop whose multiply-adds may be fused."""
-    options = {"cache": True, "nogil": True, "error_model": "numpy"}
-    return cast("Kernel", numba.njit(fastmath={"contract", "nsz"}, **options)(kernel))
+    return compile_kernel(kernel, fastmath={"contract", "nsz"})
 
 
 def reduce_jit(kernel: Kernel) -> Kernel:
     """Compile a reduction whose terms may be added in any (fixed) order."""
-    options = {"cache": True, "nogil": True, "error_model": "numpy"}
-    flags = {"contract", "nsz", "reassoc"}
-    return cast("Kernel", numba.njit(fastmath=flags, **options)(kernel))
+    return compile_kernel(kernel, fastmath={"contract", "nsz", "reassoc"})
 
 
 _LOWEST: Final = np.float32(-60.0)

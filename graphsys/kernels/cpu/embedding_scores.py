@@ -183,7 +183,7 @@ def losses_and_gradients(
     weights: Floats,
     use_batch: bool,
     objective: Objective,
-    uniform_bias: np.float32,
+    bias: Floats,
 ) -> float:
     """Mask the scores, sum the losses of all queries and turn scores into gradients.
 
@@ -193,7 +193,7 @@ def losses_and_gradients(
         weights: Weight of every query ``[B]``.
         use_batch: Whether the other positives count as negatives.
         objective: Codes of comparator and loss, margin.
-        uniform_bias: Added to the scores of the uniform negatives.
+        bias: Added to the score of a candidate where it is a negative ``[K]``.
 
     Returns:
         The summed loss.
@@ -202,8 +202,8 @@ def losses_and_gradients(
     num_queries, total = scores.shape[0], 0.0
     for i in range(num_queries):
         row, positive = scores[i], scores[i, i]
-        for j in range(num_queries, row.size):
-            row[j] += uniform_bias
+        for j in range(row.size):
+            row[j] += bias[j]
         if not use_batch:
             row[:num_queries] = _MASKED
         _mask_row(row, nodes, nodes[i])
@@ -223,7 +223,7 @@ def _rank_by_product(
     weights: Floats,
     use_batch: bool,
     objective: Objective,
-    uniform_bias: np.float32,
+    bias: Floats,
     scratch: Floats,
     dqueries: Floats,
     dcandidates: Floats,
@@ -234,7 +234,7 @@ def _rank_by_product(
         scores = scratch[: num_queries * num_candidates]
         scores = scores.reshape((num_queries, num_candidates))
         np.dot(queries, candidates.T, scores)
-        total = losses_and_gradients(scores, nodes, weights, True, objective, uniform_bias)
+        total = losses_and_gradients(scores, nodes, weights, True, objective, bias)
         np.dot(scores, candidates, dqueries)
         np.dot(scores.T, queries, dcandidates)
         return total
@@ -247,7 +247,7 @@ def _rank_by_product(
     for i in range(num_queries):
         row, positive = scores[i], row_dot(queries[i], candidates[i])
         for j in range(num_uniform):
-            row[j] += uniform_bias
+            row[j] += bias[num_queries + j]
         _mask_row(row, nodes[num_queries:], nodes[i])
         loss, gradients[i] = _row_loss(
             row, positive, weights[i], objective.loss, objective.margin, lanes
@@ -270,7 +270,7 @@ def rank_candidates(
     weights: Floats,
     use_batch: bool,
     objective: Objective,
-    uniform_bias: np.float32,
+    bias: Floats,
     scratch: Floats,
     scratch_distances: Floats,
     dqueries: Floats,
@@ -285,7 +285,7 @@ def rank_candidates(
         weights: Weight of every query ``[B]``.
         use_batch: Whether the other positives count as negatives.
         objective: Codes of comparator and loss, margin.
-        uniform_bias: Added to the scores of the uniform negatives.
+        bias: Added to the score of a candidate where it is a negative ``[K]``.
         scratch: At least ``B * K`` floats, flat.
         scratch_distances: The same for the two distances, else anything.
         dqueries: Receives the gradient at the queries ``[B, D]``.
@@ -297,7 +297,7 @@ def rank_candidates(
     num_queries, num_candidates = queries.shape[0], candidates.shape[0]
     if objective.comparator == DOT:
         return _rank_by_product(
-            queries, candidates, nodes, weights, use_batch, objective, uniform_bias,
+            queries, candidates, nodes, weights, use_batch, objective, bias,
             scratch, dqueries, dcandidates,
         )  # fmt: skip
     if objective.comparator == COS:
@@ -306,7 +306,7 @@ def rank_candidates(
         normalise_rows(queries, unit_q, norms_q)
         normalise_rows(candidates, unit_c, norms_c)
         total = _rank_by_product(
-            unit_q, unit_c, nodes, weights, use_batch, objective, uniform_bias,
+            unit_q, unit_c, nodes, weights, use_batch, objective, bias,
             scratch, dqueries, dcandidates,
         )  # fmt: skip
         normalise_rows_backward(unit_q, norms_q, dqueries)
@@ -318,7 +318,7 @@ def rank_candidates(
     distances = scratch_distances[: scores.size].reshape(scores.shape)
     np.dot(queries, candidates.T, scores)
     _distances(queries, candidates, is_squared, scores, distances)
-    total = losses_and_gradients(scores, nodes, weights, use_batch, objective, uniform_bias)
+    total = losses_and_gradients(scores, nodes, weights, use_batch, objective, bias)
     _distance_gradients(
         queries, candidates, is_squared, scores, distances, dqueries, dcandidates
     )

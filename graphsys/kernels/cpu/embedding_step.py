@@ -3,14 +3,8 @@
 Method: positives are cut into chunks; the positives of a chunk and ``num_uniform`` nodes
 drawn from the resident partition form one pool of candidates for each side, shared by all
 queries of the chunk (Lerer et al., "PyTorch-BigGraph", MLSys 2019), so that scores and
-gradients are matrix products. Gradients are gathered over a batch, summed per row in
-``gradient``, and applied by one pass of row-wise Adagrad: the state of a row is the running
-sum of its mean squared gradients.
-
-Rows of the two tables get one numbering: ``v`` is row ``v`` of the source table, and from
-``num_src`` on row ``v - num_src`` of the destination table; when both sides are one
-partition the numbering is that of the source table alone. ``slot[v]`` says where the
-gradient of ``v`` is summed in this batch, -1 between batches.
+gradients are matrix products. Gradients are summed per row over a batch and applied by one
+pass of row-wise Adagrad (embedding_rows); what is in a chunk is embedding_chunk's.
 
 Reciprocal relations have two operators: the one asks for the destination, from the
 source, the other for the source, from the destination. Otherwise the one operator acts on
@@ -26,16 +20,30 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.kernels.cpu.embedding_chunk import (
+    Chunk,
+    Edges,
+    allocate_chunk,
+    draw_negatives,
+    load_positives,
+)
 from graphsys.kernels.cpu.embedding_math import (
     Floats,
     add_cubic_gradient,
     add_scaled,
     fused_jit,
-    row_dot,
 )
 from graphsys.kernels.cpu.embedding_operators import (
     apply_operators,
     apply_operators_backward,
+)
+from graphsys.kernels.cpu.embedding_rows import (
+    Tables,
+    accumulate,
+    allocate_sums,
+    gather,
+    update_parameters,
+    update_rows,
 )
 from graphsys.kernels.cpu.embedding_scores import (
     L2,
@@ -46,25 +54,8 @@ from graphsys.kernels.cpu.embedding_scores import (
 from graphsys.kernels.cpu.hashing import mix64
 
 Ints = npt.NDArray[np.int64]
-_STABLE: Final = np.float32(1e-10)
 _ZERO: Final = np.float32(0.0)
 _ONE: Final = np.float32(1.0)
-
-
-class Tables(NamedTuple):
-    """Rows and Adagrad states of the two partitions; the same arrays twice if one.
-
-    Attributes:
-        src_rows, dst_rows: Embeddings, float32 ``[N, D]``.
-        src_state, dst_state: Row-wise Adagrad state, float32 ``[N]``.
-        is_shared: Whether both sides are the same partition.
-    """
-
-    src_rows: Floats
-    src_state: Floats
-    dst_rows: Floats
-    dst_state: Floats
-    is_shared: bool
 
 
 class Operators(NamedTuple):
@@ -89,29 +80,6 @@ class Operators(NamedTuple):
     back_state: Floats
     is_reciprocal: bool
     has_complex: bool
-
-
-class Edges(NamedTuple):
-    """Edges of a bucket and how they are cut.
-
-    Attributes:
-        src, dst: Local numbers, uint32 ``[E]``.
-        relation: uint32 ``[E]``, or empty for one relation.
-        weight: float32 ``[E]``, or empty for all ones.
-        relation_weight: float32 ``[R]``.
-        order: Order of training, uint32 ``[E]``.
-        chunks: Where each chunk begins and ends in ``order``, int64 ``[C, 2]``.
-        batches: Where batches begin in ``chunks``, int64 ``[M + 1]``.
-    """
-
-    src: npt.NDArray[np.uint32]
-    dst: npt.NDArray[np.uint32]
-    relation: npt.NDArray[np.uint32]
-    weight: Floats
-    relation_weight: Floats
-    order: npt.NDArray[np.uint32]
-    chunks: Ints
-    batches: Ints
 
 
 class Settings(NamedTuple):
@@ -140,102 +108,6 @@ class Settings(NamedTuple):
     key: np.uint64
 
 
-class Chunk(NamedTuple):
-    """Scratch for one chunk: ``n`` positives, then uniform negatives, ``k`` in all.
-
-    Attributes:
-        src, dst: Local numbers of the pools, int64 ``[k]``.
-        relations: Relation of every positive, equal ones side by side, int64 ``[k]``.
-        weights: Weight of every positive, float32 ``[n]``.
-        src_x, dst_x: Rows of the pools, float32 ``[k, D]``.
-        src_g, dst_g: Gradients at them.
-        moved, moved_g: Rows after their operator, and the gradients there.
-        query_g: Gradients at queries, float32 ``[n, D]``.
-        scores, distances: For :func:`rank_candidates`, flat.
-    """
-
-    src: Ints
-    dst: Ints
-    relations: Ints
-    weights: Floats
-    src_x: Floats
-    dst_x: Floats
-    src_g: Floats
-    dst_g: Floats
-    moved: Floats
-    moved_g: Floats
-    query_g: Floats
-    scores: Floats
-    distances: Floats
-
-
-@fused_jit
-def _adagrad_row(
-    row: Floats, state: Floats, at: int, gradient: Floats, lr: np.float32
-) -> bool:
-    """Update one row; say whether the gradient was finite."""
-    square = row_dot(gradient, gradient) / np.float32(gradient.size)
-    if not np.isfinite(square):
-        return False
-    if square > _ZERO:
-        state[at] += square
-        add_scaled(row, gradient, -lr / (np.sqrt(state[at]) + _STABLE))
-    return True
-
-
-@fused_jit
-def _adagrad_parameters(
-    parameters: Floats, state: Floats, gradient: Floats, lr: np.float32
-) -> bool:
-    """Update operator parameters, one state each, and clear their gradient."""
-    is_finite = True
-    for k in range(parameters.size):
-        g = gradient[k]
-        gradient[k] = _ZERO
-        if not np.isfinite(g):
-            is_finite = False
-        elif g != _ZERO:
-            state[k] += g * g
-            parameters[k] -= lr * g / (np.sqrt(state[k]) + _STABLE)
-    return is_finite
-
-
-@fused_jit
-def _load_chunk(
-    edges: Edges, c: int, num_uniform: int, key: np.uint64, num_src: int, num_dst: int,
-    chunk: Chunk,
-) -> None:  # fmt: skip
-    """Read a chunk's positives, by relation, and draw its uniform negatives."""
-    begin, end = edges.chunks[c, 0], edges.chunks[c, 1]
-    size = end - begin
-    members = edges.order[begin:end]
-    keys = np.arange(size)
-    if edges.relation.size > 0 and edges.relation_weight.size > 1:
-        for i in range(size):
-            keys[i] += np.int64(edges.relation[members[i]]) * size
-        keys.sort()
-    for i in range(size):
-        chunk.relations[i] = keys[i] // size
-        e = members[keys[i] % size]
-        chunk.src[i], chunk.dst[i] = edges.src[e], edges.dst[e]
-        chunk.weights[i] = edges.relation_weight[chunk.relations[i]]
-        if edges.weight.size > 0:
-            chunk.weights[i] *= edges.weight[e]
-    for u in range(num_uniform):
-        draw = mix64(key + np.uint64(2 * u))
-        chunk.src[size + u] = np.int64(draw % np.uint64(num_src))
-        draw = mix64(key + np.uint64(2 * u + 1))
-        chunk.dst[size + u] = np.int64(draw % np.uint64(num_dst))
-
-
-@fused_jit
-def _gather(table: Floats, nodes: Ints, count: int, out: Floats) -> None:
-    for i in range(count):
-        row, target = table[nodes[i]], out[i]
-        for k in range(row.size):
-            target[k] = row[k]
-
-
 @fused_jit
 def _add_cubic(
     rows: Floats, count: int, weights: Floats, n3: np.float32, is_complex: bool, out: Floats
@@ -262,52 +134,6 @@ def _add_cubic_operators(
 
 
 @fused_jit
-def _add_to_slots(
-    nodes: Ints, count: int, first: int, rows: Floats, slot: npt.NDArray[np.int32],
-    used: Ints, num_used: int, gradient: Floats,
-) -> int:  # fmt: skip
-    """Add gradients of rows to their sums; return how many distinct rows there are."""
-    for i in range(count):
-        v = nodes[i] + first
-        row = rows[i]
-        if slot[v] < 0:
-            slot[v] = num_used
-            used[num_used] = v
-            num_used += 1
-            target = gradient[slot[v]]
-            for k in range(row.size):
-                target[k] = row[k]
-        else:
-            target = gradient[slot[v]]
-            for k in range(row.size):
-                target[k] += row[k]
-    return num_used
-
-
-@fused_jit
-def _update_rows(
-    tables: Tables, slot: npt.NDArray[np.int32], used: Ints, num_used: int,
-    gradient: Floats, lr: np.float32,
-) -> bool:  # fmt: skip
-    """Apply the summed gradients; say whether all were finite."""
-    num_src = tables.src_rows.shape[0]
-    is_finite = True
-    for s in range(num_used):
-        v = used[s]
-        slot[v] = -1
-        if v < num_src:
-            is_finite &= _adagrad_row(
-                tables.src_rows[v], tables.src_state, v, gradient[s], lr
-            )
-        else:
-            v -= num_src
-            is_finite &= _adagrad_row(
-                tables.dst_rows[v], tables.dst_state, v, gradient[s], lr
-            )
-    return is_finite
-
-
-@fused_jit
 def _update_relations(
     operators: Operators, touched: npt.NDArray[np.uint8], forward: Floats,
     backward: Floats, lr: np.float32,
@@ -317,12 +143,12 @@ def _update_relations(
         if touched[r]:
             touched[r] = 0
             low, high = operators.offsets[r], operators.offsets[r + 1]
-            is_finite &= _adagrad_parameters(
+            is_finite &= update_parameters(
                 operators.parameters[low:high], operators.state[low:high],
                 forward[low:high], lr,
             )  # fmt: skip
             if operators.is_reciprocal:
-                is_finite &= _adagrad_parameters(
+                is_finite &= update_parameters(
                     operators.back_parameters[low:high], operators.back_state[low:high],
                     backward[low:high], lr,
                 )  # fmt: skip
@@ -341,7 +167,7 @@ def _train_reciprocal(
     apply_operators(codes, offsets, operators.parameters, relations, chunk.src_x[:n], moved)
     total = rank_candidates(
         moved, chunk.dst_x[:k], chunk.dst[:k], weights, settings.use_batch,
-        settings.objective, settings.dst_bias, chunk.scores, chunk.distances, query_g,
+        settings.objective, chunk.dst_bias[:k], chunk.scores, chunk.distances, query_g,
         chunk.dst_g[:k],
     )  # fmt: skip
     apply_operators_backward(
@@ -352,7 +178,7 @@ def _train_reciprocal(
     apply_operators(codes, offsets, parameters, relations, chunk.dst_x[:n], moved)
     total += rank_candidates(
         moved, chunk.src_x[:k], chunk.src[:k], weights, settings.use_batch,
-        settings.objective, settings.src_bias, chunk.scores, chunk.distances, query_g,
+        settings.objective, chunk.src_bias[:k], chunk.scores, chunk.distances, query_g,
         chunk.src_g[:k],
     )  # fmt: skip
     for i in range(n):
@@ -380,12 +206,12 @@ def _train_single(
     )  # fmt: skip
     total = rank_candidates(
         chunk.src_x[:n], moved, chunk.dst[:k], weights, settings.use_batch,
-        settings.objective, settings.dst_bias, chunk.scores, chunk.distances,
+        settings.objective, chunk.dst_bias[:k], chunk.scores, chunk.distances,
         chunk.query_g[:n], moved_g,
     )  # fmt: skip
     total += rank_candidates(
         moved[:n], chunk.src_x[:k], chunk.src[:k], weights, settings.use_batch,
-        settings.objective, settings.src_bias, chunk.scores, chunk.distances,
+        settings.objective, chunk.src_bias[:k], chunk.scores, chunk.distances,
         chunk.dst_g[:n], chunk.src_g[:k],
     )  # fmt: skip
     for i in range(n):
@@ -416,25 +242,6 @@ def _regularise(
             operators, operators.back_parameters, chunk.relations, n, chunk.weights, n3,
             backward,
         )  # fmt: skip
-
-
-@fused_jit
-def _allocate_chunk(longest: int, pool: int, size: int, has_distances: bool) -> Chunk:
-    return Chunk(
-        np.empty(pool, np.int64),
-        np.empty(pool, np.int64),
-        np.empty(pool, np.int64),
-        np.empty(longest, np.float32),
-        np.empty((pool, size), np.float32),
-        np.empty((pool, size), np.float32),
-        np.empty((pool, size), np.float32),
-        np.empty((pool, size), np.float32),
-        np.empty((pool, size), np.float32),
-        np.empty((pool, size), np.float32),
-        np.empty((longest, size), np.float32),
-        np.empty(longest * pool, np.float32),
-        np.empty(longest * pool if has_distances else 1, np.float32),
-    )
 
 
 @fused_jit
@@ -474,23 +281,22 @@ def train_batches(
         most = max(most, edges.batches[b + 1] - edges.batches[b])
     most = min(2 * most * (longest + num_uniform), slot.size)
     has_distances = settings.objective.comparator in (L2, SQUARED_L2)
-    chunk = _allocate_chunk(longest, longest + num_uniform, size, has_distances)
-    used, gradient = np.empty(most, np.int64), np.empty((most, size), np.float32)
+    chunk = allocate_chunk(longest, longest + num_uniform, size, has_distances)
+    sums = allocate_sums(slot, most, size)
     forward = np.zeros(operators.parameters.size, np.float32)
     backward = np.zeros(operators.back_parameters.size, np.float32)
     touched = np.zeros(operators.codes.size, np.uint8)
 
     for b in range(first, last, stride):
-        num_used, total = 0, 0.0
+        total = 0.0
         for c in range(edges.batches[b], edges.batches[b + 1]):
-            n = edges.chunks[c, 1] - edges.chunks[c, 0]
-            k = n + num_uniform
-            _load_chunk(
-                edges, c, num_uniform, mix64(settings.key + np.uint64(c)), num_src,
-                num_dst, chunk,
+            n = load_positives(edges, c, chunk)
+            k = draw_negatives(
+                n, num_uniform, mix64(settings.key + np.uint64(c)), num_src, num_dst,
+                settings.src_bias, settings.dst_bias, chunk,
             )  # fmt: skip
-            _gather(tables.src_rows, chunk.src, k, chunk.src_x)
-            _gather(tables.dst_rows, chunk.dst, k, chunk.dst_x)
+            gather(tables.src_rows, chunk.src[:k], chunk.src_x)
+            gather(tables.dst_rows, chunk.dst[:k], chunk.dst_x)
             for i in range(n):
                 touched[chunk.relations[i]] = 1
             if operators.is_reciprocal:
@@ -501,13 +307,9 @@ def train_batches(
                 total += _train_single(chunk, operators, settings, n, k, forward)
             if settings.n3 > _ZERO:
                 _regularise(chunk, operators, settings.n3, n, forward, backward)
-            num_used = _add_to_slots(
-                chunk.src, k, 0, chunk.src_g, slot, used, num_used, gradient
-            )
-            num_used = _add_to_slots(
-                chunk.dst, k, first_dst, chunk.dst_g, slot, used, num_used, gradient
-            )
-        is_finite = _update_rows(tables, slot, used, num_used, gradient, settings.lr)
+            accumulate(chunk.src[:k], 0, chunk.src_g, sums)
+            accumulate(chunk.dst[:k], first_dst, chunk.dst_g, sums)
+        is_finite = update_rows(tables, sums, settings.lr)
         is_finite &= _update_relations(
             operators, touched, forward, backward, settings.relation_lr
         )

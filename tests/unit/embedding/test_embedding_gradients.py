@@ -18,8 +18,9 @@ from graphsys.embedding.model import (
     relation_sets,
 )
 from graphsys.embedding.schedule import cut_bucket
+from graphsys.kernels.cpu.embedding_rows import Tables
 from graphsys.kernels.cpu.embedding_scores import Objective
-from graphsys.kernels.cpu.embedding_step import Settings, Tables, train_batches
+from graphsys.kernels.cpu.embedding_step import Settings, train_batches
 from graphsys.kernels.cpu.hashing import mix64
 
 Floats = npt.NDArray[np.float32]

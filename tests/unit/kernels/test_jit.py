@@ -5,20 +5,25 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import graphsys.kernels.jit as jit_module
+from graphsys.kernels.cpu.embedding_math import fast_exp, row_sum
 
 CALLEE = (
     "from kernels.jit import inline_jit\n\n@inline_jit\ndef step(x):\n    return x + {}\n"
 )
 CALLER = """
 from kernels.callee import step
-from kernels.jit import jit
+from kernels.jit import compile_kernel, jit
 
-@jit
+@{}
 def run(x):
     return step(x)
 """
+FUSED = "(lambda kernel: compile_kernel(kernel, fastmath={'contract'}))"
 
 
 def call(folder: Path) -> tuple[str, str]:
@@ -36,13 +41,20 @@ def call(folder: Path) -> tuple[str, str]:
     return answer, source
 
 
-def test_changed_callee_compiles_its_callers_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize("decorator", ["jit", FUSED])
+def test_changed_callee_compiles_its_callers_anew(tmp_path: Path, decorator: str) -> None:
     package = tmp_path / "kernels"
     package.mkdir()
     shutil.copy(str(jit_module.__file__), package / "jit.py")
-    (package / "caller.py").write_text(CALLER)
+    (package / "caller.py").write_text(CALLER.format(decorator))
     (package / "callee.py").write_text(CALLEE.format(1))
     assert call(tmp_path) == ("2", "miss")
     assert call(tmp_path) == ("2", "hit")
     (package / "callee.py").write_text(CALLEE.format(10))
     assert call(tmp_path) == ("11", "miss")
+
+
+def test_loops_with_relaxed_floating_point_carry_the_stamp_too() -> None:
+    kernels: list[Any] = [fast_exp, row_sum]
+    for kernel in kernels:
+        assert kernel._cache._cache_file._source_stamp[1] == jit_module.STAMP

@@ -1,0 +1,144 @@
+"""Chunks of a bucket: their positives, and the pool of candidates of either side.
+
+The positives of a chunk come first in its pools; then, from ``n`` on, the negatives that
+all of its queries share. Draws depend on the chunk's key only, never on the worker.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.kernels.cpu.embedding_math import Floats, fused_jit
+from graphsys.kernels.cpu.hashing import mix64
+
+Ints = npt.NDArray[np.int64]
+
+
+class Edges(NamedTuple):
+    """Edges of a bucket and how they are cut.
+
+    Attributes:
+        src, dst: Local numbers, uint32 ``[E]``.
+        relation: uint32 ``[E]``, or empty for one relation.
+        weight: float32 ``[E]``, or empty for all ones.
+        relation_weight: float32 ``[R]``.
+        order: Order of training, uint32 ``[E]``.
+        chunks: Where each chunk begins and ends in ``order``, int64 ``[C, 2]``.
+        batches: Where batches begin in ``chunks``, int64 ``[M + 1]``.
+    """
+
+    src: npt.NDArray[np.uint32]
+    dst: npt.NDArray[np.uint32]
+    relation: npt.NDArray[np.uint32]
+    weight: Floats
+    relation_weight: Floats
+    order: npt.NDArray[np.uint32]
+    chunks: Ints
+    batches: Ints
+
+
+class Chunk(NamedTuple):
+    """Scratch for one chunk: ``n`` positives, then shared negatives, ``k`` in all.
+
+    Attributes:
+        src, dst: Local numbers of the pools, int64 ``[k]``.
+        relations: Relation of every positive, equal ones side by side, int64 ``[k]``.
+        weights: Weight of every positive, float32 ``[n]``.
+        src_bias, dst_bias: Added to the score of a candidate where it is a negative,
+            float32 ``[k]``.
+        src_x, dst_x: Rows of the pools, float32 ``[k, D]``.
+        src_g, dst_g: Gradients at them.
+        moved, moved_g: Rows after their operator, and the gradients there.
+        query_g: Gradients at queries, float32 ``[n, D]``.
+        scores, distances: For :func:`rank_candidates`, flat.
+    """
+
+    src: Ints
+    dst: Ints
+    relations: Ints
+    weights: Floats
+    src_bias: Floats
+    dst_bias: Floats
+    src_x: Floats
+    dst_x: Floats
+    src_g: Floats
+    dst_g: Floats
+    moved: Floats
+    moved_g: Floats
+    query_g: Floats
+    scores: Floats
+    distances: Floats
+
+
+@fused_jit
+def allocate_chunk(longest: int, pool: int, size: int, has_distances: bool) -> Chunk:
+    """Make room for chunks of ``longest`` positives with ``pool`` candidates a side."""
+    return Chunk(
+        np.empty(pool, np.int64),
+        np.empty(pool, np.int64),
+        np.empty(pool, np.int64),
+        np.empty(longest, np.float32),
+        np.zeros(pool, np.float32),
+        np.zeros(pool, np.float32),
+        np.empty((pool, size), np.float32),
+        np.empty((pool, size), np.float32),
+        np.empty((pool, size), np.float32),
+        np.empty((pool, size), np.float32),
+        np.empty((pool, size), np.float32),
+        np.empty((pool, size), np.float32),
+        np.empty((longest, size), np.float32),
+        np.empty(longest * pool, np.float32),
+        np.empty(longest * pool if has_distances else 1, np.float32),
+    )
+
+
+@fused_jit
+def load_positives(edges: Edges, c: int, chunk: Chunk) -> int:
+    """Read the positives of chunk ``c``, by relation; return their number."""
+    begin, end = edges.chunks[c, 0], edges.chunks[c, 1]
+    size = int(end - begin)
+    members = edges.order[begin:end]
+    keys = np.arange(size)
+    if edges.relation.size > 0 and edges.relation_weight.size > 1:
+        for i in range(size):
+            keys[i] += np.int64(edges.relation[members[i]]) * size
+        keys.sort()
+    for i in range(size):
+        chunk.relations[i] = keys[i] // size
+        e = members[keys[i] % size]
+        chunk.src[i], chunk.dst[i] = edges.src[e], edges.dst[e]
+        chunk.weights[i] = edges.relation_weight[chunk.relations[i]]
+        if edges.weight.size > 0:
+            chunk.weights[i] *= edges.weight[e]
+        chunk.src_bias[i] = chunk.dst_bias[i] = 0.0
+    return size
+
+
+@fused_jit
+def draw_negatives(
+    n: int, num_uniform: int, key: np.uint64, num_src: int, num_dst: int,
+    src_bias: np.float32, dst_bias: np.float32, chunk: Chunk,
+) -> int:  # fmt: skip
+    """Append the negatives of a chunk to its pools, with their biases.
+
+    Args:
+        n: Number of positives, which come first.
+        num_uniform: Uniform draws per side.
+        key: Key of the chunk's draws.
+        num_src: Rows of the resident source partition.
+        num_dst: Rows of the resident destination partition.
+        src_bias: Bias of a uniform negative among the sources.
+        dst_bias: The same among the destinations.
+        chunk: Receives numbers and biases.
+
+    Returns:
+        Size of the pools.
+    """
+    for u in range(num_uniform):
+        draw = mix64(key + np.uint64(2 * u))
+        chunk.src[n + u] = np.int64(draw % np.uint64(num_src))
+        draw = mix64(key + np.uint64(2 * u + 1))
+        chunk.dst[n + u] = np.int64(draw % np.uint64(num_dst))
+        chunk.src_bias[n + u], chunk.dst_bias[n + u] = src_bias, dst_bias
+    return n + num_uniform
