@@ -26,7 +26,7 @@ import math
 import numpy as np
 
 from graphsys.kernels.cpu.atomics import atomic_add, compare_exchange
-from graphsys.kernels.cpu.bits import has_bit, set_bit, set_bit_atomic
+from graphsys.kernels.cpu.bits import has_bit, lowest_bit, set_bit, set_bit_atomic
 from graphsys.kernels.cpu.node_lists import append_buffer
 from graphsys.kernels.cpu.row_mode import row_mode
 from graphsys.kernels.jit import inline_jit, jit
@@ -74,6 +74,18 @@ _CHUNKS = (
     "        break",
 )
 
+_MEMBERS = (
+    "for w in range(bounds[c] >> 6, (bounds[c + 1] + 63) >> 6):",
+    "    word = ~np.uint64(0) if everyone else active[w]",
+    "    while word != 0:",
+    "        v = 64 * w + lowest_bit(word)",
+    "        word &= word - np.uint64(1)",
+    "        if v >= bounds[c + 1]:",
+    "            break",
+)
+"""The nodes of a chunk that are active, by words of their bits; bounds are multiples of 64
+but the last."""
+
 _LISTED_CHUNKS = (
     "fresh = np.empty(512, dtype=np.int64)",
     "while True:",
@@ -96,12 +108,16 @@ class _PhaseWriter(PhaseText):
             made.append(self.active())
         if phase.kind == "node":
             made.append(self.send())
+        if self.can_be_same:
+            made.append(self.same())
         if phase.kind == "mode":
             made += [self.send(), self.mode()]
         elif phase.kind != "local":
             made += [self.pull(fused=True), self.pull(fused=False)]
             if phase.can_push:
                 made.append(self.push())
+            if self.can_claim:
+                made += [self.accepting(), self.claim()]
         return [kernel.text() for kernel in made]
 
     def visit_rows(self, kernel: KernelText) -> None:
@@ -120,8 +136,11 @@ class _PhaseWriter(PhaseText):
         kernel = self.kernel("send")
         kernel.use("counter", "bounds", "everyone", "active")
         kernel.add(1, *_CHUNKS)
-        kernel.add(2, "for v in range(bounds[c], bounds[c + 1]):")
-        kernel.add(3, "if everyone or has_bit(active, v):")
+        if self.phase.combiner == "any":  # nobody reads what the others do not send
+            kernel.add(2, *_MEMBERS)
+        else:
+            kernel.add(2, "for v in range(bounds[c], bounds[c + 1]):")
+            kernel.add(3, "if everyone or has_bit(active, v):")
         kernel.add(4, *self.message_lines(kernel, {"src": ("row", "v")}))
         for i in self.width:
             kernel.use(f"out_{i}")
@@ -133,6 +152,18 @@ class _PhaseWriter(PhaseText):
         if self.phase.combiner != "any":
             kernel.add(3, "else:")
             kernel.add(4, *(f"out_{i}[v] = {self.identity(i)}" for i in self.width))
+        return kernel
+
+    def same(self) -> KernelText:
+        """How many nodes of a chunk send, how many the same as its first, and what."""
+        kernel = self.kernel("same")
+        kernel.use("counter", "bounds", "everyone", "active", "partial", "first_0")
+        kernel.add(1, *_CHUNKS)
+        kernel.add(2, "num_sent = 0", "num_same = 0", *_MEMBERS)
+        kernel.add(4, *self.message_lines(kernel, {"src": ("row", "v")}))
+        kernel.add(4, "if num_sent == 0:", "    first_0[c] = m_0", "num_sent += 1")
+        kernel.add(4, "num_same += m_0 == first_0[c]")
+        kernel.add(2, "partial[c, 0] = num_sent", "partial[c, 1] = num_same")
         return kernel
 
     def pull(self, *, fused: bool) -> KernelText:
@@ -165,7 +196,11 @@ class _PhaseWriter(PhaseText):
         lines = []
         if phase.kind == "node":
             kernel.use(*(f"in_{i}" for i in self.width))
-            lines += [f"m_{i} = in_{i}[u]" for i in self.width]
+            if self.can_be_same:
+                kernel.use("is_same", "same_0")
+                lines.append("m_0 = same_0 if is_same else in_0[u]")
+            else:
+                lines += [f"m_{i} = in_{i}[u]" for i in self.width]
         else:
             sides = {"src": ("col", "u"), "dst": ("row", "v")}
             lines += self.message_lines(kernel, sides)
@@ -287,6 +322,37 @@ class _PhaseWriter(PhaseText):
         kernel.add(5, "if filled == 1024:")
         kernel.add(6, "append_buffer(buffer, filled, touched_list, cursor)", "filled = 0")
         kernel.add(1, "append_buffer(buffer, filled, touched_list, cursor)")
+        return kernel
+
+    def accepting(self) -> KernelText:
+        """How many of the listed nodes accept messages."""
+        kernel = self.kernel("accepting")
+        self.visit_rows(kernel)
+        kernel.add(3, *self.accepts_lines(kernel, updates=False), "num_changed += 1")
+        kernel.add(2, *self.end_parts(kernel))
+        return kernel
+
+    def claim(self) -> KernelText:
+        """Push from a frontier; whoever comes first updates the receiver at once."""
+        accepts = self.phase.functions["accepts"]
+        assert accepts is not None
+        kernel = self.kernel("claim")
+        kernel.use("counter", "nodes", "num_listed", "indptr", "indices", "touched")
+        kernel.use("partial")
+        kernel.add(1, "buffer = np.empty(1024, dtype=np.int64)", "filled = 0")
+        kernel.add(1, "num_changed = 0", "num_edges = 0", "while True:")
+        kernel.add(2, "begin = atomic_add(counter, 0, 64)")
+        kernel.add(2, "if begin >= num_listed:", "    break")
+        kernel.add(2, "for k in range(begin, min(begin + 64, num_listed)):")
+        kernel.add(3, "u = np.int64(nodes[k])", *self.sent_lines(kernel))
+        kernel.add(3, "for e in range(np.int64(indptr[u]), np.int64(indptr[u + 1])):")
+        kernel.add(4, "v = np.int64(indices[e])")
+        call = call_text(kernel, accepts, (), {"node": ("row", "v")}, self.plan)
+        kernel.add(4, f"if not {call} or not set_bit_atomic(touched, v):", "    continue")
+        kernel.add(4, *self.update_lines(kernel, "m", is_claimed=True))
+        kernel.add(1, "append_buffer(buffer, filled, touched_list, cursor)")
+        kernel.add(1, "partial[thread, 0] = num_changed")
+        kernel.add(1, "partial[thread, 1] = num_edges")
         return kernel
 
     def sent_lines(self, kernel: KernelText) -> list[str]:

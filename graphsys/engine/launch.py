@@ -25,6 +25,9 @@ Kernels = Mapping[str, tuple[Any, tuple[str, ...]]]
 LIST_CHUNK = 512
 """Nodes of a list that a thread takes at a time; the kernels' loops say the same."""
 
+PUSH_CHUNK = 64
+"""Nodes of a frontier that a thread takes at a time to push from."""
+
 _FIXED = (
     "counter",
     "bounds",
@@ -113,6 +116,11 @@ class Launcher:
         """End the threads."""
         self._team.close()
 
+    @property
+    def num_threads(self) -> int:
+        """Threads that kernels run in."""
+        return self._team.num_threads
+
     def has(self, kernel: str) -> bool:
         """Return whether the program has a kernel of that name."""
         return kernel in self._kernels
@@ -143,9 +151,15 @@ class Launcher:
             self._ready.add(key)
         size = launch.block.num_rows + len(launch.block.indices)
         is_large = launch.parallel and (launch.nodes is not None or size > _SMALL_BLOCK)
-        team = self._team if is_large and chunks > 1 else self._alone
+        team = self._team if is_large and self._has_shares(launch, chunks) else self._alone
         team.run(function, *arguments)
         return parts
+
+    def _has_shares(self, launch: Launch, chunks: int) -> bool:
+        """Whether there is more than one share of work for a thread to take."""
+        if launch.kernel in ("push", "claim") and launch.nodes is not None:
+            return len(launch.nodes) > PUSH_CHUNK
+        return chunks > 1
 
     def argument(self, name: str, launch: Launch) -> Any:
         """Return what an argument of a kernel stands for."""
@@ -296,6 +310,11 @@ class Launcher:
                 return _NO_WORDS if everyone or senders is None else senders.words()
             case "changed" | "touched":
                 return _NO_WORDS
+            case "is_same":
+                return False
+            case "same_0":
+                dtypes = launch.phase.message_dtypes if launch.phase else ()
+                return dtypes[0].type(0)
             case "delta_tolerance":
                 return float(self.program.delta_tolerance)
             case "edge_base" | "edge_forward" | "reverse_forward":

@@ -25,6 +25,32 @@ class PhaseText:
         return f"{what}_{self.phase.number}"
 
     @property
+    def can_claim(self) -> bool:
+        """Whether a sender may update its receivers itself, if no sender accepts.
+
+        Any one message is enough, it depends on its sender alone, and nothing that it
+        reads is written then; so the first sender to come has the last word.
+        """
+        phase, functions = self.phase, self.phase.functions
+        is_plain = functions["aggregate"] is None and not phase.buffered
+        return (
+            phase.combiner == "any"
+            and phase.kind == "node"
+            and phase.can_push
+            and phase.spec.schedule == "changed"
+            and functions["accepts"] is not None
+            and not self.plan.spec.delta
+            and is_plain
+        )
+
+    @property
+    def can_be_same(self) -> bool:
+        """Whether it pays to look if all send the same, as the levels of a search do."""
+        phase = self.phase
+        is_single = len(phase.message_dtypes) == 1 and not self.plan.spec.delta
+        return phase.combiner == "any" and phase.kind == "node" and is_single
+
+    @property
     def drops(self) -> bool:
         """Whether a message may be None."""
         message = self.phase.functions["message"]
@@ -104,7 +130,9 @@ class PhaseText:
 
     # ---- parts of kernels
 
-    def update_lines(self, kernel: KernelText, acc: str | None) -> list[str]:
+    def update_lines(
+        self, kernel: KernelText, acc: str | None, *, is_claimed: bool = False
+    ) -> list[str]:
         """Update node v from ``acc_i``, note the change and the totals; see ``_LISTED``."""
         phase, plan = self.phase, self.plan
         update = phase.functions["update"]
@@ -134,7 +162,9 @@ class PhaseText:
                 )
             tests.append(test)
         lines += self.aggregate_lines(kernel, " ".join(names))
-        if phase.spec.schedule == "changed":
+        if is_claimed:
+            lines += self.claim_lines(kernel, " or ".join(tests))
+        elif phase.spec.schedule == "changed":
             lines += self.change_lines(kernel, " or ".join(tests))
         else:
             lines += [f"if {' or '.join(tests)}:", "    num_changed += 1"]
@@ -154,6 +184,22 @@ class PhaseText:
             "        num_fresh += 1",
             "    else:",
             "        set_bit(changed, v + row_base)",
+        ]
+
+    def claim_lines(self, kernel: KernelText, test: str) -> list[str]:
+        """List a node that a sender updated at once: as ``~v`` where nothing changed."""
+        kernel.use("row__out_going", "touched_list", "cursor")
+        return [
+            "claimed = ~v",
+            f"if {test}:",
+            "    claimed = v",
+            "    num_changed += 1",
+            "    num_edges += row__out_going[v]",
+            "buffer[filled] = claimed",
+            "filled += 1",
+            "if filled == 1024:",
+            "    append_buffer(buffer, filled, touched_list, cursor)",
+            "    filled = 0",
         ]
 
     def delta_test(self, kernel: KernelText) -> str:

@@ -88,7 +88,7 @@ class MemoryRows:
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
-        self._blocks: dict[Direction, RowBlock] = {}
+        self._blocks: dict[str, RowBlock] = topology.row_blocks  # cut once for all runs
 
     def blocks(
         self, direction: Direction, senders: Frontier | None = None
@@ -128,6 +128,17 @@ class MemoryRows:
 
     def close(self) -> None:
         """Do nothing."""
+
+
+def all_nodes(topology: Topology) -> RowBlock:
+    """Return empty rows of all nodes: for kernels that look at no edges."""
+    blocks = topology.row_blocks
+    if "nodes" not in blocks:
+        n = topology.num_nodes
+        nowhere = np.zeros(n + 1, dtype=np.uint32)
+        blocks["nodes"] = RowBlock(("nodes",), 0, n, 0, nowhere, np.empty(0, np.uint32))
+    block: RowBlock = blocks["nodes"]
+    return block
 
 
 def block_of(csr: Csr, direction: Direction) -> RowBlock:

@@ -9,6 +9,7 @@ depends on the edges of the frontier; the results do not.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from graphsys.engine.directions import (
 from graphsys.engine.frontier import Frontier
 from graphsys.engine.launch import Launch, Launcher
 from graphsys.engine.plan import PhasePlan
-from graphsys.engine.rows import RowBlock, Rows
+from graphsys.engine.rows import RowBlock, Rows, all_nodes
 from graphsys.kernels.cpu.bits import num_words
 from graphsys.kernels.cpu.node_lists import clear_listed, mark_neighbours
 
@@ -70,8 +71,7 @@ class Supersteps:
         self.topology = launcher.arrays.topology
         self.rows = rows
         n = self.num_nodes = self.topology.num_nodes
-        nowhere = np.zeros(n + 1, dtype=np.uint32)
-        self.all_nodes = RowBlock(("nodes",), 0, n, 0, nowhere, np.empty(0, np.uint32))
+        self.all_nodes = all_nodes(self.topology)
         self._touched = np.zeros(num_words(n), dtype=np.uint64)
         self._cursor = np.zeros(1, dtype=np.int64)
 
@@ -96,6 +96,8 @@ class Supersteps:
             return self._local(phase, senders)
         if self._is_dense(phase, senders):
             return self._pull(phase, senders)
+        if self._can_claim(phase, senders):
+            return self._claim(phase, senders)
         if phase.can_push:
             return self._push(phase, senders)
         return self._pull_rows(phase, senders)
@@ -146,15 +148,16 @@ class Supersteps:
         # old messages again cannot lower a state, and are cheaper than a test per edge
         is_harmless = bool(phase.monotone) and phase.functions["active"] is None
         senders = self.everyone(phase) if is_harmless else sending
-        if phase.kind in ("node", "mode"):
+        same = self._same_message(phase, senders)
+        if phase.kind in ("node", "mode") and not same.get("is_same"):
             self._send(phase, senders)
         directions = pull_directions(self.topology, phase)
         if phase.kind == "mode":
             parts = self._mode(phase)
         elif len(directions) == 1 and self.rows.are_whole(directions[0]):
-            parts = self._over_blocks("pull", phase, senders, changed, sending)
+            parts = self._over_blocks("pull", phase, senders, changed, sending, same)
         else:
-            self._over_blocks("gather", phase, senders, changed, sending)
+            self._over_blocks("gather", phase, senders, changed, sending, same)
             extra = {"changed": changed, "touched": self._touched}
             launch = Launch(kernel="apply", block=self.all_nodes, phase=phase, extra=extra)
             parts = self.launcher.call(launch)
@@ -170,9 +173,10 @@ class Supersteps:
         senders: Frontier,
         changed: Array,
         sending: Frontier,
+        same: dict[str, Any],
     ) -> Array:
         """Run a kernel over all rows, or those that ``sending`` nodes can reach."""
-        extra = {"changed": changed, "touched": self._touched}
+        extra = {"changed": changed, "touched": self._touched, **same}
         extra.update(self.arrays.stored(phase))
         parts = [np.zeros((0, 2 + len(self.arrays.plan.spec.aggregators)))]
         active = sending if phase.spec.schedule == "changed" else None
@@ -187,6 +191,22 @@ class Supersteps:
                 )
                 parts.append(self.launcher.call(launch))
         return np.concatenate(parts)
+
+    def _same_message(self, phase: PhasePlan, senders: Frontier) -> dict[str, Any]:
+        """Return the one message of all senders, as the kernels take it."""
+        if not self.launcher.has(f"same_{phase.number}"):
+            return {}
+        dtype = phase.message_dtypes[0]
+        first = np.zeros(max(len(self.all_nodes.bounds) - 1, 1), dtype)
+        launch = Launch(
+            kernel="same", block=self.all_nodes, phase=phase, senders=senders,
+            extra={"first_0": first},
+        )  # fmt: skip
+        num_sent, num_same = self.launcher.call(launch)[:, :2].T
+        messages = first[: len(num_sent)][num_sent > 0]
+        is_same = bool((num_sent == num_same).all() and (messages == messages[:1]).all())
+        value = messages[0] if is_same and len(messages) else dtype.type(0)
+        return {"is_same": is_same, "same_0": value}
 
     def _send(self, phase: PhasePlan, senders: Frontier) -> None:
         launch = Launch(kernel="send", block=self.all_nodes, phase=phase, senders=senders)
@@ -233,6 +253,46 @@ class Supersteps:
             self.launcher.call(launch)
         touched = self.arrays.touched_list[: int(self._cursor[0])]
         return self._update("push", phase, senders, "apply", [(self.all_nodes, touched)])
+
+    def _can_claim(self, phase: PhasePlan, senders: Frontier) -> bool:
+        """Whether senders may update: the rows are one block and no sender accepts."""
+        if not self.launcher.has(f"accepting_{phase.number}"):
+            return False
+        directions = push_directions(self.topology, phase)
+        if any(self.rows.num_blocks(direction) != 1 for direction in directions):
+            return False
+        launch = Launch(
+            kernel="accepting", block=self.all_nodes, phase=phase, nodes=senders.listed(),
+            parallel=senders.count > _SMALL_WORK,
+        )  # fmt: skip
+        return not self.launcher.call(launch)[:, 0].any()
+
+    def _claim(self, phase: PhasePlan, senders: Frontier) -> Step:
+        """Let senders update the nodes that they find."""
+        self._cursor[0] = 0
+        counts = np.zeros((self.launcher.num_threads, 2))
+        extra = {
+            "touched": self._touched,
+            "touched_list": self.arrays.touched_list,
+            "cursor": self._cursor,
+            "partial": counts,
+        }
+        total = np.zeros(2)
+        for block, nodes in self._by_block(phase, senders):
+            launch = Launch(
+                kernel="claim", block=block, phase=phase, nodes=nodes, extra=extra,
+                parallel=senders.edges + senders.count > _SMALL_WORK,
+            )  # fmt: skip
+            counts.fill(0)
+            self.launcher.call(launch)
+            total += counts.sum(axis=0)
+        changed, edges = int(total[0]), int(total[1])
+        claimed = self.arrays.touched_list[: int(self._cursor[0])]
+        fresh = claimed.copy() if changed == len(claimed) else claimed[claimed >= 0]
+        np.copyto(claimed, ~claimed, where=claimed < 0)
+        clear_listed(claimed, len(claimed), self._touched)
+        frontier = Frontier.from_list(self.num_nodes, fresh, edges)
+        return Step("push", senders.count, senders.edges, changed, frontier)
 
     def _pull_rows(self, phase: PhasePlan, senders: Frontier) -> Step:
         """Pull the rows of all nodes that hear from the frontier."""

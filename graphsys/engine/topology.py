@@ -79,6 +79,7 @@ class Topology:
         self._rows: dict[Direction, Csr] = rows or {}
         self._simple: Csr | None = None
         self.node_columns: dict[str, npt.NDArray[Any]] = {}
+        self.row_blocks: dict[str, Any] = {}
         """Degrees and ranks as programs read them; kept from one run to the next."""
         self._blocks: dict[Direction, list[Block]] = {}
 
