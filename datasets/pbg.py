@@ -2,19 +2,20 @@
 
 Each HDF5 file holds the edges of one bucket: ``lhs`` and ``rhs``, offsets in partitions I
 and J, ``rel``, a relation's number, and perhaps ``weight``. ``entity_count_TYPE_P.txt``
-gives the sizes of partitions, so that ids are offset plus the sizes of those before. With
-``dictionary.json`` beside them (or one folder up) entities and relations get their names.
-One entity type is read; which relation joins which of several types stands in a program
-that PBG imports, and that is not run here. Needs h5py (extra "all").
+gives the sizes of partitions, so that ids are offset plus the sizes of those before.
+Beside them (or one folder up) ``entity_names_TYPE_P.json`` and ``dynamic_rel_names.json``
+name entities and relations, in older data ``dictionary.json``.
+Several edge paths are several splits. PBG's config file, which is read and not run, stands
+for all that it names; it is needed where there are several types of entities, since only it
+says what a relation joins. Needs h5py (extra "all").
 
 References:
     Lerer et al., "PyTorch-BigGraph: a large-scale graph embedding system", MLSys 2019;
     torchbiggraph's documentation, "I/O format".
 """
 
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,35 +25,59 @@ import pyarrow as pa
 
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, InputError, cut_list
+from graphsys.core.types import DEFAULT_SPLIT, EdgeType
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.columns import integer_names
-from graphsys.datasets.files import InputFile, describe
+from graphsys.datasets.files import InputFile, describe, input_file
+from graphsys.datasets.pbg_names import PbgEntities, PbgNames
+from graphsys.datasets.pbg_reading import read_pbg_mapping
 from graphsys.datasets.triples import TRIPLE
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 CHUNK_ROWS: Final = 1 << 20
 _EDGES: Final = re.compile(r"^edges_(\d+)_(\d+)\.h5$")
-_COUNT: Final = re.compile(r"^entity_count_(.+)_(\d+)\.txt$")
 
 
 class PbgSource(Source):
-    """The buckets of one split."""
+    """The buckets of one edge path, or of several, which are splits then.
 
-    def __init__(self, files: list[InputFile], options: ReadOptions) -> None:
+    Args:
+        files: The buckets.
+        options: What the user says.
+        config: PBG's config, needed where there are several types of entities.
+
+    Raises:
+        InputError: Files do not fit each other.
+    """
+
+    def __init__(
+        self,
+        files: list[InputFile],
+        options: ReadOptions,
+        config: Mapping[str, Any] | None = None,
+        entity_path: Path | None = None,
+    ) -> None:
         self._h5py: Any = require("h5py", extra="all")
         self.name = str(files[0].path.parent)
         self.total_bytes = sum(file.num_bytes for file in files)
         self.is_directed = not options.is_undirected
-        self._edge_type = options.edge_type or TRIPLE
         self._files = files
-        self._offsets, entity = _offsets(files[0].path.parent)
-        self._entities, self._relations = _names(files[0].path.parent, entity)
-        total = int(self._offsets[-1])
-        if self._entities is not None and len(self._entities) != total:
-            raise InputError(
-                f"{self.name}: dictionary.json names {len(self._entities)} of {entity!r}, "
-                f"expected {total} as the entity_count files say"
-            )
+        self._splits = _splits(files, shared=entity_path is not None)
+        names = PbgNames(entity_path or _entity_path(files[0].path.parent))
+        self._kinds = _edge_types(names, options, config)
+        self._entities: dict[str, PbgEntities] = {}
+        for kind in self._kinds:
+            for node_type in (kind.src_type, kind.dst_type):
+                entity = node_type
+                if len(names.sizes) == 1:
+                    entity = next(iter(names.sizes))
+                if entity not in names.sizes:
+                    raise InputError(f"{names.folder}: no entity_count of {entity!r}")
+                self._entities[node_type] = PbgEntities(names, entity)
+        known = names.relations()
+        if known is None and config is not None and not config.get("dynamic_relations"):
+            known = [str(relation["name"]) for relation in config["relations"]]
+        self._relations = None if known is None else pa.array(known, type=pa.string())
 
     def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
         """Yield all entities, then the edges of every bucket.
@@ -60,11 +85,11 @@ class PbgSource(Source):
         Raises:
             InputError: a file is damaged, or a number is out of range.
         """
-        total = int(self._offsets[-1])
-        for first in range(0, total, CHUNK_ROWS):
-            numbers = np.arange(first, min(first + CHUNK_ROWS, total), dtype=np.int64)
-            node_type = self._edge_type.src_type
-            yield NodeChunk(ids=self._named(numbers), node_type=node_type)
+        for node_type, entities in self._entities.items():
+            for first in range(0, len(entities), CHUNK_ROWS):
+                last = min(first + CHUNK_ROWS, len(entities))
+                numbers = np.arange(first, last, dtype=np.int64)
+                yield NodeChunk(ids=entities.take(numbers), node_type=node_type)
         for file in self._files:
             try:
                 with self._h5py.File(file.path, "r") as bucket:
@@ -77,54 +102,50 @@ class PbgSource(Source):
                 ) from err
 
     def _bucket(self, file: InputFile, bucket: Any) -> Iterator[EdgeChunk]:
-        match = _EDGES.match(file.path.name)
-        parts = [int(it) for it in match.groups()] if match else [0, 0]
         sizes = {name: len(bucket[name]) for name in ("lhs", "rel", "rhs")}
         if len(set(sizes.values())) != 1:
             raise InputError(f"{file.name}: lhs, rel, rhs have {sizes} rows, expected one")
         rows = sizes["lhs"]
         for first in range(0, rows, CHUNK_ROWS):
             span = slice(first, min(first + CHUNK_ROWS, rows))
-            ends = [
-                self._global(file, bucket[name][span], part)
-                for name, part in zip(("lhs", "rhs"), parts, strict=True)
-            ]
-            columns: dict[str, Any] = {
-                "relation": self._relation(file, bucket["rel"][span])
-            }
+            columns = {name: bucket[name][span] for name in ("lhs", "rhs", "rel")}
             if "weight" in bucket:
                 columns["weight"] = bucket["weight"][span]
-            yield EdgeChunk(
-                src=self._named(ends[0]),
-                dst=self._named(ends[1]),
-                edge_type=self._edge_type,
-                columns=columns,
-                bytes_read=file.num_bytes * (span.stop - first) // rows,
-            )
+            bytes_read = file.num_bytes * (span.stop - first) // rows
+            if len(self._kinds) == 1:
+                yield self._chunk(file, self._kinds[0], columns, bytes_read)
+                continue
+            for number in np.unique(columns["rel"]).tolist():
+                if not 0 <= number < len(self._kinds):
+                    raise InputError(
+                        f"{file.name}: relation {number}, expected one of the "
+                        f"{len(self._kinds)} of the config"
+                    )
+                chosen = columns["rel"] == number
+                some = {name: column[chosen] for name, column in columns.items()}
+                yield self._chunk(file, self._kinds[number], some, bytes_read)
+                bytes_read = 0
 
-    def _global(
-        self, file: InputFile, local: npt.NDArray[Any], part: int
-    ) -> npt.NDArray[np.int64]:
-        if part + 1 >= len(self._offsets):
-            raise InputError(
-                f"{file.name}: partition {part}, expected 0 to {len(self._offsets) - 2} as "
-                "there are entity_count files"
-            )
-        size = int(self._offsets[part + 1] - self._offsets[part])
-        if local.dtype.kind not in "iu" or (
-            len(local) and (int(local.min()) < 0 or int(local.max()) >= size)
-        ):
-            raise InputError(
-                f"{file.name}: an offset outside 0 to {size - 1} of partition {part}"
-            )
-        ids: npt.NDArray[np.int64] = local.astype(np.int64) + self._offsets[part]
-        return ids
-
-    def _named(self, numbers: npt.NDArray[np.int64]) -> Any:
-        """Return ids: names where there are some, else the numbers."""
-        if self._entities is None:
-            return numbers
-        return self._entities.take(pa.array(numbers)).dictionary_encode()
+    def _chunk(
+        self, file: InputFile, kind: EdgeType, columns: dict[str, Any], bytes_read: int
+    ) -> EdgeChunk:
+        match = _EDGES.match(file.path.name)
+        parts = [int(it) for it in match.groups()] if match else [0, 0]
+        ends = []
+        for name, node_type, part in zip(("lhs", "rhs"), kind[::2], parts, strict=True):
+            entities = self._entities[node_type]
+            ends.append(entities.take(entities.numbers(file.name, columns[name], part)))
+        more = {name: columns[name] for name in columns.keys() & {"weight"}}
+        if len(self._kinds) == 1:
+            more["relation"] = self._relation(file, columns["rel"])
+        return EdgeChunk(
+            src=ends[0],
+            dst=ends[1],
+            edge_type=kind,
+            split=self._splits[file.path.parent],
+            columns=more,
+            bytes_read=bytes_read,
+        )
 
     def _relation(self, file: InputFile, numbers: npt.NDArray[Any]) -> pa.DictionaryArray:
         if self._relations is None:
@@ -132,58 +153,74 @@ class PbgSource(Source):
         if len(numbers) and int(numbers.max()) >= len(self._relations):
             raise InputError(
                 f"{file.name}: relation {int(numbers.max())}, expected one of the "
-                f"{len(self._relations)} of dictionary.json"
+                f"{len(self._relations)} that have names"
             )
         return self._relations.take(pa.array(numbers.astype(np.int64))).dictionary_encode()
 
 
-def _above(folder: Path, pattern: str) -> list[Path]:
-    """Return files of a folder, or of the one above where it has none."""
-    found = sorted(folder.glob(pattern))
-    return found or sorted(folder.parent.glob(pattern))
-
-
-def _offsets(folder: Path) -> tuple[npt.NDArray[np.int64], str]:
-    """Return where partitions begin, and the name of the entity type.
+def _edge_types(
+    names: PbgNames, options: ReadOptions, config: Mapping[str, Any] | None
+) -> list[EdgeType]:
+    """Return one edge type for all relations, or one for each where types differ.
 
     Raises:
-        InputError: there are no sizes, or several types.
+        InputError: there are several types of entities, and no config that tells more.
     """
-    sizes: dict[str, dict[int, int]] = {}
-    for path in _above(folder, "entity_count_*.txt"):
-        match = _COUNT.match(path.name)
-        text = path.read_text("utf-8", "replace").strip()
-        if match is None or not text.isdecimal() or len(text) > 12:
-            raise InputError(f"{path}: found {text[:40]!r}, expected a number of entities")
-        sizes.setdefault(match[1], {})[int(match[2])] = int(text)
-    if len(sizes) != 1:
+    if len(names.sizes) == 1:
+        if config is None or options.edge_type is not None:
+            return [options.edge_type or TRIPLE]
+        entity = next(iter(names.sizes))
+        return [EdgeType(entity, TRIPLE.relation, entity)]
+    if config is None:
         raise InputError(
-            f"{folder}: entity_count files of {len(sizes)} types "
-            f"({cut_list(sizes) or 'none'}), expected one type; export several types as a "
-            "tables file"
+            f"{names.folder}: entity_count files of {len(names.sizes)} types "
+            f"({cut_list(names.sizes) or 'none'}), expected one type; ingest PBG's config "
+            "file instead, which says what the relations join"
         )
-    name, parts = next(iter(sizes.items()))
-    if set(parts) != set(range(len(parts))):
-        raise InputError(f"{folder}: partitions of {name!r} are not 0 to {len(parts) - 1}")
-    ordered = [parts[k] for k in range(len(parts))]
-    return np.concatenate([[0], np.cumsum(ordered)]).astype(np.int64), name
-
-
-def _names(folder: Path, entity: str) -> tuple[pa.Array | None, pa.Array | None]:
-    """Return the names of entities and of relations, where there are some."""
-    found = _above(folder, "dictionary.json")
-    if not found:
-        return None, None
-    try:
-        content = json.loads(found[0].read_bytes())
-        entities = pa.array(content["entities"][entity], type=pa.string())
-        relations = pa.array(content["relations"], type=pa.string())
-    except (ValueError, KeyError, TypeError, pa.ArrowException) as err:
+    kinds = [
+        EdgeType(str(it["lhs"]), str(it["name"]), str(it["rhs"]))
+        for it in config["relations"]
+    ]
+    if len(set(kinds)) != len(kinds):
         raise InputError(
-            f"{found[0]}: expected PBG's dictionary with entities and relations: "
-            f"{describe(err)}"
-        ) from err
-    return entities, relations
+            f"{names.folder}: the config names a relation between the same types twice, "
+            "expected different names"
+        )
+    return kinds
+
+
+def _entity_path(folder: Path) -> Path:
+    """Return the folder of the entities: that of the edges, or the one above."""
+    here = any(folder.glob("entity_count_*.txt"))
+    return folder if here else folder.parent
+
+
+def _splits(files: list[InputFile], *, shared: bool) -> dict[Path, str]:
+    """Name the split of every folder: train, valid or test if its name says so.
+
+    Raises:
+        InputError: folders of one name, or of different entities.
+    """
+    folders = list(dict.fromkeys(file.path.parent for file in files))
+    if len(folders) == 1:
+        return {folders[0]: DEFAULT_SPLIT}
+    words = {folder: _word(folder.name.lower()) for folder in folders}
+    found = {
+        folder: word if list(words.values()).count(word) == 1 else folder.name
+        for folder, word in words.items()
+    }
+    if len(set(found.values())) != len(folders):
+        raise InputError(f"{folders[-1]}: two edge paths of one name, expected different")
+    places = {_entity_path(folder).resolve() for folder in folders}
+    if len(places) != 1 and not shared:
+        raise InputError(
+            f"{folders[0]}: edge paths of {len(places)} entity paths, expected one"
+        )
+    return found
+
+
+def _word(name: str) -> str:
+    return next((word for word in ("train", "valid", "test") if word in name), name)
 
 
 def _find(folder: Path) -> list[Path]:
@@ -191,7 +228,7 @@ def _find(folder: Path) -> list[Path]:
 
 
 def open_pbg(files: list[InputFile], options: ReadOptions) -> Source:
-    """Make a source of the buckets of one folder.
+    """Make a source of the buckets of edge paths, or of those that a config names.
 
     Raises:
         InputError: files are missing or do not fit.
@@ -199,19 +236,52 @@ def open_pbg(files: list[InputFile], options: ReadOptions) -> Source:
     """
     if options.columns or options.roles or options.skip:
         raise ConfigError("pbg files have fixed columns; leave out --columns and --skip")
+    if len(files) == 1 and files[0].path.suffix in (".py", ".json"):
+        return _open_config(files[0].path, options)
     wrong = [file.name for file in files if not _EDGES.match(file.path.name)]
-    if wrong or len({file.path.parent for file in files}) != 1:
-        raise InputError(
-            f"{(wrong or [files[0].name])[0]}: expected edges_I_J.h5 files of one folder"
-        )
+    if wrong:
+        raise InputError(f"{wrong[0]}: expected edges_I_J.h5 files of PBG, or its config")
     return PbgSource(files, options)
+
+
+def _open_config(path: Path, options: ReadOptions) -> Source:
+    """Open what a config names; its paths count from here, or from beside the file."""
+    config = read_pbg_mapping(path)
+    edge_paths, relations = config.get("edge_paths"), config.get("relations")
+    if (
+        not isinstance(config.get("entity_path"), str)
+        or not isinstance(edge_paths, list)
+        or not isinstance(relations, list)
+        or not edge_paths
+        or not all({"name", "lhs", "rhs"} <= set(it) for it in relations)
+    ):
+        raise InputError(
+            f"{path}: expected PBG's config with entity_path, edge_paths and relations"
+        )
+    files: list[InputFile] = []
+    for name in edge_paths:
+        folder = _beside(path, str(name))
+        found = _find(folder)
+        if not found:
+            raise InputError(
+                f"{folder}: holds no edges_I_J.h5 of PBG, which {path.name} names as an "
+                "edge path"
+            )
+        files += [input_file(it) for it in found]
+    return PbgSource(files, options, config, _beside(path, config["entity_path"]))
+
+
+def _beside(path: Path, name: str) -> Path:
+    """Return a path of a config, which counts from where PBG was started."""
+    return Path(name) if Path(name).exists() else path.parent / name
 
 
 formats.register("pbg")(
     Format(
         open=open_pbg,
+        suffixes=(".py",),
         patterns=("edges_*_*.h5",),
         find=_find,
-        about="PyTorch-BigGraph's prepared data, edges_I_J.h5",
+        about="PyTorch-BigGraph's prepared data, edges_I_J.h5, or its config file",
     )
 )

@@ -1,6 +1,7 @@
 """PyTorch-BigGraph's prepared data, written here in its documented layout."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -83,3 +84,63 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "dictionary.json").write_text("{}")
     with pytest.raises(InputError, match="expected PBG's dictionary"):
         rows(folder)
+
+
+def test_names_of_the_newer_importer(tmp_path: Path) -> None:
+    folder = write(tmp_path, names=False)
+    for part, names in enumerate((["a", "b"], ["c", "d", "e"])):
+        (tmp_path / f"entity_names_all_{part}.json").write_text(json.dumps(names))
+    (tmp_path / "dynamic_rel_names.json").write_text('["r", "s"]')
+    assert rows(folder)[0] == ("a", "r", "b")
+    (tmp_path / "entity_names_all_1.json").write_text('["c"]')
+    with pytest.raises(InputError, match=r"entity_names_all_1\.json: 1 names, expected 3"):
+        rows(folder)
+
+
+def test_several_edge_paths_are_splits(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    train, test = (folder.rename(tmp_path / "g_train"), tmp_path / "g_test")
+    shutil.copytree(train, test)
+    graph = ingest([train, test], tmp_path / "g").graph
+    assert graph.splits(graph.edge_types[0]) == ["test", "train"]
+    other = write(tmp_path / "other")
+    with pytest.raises(InputError, match="edge paths of 2 entity paths, expected one"):
+        open_source([train, other])
+    other = other.rename(tmp_path / "other" / "g_train")
+    with pytest.raises(InputError, match="two edge paths of one name"):
+        open_source([train, other])
+
+
+def test_a_config_tells_what_relations_of_several_types_join(tmp_path: Path) -> None:
+    folder = write(tmp_path, names=False, user_0="2", user_1="3", item_0="3")
+    for name in ("all_0", "all_1"):
+        (tmp_path / f"entity_count_{name}.txt").unlink()
+    (folder / "edges_0_1.h5").unlink()
+    config = {
+        "entity_path": str(tmp_path),
+        "edge_paths": ["edges"],
+        "relations": [
+            {"name": "likes", "lhs": "user", "rhs": "item"},
+            {"name": "buys", "lhs": "user", "rhs": "item"},
+        ],
+    }
+    path = tmp_path / "config.py"
+    path.write_text(f"def get_torchbiggraph_config():\n    return {config!r}\n")
+    graph = ingest(path, tmp_path / "g").graph
+    assert graph.node_types == ["item", "user"]
+    assert sorted(kind.relation for kind in graph.edge_types) == ["buys", "likes"]
+    assert (graph.num_nodes_of("user"), graph.num_nodes_of("item")) == (5, 3)
+    assert graph.num_edges == 2
+    with pytest.raises(InputError, match="ingest PBG's config file instead"):
+        open_source(folder)
+    config["relations"] = config["relations"][:1] * 2
+    path.write_text(f"def get_torchbiggraph_config():\n    return {config!r}\n")
+    with pytest.raises(InputError, match="names a relation between the same types twice"):
+        open_source(path)
+    config["edge_paths"] = ["none"]
+    path.write_text(f"def get_torchbiggraph_config():\n    return {config!r}\n")
+    with pytest.raises(InputError, match=r"holds no edges_I_J\.h5 of PBG"):
+        open_source(path)
+    path.write_text("def get_torchbiggraph_config():\n    return {}\n")
+    with pytest.raises(InputError, match="expected PBG's config with entity_path"):
+        open_source(path)
