@@ -24,14 +24,28 @@ def export(
             rich_help_panel=OUTPUT,
         ),
     ],
+    relation_types: Annotated[
+        Path | None,
+        typer.Option(
+            "--relation-types",
+            metavar="FILE",
+            help="Write the operators too, both .tsv files as PyTorch-BigGraph does.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
     """Write a run's embeddings to a file, keyed by the nodes' ids."""
     from graphsys import embedding
 
-    embedding.export(run, out, overwrite=overwrite)
+    written = [out]
+    if relation_types is None:
+        embedding.export(run, out, overwrite=overwrite)
+    else:
+        written.append(relation_types)
+        embedding.export_pbg(run, out, relation_types, overwrite=overwrite)
     if json:
         print_json({"output": str(out)})
     else:
-        print_note(f"wrote {out}")
+        print_note(f"wrote {' and '.join(map(str, written))}")

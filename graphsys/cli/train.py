@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphsys.cli.console import print_facts, print_json
+from graphsys.cli.console import print_facts, print_json, print_note
 from graphsys.cli.help import Verb, VerbGroup
 from graphsys.cli.options import (
     CONTROL,
@@ -54,7 +54,10 @@ def embedding(
     config: Annotated[
         Path | None,
         typer.Option(
-            "--config", metavar="FILE", help="A TOML config.", rich_help_panel=MODEL
+            "--config",
+            metavar="FILE",
+            help="A TOML config, or one of PyTorch-BigGraph (.py, .json; not executed).",
+            rich_help_panel=MODEL,
         ),
     ] = None,
     set_: Annotated[
@@ -114,6 +117,8 @@ def embedding(
     progress = open_progress()
     if resume and preset is None and config is None:
         settings = library.run_config(out, set_ or [])
+    elif config is not None and preset is None and library.is_pbg_config(config):
+        settings = library.from_pbg_config(config, overrides=set_ or [], tell=print_note)
     else:
         settings = library.load_config(preset=preset, file=config, overrides=set_ or [])
     with graphsys.open(graph) as opened:

@@ -10,6 +10,10 @@ from graphsys.embedding.embeddings import open_run as open_run
 from graphsys.embedding.evaluation import evaluate as evaluate
 from graphsys.embedding.exporting import export as export
 from graphsys.embedding.neighbors import nearest as nearest
+from graphsys.embedding.pbg import export_pbg as export_pbg
+from graphsys.embedding.pbg import from_pbg_config as from_pbg_config
+from graphsys.embedding.pbg import import_pbg as import_pbg
+from graphsys.embedding.pbg import is_pbg_config as is_pbg_config
 from graphsys.embedding.training import TrainReport as TrainReport
 from graphsys.embedding.training import run_config as run_config
 from graphsys.embedding.training import train as train

@@ -29,7 +29,7 @@ FLAGS = {
     "--out --overwrite --preset --resume --set",
     "graphsys evaluate": "RUN --help --json --split",
     "graphsys nearest": "RUN NODE --help --json --k --node-type",
-    "graphsys export": "RUN --help --json --out --overwrite",
+    "graphsys export": "RUN --help --json --out --overwrite --relation-types",
     "graphsys doctor": "--help --json",
 }
 
