@@ -46,7 +46,10 @@ def main(arguments: list[str]) -> int:
     peers = chosen(options.peers, case.PEERS, "peers")
     missing = missing_peers(case.PEERS)
     if missing:
-        note(f"missing peers: {', '.join(missing)}; pip install 'graphsys[bench]'")
+        note(
+            f"missing peers: {', '.join(missing)}; pip install 'graphsys[bench]', and "
+            "scripts/bench/peer_environments for those with an environment of their own"
+        )
     left_out = [name for name in case.PEERS if peers and name not in peers]
     if left_out:
         note(f"peers left out: {', '.join(left_out)}")

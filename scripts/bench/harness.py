@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from bench.environments import has_environment
+
 OURS = "graphsys"
 
 
@@ -198,7 +200,9 @@ def summarise(work: Work, runs: Sequence[Runs], limit_s: float | None) -> list[R
 
 
 def missing_peers(peers: Mapping[str, str]) -> list[str]:
-    """Name the peers whose module (the mapping's value) is not installed."""
+    """Name the peers whose module (the mapping's value) is installed nowhere."""
     return [
-        name for name, module in peers.items() if importlib.util.find_spec(module) is None
+        name
+        for name, module in peers.items()
+        if importlib.util.find_spec(module) is None and not has_environment(module)
     ]
