@@ -1,13 +1,28 @@
 """``graphsys evaluate``: how good a run is on held-out edges."""
 
+import sys
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
-from graphsys.cli.console import print_facts, print_json, print_note
-from graphsys.cli.options import JsonOption, RunArgument, examples
+from graphsys.cli.console import (
+    format_value,
+    is_terminal,
+    print_facts,
+    print_json,
+    print_note,
+    print_table,
+)
+from graphsys.cli.options import CONTROL, JsonOption, RunArgument, SeedOption, examples
 
-EPILOG = examples("graphsys evaluate run", "graphsys evaluate run --split valid --json")
+EPILOG = examples(
+    "graphsys evaluate run",
+    "graphsys evaluate run --split valid --json",
+    "graphsys evaluate run --queries 10000 --candidates 1000",
+)
+_MEANS = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
+_RELATIONS_SHOWN = 20
 
 
 def evaluate(
@@ -15,6 +30,36 @@ def evaluate(
     split: Annotated[
         str, typer.Option("--split", metavar="NAME", help="Which held-out edges.")
     ] = "test",
+    candidates: Annotated[
+        int | None,
+        typer.Option(
+            "--candidates",
+            metavar="N",
+            min=1,
+            help="Rank among samples of N nodes; among all nodes of the type by default.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = None,
+    draw: Annotated[
+        str,
+        typer.Option(
+            "--draw",
+            metavar="NAME",
+            help="How those are sampled: uniform, or degree (by training edges).",
+            rich_help_panel=CONTROL,
+        ),
+    ] = "uniform",
+    queries: Annotated[
+        int | None,
+        typer.Option(
+            "--queries",
+            metavar="N",
+            min=2,
+            help="Ask N questions, two per edge drawn; about all edges by default.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = None,
+    seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     """Measure a run on held-out edges: filtered ranking against all nodes of the type."""
@@ -22,7 +67,15 @@ def evaluate(
     from graphsys.cli.progress import open_progress
 
     progress = open_progress()
-    result: dict[str, Any] = embedding.evaluate(run, split=split, progress=progress)
+    result: dict[str, Any] = embedding.evaluate(
+        run,
+        split=split,
+        candidates=candidates,
+        draw=draw,  # type: ignore[arg-type]  # checked there
+        queries=queries,
+        seed=seed,
+        progress=progress,
+    )
     progress.close()
     state = embedding.open_run(run).state
     if not state.is_complete:
@@ -33,7 +86,73 @@ def evaluate(
     if json:
         print_json(result)
     else:
-        metrics = dict(result["metrics"])
-        unfiltered = metrics.pop("unfiltered", {})
-        raw = {f"{name} unfiltered": value for name, value in unfiltered.items()}
-        print_facts({"split": result["split"], **metrics, **raw})
+        _show(result)
+
+
+def _show(result: Mapping[str, Any]) -> None:
+    """Print the metrics for people: the whole, then every breakdown as a table."""
+    metrics = result["metrics"]
+    confidence = metrics["confidence"]
+    level = f"{confidence['level']:.0%} interval"
+    print_facts(
+        {
+            "split": result["split"],
+            "queries": metrics["num_queries"],
+            "candidates": metrics["candidates"],
+            "roc auc": "-" if metrics["roc_auc"] is None else metrics["roc_auc"],
+            "intervals": confidence["method"],
+        }
+    )
+    sys.stdout.write("\n")
+    rows = [
+        [
+            name,
+            metrics[name],
+            _interval(confidence[name]),
+            metrics["head"][name],
+            metrics["tail"][name],
+            metrics["unfiltered"][name],
+        ]
+        for name in _MEANS
+    ]
+    _table(["metric", "filtered", level, "head", "tail", "unfiltered"], rows)
+    by_category = metrics["by_category"]
+    _table(
+        ["category", "queries", *_MEANS, "head mrr", "tail mrr"],
+        [
+            [*_row(name, some), some["head"]["mrr"], some["tail"]["mrr"]]
+            for name, some in by_category.items()
+        ],
+    )
+    _table(
+        ["degree of answer", "queries", *_MEANS],
+        [_row(name, some) for name, some in metrics["by_degree"].items()],
+    )
+    by_relation = sorted(
+        metrics["by_relation"].items(), key=lambda item: (-item[1]["num_queries"], item[0])
+    )
+    shown = by_relation[:_RELATIONS_SHOWN]
+    _table(["relation", "queries", *_MEANS], [_row(name, some) for name, some in shown])
+    if len(by_relation) > len(shown):
+        more = len(by_relation) - len(shown)
+        print_note(f"note: {more} relations with fewer queries are in --json alone")
+
+
+def _row(name: str, some: Mapping[str, Any]) -> list[Any]:
+    return [name, some["num_queries"], *(some[metric] for metric in _MEANS)]
+
+
+def _interval(bounds: list[float] | None) -> str:
+    return "-" if bounds is None else " .. ".join(format_value(bound) for bound in bounds)
+
+
+def _table(columns: list[str], rows: list[list[Any]]) -> None:
+    if not rows:
+        return
+    if not is_terminal(sys.stdout):  # four digits are enough for the eye in a pipe too
+        rows = [
+            [format_value(cell) if isinstance(cell, float) else cell for cell in row]
+            for row in rows
+        ]
+    print_table(columns, rows)
+    sys.stdout.write("\n")

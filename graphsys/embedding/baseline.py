@@ -8,9 +8,10 @@ import numpy.typing as npt
 from graphsys.core.types import EdgeType
 from graphsys.embedding.buckets import read_bucket
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.evaluation import ranking_metrics, with_split
+from graphsys.embedding.held_out import held_out_edges, with_split
+from graphsys.embedding.metrics import ranking_metrics
 from graphsys.embedding.model import relation_sets
-from graphsys.embedding.queries import Queries, make_queries
+from graphsys.embedding.queries import Queries, held_out_queries
 from graphsys.storage.reader import Graph
 
 Ranks = npt.NDArray[np.float64]
@@ -35,32 +36,22 @@ def baselines(graph: Graph, split: str = "test") -> dict[str, dict[str, Any]]:
     """
     chance: tuple[list[Ranks], list[Ranks]] = ([], [])
     popular: tuple[list[Ranks], list[Ranks]] = ([], [])
-    for relations in with_split(graph, relation_sets(graph, EmbeddingConfig()), split):
+    chosen = with_split(graph, relation_sets(graph, EmbeddingConfig()), split)
+    for edges in held_out_edges(graph, chosen, split):
         for asks_for_dst in (True, False):
-            kind = relations.edge_type
-            queries = make_queries(graph, kind, split, asks_for_dst=asks_for_dst)
-            num_nodes = graph.num_nodes_of(queries.answer_type)
-            others = _num_known(queries)
-            chance[0].append(num_nodes - others.astype(np.float64))
-            chance[1].append(np.full(len(others), num_nodes, dtype=np.float64))
-            filtered, raw = _popularity(graph, kind, queries, asks_for_dst)
-            popular[0].append(filtered)
-            popular[1].append(raw)
+            kind = edges.relations.edge_type
+            num_nodes = graph.num_nodes_of(kind.dst_type if asks_for_dst else kind.src_type)
+            counts_of = _training_counts(graph, kind, asks_for_dst, num_nodes)
+            for queries in held_out_queries(graph, edges, asks_for_dst=asks_for_dst):
+                others = queries.known_end - queries.known_begin - 1
+                chance[0].append(num_nodes - others.astype(np.float64))
+                chance[1].append(np.full(len(others), num_nodes, dtype=np.float64))
+                filtered, raw = _popularity(queries, counts_of, num_nodes)
+                popular[0].append(filtered)
+                popular[1].append(raw)
     expected: dict[str, Any] = dict(_expected(np.concatenate(chance[0])))
     expected["unfiltered"] = _expected(np.concatenate(chance[1]))
     return {"random": expected, "popularity": ranking_metrics(*popular)}
-
-
-def _num_known(queries: Queries) -> npt.NDArray[np.int64]:
-    """Count the distinct known answers of every query besides its target."""
-    known, begin, end = queries.known, queries.known_begin, queries.known_end
-    is_first = np.ones(len(known) + 1, dtype=np.int64)
-    is_first[1:-1] = known[1:] != known[:-1]
-    starts = np.zeros(len(known) + 1, dtype=bool)
-    starts[begin] = True
-    is_first[starts] = 1
-    before = np.concatenate([[0], np.cumsum(is_first[:-1])])
-    return np.asarray(before[end] - before[begin] - 1, dtype=np.int64)
 
 
 def _expected(num_candidates: Ranks) -> dict[str, float]:
@@ -76,11 +67,9 @@ def _expected(num_candidates: Ranks) -> dict[str, float]:
 
 
 def _popularity(
-    graph: Graph, kind: EdgeType, queries: Queries, asks_for_dst: bool
+    queries: Queries, counts_of: dict[int, npt.NDArray[np.int64]], num_nodes: int
 ) -> tuple[Ranks, Ranks]:
     """Return filtered and raw ranks by the number of training edges answered."""
-    num_nodes = graph.num_nodes_of(queries.answer_type)
-    counts_of = _training_counts(graph, kind, asks_for_dst, num_nodes)
     filtered = np.empty(len(queries.node), dtype=np.float64)
     raw = np.empty(len(queries.node), dtype=np.float64)
     for relation in np.unique(queries.relation):
@@ -90,7 +79,7 @@ def _popularity(
             own = counts[queries.target[q]]
             above = num_nodes - int(np.searchsorted(ordered, own, side="right"))
             level = num_nodes - int(np.searchsorted(ordered, own)) - above - 1
-            known = np.unique(queries.known[queries.known_begin[q] : queries.known_end[q]])
+            known = queries.known[queries.known_begin[q] : queries.known_end[q]]
             known_counts = counts[known[known != queries.target[q]]]
             raw[q] = 1 + above + level / 2
             filtered[q] = (

@@ -1,11 +1,10 @@
 """Link prediction by ranking: filtered and raw, whatever the number of partitions.
 
-Every edge of the split asks two questions, for its destination and for its source; all
-nodes of the type are candidates; the rank is 1 + better + equal / 2, and the filtered rank
-leaves out other answers that are edges of any split.
+Every edge of the split asks two questions, for its destination and for its source. See
+``ranking.py`` for how one is ranked, ``metrics.py`` for what is made of the ranks.
 """
 
-from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,223 +14,225 @@ import numpy.typing as npt
 from graphsys.core.errors import ConfigError
 from graphsys.core.events import span
 from graphsys.core.progress import SILENT, Progress
-from graphsys.core.threads import num_cores, run_parallel
+from graphsys.core.threads import num_cores
+from graphsys.embedding import metrics
 from graphsys.embedding.blas import single_threaded_blas
+from graphsys.embedding.candidates import Draw, draw_candidates, require_draw
+from graphsys.embedding.edge_facts import degrees_of, relation_categories
 from graphsys.embedding.embeddings import Embeddings
+from graphsys.embedding.held_out import HeldOut, held_out_edges, with_split
 from graphsys.embedding.model import RelationSet
-from graphsys.embedding.queries import Queries, make_queries
-from graphsys.kernels.cpu import embedding_operators as operators
-from graphsys.kernels.cpu.embedding_math import normalise_rows
-from graphsys.kernels.cpu.embedding_operators import (
-    apply_operators,
-    apply_operators_backward,
-)
-from graphsys.kernels.cpu.embedding_rank import count_better, exact_scores
+from graphsys.embedding.ranking import Ranks, rank_edges
+from graphsys.embedding.scoring import Scorer
 from graphsys.storage.reader import Graph
 
-Floats = npt.NDArray[np.float32]
-Ranks = npt.NDArray[np.float64]
-_QUERY_BLOCK = 256
-_CANDIDATE_BLOCK = 4096
+Ints = npt.NDArray[np.int64]
+CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
+_SAMPLES = 32
+_WRONG = 64
 
 
 def evaluate(
     run: str | Path | Embeddings,
     *,
     split: str = "test",
+    candidates: int | None = None,
+    draw: Draw = "uniform",
+    queries: int | None = None,
+    seed: int = 0,
+    breakdown: bool = True,
     graph: Graph | None = None,
     threads: int = 0,
     progress: Progress = SILENT,
 ) -> dict[str, Any]:
     """Rank the edges of a split.
 
+    All draws are by the users' ids, so that partitions and orders do not change them.
+
     Args:
         run: A run or its folder.
         split: The split of the edges.
+        candidates: Rank among a sample of so many nodes instead of all; every edge meets
+            one of 32 samples. Such metrics are higher than those among all nodes, and
+            comparable only with those of an equal sample.
+        draw: How candidates are sampled: ``uniform``, or ``degree``: in proportion to
+            the number of training edges at a node.
+        queries: Ask only so many questions (two per edge), about edges drawn uniformly.
+        seed: Of the samples.
+        breakdown: Whether to give more than the means.
         graph: The graph trained on, if it is not where it was.
         threads: Number of threads, 0: one per core.
         progress: Receives one stage.
 
     Returns:
-        ``{"split": ..., "metrics": {"mrr", "mr", "hits@1", "hits@3", "hits@10",
-        "unfiltered": {the same}}}``, means over both queries of every edge.
+        ``{"split": ..., "metrics": ...}`` with ``mrr``, ``mr``, ``hits@1``, ``hits@3``,
+        ``hits@10``, filtered, means over both queries of every edge; ``unfiltered``: the
+        same, raw. With ``breakdown`` also
+
+        - ``head``, ``tail``: of the questions for sources and for destinations;
+        - ``confidence``: 95 % intervals for another draw of edges, which the two
+          questions of an edge enter as one, or all that share a sample of candidates;
+        - ``by_relation``, ``by_degree`` (the true answer's training edges, of all edge
+          types, both ends), ``by_category`` (1-1, 1-n, n-1, n-n, each with ``head`` and
+          ``tail``): each with ``num_queries``;
+        - ``roc_auc``: of the edges against one random wrong answer to each question;
+        - ``num_queries`` and ``candidates`` (``"all"``, or ``num``, ``draw``, ``seed``).
 
     Raises:
-        ConfigError: No edge type of the run has edges in the split.
+        ConfigError: No edge type of the run has edges in the split, or a count is wrong.
     """
+    for name, value, least in (("candidates", candidates, 1), ("queries", queries, 2)):
+        if value is not None and value < least:
+            raise ConfigError(f"{name}: got {value}, expected an int >= {least}")
+    require_draw(draw)
     opened = run if isinstance(run, Embeddings) else Embeddings(run, graph=graph)
     chosen = with_split(opened.graph, opened.model, split)
-    total = sum(opened.graph.num_edges_of(m.edge_type, split) for m in chosen)
-    progress.stage(f"evaluate {split}", 2 * total, "queries")
-    filtered, raw = [], []
+    most = None if queries is None else queries // 2
+    held = held_out_edges(opened.graph, chosen, split, most=most, seed=seed)
+    asked = _Asked(opened, candidates, draw, seed, breakdown)
+    progress.stage(f"evaluate {split}", 2 * sum(map(len, held)), "queries")
     with single_threaded_blas(), span("evaluate", split=split):
-        for relations in chosen:
-            for asks_for_dst in (True, False):
-                queries = make_queries(
-                    opened.graph, relations.edge_type, split, asks_for_dst=asks_for_dst
-                )
-                ranker = _Ranker(opened, relations, asks_for_dst)
-                ranks = ranker.rank(queries, threads or num_cores(), progress)
-                filtered.append(ranks[0])
-                raw.append(ranks[1])
+        found = [
+            asked.rank(edges, asks_for_dst, threads or num_cores(), progress)
+            for edges in held
+            if len(edges)
+            for asks_for_dst in (True, False)
+        ]
+        result = metrics.ranking_metrics(
+            [part.ranks.filtered for part in found], [part.ranks.raw for part in found]
+        )
+        if breakdown:
+            num = {"num": candidates, "draw": draw, "seed": seed}
+            result["candidates"] = "all" if candidates is None else num
+            result |= _break_down(opened, found, is_sampled=candidates is not None)
     progress.close()
-    return {"split": split, "metrics": ranking_metrics(filtered, raw)}
+    return {"split": split, "metrics": result}
 
 
-def with_split(graph: Graph, model: Iterable[RelationSet], split: str) -> list[RelationSet]:
-    """Return the edge types that have edges in a split.
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """The ranks of one edge type in one direction."""
 
-    Raises:
-        ConfigError: None has.
-    """
-    model = list(model)
-    chosen = [m for m in model if graph.num_edges_of(m.edge_type, split)]
-    if not chosen:
-        known = sorted({name for m in model for name in graph.splits(m.edge_type)})
-        raise ConfigError(
-            f"split {split!r} has no edges; the graph has {', '.join(known) or 'none'}"
-        )
-    return chosen
+    edges: HeldOut
+    asks_for_dst: bool
+    ranks: Ranks
 
 
-def ranking_metrics(filtered: Iterable[Ranks], raw: Iterable[Ranks]) -> dict[str, Any]:
-    """Average ranks into the metrics of the command line's contract."""
-    metrics: dict[str, Any] = dict(_means(np.concatenate(list(filtered))))
-    metrics["unfiltered"] = _means(np.concatenate(list(raw)))
-    return metrics
+class _Asked:
+    """What a question is asked about: samples of every node type, drawn once."""
 
-
-def _means(ranks: Ranks) -> Mapping[str, float]:
-    ranks = np.sort(ranks)  # so that the order of the buckets does not change a sum
-    means = {"mrr": float(np.mean(1.0 / ranks)), "mr": float(np.mean(ranks))}
-    return means | {f"hits@{k}": float(np.mean(ranks <= k)) for k in (1, 3, 10)}
-
-
-class _Ranker:
-    """Ranks the queries of one edge type in one direction.
-
-    Where it can, the operator moves to the query: queries of reciprocal relations and for
-    sources have theirs there anyway; under the inner product the adjoint does it, and under
-    distances a translation is undone. Only the rest transforms the candidates, relation
-    by relation.
-    """
-
-    def __init__(self, run: Embeddings, relations: RelationSet, asks_for_dst: bool) -> None:
-        self.run, self.relations, self.asks_for_dst = run, relations, asks_for_dst
-        self.is_reciprocal = relations.num_sides == 2
-        table = run.operators(relations)
-        self.parameters = table[2 if self.is_reciprocal and not asks_for_dst else 0]
-        self.comparator = run.config.comparator
-        self.is_distance = self.comparator in ("l2", "squared_l2")
-        codes = set(relations.codes.tolist())
-        moves = {operators.IDENTITY} | (
-            {operators.TRANSLATION} if self.is_distance else set()
-        )
-        self.moves_candidates = (
-            not self.is_reciprocal
-            and asks_for_dst
-            and self.comparator != "dot"
-            and not codes <= moves
-        )
-        kind = relations.edge_type
-        self.given_type = kind.src_type if asks_for_dst else kind.dst_type
+    def __init__(
+        self, run: Embeddings, num: int | None, draw: Draw, seed: int, scored: bool
+    ) -> None:
+        self.run, self.num, self.draw, self.seed = run, num, draw, seed
+        self.scored = scored
+        self._drawn: dict[tuple[str, int, Draw], list[Ints]] = {}
 
     def rank(
-        self, queries: Queries, threads: int, progress: Progress
-    ) -> tuple[Ranks, Ranks]:
-        """Return the filtered and the raw ranks, in any order."""
-        order = np.argsort(queries.relation, kind="stable")
-        blocks = self._cut(queries.relation[order])
-        counts = run_parallel(
-            lambda block: self._count(queries.take(order[block[0] : block[1]]), progress),
-            blocks,
-            threads,
+        self, edges: HeldOut, asks_for_dst: bool, threads: int, progress: Progress
+    ) -> _Found:
+        """Rank the edges of one type."""
+        scorer = Scorer(self.run, edges.relations, asks_for_dst)
+        answer_type = scorer.answer_type
+        samples = negatives = None
+        if self.num is not None:
+            samples = list(map(np.sort, self._samples(answer_type, self.num, self.draw)))
+        if self.scored:
+            negatives = self._samples(answer_type, _WRONG, "uniform")
+        ranks = rank_edges(
+            scorer,
+            edges,
+            samples=samples,
+            negatives=negatives,
+            threads=threads,
+            progress=progress,
         )
-        better, equal, known, known_equal = np.concatenate(counts).T
-        raw = 1.0 + better + 0.5 * equal
-        return raw - known - 0.5 * known_equal, raw
+        return _Found(edges=edges, asks_for_dst=asks_for_dst, ranks=ranks)
 
-    def _cut(self, relation: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
-        """Cut sorted queries into blocks, of one relation if candidates are to move."""
-        ends = [len(relation)]
-        if self.moves_candidates:
-            ends = [*(np.flatnonzero(np.diff(relation)) + 1).tolist(), len(relation)]
-        blocks, begin = [], 0
-        for end in ends:
-            blocks += [
-                (k, min(k + _QUERY_BLOCK, end)) for k in range(begin, end, _QUERY_BLOCK)
-            ]
-            begin = end
-        return blocks
+    def _samples(self, node_type: str, num: int, draw: Draw) -> list[Ints]:
+        key = node_type, num, draw
+        if key not in self._drawn:
+            self._drawn[key] = draw_candidates(
+                self.run.graph, self.run.model, node_type, num, _SAMPLES, draw=draw,
+                seed=self.seed,
+            )  # fmt: skip
+        return self._drawn[key]
 
-    def _count(self, queries: Queries, progress: Progress) -> npt.NDArray[np.int64]:
-        rows = self._prepare_queries(queries)
-        targets = self.run.take(queries.answer_type, queries.target)
-        targets = self._prepare_candidates(targets, queries)
-        positives = np.empty(len(rows), dtype=np.float64)
-        exact_scores(rows, targets, self.is_distance, positives)
-        counts = np.zeros((len(rows), 4), dtype=np.int64)
-        offsets = self.run.graph.offsets(queries.answer_type)
-        scratch = np.empty(len(rows) * _CANDIDATE_BLOCK, dtype=np.float32)
-        for part in range(len(offsets) - 1):
-            table = self.run.rows(queries.answer_type, part)
-            for begin in range(0, len(table), _CANDIDATE_BLOCK):
-                block = np.array(table[begin : begin + _CANDIDATE_BLOCK])
-                block = self._prepare_candidates(block, queries)
-                squares = np.einsum("ij,ij->i", block, block)
-                count_better(
-                    rows,
-                    block,
-                    0.5 * squares if self.is_distance else np.zeros_like(squares),
-                    int(offsets[part]) + begin,
-                    positives,
-                    queries.target,
-                    queries.known_begin,
-                    queries.known_end,
-                    queries.known,
-                    self.is_distance,
-                    float(np.sqrt(squares.max())),
-                    scratch[: len(rows) * len(block)].reshape(len(rows), len(block)),
-                    counts,
+
+def _break_down(
+    run: Embeddings, found: list[_Found], *, is_sampled: bool
+) -> dict[str, Any]:
+    ranks = np.concatenate([part.ranks.filtered for part in found])
+    is_tail = np.repeat([p.asks_for_dst for p in found], [len(p.edges) for p in found])
+    names, relation = _relations(found)
+    category = _categories(run, found)[relation]
+    by_category = metrics.by_group(CATEGORIES, category, ranks)
+    for number, name in enumerate(CATEGORIES):
+        for side, is_side in (("head", ~is_tail), ("tail", is_tail)):
+            if name in by_category:
+                by_category[name][side] = metrics.means(
+                    ranks[(category == number) & is_side]
                 )
-        progress.advance(len(rows))
-        return counts
+    degrees = np.concatenate([_target_degrees(run, part) for part in found])
+    return {
+        "num_queries": len(ranks),
+        "confidence": metrics.intervals(ranks, _clusters(found, is_sampled)),
+        "head": metrics.means(ranks[~is_tail]),
+        "tail": metrics.means(ranks[is_tail]),
+        "by_category": by_category,
+        "by_degree": metrics.by_group(*metrics.degree_bins(degrees), ranks),
+        "by_relation": metrics.by_group(names, relation, ranks),
+        "roc_auc": metrics.roc_auc(
+            np.concatenate([part.ranks.positive for part in found]),
+            np.concatenate([part.ranks.negative for part in found]),
+        ),
+    }
 
-    def _prepare_queries(self, queries: Queries) -> Floats:
-        rows = self.run.take(self.given_type, queries.node)
-        if self.is_reciprocal or not self.asks_for_dst:
-            rows = self._operate(rows, queries.relation)
-        elif self.comparator == "dot":
-            rows = self._adjoint(rows, queries.relation)
-        elif not self.moves_candidates:
-            for r in np.unique(queries.relation):  # identity or translation
-                low, high = self.relations.offsets[r : r + 2]
-                if high > low:
-                    rows[queries.relation == r] -= self.parameters[low:high]
-        return self._normalise(rows)
 
-    def _prepare_candidates(self, rows: Floats, queries: Queries) -> Floats:
-        if self.moves_candidates:
-            relation = np.full(len(rows), queries.relation[0], dtype=np.int64)
-            rows = self._operate(rows, relation)
-        return self._normalise(rows)
+def _edge_types(found: list[_Found]) -> list[RelationSet]:
+    """Return the relations of every edge type once, in the order of ``found``."""
+    return [part.edges.relations for part in found if part.asks_for_dst]
 
-    def _operate(self, rows: Floats, relation: npt.NDArray[np.int64]) -> Floats:
-        result, model = np.empty_like(rows), self.relations
-        apply_operators(model.codes, model.offsets, self.parameters, relation, rows, result)
-        return result
 
-    def _adjoint(self, rows: Floats, relation: npt.NDArray[np.int64]) -> Floats:
-        result, model = np.empty_like(rows), self.relations
-        apply_operators_backward(
-            model.codes, model.offsets, self.parameters, relation, rows, rows, result,
-            np.zeros_like(self.parameters),
-        )  # fmt: skip
-        return result
+def _relations(found: list[_Found]) -> tuple[list[str], Ints]:
+    """Return the names of all relations, and which of them each query is about."""
+    model = _edge_types(found)
+    plain = [name for relations in model for name in relations.relations]
+    names: list[str] = []
+    first: dict[str, int] = {}
+    for relations in model:
+        first[relations.name] = len(names)
+        for name in relations.relations:
+            is_clear = plain.count(name) == 1
+            names.append(name if is_clear else f"{relations.name}/{name}")
+    about = [part.edges.relation + first[part.edges.relations.name] for part in found]
+    return names, np.concatenate(about)
 
-    def _normalise(self, rows: Floats) -> Floats:
-        if self.comparator != "cos":
-            return rows
-        unit = np.empty_like(rows)
-        normalise_rows(rows, unit, np.empty(len(rows), dtype=np.float32))
-        return unit
+
+def _categories(run: Embeddings, found: list[_Found]) -> Ints:
+    """Return the category of every relation, as a place in ``CATEGORIES``."""
+    names = [c for m in _edge_types(found) for c in relation_categories(run.graph, m)]
+    return np.array([CATEGORIES.index(name) for name in names], dtype=np.int64)
+
+
+def _clusters(found: list[_Found], is_sampled: bool) -> Ints:
+    """Return which queries are not independent: of one edge, or with one sample."""
+    clusters: list[Ints] = []
+    first = 0
+    for part in found:
+        numbers = np.arange(first, first + len(part.edges))
+        if is_sampled:
+            numbers = (part.edges.key % np.uint64(_SAMPLES)).astype(np.int64)
+        elif not part.asks_for_dst:
+            first += len(part.edges)
+        clusters.append(numbers)
+    distinct = np.unique(np.concatenate(clusters), return_inverse=True)[1]
+    return distinct.astype(np.int64)
+
+
+def _target_degrees(run: Embeddings, part: _Found) -> Ints:
+    """Return the training degree of the true answer of every query."""
+    kind, edges = part.edges.relations.edge_type, part.edges
+    if part.asks_for_dst:
+        return degrees_of(run.graph, run.model, kind.dst_type, edges.dst)
+    return degrees_of(run.graph, run.model, kind.src_type, edges.src)

@@ -118,7 +118,7 @@ class Trainer:
 
         self._checkpoint()
         split = self.config.eval_split
-        result = evaluate(self.path, split=split, graph=self.graph)
+        result = evaluate(self.path, split=split, graph=self.graph, breakdown=False)
         history = self.state.metrics.setdefault(f"{split}_mrr", [])
         history.append([self.state.epoch, result["metrics"]["mrr"]])
         runs.commit(self.path, self.state)

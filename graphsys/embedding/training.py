@@ -20,7 +20,7 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.config import EmbeddingConfig, load_config
-from graphsys.embedding.evaluation import with_split
+from graphsys.embedding.held_out import with_split
 from graphsys.embedding.model import (
     relation_sets,
 )

@@ -63,6 +63,18 @@ def _compare(
     return 0 if exact == positive else -1
 
 
+@inline_jit
+def lower_bound(numbers: Ints, begin: int, end: int, least: int) -> int:
+    """Return the first place in ``numbers[begin:end]``, ascending, of one >= least."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if numbers[middle] < least:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
 @jit
 def count_better(
     queries: Floats,
@@ -87,10 +99,10 @@ def count_better(
         biases: Subtracted from the scores, float32 ``[K]``.
         first: Number of the block's first candidate.
         positives: Exact scores of the positives, float64 ``[B]``.
-        targets: Numbers of the positives ``[B]``.
+        targets: Numbers of the positives, -1 for one that is no candidate ``[B]``.
         known_begin: Where each query's known answers begin in ``known`` ``[B]``.
         known_end: Where they end ``[B]``.
-        known: Numbers of known answers, sorted within each query.
+        known: Numbers of known answers, ascending within each query, each once.
         is_distance: Whether the comparator is a distance.
         longest: Length of the longest candidate.
         scores: Scratch, float32 ``[B, K]``.
@@ -118,11 +130,13 @@ def count_better(
             equal += sign == 0
         counts[i, 0] += better
         counts[i, 1] += equal
-        for e in range(known_begin[i], known_end[i]):
+        for e in range(
+            lower_bound(known, known_begin[i], known_end[i], first), known_end[i]
+        ):
             j = known[e] - first
-            if j < 0 or j >= num_candidates or j == target:
-                continue
-            if e > known_begin[i] and known[e] == known[e - 1]:
+            if j >= num_candidates:
+                break
+            if j == target:
                 continue
             score = np.float64(scores[i, j] - biases[j])
             sign = _compare(score, query, candidates[j], positive, slack, is_distance)
