@@ -1,0 +1,111 @@
+"""``graphsys predict``: which edges are missing."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphsys.cli.console import print_json, print_note
+from graphsys.cli.options import (
+    INPUT,
+    OUTPUT,
+    JsonOption,
+    OverwriteOption,
+    RunArgument,
+    examples,
+)
+
+EPILOG = examples(
+    "graphsys predict run --relation likes -k 10 -o likes.parquet",
+    "graphsys predict run --nodes users.txt --relation likes -o likes.csv",
+    "graphsys predict run --nodes questions.csv --known mark -o answers.parquet",
+)
+
+
+def predict(
+    run: RunArgument,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="The table to write: .parquet, .arrow, .csv or .tsv.",
+            show_default=False,
+            rich_help_panel=OUTPUT,
+        ),
+    ],
+    nodes: Annotated[
+        Path | None,
+        typer.Option(
+            "--nodes",
+            metavar="FILE",
+            help="Who is asked about: a node per line (.txt), or a table (.csv, .tsv, "
+            ".parquet, .arrow) with columns head, relation, tail, where one end is empty "
+            "and asked for. All heads of the relation by default.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
+    relation: Annotated[
+        str | None,
+        typer.Option(
+            "--relation",
+            metavar="NAME",
+            help="The relation asked about; needed where the run has several and FILE "
+            "does not say.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="Answers to each question.")] = 10,
+    known: Annotated[
+        str,
+        typer.Option(
+            "--known",
+            metavar="NAME",
+            help="Answers that are edges already: drop them, mark them in a column, or "
+            "keep them unmarked.",
+        ),
+    ] = "drop",
+    overwrite: OverwriteOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Predict edges: the k best answers to (head, relation, ?) and (?, relation, tail).
+
+    Writes columns query, rank, head, relation, tail and score.
+    """
+    from graphsys import embedding
+    from graphsys.cli.progress import open_progress
+    from graphsys.embedding.question_files import all_questions, read_questions
+    from graphsys.engine.output import check_output, write_table
+
+    check_output(out, overwrite=overwrite)
+    opened = embedding.open_run(run)
+    if nodes is not None:
+        questions = read_questions(nodes, relation)
+    else:
+        questions = all_questions(opened, relation)
+    begin = time.monotonic()
+    progress = open_progress()
+    found = embedding.predict(
+        opened,
+        questions,
+        k,
+        known=known,  # type: ignore[arg-type]  # checked there
+        progress=progress,
+    )
+    progress.close()
+    write_table(found, out, overwrite=overwrite)
+    if json:
+        print_json(
+            {
+                "output": str(out),
+                "num_queries": questions.num_rows,
+                "num_answers": found.num_rows,
+                "seconds": time.monotonic() - begin,
+            }
+        )
+    else:
+        print_note(
+            f"wrote {out}: {found.num_rows:,} answers to {questions.num_rows:,} questions"
+        )
