@@ -7,7 +7,9 @@ import typer
 from graphsys.cli.console import print_json, print_table
 from graphsys.cli.options import JsonOption, RunArgument, examples
 
-EPILOG = examples("graphsys nearest run user:17 -k 5")
+EPILOG = examples(
+    "graphsys nearest run user:17 -k 5", "graphsys nearest run user:17 --index hnsw"
+)
 
 
 def nearest(
@@ -24,12 +26,27 @@ def nearest(
             help="The node's type; needed where several types have such an id.",
         ),
     ] = None,
+    index: Annotated[
+        str,
+        typer.Option(
+            "--index",
+            metavar="NAME",
+            help="How to search: exact, or faster and approximately: hnsw or ivf, by an "
+            "index that is built once and kept in the run's folder.",
+        ),
+    ] = "exact",
     json: JsonOption = False,
 ) -> None:
     """Show the nodes whose embeddings are most like that of NODE."""
     from graphsys import embedding
 
-    found = embedding.nearest(run, node, k, node_type=node_type)
+    found = embedding.nearest(
+        run,
+        node,
+        k,
+        node_type=node_type,
+        index=index,  # type: ignore[arg-type]  # checked there
+    )
     rows = list(zip(found["id"].to_pylist(), found["score"].to_pylist(), strict=True))
     if json:
         print_json({"neighbors": [{"id": id_, "score": score} for id_, score in rows]})

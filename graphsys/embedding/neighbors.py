@@ -1,17 +1,20 @@
-"""Nearest neighbours in the embedding space, exact, by faiss."""
+"""Nearest neighbours in the embedding space by faiss: exact, or through an index."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError
 from graphsys.embedding.embeddings import Embeddings
-from graphsys.kernels.cpu.embedding_math import normalise_rows
+from graphsys.embedding.neighbor_index import IndexKind, open_index, prepare, require_kind
 from graphsys.storage.reader import Graph
 
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
 _BLOCK = 1 << 18
 
 
@@ -21,6 +24,8 @@ def nearest(
     k: int = 10,
     *,
     node_type: str | None = None,
+    index: IndexKind = "exact",
+    index_path: str | Path | None = None,
     graph: Graph | None = None,
 ) -> pa.Table:
     """Find the nodes of the same type that are closest to a node.
@@ -32,44 +37,58 @@ def nearest(
         node: The user's id of the node, which is not among the answers.
         k: How many to return.
         node_type: Type of the node, needed where several types have its id.
+        index: ``exact`` looks at every row; ``hnsw`` and ``ivf`` search an index (see
+            :func:`graphsys.embedding.build_index`), which is built if there is none of
+            the run's last checkpoint, and may miss some of the closest.
+        index_path: The index's file, by default in the run's folder.
         graph: The graph trained on, if it is not where it was.
 
     Returns:
         Columns ``id`` and ``score``, best first, ties by the order of the store.
 
     Raises:
-        ConfigError: ``k`` is below 1, or the type is not clear.
+        ConfigError: ``k`` is below 1, the type is not clear, or there is no such index.
         UnknownNameError: There is no such node.
     """
     if k < 1:
         raise ConfigError(f"k: got {k}, expected an int >= 1")
+    require_kind(index)
     opened = run if isinstance(run, Embeddings) else Embeddings(run, graph=graph)
-    faiss = require("faiss", extra="all")
     chosen, number = opened.find(node, node_type)
-    comparator = opened.config.comparator
+    rows = prepare(opened.take(chosen, np.array([number])), opened.config.comparator)
+    if index == "exact":
+        scores, numbers = _search_all(opened, chosen, rows, k + 1)
+    else:
+        found = open_index(opened, index, node_type=chosen, path=index_path)
+        scores, numbers = found.search(rows, k + 1)
+    kept = (numbers[0] != number) & (numbers[0] >= 0)
+    order = np.lexsort((numbers[0][kept], -scores[0][kept]))[:k]
+    ids = opened.ids(chosen, numbers[0][kept][order].tolist())
+    score = _as_score(scores[0][kept][order], opened.config.comparator)
+    return pa.table({"id": ids, "score": pa.array(score)})
+
+
+def _search_all(
+    run: Embeddings, node_type: str, queries: Floats, k: int
+) -> tuple[Floats, Ints]:
+    """Return the best scores and their numbers, block by block of the tables."""
+    faiss = require("faiss", extra="all")
+    comparator = run.config.comparator
     is_distance = comparator in ("l2", "squared_l2")
     metric = faiss.METRIC_L2 if is_distance else faiss.METRIC_INNER_PRODUCT
-    query = _prepare(opened.take(chosen, np.array([number])), comparator)
-    offsets = opened.graph.offsets(chosen)
+    offsets = run.graph.offsets(node_type)
     scores, numbers = [], []
     for part in range(len(offsets) - 1):
-        table = opened.rows(chosen, part)
+        table = run.rows(node_type, part)
         for begin in range(0, len(table), _BLOCK):
-            rows = _prepare(table[begin : begin + _BLOCK], comparator)
-            found, places = faiss.knn(query, rows, min(k + 1, len(rows)), metric=metric)
-            scores.append(-found[0] if is_distance else found[0])
-            numbers.append(places[0] + begin + offsets[part])
-    score, place = np.concatenate(scores), np.concatenate(numbers)
-    if comparator == "l2":
-        score = -np.sqrt(np.maximum(-score, 0))
-    order = np.lexsort((place, -score))
-    order = order[place[order] != number][:k]
-    ids = opened.ids(chosen, place[order].tolist())
-    return pa.table({"id": ids, "score": pa.array(score[order].astype(np.float64))})
+            rows = prepare(table[begin : begin + _BLOCK], comparator)
+            found, places = faiss.knn(queries, rows, min(k, len(rows)), metric=metric)
+            scores.append(-found if is_distance else found)
+            numbers.append(places + begin + offsets[part])
+    return np.concatenate(scores, axis=1), np.concatenate(numbers, axis=1)
 
 
-def _prepare(rows: Any, comparator: str) -> Any:
-    rows = np.array(rows, dtype=np.float32, order="C")
-    if comparator == "cos":
-        normalise_rows(rows, rows, np.empty(len(rows), dtype=np.float32))
-    return rows
+def _as_score(scores: Floats, comparator: str) -> npt.NDArray[np.float64]:
+    """Turn what faiss computes into the run's score: of ``l2`` it has the square."""
+    values = scores.astype(np.float64)
+    return -np.sqrt(np.maximum(-values, 0)) if comparator == "l2" else values
