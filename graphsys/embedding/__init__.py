@@ -9,11 +9,15 @@ from graphsys.embedding.embeddings import Embeddings as Embeddings
 from graphsys.embedding.embeddings import open_run as open_run
 from graphsys.embedding.evaluation import evaluate as evaluate
 from graphsys.embedding.exporting import export as export
+from graphsys.embedding.neighbor_index import build_index as build_index
 from graphsys.embedding.neighbors import nearest as nearest
 from graphsys.embedding.pbg import export_pbg as export_pbg
 from graphsys.embedding.pbg import from_pbg_config as from_pbg_config
 from graphsys.embedding.pbg import import_pbg as import_pbg
 from graphsys.embedding.pbg import is_pbg_config as is_pbg_config
+from graphsys.embedding.picture import picture as picture
+from graphsys.embedding.predicting import predict as predict
+from graphsys.embedding.predicting import score as score
 from graphsys.embedding.training import TrainReport as TrainReport
 from graphsys.embedding.training import run_config as run_config
 from graphsys.embedding.training import train as train

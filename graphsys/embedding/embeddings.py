@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,9 @@ from graphsys.embedding import run as runs
 from graphsys.embedding.model import RelationSet, relation_sets
 from graphsys.embedding.tables import first_values
 from graphsys.storage.reader import Graph
+
+if TYPE_CHECKING:
+    import torch
 
 Floats = npt.NDArray[np.float32]
 
@@ -39,6 +42,8 @@ class Embeddings:
         self.graph = graph or self._open_graph()
         runs.require_same_graph(self.state.graph, self.graph, self.path)
         self.model: list[RelationSet] = relation_sets(self.graph, self.config)
+        self.indexes: dict[str, Any] = {}
+        self._mapped: dict[tuple[str, bool], Floats] = {}
 
     def __repr__(self) -> str:
         return f"Embeddings({str(self.path)!r}, dim={self.config.dim})"
@@ -49,19 +54,40 @@ class Embeddings:
         used = {t for m in self.model for t in (m.edge_type.src_type, m.edge_type.dst_type)}
         return [name for name in self.graph.node_types if name in used]
 
-    def rows(self, node_type: str, part: int) -> Floats:
-        """Return the rows of a partition, float32 ``[N, D]``, mapped and read-only."""
+    def dim_of(self, node_type: str) -> int:
+        """Return the length of the rows of a node type."""
         self._require_type(node_type)
-        name = runs.find_file(self.state, runs.rows_file(node_type, part, 0))
-        if name is not None:
-            return runs.read_array(self.path, name, mapped=True)
-        size = int(np.diff(self.graph.offsets(node_type))[part])
-        return first_values(self.config, (node_type, part), size)
+        return self.config.dim
+
+    def rows(self, node_type: str, part: int) -> Floats:
+        """Return the rows of a partition, float32 ``[N, D]``.
+
+        They are a read-only view of the run's file, in the order of the store, and the
+        same memory at every call; a partition that was never trained has its first
+        values, drawn anew.
+        """
+        return self._rows(node_type, part, is_private=False)
+
+    def arrow_rows(self, node_type: str, part: int) -> pa.FixedSizeListArray:
+        """Return a view of :meth:`rows` as an Arrow array of FixedSizeList<float32>."""
+        rows = self.rows(node_type, part)
+        return pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), rows.shape[1])
+
+    def torch_rows(self, node_type: str, part: int) -> "torch.Tensor":
+        """Return the rows of a partition as a float32 tensor ``[N, D]``.
+
+        It is a view of the run's file, the same memory at every call. torch has no
+        read-only tensors, so the mapping is private: what is written to the tensor stays
+        in this process and never reaches the file.
+        """
+        import torch
+
+        return torch.from_numpy(self._rows(node_type, part, is_private=True))
 
     def take(self, node_type: str, numbers: npt.NDArray[np.integer]) -> Floats:
         """Return the rows of nodes given by their numbers, a copy, float32 ``[n, D]``."""
         offsets = self.graph.offsets(node_type)
-        result = np.empty((len(numbers), self.config.dim), dtype=np.float32)
+        result = np.empty((len(numbers), self.dim_of(node_type)), dtype=np.float32)
         parts = np.searchsorted(offsets, numbers, side="right") - 1
         for part in np.unique(parts):
             chosen = np.flatnonzero(parts == part)
@@ -77,9 +103,65 @@ class Embeddings:
             UnknownNameError: An id is not in the graph.
             ConfigError: The graph has several node types and none was given.
         """
-        chosen = node_type or self._only_type()
-        self._require_type(chosen)
+        chosen = self.the_type(node_type)
         return self.take(chosen, self.graph.lookup(chosen, ids))
+
+    def nearest(self, node: Any, k: int = 10, **options: Any) -> pa.Table:
+        """Find the nodes closest to one; see :func:`graphsys.embedding.nearest`."""
+        from graphsys.embedding.neighbors import nearest
+
+        return nearest(self, node, k, **options)
+
+    def score(self, head: Any, relation: str | None, tail: Any) -> float:
+        """Score a triple; see :func:`graphsys.embedding.score`.
+
+        Args:
+            head: Id of the head.
+            relation: Name of the relation; None where the run has one.
+            tail: Id of the tail.
+        """
+        from graphsys.embedding.predicting import score
+
+        return float(
+            score(self, {"head": [head], "relation": [relation], "tail": [tail]})[0]
+        )
+
+    def predict(
+        self,
+        head: Any,
+        relation: str | None = None,
+        tail: Any = None,
+        *,
+        k: int = 10,
+        known: Literal["drop", "mark", "keep"] = "drop",
+    ) -> pa.Table:
+        """Answer (head, relation, None) or (None, relation, tail).
+
+        For many questions at once see :func:`graphsys.embedding.predict`.
+
+        Args:
+            head: Id of the head, or None to ask for it.
+            relation: Name of the relation; None where the run has one.
+            tail: Id of the tail, or None to ask for it.
+            k: Answers wanted.
+            known: Answers that are edges of any split: ``drop``, ``mark`` or ``keep``.
+
+        Returns:
+            Columns ``id``, ``score`` and, with ``mark``, ``known``; best first.
+        """
+        from graphsys.embedding.predicting import predict
+
+        question = {"head": [head], "relation": [relation], "tail": [tail]}
+        found = predict(self, question, k, known=known)
+        columns = {"id": found.column("head" if head is None else "tail")}
+        columns |= {name: found.column(name) for name in found.column_names[5:]}
+        return pa.table(columns)
+
+    def picture(self, out: str | Path, **options: Any) -> Path:
+        """Draw the nodes in a plane; see :func:`graphsys.embedding.picture`."""
+        from graphsys.embedding.picture import picture
+
+        return picture(self, out, **options)
 
     def find(self, node: Any, node_type: str | None = None) -> tuple[str, int]:
         """Return the type and the number of a node given by its id.
@@ -119,6 +201,28 @@ class Embeddings:
         """Return the operator parameters of an edge type (see ``RelationSet.initial``)."""
         name = runs.find_file(self.state, runs.relations_file(relations.name, 0))
         return relations.initial() if name is None else runs.read_array(self.path, name)
+
+    def the_type(self, node_type: str | None) -> str:
+        """Return a node type that has embeddings: the one named, or the only one.
+
+        Raises:
+            UnknownNameError: It has none.
+            ConfigError: There are several and none was given.
+        """
+        chosen = node_type or self._only_type()
+        self._require_type(chosen)
+        return chosen
+
+    def _rows(self, node_type: str, part: int, *, is_private: bool) -> Floats:
+        self._require_type(node_type)
+        name = runs.find_file(self.state, runs.rows_file(node_type, part, 0))
+        if name is None:
+            size = int(np.diff(self.graph.offsets(node_type))[part])
+            return first_values(self.config, (node_type, part), size)
+        if (name, is_private) not in self._mapped:
+            rows = runs.read_array(self.path, name, mapped="c" if is_private else "r")
+            self._mapped[name, is_private] = np.asarray(rows)
+        return self._mapped[name, is_private]
 
     def _only_type(self) -> str:
         if len(self.node_types) > 1:

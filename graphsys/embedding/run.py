@@ -12,7 +12,7 @@ import os
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -194,16 +194,14 @@ def write_array(file: Path, array: Floats) -> int:
             raise
 
 
-def read_array(path: Path, name: str, *, mapped: bool = False) -> Floats:
-    """Read a .npy file of a checkpoint.
+def read_array(path: Path, name: str, *, mapped: Literal["r", "c"] | None = None) -> Floats:
+    """Read a .npy file of a checkpoint, or map it: read-only or copied on write.
 
     Raises:
         CorruptStoreError: It is missing or no such file.
     """
     try:
-        array: Floats = np.load(
-            path / name, mmap_mode="r" if mapped else None, allow_pickle=False
-        )
+        array: Floats = np.load(path / name, mmap_mode=mapped, allow_pickle=False)
     except (OSError, ValueError, EOFError) as err:
         raise CorruptStoreError(
             f"{path / name} cannot be read: {err}; train the run again"

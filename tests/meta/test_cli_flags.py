@@ -27,8 +27,10 @@ FLAGS = {
     "graphsys train": "--help",
     "graphsys train embedding": "GRAPH --config --device --dry-run --help --json --memory "
     "--out --overwrite --preset --resume --set",
-    "graphsys evaluate": "RUN --help --json --split",
-    "graphsys nearest": "RUN NODE --help --json --k --node-type",
+    "graphsys evaluate": "RUN --candidates --draw --help --json --queries --seed --split",
+    "graphsys nearest": "RUN NODE --help --index --json --k --node-type",
+    "graphsys predict": "RUN --help --json --k --known --nodes --out --overwrite "
+    "--relation",
     "graphsys export": "RUN --help --json --out --overwrite --relation-types",
     "graphsys doctor": "--help --json",
 }
