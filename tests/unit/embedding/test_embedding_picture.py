@@ -138,7 +138,7 @@ def test_the_png_shows_what_the_svg_says(run: Embeddings, tmp_path: Path) -> Non
 
 
 def test_letters_are_letters() -> None:
-    shown = ["".join(".#"[dot] for dot in line) for line in text_dots("T?\u00e9")]
+    shown = ["".join("#" if dot else "." for dot in line) for line in text_dots("T?\u00e9")]
     assert shown[0] == "#####..###...###.."
     assert shown[6] == "..#.....#.....#..."
 
