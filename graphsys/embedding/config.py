@@ -13,6 +13,9 @@ from graphsys.core.errors import ConfigError, unknown_name
 OperatorName = Literal["identity", "translation", "diagonal", "linear", "complex_diagonal"]
 ComparatorName = Literal["dot", "cos", "l2", "squared_l2"]
 LossName = Literal["softmax", "logistic", "ranking"]
+OrderName = Literal[
+    "auto", "inside_out", "outside_in", "affinity", "random", "hilbert", "beta", "comet"
+]
 
 ANY_RELATION = "*"
 PRESET_DIR = Path(__file__).parent / "presets"
@@ -69,6 +72,16 @@ class EmbeddingConfig:
         "identity", "first operators: change nothing, or turn rows at random"
     )
     init_scale: float = option(0.001, "standard deviation of the first values", above=0)
+    bucket_order: OrderName = option(
+        "auto",
+        "auto: fewest bytes read and written for --memory; inside_out without it",
+    )
+    buffer_partitions: int = option(
+        0, "partitions in memory; 0: as --memory allows, without it the fewest", minimum=0
+    )
+    prefetch: bool = option(
+        True, "read and write partitions while others are trained, with one to spare"
+    )
     checkpoint_seconds: float = option(
         0.0, "shortest time between checkpoints, which follow a bucket", minimum=0
     )

@@ -1,9 +1,7 @@
 """In which order an epoch visits the buckets, and how a bucket is cut into batches.
 
 A unit is what is trained between two swaps: the buckets of all edge types whose
-partitions are in memory together (types with one partition always are). Units follow
-each other inside out (Lerer et al., 2019): growing squares of the grid, so that every
-bucket but the first shares a partition with one trained before.
+partitions are in memory together (types with one partition always are).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +14,7 @@ import numpy.typing as npt
 from graphsys.core.rng import generator
 from graphsys.core.types import Bucket
 from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.orders import order_units
 from graphsys.kernels.cpu.embedding_chunk import Edges
 
 Part = tuple[str, int]
@@ -41,6 +40,67 @@ class Step:
     num_edges: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """How units follow each other, and how many partitions are in memory.
+
+    Attributes:
+        order: Name of the order.
+        order_capacity: The capacity that the order is made for. It stays when a run is
+            resumed with a buffer of another size, so that the order stays.
+        capacity: Partitions that the buffer holds, types with one partition apart.
+        prefetch: Whether partitions come and leave while others are trained.
+    """
+
+    order: str = "inside_out"
+    order_capacity: int = 2
+    capacity: int = 2
+    prefetch: bool = True
+
+
+class Schedule:
+    """The units of every epoch.
+
+    Args:
+        steps: The buckets of an epoch, inside out.
+        num_partitions: Of every node type.
+        layout: The order.
+        seed: Of the orders that draw.
+    """
+
+    def __init__(
+        self,
+        steps: Iterable[Step],
+        num_partitions: Mapping[str, int],
+        layout: Layout,
+        seed: int,
+    ) -> None:
+        self._units = units(steps, num_partitions)
+        self._needs = [needs_of(unit, num_partitions) for unit in self._units]
+        self._layout, self._seed = layout, seed
+
+    def __len__(self) -> int:
+        return len(self._units)
+
+    def epoch(self, epoch: int) -> list[list[Step]]:
+        """Return the units in the order of an epoch."""
+        return [self._units[k] for k in self._order(epoch)]
+
+    def needs(self, epoch: int) -> list[frozenset[Part]]:
+        """Return the partitions that each of them needs, but for those always there."""
+        return [self._needs[k] for k in self._order(epoch)]
+
+    def always(self, unit: Iterable[Step]) -> set[Part]:
+        """Return the partitions of a unit that are in memory always."""
+        parts = {part for step in unit for part in (step.src, step.dst)}
+        return {part for part in parts if not any(part in need for need in self._needs)}
+
+    def _order(self, epoch: int) -> list[int]:
+        layout = self._layout
+        rng = generator(self._seed, "order of units", epoch)
+        return order_units(layout.order, self._needs, layout.order_capacity, rng)
+
+
 def inside_out(num_src: int, num_dst: int) -> list[Bucket]:
     """Order the buckets of a grid in growing squares, each walked along its border.
 
@@ -60,9 +120,14 @@ def units(steps: Iterable[Step], num_partitions: Mapping[str, int]) -> list[list
     """Group steps that need the same partitioned partitions, in order of first need."""
     groups: dict[frozenset[Part], list[Step]] = {}
     for step in steps:
-        needed = frozenset(p for p in (step.src, step.dst) if num_partitions[p[0]] > 1)
-        groups.setdefault(needed, []).append(step)
+        groups.setdefault(needs_of([step], num_partitions), []).append(step)
     return list(groups.values())
+
+
+def needs_of(unit: Iterable[Step], num_partitions: Mapping[str, int]) -> frozenset[Part]:
+    """Return the partitions of a unit that are not in memory always: one or two."""
+    parts = (part for step in unit for part in (step.src, step.dst))
+    return frozenset(part for part in parts if num_partitions[part[0]] > 1)
 
 
 def cut_bucket(
@@ -73,6 +138,7 @@ def cut_bucket(
     relation_weight: npt.NDArray[np.float32],
     config: EmbeddingConfig,
     keys: Sequence[int | str],
+    chosen: npt.NDArray[np.uint32] | None = None,
 ) -> Edges:
     """Shuffle a bucket and cut it into chunks and batches.
 
@@ -86,17 +152,19 @@ def cut_bucket(
         relation_weight: Loss weight of every relation ``[R]``.
         config: Sizes and seed.
         keys: What the shuffle is for (epoch, edge type, bucket).
+        chosen: Positions of the edges to be trained, ``[T]``, shuffled in place; all by
+            default.
     """
     rng = generator(config.seed, "shuffle", *keys)
-    order = np.arange(len(src), dtype=np.uint32)
+    order = np.arange(len(src), dtype=np.uint32) if chosen is None else chosen
     rng.shuffle(order)
     size = config.chunk_size
     if config.reciprocal or len(relation_weight) == 1:
-        begins = np.arange(0, len(src), size, dtype=np.int64)
-        chunks = np.stack([begins, np.minimum(begins + size, len(src))], axis=1)
+        begins = np.arange(0, len(order), size, dtype=np.int64)
+        chunks = np.stack([begins, np.minimum(begins + size, len(order))], axis=1)
     else:
         order = order[np.argsort(relation[order], kind="stable")]
-        counts = np.bincount(relation, minlength=len(relation_weight))
+        counts = np.bincount(relation[order], minlength=len(relation_weight))
         pieces = -(-counts // size)
         firsts = np.repeat(np.cumsum(counts) - counts, pieces)
         inner = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
