@@ -15,6 +15,7 @@ from graphsys.cli.options import (
     OverwriteOption,
     examples,
 )
+from graphsys.cli.training_facts import metric_facts, plan_facts
 
 MODEL = "Model"
 
@@ -81,7 +82,7 @@ def embedding(
         bool,
         typer.Option(
             "--dry-run",
-            help="Check config and graph, say what would be done, write nothing.",
+            help="Say what memory, disk and time it would take; write nothing.",
             rich_help_panel=CONTROL,
         ),
     ] = False,
@@ -99,7 +100,8 @@ def embedding(
         typer.Option(
             "--memory",
             metavar="SIZE",
-            help="Most memory to use, for example 4GB or 512MiB; by default what is free.",
+            help="Most memory to use, for example 4GB: as many partitions as fit are kept "
+            "in it; without it the fewest.",
             rich_help_panel=CONTROL,
         ),
     ] = None,
@@ -142,5 +144,8 @@ def embedding(
     }
     if json:
         print_json(facts)
+    elif dry_run:
+        print_facts({"run": str(report.run), **plan_facts(report.metrics)})
     else:
-        print_facts({name.replace("_", " "): value for name, value in facts.items()})
+        shown = {k.replace("_", " "): v for k, v in facts.items() if k != "metrics"}
+        print_facts(shown | metric_facts(report.metrics))

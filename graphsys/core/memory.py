@@ -131,6 +131,20 @@ def share_one_heap() -> None:
         mallopt(_M_ARENA_MAX, 1)
 
 
+_M_MMAP_THRESHOLD = -3  # glibc's malloc.h
+
+
+def return_large_blocks() -> None:
+    """Let blocks of a megabyte or more go back to the system when they are freed.
+
+    By itself glibc keeps what is freed, up to 32 MiB a block, once such a block was used:
+    a plan of the memory would have to count it twice. For the whole process, for good.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, 1 << 20)
+
+
 def release_free_memory() -> None:
     """Give freed memory back to the system, where glibc is used."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

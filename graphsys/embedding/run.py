@@ -47,8 +47,11 @@ class RunState:
         num_edges: Edges trained so far.
         losses: Mean loss per edge of every completed epoch.
         loss_sum: Summed loss of the current epoch so far.
+        epoch_edges: Edges trained in the current epoch so far.
         is_complete: Whether all epochs are done.
         metrics: Evaluations while training, and the final loss.
+        order: Order of the units, and the capacity of the buffer it was made for; none
+            in runs from before there was a choice, which went inside out.
         files: Bytes of every file of the checkpoint, by path.
         format_version: Version of the layout.
     """
@@ -61,8 +64,10 @@ class RunState:
     num_edges: int = 0
     losses: list[float] = field(default_factory=list)
     loss_sum: float = 0.0
+    epoch_edges: int = 0
     is_complete: bool = False
     metrics: dict[str, Any] = field(default_factory=dict)
+    order: dict[str, Any] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)
     format_version: int = FORMAT_VERSION
 
@@ -150,11 +155,10 @@ def check_files(path: Path, state: RunState) -> None:
 
 
 def commit(path: Path, state: RunState) -> None:
-    """Make a checkpoint the current one, then remove the files of others."""
+    """Make a checkpoint the current one; its files are durable, others' stay."""
     for folder in {str((path / name).parent) for name in state.files}:
         _sync_folder(Path(folder))
     write_text(path / RUN_NAME, json.dumps(dataclasses.asdict(state), indent=1) + "\n")
-    remove_superseded(path, state)
 
 
 def remove_superseded(path: Path, state: RunState) -> None:
@@ -178,7 +182,14 @@ def write_text(file: Path, text: str) -> None:
 
 
 def write_array(file: Path, array: Floats) -> int:
-    """Write a new .npy file durably; return its size. A failed one is removed."""
+    """Write a new .npy file; return its size. A failed one is removed.
+
+    It is durable after :func:`sync_file`: a file replaced before the next checkpoint need
+    not reach the disk at all.
+
+    Raises:
+        StorageFullError: It cannot be written.
+    """
     with disk_errors(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -186,12 +197,20 @@ def write_array(file: Path, array: Floats) -> int:
                 header = np.lib.format.header_data_from_array_1_0(array)
                 np.lib.format.write_array_header_1_0(stream, header)
                 stream.write(array.reshape(-1).view(np.uint8).data)
-                stream.flush()
-                os.fsync(stream.fileno())
                 return stream.tell()
         except BaseException:
             file.unlink(missing_ok=True)
             raise
+
+
+def sync_file(file: Path) -> None:
+    """Flush a file to disk.
+
+    Raises:
+        StorageFullError: It cannot be written.
+    """
+    with disk_errors(file), file.open("rb") as stream:
+        os.fsync(stream.fileno())
 
 
 def read_array(path: Path, name: str, *, mapped: Literal["r", "c"] | None = None) -> Floats:

@@ -1,7 +1,8 @@
-"""The tables in memory: the partitions of the unit being trained, the rest on disk."""
+"""The tables on disk: partitions are loaded from a run's files and stored to new ones."""
 
 import functools
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from graphsys.embedding.schedule import Part
 from graphsys.storage.reader import Graph
 
 Floats = npt.NDArray[np.float32]
+Table = tuple[Floats, Floats]  # rows [N, dim] and Adagrad states [N]
 _INIT_ROWS = 1 << 16
 
 
@@ -40,11 +42,23 @@ def first_values(config: EmbeddingConfig, part: Part, size: int) -> Floats:
     return rows
 
 
+def first_table(config: EmbeddingConfig, part: Part, size: int) -> Table:
+    """Return a partition that was never trained: :func:`first_values` and no state."""
+    return first_values(config, part, size), np.zeros(size, dtype=np.float32)
+
+
+def table_bytes(config: EmbeddingConfig, size: int) -> int:
+    """Return what ``size`` rows and their states take, in memory and in files."""
+    return size * (4 * config.dim + 4)
+
+
 class TableFiles:
     """Rows, Adagrad states and operators of a run while it trains.
 
     A partition that was never written has its first values, drawn from (seed, type,
-    partition); so a new run needs no files at all.
+    partition); so a new run needs no files at all. A stored partition is a new file; it is
+    durable and part of a checkpoint only after :meth:`flush` and a commit. Not safe for
+    two threads at once: :class:`PartitionBuffer` sees to that.
 
     Args:
         path: The run's folder.
@@ -52,6 +66,11 @@ class TableFiles:
         model: Its relations.
         config: Dimension, seed and scale.
         state: The checkpoint to go on from.
+
+    Attributes:
+        operators: Parameters and state of every edge type's operators.
+        bytes_read, bytes_written: Of partitions, so far.
+        sync_s: Time that :meth:`flush` took, in seconds.
     """
 
     def __init__(
@@ -67,9 +86,10 @@ class TableFiles:
         self._sizes = {t: np.diff(graph.offsets(t)) for t in graph.node_types}
         self._current = dict(state.files)
         self._committed = set(state.files)
+        self._volatile: set[str] = set()
         self._serial = state.serial
-        self.resident: dict[Part, tuple[Floats, Floats]] = {}
-        self._dirty: set[Part] = set()
+        self.bytes_read = self.bytes_written = 0
+        self.sync_s = 0.0
         self.operators: dict[str, Floats] = {}
         for relations in model:
             name = runs.find_file(state, runs.relations_file(relations.name, 0))
@@ -77,42 +97,23 @@ class TableFiles:
                 relations.initial() if name is None else runs.read_array(path, name)
             )
 
-    def hold(self, parts: Iterable[Part]) -> None:
-        """Bring partitions into memory and write back those that are not among them."""
-        wanted = list(dict.fromkeys(parts))
-        for part in [p for p in self.resident if p not in wanted]:
-            if part in self._dirty:
-                self._write(part)
-            del self.resident[part]
-        for part in wanted:
-            if part not in self.resident:
-                with span("read", node_type=part[0], partition=part[1]):
-                    self.resident[part] = self._load(part)
-        self._dirty.update(wanted)
+    def load(self, part: Part) -> Table:
+        """Return a partition as it was stored last, or with its first values.
 
-    def flush(self, state: runs.RunState) -> None:
-        """Write everything changed and list it in the checkpoint to be committed."""
-        for part in sorted(self._dirty & self.resident.keys()):
-            self._write(part)
-        for name, table in self.operators.items():
-            self._replace(functools.partial(runs.relations_file, name), table)
-        state.serial = self._serial
-        state.files = dict(self._current)
-
-    def committed(self) -> None:
-        """Take note that the files of the last :meth:`flush` are a checkpoint."""
-        self._committed = set(self._current)
-
-    def _load(self, part: Part) -> tuple[Floats, Floats]:
+        Raises:
+            CorruptStoreError: Its file is missing or of another shape.
+        """
         node_type, number = part
         size, dim = int(self._sizes[node_type][number]), self._config.dim
         rows_name = self._find(runs.rows_file(node_type, number, 0))
         state_name = self._find(runs.state_file(node_type, number, 0))
-        if rows_name is None or state_name is None:
-            return first_values(self._config, part, size), np.zeros(size, dtype=np.float32)
-        rows = runs.read_array(self.path, rows_name)
-        state = runs.read_array(self.path, state_name)
+        with span("read", node_type=node_type, partition=number):
+            if rows_name is None or state_name is None:
+                return first_table(self._config, part, size)
+            rows = runs.read_array(self.path, rows_name)
+            state = runs.read_array(self.path, state_name)
         count("bytes_read", rows.nbytes + state.nbytes)
+        self.bytes_read += rows.nbytes + state.nbytes
         if rows.shape != (size, dim) or state.shape != (size,):
             raise CorruptStoreError(
                 f"{self.path / rows_name} has shape {rows.shape}, expected {(size, dim)}; "
@@ -120,22 +121,47 @@ class TableFiles:
             )
         return rows, state
 
-    def _write(self, part: Part) -> None:
-        rows, state = self.resident[part]
+    def store(self, part: Part, table: Table) -> None:
+        """Write a partition to new files; the checkpoint's own stay.
+
+        Raises:
+            StorageFullError: The disk is full; what was there is whole.
+        """
+        rows, state = table
         with span("write_back", node_type=part[0], partition=part[1]):
             self._replace(functools.partial(runs.rows_file, *part), rows)
             self._replace(functools.partial(runs.state_file, *part), state)
         count("bytes_written", rows.nbytes + state.nbytes)
-        self._dirty.discard(part)
+        self.bytes_written += rows.nbytes + state.nbytes
+
+    def flush(self, state: runs.RunState) -> None:
+        """Make everything stored durable and list it in the checkpoint to be committed."""
+        began = time.monotonic()
+        for name, table in self.operators.items():
+            self._replace(functools.partial(runs.relations_file, name), table)
+        for name in sorted(self._volatile):
+            runs.sync_file(self.path / name)
+        self._volatile.clear()
+        state.serial = self._serial
+        state.files = dict(self._current)
+        self.sync_s += time.monotonic() - began
+
+    def committed(self) -> None:
+        """Remove what the checkpoint of the last :meth:`flush` superseded."""
+        for name in self._committed - self._current.keys():
+            (self.path / name).unlink(missing_ok=True)
+        self._committed = set(self._current)
 
     def _replace(self, name: Callable[[int], str], array: Floats) -> None:
         """Write a file and drop the one before it, unless the checkpoint needs that."""
         self._serial += 1
         old, new = self._find(name(0)), name(self._serial)
         self._current[new] = runs.write_array(self.path / new, array)
+        self._volatile.add(new)
         if old is not None:
             del self._current[old]
             if old not in self._committed:
+                self._volatile.discard(old)
                 (self.path / old).unlink(missing_ok=True)
 
     def _find(self, name: str) -> str | None:

@@ -1,6 +1,7 @@
 """Training an embedding: what is checked before, where the run is built, the report."""
 
 import contextlib
+import dataclasses
 import math
 import os
 import shutil
@@ -9,26 +10,33 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from graphsys.core.errors import (
-    BudgetError,
-    CorruptStoreError,
-    InvalidGraphError,
-    StorageFullError,
+from graphsys.core.errors import CorruptStoreError, InvalidGraphError, StorageFullError
+from graphsys.core.memory import (
+    MemoryMeter,
+    available_bytes,
+    format_bytes,
+    parse_bytes,
+    release_free_memory,
+    resident_bytes,
+    return_large_blocks,
 )
-from graphsys.core.memory import available_bytes, format_bytes, parse_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.config import EmbeddingConfig, load_config
 from graphsys.embedding.held_out import with_split
-from graphsys.embedding.model import (
-    relation_sets,
-)
-from graphsys.embedding.plan import Plan, make_plan
+from graphsys.embedding.hooks import EvaluateEvery
+from graphsys.embedding.model import RelationSet, relation_sets
+from graphsys.embedding.plan import Plan, Planner
+from graphsys.embedding.probe import probe
+from graphsys.embedding.schedule import Layout, Step
 from graphsys.embedding.trainer import Trainer, list_steps
+from graphsys.embedding.unit import compile_kernels
 from graphsys.storage.locks import WriterLock
 from graphsys.storage.reader import Graph
 from graphsys.storage.transaction import disk_errors
+
+_METER_S = 0.1  # seconds between looks at the memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +49,9 @@ class TrainReport:
         seconds: Time spent training, over all resumptions.
         edges_per_second: Edges trained in that time.
         metrics: Mean loss per edge of the last epoch (``loss``), evaluations while
-            training (``valid_mrr``); for a dry run the plan.
+            training (``valid_mrr``), what was read, written and waited for (see
+            :class:`Figures`), memory planned and reached; for a dry run the plan and the
+            time that it is estimated to take.
     """
 
     run: Path
@@ -72,9 +82,11 @@ def train(
         resume: Go on from the last checkpoint of ``out``.
         overwrite: Replace a run in ``out``, once the new one is complete; until then it
             is ``OUT.partial``, which ``resume`` continues.
-        dry_run: Only plan: what memory, disk and traffic the run would take.
-        memory: Budget of anonymous memory, as ``"4GB"`` or in bytes; None for what is
-            available.
+        dry_run: Only plan: what memory, disk and traffic the run would take, and, by a
+            second of training that leaves nothing, how long.
+        memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes: the
+            largest buffer of partitions that fits is taken, and the order with the fewest
+            bytes. None: the smallest buffer, within what is available.
         progress: Receives an epoch per stage.
 
     Returns:
@@ -92,48 +104,86 @@ def train(
         TrainingFailedError: The loss is not a number; the last checkpoint stays.
     """
     out = Path(out)
-    budget = available_bytes() if memory is None else parse_bytes(memory)
+    stated = None if memory is None else parse_bytes(memory)
     if config is None:
         config = run_config(out) if resume else EmbeddingConfig()
     model = relation_sets(graph, config)
     if config.eval_every:
         with_split(graph, model, config.eval_split)  # one that is not there ends here
     steps = list_steps(graph, model)
-    plan = make_plan(graph, config, model, steps)
-    if dry_run:
-        return TrainReport(
-            run=out, epochs=0, seconds=0.0, edges_per_second=0.0, metrics=plan.as_metrics()
-        )
-    runs.require_free(out, resume=resume, overwrite=overwrite)
-    _require_room(plan, out, budget)
+    if not dry_run:
+        runs.require_free(out, resume=resume, overwrite=overwrite)
+    folder = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
+    return_large_blocks()
+    with single_threaded_blas():
+        compile_kernels(graph, config, model)
+        plan = _make_plan(graph, config, model, steps, stated, _started(out, resume))
+        if dry_run:
+            measured = probe(graph, config, model, steps, folder)
+            metrics = {**plan.as_metrics(), **measured.estimate(plan, config)}
+            return TrainReport(
+                run=out, epochs=0, seconds=0.0, edges_per_second=0.0, metrics=metrics
+            )
+    _require_disk(plan, out, folder)
     staged = runs.staging_path(out)
     is_staged = (out / runs.RUN_NAME).exists() and (overwrite or resume)
     if resume:
         is_staged = (staged / runs.RUN_NAME).exists()
     path = staged if is_staged else out
     with _locked(out), _locked(path) if path != out else contextlib.nullcontext():
-        state = _open_state(path, graph, config, resume=resume)
-        with single_threaded_blas():
-            trainer = Trainer(path, graph, config, model, steps, state)
-            trainer.compile()
-            try:
+        state = _open_state(path, graph, config, plan.layout, resume=resume)
+        trainer = Trainer(
+            path, graph, config, model, steps, state, [EvaluateEvery()], plan.layout
+        )
+        try:
+            with single_threaded_blas(), MemoryMeter(_METER_S) as meter:
                 trainer.run(progress)
-            except (InvalidGraphError, CorruptStoreError):
-                if not resume and not state.files:
-                    _discard(path)
-                raise
+        except (InvalidGraphError, CorruptStoreError):
+            if not resume and not state.files:
+                _discard(path)
+            raise
         if is_staged:
             runs.replace_run(staged, out)
+    trainer.figures.update(state.metrics)
+    state.metrics["planned_memory_bytes"] = plan.memory_bytes
+    state.metrics["peak_memory_bytes"] = meter.peak_bytes
     return _report(out, state)
 
 
-def _require_room(plan: Plan, out: Path, budget: int) -> None:
-    if budget and plan.memory_bytes > budget:
-        raise BudgetError(
-            f"memory: training needs {format_bytes(plan.memory_bytes)}, got "
-            f"{format_bytes(budget)}; ingest with more partitions, or lower dim"
-        )
-    folder = next(p for p in (out, *out.parents) if p.exists())
+def _make_plan(
+    graph: Graph,
+    config: EmbeddingConfig,
+    model: list[RelationSet],
+    steps: list[Step],
+    stated: int | None,
+    started: runs.RunState | None,
+) -> Plan:
+    """Choose the buffer and the order; a run that began keeps its order.
+
+    Raises:
+        BudgetError: The smallest buffer does not fit.
+    """
+    release_free_memory()  # what compiling took
+    base = resident_bytes()
+    budget = available_bytes() + base if stated is None else stated
+    planner = Planner(graph, config, model, steps, base)
+    if started is None:
+        return planner.plan(planner.choose(budget, is_stated=stated is not None))
+    order = started.order or {"name": "inside_out", "capacity": 2}
+    layout = planner.choose(budget, is_stated=stated is not None, order=order["name"])
+    return planner.plan(dataclasses.replace(layout, order_capacity=order["capacity"]))
+
+
+def _started(out: Path, resume: bool) -> runs.RunState | None:
+    """Return the checkpoint that a resume goes on from."""
+    if not resume:
+        return None
+    staged = runs.staging_path(out)
+    folder = staged if (staged / runs.RUN_NAME).exists() else out
+    return runs.read_state(folder)
+
+
+def _require_disk(plan: Plan, out: Path, folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if plan.disk_bytes > free:
         raise StorageFullError(
@@ -176,7 +226,7 @@ def _locked(path: Path) -> Any:
 
 
 def _open_state(
-    path: Path, graph: Graph, config: EmbeddingConfig, *, resume: bool
+    path: Path, graph: Graph, config: EmbeddingConfig, layout: Layout, *, resume: bool
 ) -> runs.RunState:
     if resume:
         state = runs.read_state(path)
@@ -185,7 +235,8 @@ def _open_state(
         runs.check_files(path, state)
         runs.remove_superseded(path, state)
         return state
-    state = runs.RunState(graph=runs.describe_graph(graph))
+    order = {"name": layout.order, "capacity": layout.order_capacity}
+    state = runs.RunState(graph=runs.describe_graph(graph), order=order)
     runs.write_config(path, config)
     runs.commit(path, state)
     return state

@@ -76,3 +76,19 @@ def test_cutting_uses_every_edge_once(
     assert (np.diff(edges.batches) <= per_batch).all()
     again = cut_bucket(nodes, nodes, relation, weight, factors, config, ("test",))
     assert (again.order == edges.order).all()
+
+
+def test_only_the_chosen_edges_of_a_bucket_are_cut() -> None:
+    config = EmbeddingConfig(num_batch_negatives=4, batch_size=8)
+    nodes = np.arange(20, dtype=np.uint32)
+    relation, factors = (nodes % 3).astype(np.uint32), np.ones(3, np.float32)
+    chosen = np.array([1, 4, 5, 17, 18], dtype=np.uint32)
+    weight = np.empty(0, np.float32)
+    edges = cut_bucket(
+        nodes, nodes, relation, weight, factors, config, ("test",), chosen.copy()
+    )
+    covered = np.concatenate([edges.order[a:b] for a, b in edges.chunks])
+    assert sorted(covered.tolist()) == chosen.tolist()
+    none = cut_bucket(nodes, nodes, relation, weight, factors, config, ("test",), NONE)
+    assert len(none.order) == len(none.chunks) == 0
+    assert none.batches.tolist() == [0]

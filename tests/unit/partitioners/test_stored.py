@@ -10,7 +10,8 @@ import pytest
 from graphsys.core.errors import BudgetError
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding.model import relation_sets
-from graphsys.embedding.plan import make_plan
+from graphsys.embedding.plan import Planner
+from graphsys.embedding.schedule import Layout
 from graphsys.embedding.trainer import list_steps
 from graphsys.partitioners import get_stream_partitioner, greedy, partitioner_names
 from graphsys.partitioners.buckets import bucket_ends, sweep_loads
@@ -146,7 +147,9 @@ def test_buckets_leave_most_pairs_of_a_long_graph_empty(long_grid: EdgeStream) -
     assert sweep_loads(np.ones((16, 16), dtype=np.int64)) == 135
 
 
-def test_loads_of_a_sweep_equal_those_of_the_trainers_plan(tmp_path: Path) -> None:
+def test_a_trainer_loads_no_more_than_a_sweep_that_keeps_two_partitions(
+    tmp_path: Path,
+) -> None:
     rng = np.random.default_rng(0)
     config = EmbeddingConfig(dim=4)
     for k in range(8):
@@ -159,7 +162,9 @@ def test_loads_of_a_sweep_equal_those_of_the_trainers_plan(tmp_path: Path) -> No
             found = sweep_loads(bucket_ends(stream, parts, 6))
             model = relation_sets(graph, config)
             steps = list_steps(graph, model)
-            assert found == make_plan(graph, config, model, steps).swaps
+            plan = Planner(graph, config, model, steps).plan(Layout())
+            filled = min(2, len(np.unique(parts)))
+            assert plan.min_swaps + filled <= plan.swaps + filled <= found
 
 
 def quality(name: str, **values: float) -> PartitionQuality:

@@ -1,0 +1,239 @@
+"""Training one unit: its buckets are read and cut, and workers take turns on them."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import InvalidGraphError, TrainingFailedError
+from graphsys.core.events import span
+from graphsys.core.progress import Progress
+from graphsys.core.rng import generator
+from graphsys.core.threads import num_cores
+from graphsys.embedding.buckets import read_bucket
+from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.model import COMPARATOR_CODES, LOSS_CODES, RelationSet
+from graphsys.embedding.schedule import Part, Step, cut_bucket
+from graphsys.embedding.tables import Floats, Table
+from graphsys.kernels.cpu.embedding_chunk import Edges
+from graphsys.kernels.cpu.embedding_rows import Tables
+from graphsys.kernels.cpu.embedding_scores import Objective
+from graphsys.kernels.cpu.embedding_step import Settings, train_batches
+from graphsys.storage.reader import Graph
+
+_TURNS = 16  # buckets of a unit take turns: each is trained in up to so many slices
+_BATCHES_PER_TURN = 8  # at least, per worker, in a bucket trained alone
+
+Order = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Work:
+    """A bucket ready to be trained.
+
+    Attributes:
+        step: Which one.
+        edges: Its edges, cut into chunks and batches.
+        settings: The objective.
+        losses: Summed loss of every batch trained so far, float64 ``[M]``.
+    """
+
+    step: Step
+    edges: Edges
+    settings: Settings
+    losses: npt.NDArray[np.float64]
+
+    @property
+    def num_edges(self) -> int:
+        """Return how many edges are trained."""
+        return len(self.edges.order)
+
+
+class UnitTrainer:
+    """Reads, cuts and trains buckets whose partitions are in memory.
+
+    Args:
+        path: The run's folder, for messages.
+        graph: The graph trained on.
+        config: The settings.
+        model: The relations of every edge type.
+        tables: The partitions in memory.
+        operators: Parameters and state of every edge type's operators.
+        choose_edges: Given the epoch, a bucket and the positions of its edges, says which
+            of them are trained.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        graph: Graph,
+        config: EmbeddingConfig,
+        model: list[RelationSet],
+        tables: Mapping[Part, Table],
+        operators: Mapping[str, Floats],
+        choose_edges: Callable[[int, Step, Order], Order],
+    ) -> None:
+        self.path, self.graph, self.config, self.model = path, graph, config, model
+        self.tables, self.operators = tables, operators
+        self._choose_edges = choose_edges
+        self.num_workers = 1 if config.deterministic else config.threads or num_cores()
+        self.slots: list[npt.NDArray[np.int32]] = []
+
+    def compile(self) -> None:
+        """Compile the kernel, or load it, on an empty bucket: not a part of the time."""
+        none = np.empty(0, dtype=np.uint32)
+        rows, floats = np.zeros((1, self.config.dim), np.float32), np.zeros(1, np.float32)
+        relations = self.model[0]
+        edges = cut_bucket(
+            none, none, none, floats[:0], relations.weights, self.config, ("compile",)
+        )
+        train_batches(
+            Tables(rows, floats, rows, floats, True),
+            relations.operators(relations.initial()),
+            edges, self._settings(np.uint64(0), 0, relations), 0, 0, 1,
+            np.full(1, -1, dtype=np.int32), np.zeros(0, dtype=np.float64),
+        )  # fmt: skip
+
+    def train(self, epoch: int, unit: list[Step], progress: Progress) -> list[Work]:
+        """Train every bucket of a unit once, in turns of slices.
+
+        Returns:
+            The buckets with their losses.
+
+        Raises:
+            CorruptStoreError: A bucket's file is damaged.
+            InvalidGraphError: A weight is negative.
+            TrainingFailedError: A loss is not a number.
+        """
+        work = [self._prepare(epoch, step) for step in unit]
+        longest = max(self._num_rows(step) for step in unit)
+        if not self.slots or self.slots[0].size < longest:
+            self.slots = [
+                np.full(longest, -1, dtype=np.int32) for _ in range(self.num_workers)
+            ]
+        turns = _TURNS
+        if len(work) == 1:
+            enough = len(work[0].losses) // (_BATCHES_PER_TURN * self.num_workers)
+            turns = max(1, min(_TURNS, enough))
+        with span("compute", epoch=epoch), ThreadPoolExecutor(self.num_workers) as pool:
+            for turn in range(turns):
+                for bucket in work:
+                    bounds = len(bucket.losses) * np.array([turn, turn + 1]) // turns
+                    first, last = int(bounds[0]), int(bounds[1])
+                    if last > first:
+                        self._train_slice(pool, bucket, first, last)
+                        self._check_loss(epoch, bucket.step, bucket.losses[first:last])
+                        _report(progress, bucket, first, last)
+        return work
+
+    def _num_rows(self, step: Step) -> int:
+        src, dst = self.tables[step.src][0], self.tables[step.dst][0]
+        return len(src) if step.src == step.dst else len(src) + len(dst)
+
+    def _prepare(self, epoch: int, step: Step) -> Work:
+        config, relations = self.config, self.model[step.edge_type]
+        keys = (epoch, relations.name, *step.bucket)
+        with span("read", edge_type=relations.name, bucket=tuple(step.bucket)):
+            bucket = read_bucket(self.graph, relations.edge_type, *step.bucket)
+            weight = np.empty(0, dtype=np.float32)
+            if config.edge_weights and bucket.weight is not None:
+                weight = bucket.weight.astype(np.float32, copy=False)
+                _require_weights(weight, relations.name)
+            relation = np.empty(0, dtype=np.uint32)
+            if bucket.relation is not None:
+                relation = bucket.relation.astype(np.uint32, copy=False)
+            every = np.arange(len(bucket.src), dtype=np.uint32)
+            edges = cut_bucket(
+                bucket.src.astype(np.uint32, copy=False),
+                bucket.dst.astype(np.uint32, copy=False),
+                relation, weight, relations.weights, config, keys,
+                self._choose_edges(epoch, step, every),
+            )  # fmt: skip
+        draw = generator(config.seed, "negatives", *keys).integers(
+            0, 2**64, dtype=np.uint64
+        )
+        losses = np.zeros(len(edges.batches) - 1, dtype=np.float64)
+        return Work(step, edges, self._settings(draw, epoch, relations), losses)
+
+    def _settings(self, key: np.uint64, epoch: int, relations: RelationSet) -> Settings:
+        config = self.config
+        is_linear = config.lr_schedule == "linear"
+        factor = 1.0 - epoch / config.epochs if is_linear else 1.0
+        return Settings(
+            num_uniform=config.num_uniform_negatives,
+            use_batch=config.num_batch_negatives > 0,
+            objective=Objective(
+                comparator=COMPARATOR_CODES[config.comparator],
+                loss=LOSS_CODES[config.loss],
+                margin=np.float32(config.margin),
+            ),
+            src_bias=self._bias(relations.edge_type.src_type),
+            dst_bias=self._bias(relations.edge_type.dst_type),
+            lr=np.float32(factor * config.lr),
+            relation_lr=np.float32(factor * (config.relation_lr or config.lr)),
+            n3=np.float32(config.regulariser),
+            key=key,
+        )
+
+    def _bias(self, node_type: str) -> np.float32:
+        """Return the logarithm of how many nodes a uniform negative stands for."""
+        if not self.config.importance_weights or not self.config.num_uniform_negatives:
+            return np.float32(0.0)
+        others = max(self.graph.num_nodes_of(node_type) - 1, 1)
+        return np.float32(np.log(others / self.config.num_uniform_negatives))
+
+    def _train_slice(
+        self, pool: ThreadPoolExecutor, bucket: Work, first: int, last: int
+    ) -> None:
+        step = bucket.step
+        src_rows, src_state = self.tables[step.src]
+        dst_rows, dst_state = self.tables[step.dst]
+        tables = Tables(src_rows, src_state, dst_rows, dst_state, step.src == step.dst)
+        relations = self.model[step.edge_type]
+        operators = relations.operators(self.operators[relations.name])
+        workers = min(self.num_workers, last - first)
+        futures = [
+            pool.submit(
+                train_batches, tables, operators, bucket.edges, bucket.settings,
+                first + worker, last, workers, self.slots[worker], bucket.losses,
+            )
+            for worker in range(workers)
+        ]  # fmt: skip
+        for future in futures:
+            future.result()
+
+    def _check_loss(self, epoch: int, step: Step, losses: npt.NDArray[np.float64]) -> None:
+        if np.isfinite(losses).all():
+            return
+        raise TrainingFailedError(
+            f"the loss is not a number in epoch {epoch + 1}, bucket {tuple(step.bucket)} "
+            f"of edge type {self.model[step.edge_type].name!r}; lower lr or raise "
+            f"regulariser (the checkpoint before it is kept in {self.path})"
+        )
+
+
+def compile_kernels(
+    graph: Graph, config: EmbeddingConfig, model: list[RelationSet]
+) -> None:
+    """Compile the kernels, or load them: not a part of the training's time."""
+    UnitTrainer(
+        graph.path, graph, config, model, {}, {}, lambda epoch, step, order: order
+    ).compile()
+
+
+def _report(progress: Progress, bucket: Work, first: int, last: int) -> None:
+    edges = bucket.edges
+    done = edges.chunks[edges.batches[first] : edges.batches[last]]
+    num_edges = int((done[:, 1] - done[:, 0]).sum())
+    progress.advance(num_edges, loss=float(bucket.losses[first:last].sum()) / num_edges)
+
+
+def _require_weights(weight: npt.NDArray[np.float32], name: str) -> None:
+    if len(weight) and not weight.min() >= 0:
+        raise InvalidGraphError(
+            f"edge type {name!r} has the weight {weight.min()}, expected weights >= 0; "
+            "train without them: --set edge_weights=false"
+        )
