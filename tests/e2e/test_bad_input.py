@@ -284,6 +284,15 @@ def test_queries_refuse_what_is_not_there(
     expect_refusal(run_cli("evaluate", demo_run, "--split", "tset"), "tset.*test")
     expect_refusal(run_cli("nearest", demo_run, "nobody at all"), "nobody at all")
     expect_refusal(run_cli("nearest", demo_run, "x", "--node-type", "usr"), "usr")
+    expect_refusal(run_cli("nearest", demo_run, "x", "--index", "annoy"), "annoy.*hnsw")
+    expect_refusal(run_cli("evaluate", demo_run, "--draw", "deg"), "deg.*uniform, degree")
+    out = tmp_path / "out.parquet"
+    expect_refusal(run_cli("predict", demo_run, "-o", tmp_path / "out.xyz"), r"\.parquet")
+    expect_refusal(run_cli("predict", demo_run, "-o", out), "relations.*say which")
+    asked = ["predict", demo_run, "-o", out, "--relation"]
+    expect_refusal(run_cli(*asked, "nothing like it"), "nothing like it")
+    nodes = ["--nodes", tmp_path / "none.txt"]
+    expect_refusal(run_cli("predict", demo_run, "-o", out, *nodes), r"none\.txt is no file")
     expect_refusal(run_cli("export", demo_run, "-o", tmp_path / "emb.xyz"), r"\.parquet")
     expect_refusal(run_cli("dataset", "show", "dmeo"), "dmeo.*demo")
     folder = tmp_path / "empty"

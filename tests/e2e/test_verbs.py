@@ -146,6 +146,56 @@ def test_train_evaluate_nearest_export(
     assert run_cli("nearest", demo_run, node, "-k", "3").stdout.startswith("id\tscore\n")
 
 
+def test_evaluate_tells_where_a_run_is_good(demo_run: Path, run_cli: Run) -> None:
+    sampled = ["evaluate", demo_run, "--queries", "60", "--candidates", "50"]
+    metrics = answer(run_cli(*sampled, "--draw", "degree", "--seed", "3", "--json"))[
+        "metrics"
+    ]
+    assert set(metrics) >= {
+        "by_category", "by_degree", "by_relation", "candidates", "confidence", "head",
+        "num_queries", "roc_auc", "tail",
+    }  # fmt: skip
+    assert metrics["candidates"] == {"num": 50, "draw": "degree", "seed": 3}
+    assert metrics["num_queries"] == 60
+    assert sum(some["num_queries"] for some in metrics["by_relation"].values()) == 60
+    low, high = metrics["confidence"]["mrr"]
+    assert low < metrics["mrr"] < high
+    shown = run_cli(*sampled).stdout
+    assert "metric\tfiltered\t95% interval\thead\ttail\tunfiltered\n" in shown
+    assert "\nrelation\tqueries\tmrr" in shown
+
+
+def test_predict_writes_the_best_answers(
+    demo_run: Path, tmp_path: Path, run_cli: Run
+) -> None:
+    relations = answer(run_cli("evaluate", demo_run, "--json"))["metrics"]["by_relation"]
+    relation, out = next(iter(relations)), tmp_path / "out.parquet"
+    options = ["--relation", relation, "-k", "3", "-o", out]
+    found = answer(run_cli("predict", demo_run, *options, "--json"))
+    assert set(found) == {"output", "num_queries", "num_answers", "seconds"}
+    table = pyarrow.parquet.read_table(out)
+    assert table.column_names == ["query", "rank", "head", "relation", "tail", "score"]
+    assert table.num_rows == found["num_answers"] == 3 * found["num_queries"]
+    heads = tmp_path / "heads.txt"
+    some = table.column("head").unique().to_pylist()[:2]
+    heads.write_text("".join(f"{head}\n" for head in some))
+    assert run_cli("predict", demo_run, *options, "--nodes", heads).returncode == 2
+    again = run_cli("predict", demo_run, *options, "--nodes", heads, "--overwrite")
+    assert again.returncode == 0, again.stderr
+    assert "6 answers to 2 questions" in again.stderr
+    assert pyarrow.parquet.read_table(out).column("head").unique().to_pylist() == some
+
+
+def test_nearest_by_an_index(demo_run: Path, run_cli: Run) -> None:
+    node = "1"
+    options = ["nearest", demo_run, node, "--node-type", "user", "-k", "3", "--json"]
+    exact = answer(run_cli(*options))["neighbors"]
+    found = answer(run_cli(*options, "--index", "hnsw"))["neighbors"]
+    assert len(found) == 3
+    assert {one["id"] for one in exact} & {one["id"] for one in found}
+    assert (demo_run / "indexes" / "user.hnsw.faiss").exists()
+
+
 def test_train_answers_with_run_epochs_and_speed(
     demo_graph: Path, tmp_path: Path, run_cli: Run
 ) -> None:
