@@ -187,7 +187,7 @@ def test_predict_writes_the_best_answers(
 
 
 def test_nearest_by_an_index(demo_run: Path, run_cli: Run) -> None:
-    node = "1"
+    node = "user-00001"
     options = ["nearest", demo_run, node, "--node-type", "user", "-k", "3", "--json"]
     exact = answer(run_cli(*options))["neighbors"]
     found = answer(run_cli(*options, "--index", "hnsw"))["neighbors"]
