@@ -54,7 +54,7 @@ def intervals(ranks: Doubles, clusters: Ints) -> dict[str, Any]:
             found[name] = None
             continue
         sums = np.bincount(clusters, weights=values - mean, minlength=num)
-        error = np.sqrt(float(sums @ sums) * num / (num - 1)) / len(ranks)
+        error = float(np.sqrt(float(sums @ sums) * num / (num - 1))) / len(ranks)
         width = float(stdtrit(num - 1, 0.5 + LEVEL / 2)) * error
         found[name] = [mean - width, mean + width]
     return found
