@@ -1,0 +1,1 @@
+"""Embeddings trained on a CUDA device by Triton kernels; imported when one is asked for."""

@@ -1,0 +1,191 @@
+"""Train embeddings by Triton kernels in its interpreter and on the CPU; compare.
+
+Usage: ``TRITON_INTERPRET=1 python -m tests.triton_sim.run_embedding CASE ...`` from the
+root; prints one JSON line per case:
+
+    step:OPERATOR,COMPARATOR,LOSS[,FLAG]...     one step, against torch's autograd too
+    bucket:OPERATOR,COMPARATOR,LOSS[,FLAG]...   several batches of odd sizes
+
+A process of its own, since the interpreter is chosen
+when Triton is imported. On a machine with a GPU, without the variable, the same cases run
+there.
+"""
+
+import json
+import sys
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.embedding.config import EmbeddingConfig, RelationConfig
+from graphsys.embedding.cuda.shapes import BlockShapes
+from graphsys.embedding.cuda.trainer import DeviceTrainer
+from graphsys.embedding.model import relation_sets
+from graphsys.embedding.schedule import cut_bucket
+from graphsys.kernels.cpu.embedding_rows import Tables
+from graphsys.kernels.cpu.embedding_step import train_batches
+from tests.unit.embedding.test_embedding_gradients import DIM, OneEdgeType, Step
+
+Floats = npt.NDArray[np.float32]
+SMALL = BlockShapes(
+    queries=16, candidates=16, depth=16, columns=16, whole=16, members=4, precision="ieee"
+)
+SRC, DST = ("node", 0), ("node", 1)
+
+
+def step_config(
+    case: str, dim: int = DIM, batch_size: int = 8, chunk: int = 8, uniform: int = 4
+) -> tuple[EmbeddingConfig, bool]:
+    """Return the settings of ``operator,comparator,loss[,flag]...`` and what is shared."""
+    operator, comparator, loss, *flags = case.split(",")
+    relations: dict[str, RelationConfig] = {}
+    if operator == "mixed":
+        operator = "identity"
+        relations = {
+            "a": RelationConfig(operator="linear", weight=0.5),
+            "b": RelationConfig(operator="translation", weight=2.0),
+            "*": RelationConfig(operator="complex_diagonal"),
+        }
+    settings: dict[str, Any] = {
+        "operator": operator,
+        "comparator": comparator,
+        "loss": loss,
+        "reciprocal": "reciprocal" in flags,
+        "relations": relations,
+        "num_batch_negatives": 0 if "uniform" in flags else chunk,
+        "regulariser": 0.0 if "free" in flags else 0.05,
+    }
+    config = EmbeddingConfig(
+        dim=dim, margin=0.5, batch_size=batch_size, num_uniform_negatives=uniform,
+        **settings,
+    )  # fmt: skip
+    return config, "shared" in flags
+
+
+def run_device(step: Step, **options: Any) -> tuple[float, Floats, Floats, Floats]:
+    """Do what ``Step.run_kernel`` does, on the device."""
+    src = step.src_rows.copy(), step.src_state.copy()
+    dst = src if step.is_shared else (step.dst_rows.copy(), step.dst_state.copy())
+    table, losses = step.table.copy(), np.zeros(1)
+    sides = (SRC, SRC) if step.is_shared else (SRC, DST)
+    trainer = DeviceTrainer(DIM, shapes=SMALL, **options)
+    trainer.train_slice(
+        "edge", sides, (src, dst), step.model.operators(table), step.edges,
+        step.settings(), losses, 0, 1,
+    )  # fmt: skip
+    trainer.store_operators()
+    for side, held in zip(sides, (src, dst), strict=True):
+        trainer.partitions.store(side, *held)
+    return float(losses[0]), src[0], dst[0], table
+
+
+def largest(one: Floats, other: Floats) -> float:
+    """Return the largest difference of two arrays, relative to the largest value."""
+    scale = np.abs(other).max(initial=1.0)
+    return float(np.abs(one - other).max(initial=0.0) / scale)
+
+
+def run_step(case: str) -> dict[str, object]:
+    """Take one step three ways: on the device, by the CPU's kernel, by torch's autograd."""
+    config, is_shared = step_config(case)
+    step = Step(config, is_shared=is_shared)
+    got, cpu, wanted = run_device(step), step.run_kernel(), step.run_torch()
+    return {
+        "loss": got[0],
+        "cpu_loss": cpu[0],
+        "torch_loss": wanted[0],
+        "from_cpu": max(largest(a, b) for a, b in zip(got[1:], cpu[1:], strict=True)),
+        "from_torch": max(
+            largest(got[1], wanted[1]),
+            largest(got[2], wanted[2]),
+            largest(got[3][::2], wanted[3]),
+        ),
+        "moved": largest(got[1], step.src_rows),
+    }
+
+
+class Bucket:
+    """A random bucket of several batches, with repeated rows, a hub, and weights."""
+
+    def __init__(self, config: EmbeddingConfig, *, is_shared: bool) -> None:
+        rng = np.random.default_rng(8)
+        self.config, self.is_shared = config, is_shared
+        (self.model,) = relation_sets(OneEdgeType(), config)
+        num_src, num_dst = 41, 41 if is_shared else 29
+        scale = np.float32(0.5)
+        self.src_rows = rng.normal(size=(num_src, config.dim)).astype(np.float32) * scale
+        self.dst_rows = rng.normal(size=(num_dst, config.dim)).astype(np.float32) * scale
+        self.table = self.model.initial()
+        src = np.minimum(rng.zipf(1.4, 87), num_src).astype(np.uint32) - 1
+        dst = rng.integers(0, num_dst, len(src)).astype(np.uint32)
+        relation = rng.integers(0, 3, len(src)).astype(np.uint32)
+        weight = rng.random(len(src)).astype(np.float32)
+        self.edges = cut_bucket(
+            src, dst, relation, weight, self.model.weights, config, ("bucket",)
+        )
+        self.losses = np.zeros(len(self.edges.batches) - 1)
+
+    def fresh(self) -> tuple[Tables, Floats]:
+        """Return copies to train."""
+        src_rows, src_state = self.src_rows.copy(), np.zeros(len(self.src_rows), np.float32)
+        dst_rows, dst_state = src_rows, src_state
+        if not self.is_shared:
+            dst_rows = self.dst_rows.copy()
+            dst_state = np.zeros(len(dst_rows), np.float32)
+        tables = Tables(src_rows, src_state, dst_rows, dst_state, self.is_shared)
+        return tables, self.table.copy()
+
+
+def run_bucket(case: str) -> dict[str, object]:
+    """Train a bucket on the device and by the CPU's kernel."""
+    config, is_shared = step_config(case, dim=22, batch_size=38, chunk=19, uniform=9)
+    bucket = Bucket(config, is_shared=is_shared)
+    is_bfloat16 = "bfloat16" in case
+    settings = Step(config, is_shared=is_shared).settings()
+    cpu, cpu_table = bucket.fresh()
+    cpu_losses = bucket.losses.copy()
+    slot = np.full(len(cpu.src_rows) + len(cpu.dst_rows), -1, dtype=np.int32)
+    train_batches(
+        cpu, bucket.model.operators(cpu_table), bucket.edges, settings, 0,
+        len(cpu_losses), 1, slot, cpu_losses,
+    )  # fmt: skip
+    got, table = bucket.fresh()
+    losses = bucket.losses.copy()
+    sides = (SRC, SRC) if is_shared else (SRC, DST)
+    tables = (got.src_rows, got.src_state), (got.dst_rows, got.dst_state)
+    shapes = replace(SMALL, whole=32)
+    trainer = DeviceTrainer(config.dim, shapes=shapes, is_bfloat16=is_bfloat16)
+    half = len(losses) // 2
+    for first, last in ((0, half), (half, len(losses))):
+        trainer.train_slice(
+            "edge", sides, tables, bucket.model.operators(table), bucket.edges, settings,
+            losses, first, last,
+        )  # fmt: skip
+    trainer.store_operators()
+    for side, held in zip(sides, tables, strict=True):
+        trainer.partitions.store(side, *held)
+    return {
+        "loss": float(losses.sum()),
+        "cpu_loss": float(cpu_losses.sum()),
+        "batches": len(losses),
+        "tolerance": 0.05 if is_bfloat16 else 1e-3,
+        "from_cpu": max(largest(a, b) for a, b in zip(got[:4], cpu[:4], strict=True)),
+        "operators_from_cpu": largest(table, cpu_table),
+        "moved": largest(got.src_rows, bucket.src_rows),
+    }
+
+
+RUNNERS = {"step": run_step, "bucket": run_bucket}
+
+
+def main() -> None:
+    """Run the cases named on the command line."""
+    for case in sys.argv[1:]:
+        kind, _, rest = case.partition(":")
+        sys.stdout.write(json.dumps({"case": case, **RUNNERS[kind](rest)}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""The Triton kernels in their interpreter (a process of its own) against CPU and torch."""
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.triton_sim.cases import CASES
+
+pytest.importorskip("triton", reason="the gpu extra (triton) is not installed")
+
+ROOT = Path(__file__).parents[4]
+
+STEPS = tuple(case for case in CASES if case.startswith("step:"))
+BUCKETS = tuple(case for case in CASES if case.startswith("bucket:"))
+
+
+@cache
+def outcomes() -> dict[str, dict[str, Any]]:
+    """Run all cases in one process."""
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.triton_sim.run_embedding", *CASES],
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1800,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return {row["case"]: row for row in rows}
+
+
+@pytest.mark.parametrize("case", STEPS)
+def test_step_is_that_of_the_cpu_and_of_autograd(case: str) -> None:
+    found = outcomes()[case]
+    assert found["loss"] == pytest.approx(found["torch_loss"], rel=1e-4)
+    assert found["loss"] == pytest.approx(found["cpu_loss"], rel=1e-5)
+    assert found["from_torch"] < 2e-4
+    assert found["from_cpu"] < 1e-4
+    assert found["moved"] > 1e-3
+
+
+@pytest.mark.parametrize("case", BUCKETS)
+def test_bucket_is_trained_as_on_the_cpu(case: str) -> None:
+    found = outcomes()[case]
+    assert found["batches"] > 2
+    assert found["loss"] == pytest.approx(found["cpu_loss"], rel=found["tolerance"])
+    assert found["moved"] > 0.05
+    if "bfloat16" not in case:
+        assert found["from_cpu"] < 2e-3
+        assert found["operators_from_cpu"] < 2e-3
