@@ -32,18 +32,28 @@ def operate(code: int, p: np.ndarray[Any, Any], x: np.ndarray[Any, Any]) -> Any:
         return x * p
     if code == OPERATOR_CODES["linear"]:
         return x @ p.reshape(x.shape[-1], -1).T
+    if code == OPERATOR_CODES["affine"]:
+        square = x.shape[-1] ** 2
+        return x @ p[:square].reshape(x.shape[-1], -1).T + p[square:]
+    if code == OPERATOR_CODES["rotation"]:
+        z = (x[..., :half] + 1j * x[..., half:]) * np.exp(1j * p)
+        return np.concatenate([z.real, z.imag], axis=-1)
     if code == OPERATOR_CODES["complex_diagonal"]:
         z = (x[..., :half] + 1j * x[..., half:]) * (p[:half] + 1j * p[half:])
         return np.concatenate([z.real, z.imag], axis=-1)
     return x
 
 
-def compare(comparator: str, q: Any, c: Any) -> Any:
+def compare(comparator: str, q: Any, c: Any, bias: bool = False) -> Any:
+    if bias:
+        rest = compare(comparator, q[1:], c[:, 1:])
+        rest = -(rest**2) if comparator == "squared_l2" else rest
+        return q[0] + c[:, 0] + rest
     if comparator == "dot":
         return c @ q
     if comparator == "cos":
         return c @ q / np.linalg.norm(c, axis=1) / np.linalg.norm(q)
-    return -np.linalg.norm(c - q, axis=1)
+    return -np.linalg.norm(c - q, axis=1)  # squares are in the same order
 
 
 def answers(known: set[tuple[int, int, int]], given: int, r: int, at: int) -> set[int]:
@@ -69,6 +79,7 @@ def ask_all(
 ) -> list[Asked]:
     """Ask for both ends of every edge, among all nodes or some of each type."""
     graph, comparator, found = run.graph, run.config.comparator, []
+    bias = run.config.bias
     degrees: dict[str, Counter[int]] = {name: Counter() for name in graph.node_types}
     for model in run.model:
         kind = model.edge_type
@@ -91,12 +102,16 @@ def ask_all(
             span = slice(model.offsets[r], model.offsets[r + 1])
             code = int(model.codes[r])
             if model.num_sides == 2:
-                tails = compare(comparator, operate(code, table[0, span], src_x[s]), dst_x)
-                heads = compare(comparator, operate(code, table[2, span], dst_x[d]), src_x)
+                tails = compare(
+                    comparator, operate(code, table[0, span], src_x[s]), dst_x, bias
+                )
+                heads = compare(
+                    comparator, operate(code, table[2, span], dst_x[d]), src_x, bias
+                )
             else:
                 moved = operate(code, table[0, span], dst_x)
-                tails = compare(comparator, src_x[s], moved)
-                heads = compare(comparator, moved[d], src_x)
+                tails = compare(comparator, src_x[s], moved, bias)
+                heads = compare(comparator, moved[d], src_x, bias)
             for side, scores, own, node_type, right in (
                 ("tail", tails, d, kind.dst_type, answers(known, s, r, 2)),
                 ("head", heads, s, kind.src_type, answers(known, d, r, 0)),

@@ -9,6 +9,7 @@ from graphsys.core.threads import run_parallel
 from graphsys.embedding.queries import Queries
 from graphsys.embedding.scoring import Scorer
 from graphsys.kernels.cpu.embedding_best import keep_best
+from graphsys.kernels.cpu.embedding_rank import BIASED_DISTANCE
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -85,15 +86,24 @@ def _search(
         block = np.array(table[begin : begin + _CANDIDATE_BLOCK], dtype=np.float32)
         relation = np.full(len(block), queries.relation[0], dtype=np.int64)
         block = scorer.prepare_candidates(block, relation)
-        biases = np.zeros(len(block), dtype=np.float32)
-        if scorer.is_distance:
-            biases = 0.5 * np.einsum("ij,ij->i", block, block)
+        asked, answers = rows, block
+        shifts = scorer.shifts(block)
+        if scorer.form == BIASED_DISTANCE:  # no product: their scores are the answers
+            asked, answers, shifts = _spread(rows, block, shifts)
         keep_best(
-            rows, block, biases, first + begin,
+            asked, answers, shifts, first + begin,
             queries.known_begin, queries.known_end, queries.known,
             scratch[: len(rows) * len(block)].reshape(len(rows), len(block)),
             best_scores, best,
         )  # fmt: skip
+
+
+def _spread(rows: Floats, block: Floats, halves: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return unit queries and candidates whose products are biases less distances."""
+    squares = np.einsum("ij,ij->i", rows, rows)[:, None] + 2 * (halves - rows @ block.T)
+    scores = block[:, 0] - np.sqrt(np.maximum(squares, 0))
+    answers = np.ascontiguousarray(scores.T, dtype=np.float32)
+    return np.eye(len(rows), dtype=np.float32), answers, np.zeros_like(halves)
 
 
 def _exact(

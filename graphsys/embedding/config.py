@@ -5,12 +5,15 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from graphsys.core.config import apply_overrides, from_mapping, load_toml, option
 from graphsys.core.errors import ConfigError, unknown_name
 
-OperatorName = Literal["identity", "translation", "diagonal", "linear", "complex_diagonal"]
+OperatorName = Literal[
+    "identity", "translation", "diagonal", "linear", "affine", "complex_diagonal",
+    "rotation",
+]  # fmt: skip
 ComparatorName = Literal["dot", "cos", "l2", "squared_l2"]
 LossName = Literal["softmax", "logistic", "ranking"]
 OrderName = Literal[
@@ -27,6 +30,31 @@ class RelationConfig:
 
     operator: OperatorName | None = option(None, "operator; the config's if not given")
     weight: float = option(1.0, "factor on the loss of its edges", minimum=0)
+    lr: float | None = option(
+        None, "learning rate of its operator; relation_lr if not given", above=0
+    )
+    all_negatives: bool = option(
+        False, "every node of the resident partition is a negative of its edges"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeTypeConfig:
+    """What differs for the nodes of one type."""
+
+    dim: int | None = option(None, "length of its embeddings", minimum=1)
+    init_scale: float | None = option(
+        None, "standard deviation of the first values", above=0
+    )
+    global_embedding: bool | None = option(
+        None, "one more trained vector, added to every row of the type"
+    )
+    features: str | None = option(
+        None, "bag feature of the graph: a row is pooled from rows of its features"
+    )
+    pooling: Literal["mean", "sum"] = option(
+        "mean", "how the rows of the features of a node become its row"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +70,12 @@ class EmbeddingConfig:
     )
     operator: OperatorName = option("identity", "operator of every relation")
     comparator: ComparatorName = option("dot", "how two rows are compared")
+    bias: bool = option(
+        False, "the first dimension of a row is left out there and added to the score"
+    )
+    global_embedding: bool = option(
+        False, "one more trained vector per node type, added to all of its rows"
+    )
     loss: LossName = option("softmax", "loss over a positive and its negatives")
     margin: float = option(0.1, "margin of the ranking loss", minimum=0)
     reciprocal: bool = option(
@@ -50,6 +84,7 @@ class EmbeddingConfig:
     relations: Mapping[str, RelationConfig] = option(
         {}, 'settings per relation; all are to be listed, or "*" for the rest'
     )
+    node_types: Mapping[str, NodeTypeConfig] = option({}, "settings per node type")
     edge_types: tuple[str, ...] = option((), "edge types to train on; all by default")
     edge_weights: bool = option(True, "use the column weight, where there is one")
     batch_size: int = option(1000, "positives per optimiser step", minimum=1)
@@ -67,7 +102,10 @@ class EmbeddingConfig:
     lr_schedule: Literal["constant", "linear"] = option(
         "constant", "linear: both rates fall by the same amount every epoch, to lr / epochs"
     )
-    regulariser: float = option(0.0, "coefficient of N3 per query", minimum=0)
+    regulariser: float = option(0.0, "coefficient of the regulariser per query", minimum=0)
+    regulariser_kind: Literal["n3", "l2"] = option(
+        "n3", "sum of cubed moduli, or of squares"
+    )
     operator_init: Literal["identity", "random"] = option(
         "identity", "first operators: change nothing, or turn rows at random"
     )
@@ -92,13 +130,25 @@ class EmbeddingConfig:
         """Check what concerns several fields at once.
 
         Raises:
+            UnknownNameError: An operator, comparator or loss that there is not.
             ConfigError: Fields that contradict each other.
         """
-        names = {self.operator, *(r.operator for r in self.relations.values())}
-        if "complex_diagonal" in names and self.dim % 2:
+        for kind, names, known in (
+            ("operator", [self.operator], OperatorName),
+            ("operator", [r.operator for r in self.relations.values()], OperatorName),
+            ("comparator", [self.comparator], ComparatorName),
+            ("loss", [self.loss], LossName),
+        ):
+            for given in names:
+                if given is not None and given not in get_args(known):
+                    raise unknown_name(kind, given, get_args(known))
+        if not any(t.dim for t in self.node_types.values()):
+            for name in {self.operator, *(r.operator for r in self.relations.values())}:
+                require_dim(name, self.dim, "dim")
+        if self.bias and min(self.dim, *(self.dim_of(t) for t in self.node_types), 2) < 2:
             raise ConfigError(
-                f"dim: got {self.dim}, expected an even number for the operator "
-                "complex_diagonal (real parts, then imaginary parts)"
+                "bias: got true with dim 1, expected at least 2 (the bias and a dimension "
+                "to compare)"
             )
         if self.num_batch_negatives > self.batch_size:
             raise ConfigError(
@@ -120,6 +170,36 @@ class EmbeddingConfig:
     def chunk_size(self) -> int:
         """Positives that share one set of negatives."""
         return self.num_batch_negatives or self.batch_size
+
+    def of_type(self, node_type: str) -> NodeTypeConfig:
+        """Return the settings of a node type."""
+        return self.node_types.get(node_type) or NodeTypeConfig()
+
+    def dim_of(self, node_type: str) -> int:
+        """Return the length of the embeddings of a node type."""
+        return self.of_type(node_type).dim or self.dim
+
+    def init_scale_of(self, node_type: str) -> float:
+        """Return the standard deviation of the first values of a node type."""
+        return self.of_type(node_type).init_scale or self.init_scale
+
+    def has_global(self, node_type: str) -> bool:
+        """Whether a node type has a vector that is added to all of its rows."""
+        own = self.of_type(node_type).global_embedding
+        return self.global_embedding if own is None else own
+
+
+def require_dim(operator: str | None, dim: int, where: str) -> None:
+    """Check that rows have a length that an operator can work on.
+
+    Raises:
+        ConfigError: They have not.
+    """
+    if operator in ("complex_diagonal", "rotation") and dim % 2:
+        raise ConfigError(
+            f"{where}: got {dim}, expected an even number for the operator {operator} "
+            "(real parts, then imaginary parts)"
+        )
 
 
 def preset_names() -> list[str]:

@@ -11,7 +11,8 @@ import pyarrow as pa
 from graphsys.core.errors import ConfigError, UnknownNameError, unknown_name
 from graphsys.embedding import run as runs
 from graphsys.embedding.model import RelationSet, relation_sets
-from graphsys.embedding.tables import first_values
+from graphsys.embedding.node_rows import NodeRows
+from graphsys.embedding.tables import first_values, read_global
 from graphsys.storage.reader import Graph
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Embeddings:
         self.graph = graph or self._open_graph()
         runs.require_same_graph(self.state.graph, self.graph, self.path)
         self.model: list[RelationSet] = relation_sets(self.graph, self.config)
+        self._node_rows = NodeRows(self.graph, self.config)
         self.indexes: dict[str, Any] = {}
         self._mapped: dict[tuple[str, bool], Floats] = {}
 
@@ -57,16 +59,20 @@ class Embeddings:
     def dim_of(self, node_type: str) -> int:
         """Return the length of the rows of a node type."""
         self._require_type(node_type)
-        return self.config.dim
+        return self.config.dim_of(node_type)
 
     def rows(self, node_type: str, part: int) -> Floats:
         """Return the rows of a partition, float32 ``[N, D]``.
 
         They are a read-only view of the run's file, in the order of the store, and the
         same memory at every call; a partition that was never trained has its first
-        values, drawn anew.
+        values, drawn anew; rows made from features or with a global vector are made anew.
         """
         return self._rows(node_type, part, is_private=False)
+
+    def table(self, node_type: str, part: int) -> Floats:
+        """Return what was trained for a partition: the rows of its nodes or features."""
+        return self._table(node_type, part, is_private=False)
 
     def arrow_rows(self, node_type: str, part: int) -> pa.FixedSizeListArray:
         """Return a view of :meth:`rows` as an Arrow array of FixedSizeList<float32>."""
@@ -91,10 +97,9 @@ class Embeddings:
         parts = np.searchsorted(offsets, numbers, side="right") - 1
         for part in np.unique(parts):
             chosen = np.flatnonzero(parts == part)
-            result[chosen] = self.rows(node_type, int(part))[
-                numbers[chosen] - offsets[part]
-            ]
-        return result
+            table, local = self.table(node_type, int(part)), numbers[chosen] - offsets[part]
+            result[chosen] = self._node_rows.pool(node_type, table, local)
+        return self._add_global(node_type, result)
 
     def lookup(self, ids: Sequence[Any], *, node_type: str | None = None) -> Floats:
         """Return the rows of nodes given by the user's ids, float32 ``[n, D]``.
@@ -214,10 +219,21 @@ class Embeddings:
         return chosen
 
     def _rows(self, node_type: str, part: int, *, is_private: bool) -> Floats:
+        table = self._table(node_type, part, is_private=is_private)
+        return self._add_global(node_type, self._node_rows.pool(node_type, table))
+
+    def _add_global(self, node_type: str, rows: Floats) -> Floats:
+        if not self.config.has_global(node_type):
+            return rows
+        vector = read_global(self.path, self.state, self.config, node_type)[0]
+        result: Floats = rows + vector
+        return result
+
+    def _table(self, node_type: str, part: int, *, is_private: bool) -> Floats:
         self._require_type(node_type)
         name = runs.find_file(self.state, runs.rows_file(node_type, part, 0))
         if name is None:
-            size = int(np.diff(self.graph.offsets(node_type))[part])
+            size = int(self._node_rows.sizes(node_type)[part])
             return first_values(self.config, (node_type, part), size)
         if (name, is_private) not in self._mapped:
             rows = runs.read_array(self.path, name, mapped="c" if is_private else "r")

@@ -16,6 +16,7 @@ from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, OutputExistsError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding.embeddings import Embeddings
+from graphsys.embedding.node_rows import require_one_dim
 from graphsys.storage.reader import Graph
 from graphsys.storage.transaction import disk_errors
 
@@ -66,6 +67,8 @@ def export(
     types = [node_type] if node_type is not None else opened.node_types
     for name in types:
         opened.rows(name, 0)  # an unknown type ends here
+    if out.suffix != ".safetensors":
+        require_one_dim(opened.config, types, f"cannot export to {out.name!r}")
     beside = out.with_name(out.name + ".ids.parquet")
     targets = [out] + ([beside] if out.suffix in (".npy", ".safetensors") else [])
     for target in targets:
@@ -101,7 +104,7 @@ def to_batches(run: Embeddings, types: list[str]) -> Iterator[pa.RecordBatch]:
                     columns["type"] = pa.array([name] * len(some))
                     columns["id"] = some.cast(pa.large_string())
                 columns["embedding"] = pa.FixedSizeListArray.from_arrays(
-                    pa.array(block), run.config.dim
+                    pa.array(block), run.config.dim_of(name)
                 )
                 yield pa.record_batch(columns)
 
@@ -153,7 +156,8 @@ def _quoting(columns: list[Any]) -> str:
 
 def _write_npy(run: Embeddings, types: list[str], to: list[Path], bar: Progress) -> None:
     num_rows = sum(run.graph.num_nodes_of(name) for name in types)
-    header = {"descr": "<f4", "fortran_order": False, "shape": (num_rows, run.config.dim)}
+    shape = (num_rows, run.config.dim_of(types[0]))
+    header = {"descr": "<f4", "fortran_order": False, "shape": shape}
     with to[0].open("wb") as stream:
         np.lib.format.write_array_header_1_0(stream, header)
         for batch in to_batches(run, types):

@@ -1,5 +1,6 @@
 """Relations of a graph and their operators: names, codes, parameters."""
 
+import math
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -9,10 +10,18 @@ import numpy.typing as npt
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.rng import generator
 from graphsys.core.types import EdgeType
-from graphsys.embedding.config import EmbeddingConfig, relation_settings
+from graphsys.embedding.config import (
+    EmbeddingConfig,
+    RelationConfig,
+    relation_settings,
+    require_dim,
+)
 from graphsys.kernels.cpu import embedding_operators as operators
+from graphsys.kernels.cpu import embedding_regularise
 from graphsys.kernels.cpu import embedding_scores as scores
-from graphsys.kernels.cpu.embedding_step import Operators
+from graphsys.kernels.cpu.embedding_bias import BIASED
+from graphsys.kernels.cpu.embedding_operators import Operators
+from graphsys.kernels.cpu.embedding_scores import Objective
 
 Floats = npt.NDArray[np.float32]
 
@@ -22,12 +31,18 @@ OPERATOR_CODES: Final = {
     "diagonal": operators.DIAGONAL,
     "linear": operators.LINEAR,
     "complex_diagonal": operators.COMPLEX,
+    "affine": operators.AFFINE,
+    "rotation": operators.ROTATION,
 }
 COMPARATOR_CODES: Final = {
     "dot": scores.DOT,
     "cos": scores.COS,
     "squared_l2": scores.SQUARED_L2,
     "l2": scores.L2,
+}
+REGULARISER_CODES: Final = {
+    "n3": embedding_regularise.N3,
+    "l2": embedding_regularise.SQUARES,
 }
 LOSS_CODES: Final = {
     "softmax": scores.SOFTMAX,
@@ -64,6 +79,8 @@ class RelationSet:
         codes: Operator of each, int64 ``[R]``.
         offsets: Where the parameters of each begin, int64 ``[R + 1]``.
         weights: Loss weight of each, float32 ``[R]``.
+        lr_factors: Learning rate of each operator, by that of all, float32 ``[R]``.
+        all_negatives: Whether all nodes of a partition are its negatives, bool ``[R]``.
         num_sides: 2 with reciprocal relations, else 1.
         seed: Of the first parameters where they are random, else None.
     """
@@ -74,13 +91,15 @@ class RelationSet:
     codes: npt.NDArray[np.int64]
     offsets: npt.NDArray[np.int64]
     weights: Floats
+    lr_factors: Floats
+    all_negatives: npt.NDArray[np.bool_]
     num_sides: int
     seed: int | None = None
 
     @property
     def has_complex(self) -> bool:
         """Whether rows are complex numbers."""
-        return bool(np.any(self.codes == operators.COMPLEX))
+        return bool(np.isin(self.codes, (operators.COMPLEX, operators.ROTATION)).any())
 
     def initial(self) -> Floats:
         """Return the first parameters and their Adagrad state.
@@ -112,6 +131,7 @@ class RelationSet:
             back_state=table[3] if is_reciprocal else empty,
             is_reciprocal=is_reciprocal,
             has_complex=self.has_complex,
+            lr_factors=self.lr_factors,
         )
 
 
@@ -120,7 +140,8 @@ def relation_sets(graph: HasRelations, config: EmbeddingConfig) -> list[Relation
 
     Raises:
         UnknownNameError: The config names an edge type that the graph lacks.
-        ConfigError: The config's relations are not the graph's, or there is no edge type.
+        ConfigError: The config's relations are not the graph's, there is no edge type, or
+            the dimensions of an edge type's ends differ or do not suit an operator.
     """
     by_name = {graph.edge_type_name(kind): kind for kind in graph.edge_types}
     for name in config.edge_types:
@@ -138,8 +159,10 @@ def relation_sets(graph: HasRelations, config: EmbeddingConfig) -> list[Relation
     result = []
     for name, kind in chosen.items():
         used = [settings[relation] for relation in names[name]]
+        dim = _require_dims(kind, name, used, config)
         codes = [OPERATOR_CODES[s.operator or config.operator] for s in used]
-        sizes = [_num_parameters(code, config.dim) for code in codes]
+        sizes = [_num_parameters(code, dim) for code in codes]
+        lr = config.relation_lr or config.lr
         result.append(
             RelationSet(
                 name=name,
@@ -148,6 +171,8 @@ def relation_sets(graph: HasRelations, config: EmbeddingConfig) -> list[Relation
                 codes=np.array(codes, dtype=np.int64),
                 offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
                 weights=np.array([s.weight for s in used], dtype=np.float32),
+                lr_factors=np.array([(s.lr or lr) / lr for s in used], dtype=np.float32),
+                all_negatives=np.array([s.all_negatives for s in used], dtype=np.bool_),
                 num_sides=2 if config.reciprocal else 1,
                 seed=config.seed if config.operator_init == "random" else None,
             )
@@ -155,8 +180,47 @@ def relation_sets(graph: HasRelations, config: EmbeddingConfig) -> list[Relation
     return result
 
 
+def objective_of(config: EmbeddingConfig) -> Objective:
+    """Return what a config optimises, as the kernels take it."""
+    return Objective(
+        comparator=COMPARATOR_CODES[config.comparator] + BIASED * config.bias,
+        loss=LOSS_CODES[config.loss],
+        margin=np.float32(config.margin),
+    )
+
+
+def _require_dims(
+    kind: EdgeType, name: str, used: list[RelationConfig], config: EmbeddingConfig
+) -> int:
+    """Return the length of the rows that an edge type joins."""
+    dim, other = config.dim_of(kind.src_type), config.dim_of(kind.dst_type)
+    if dim != other:
+        raise ConfigError(
+            f"edge type {name!r} joins {kind.src_type!r} of dim {dim} with "
+            f"{kind.dst_type!r} of dim {other}, expected equal ones; set "
+            f"node_types.{kind.dst_type}.dim={dim}, or leave the edge type out with "
+            "edge_types"
+        )
+    for settings in used:
+        require_dim(
+            settings.operator or config.operator, dim, f"dim of node type {kind.src_type!r}"
+        )
+    return dim
+
+
 def _num_parameters(code: int, dim: int) -> int:
-    return {operators.IDENTITY: 0, operators.LINEAR: dim * dim}.get(code, dim)
+    sizes = {
+        operators.IDENTITY: 0,
+        operators.LINEAR: dim * dim,
+        operators.AFFINE: dim * dim + dim,
+        operators.ROTATION: dim // 2,
+    }
+    return sizes.get(code, dim)
+
+
+def _side(size: int) -> int:
+    """Return D for the D * D parameters of a linear operator, or D * D + D of an affine."""
+    return math.isqrt(size)
 
 
 def _identity_parameters(code: int, size: int) -> Floats:
@@ -165,8 +229,9 @@ def _identity_parameters(code: int, size: int) -> Floats:
         values[:] = 1.0
     elif code == operators.COMPLEX:
         values[: size // 2] = 1.0
-    elif code == operators.LINEAR:
-        values.reshape(round(size**0.5), -1).flat[:: round(size**0.5) + 1] = 1.0
+    elif code in (operators.LINEAR, operators.AFFINE):
+        side = _side(size)
+        values[: side * side].reshape(side, side).flat[:: side + 1] = 1.0
     return values
 
 
@@ -175,9 +240,13 @@ def _random_parameters(code: int, size: int, rng: np.random.Generator) -> Floats
     if code == operators.COMPLEX:
         angle = rng.uniform(0, 2 * np.pi, size // 2)
         return np.concatenate([np.cos(angle), np.sin(angle)]).astype(np.float32)
+    if code == operators.ROTATION:
+        return rng.uniform(-np.pi, np.pi, size).astype(np.float32)
     if code == operators.DIAGONAL:
         return rng.choice(np.array([-1.0, 1.0], dtype=np.float32), size)
-    if code == operators.LINEAR:
-        square = rng.normal(size=(round(size**0.5), round(size**0.5)))
-        return np.linalg.qr(square).Q.astype(np.float32).reshape(-1)
+    if code in (operators.LINEAR, operators.AFFINE):
+        side = _side(size)
+        turn = np.linalg.qr(rng.normal(size=(side, side))).Q.reshape(-1)
+        shift = rng.normal(scale=0.1, size=size - side * side)
+        return np.concatenate([turn, shift]).astype(np.float32)
     return rng.normal(scale=0.1, size=size).astype(np.float32)

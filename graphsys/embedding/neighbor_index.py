@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, CorruptStoreError
+from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.run import write_text
 from graphsys.kernels.cpu.embedding_math import normalise_rows
@@ -107,10 +108,10 @@ def open_index(
     return NeighborIndex(run.indexes[key], is_distance)
 
 
-def prepare(rows: Any, comparator: str) -> Floats:
-    """Copy rows as faiss compares them: of unit length under ``cos``."""
-    copy: Floats = np.array(rows, dtype=np.float32, order="C")
-    if comparator == "cos":
+def prepare(rows: Any, config: EmbeddingConfig) -> Floats:
+    """Copy rows as faiss compares them: without bias, of unit length under ``cos``."""
+    copy: Floats = np.array(rows[:, int(config.bias) :], dtype=np.float32, order="C")
+    if config.comparator == "cos":
         normalise_rows(copy, copy, np.empty(len(copy), dtype=np.float32))
     return copy
 
@@ -120,7 +121,8 @@ def _build(run: Embeddings, kind: IndexKind, node_type: str) -> Any:
     comparator = run.config.comparator
     is_distance = comparator in ("l2", "squared_l2")
     metric = faiss.METRIC_L2 if is_distance else faiss.METRIC_INNER_PRODUCT
-    size, dim = run.graph.num_nodes_of(node_type), run.dim_of(node_type)
+    size = run.graph.num_nodes_of(node_type)
+    dim = run.dim_of(node_type) - int(run.config.bias)
     if kind == "hnsw":
         index = faiss.IndexHNSWFlat(dim, _LINKS, metric)
         index.hnsw.efConstruction = _BUILD_WIDTH
@@ -129,11 +131,11 @@ def _build(run: Embeddings, kind: IndexKind, node_type: str) -> Any:
         coarse = (faiss.IndexFlatL2 if is_distance else faiss.IndexFlatIP)(dim)
         index = faiss.IndexIVFFlat(coarse, dim, lists, metric)
         some = np.random.default_rng(0).permutation(size)[: 256 * lists]
-        index.train(prepare(run.take(node_type, np.sort(some)), comparator))
+        index.train(prepare(run.take(node_type, np.sort(some)), run.config))
     for part in range(run.graph.num_partitions(node_type)):
         table = run.rows(node_type, part)
         for begin in range(0, len(table), _BLOCK):
-            index.add(prepare(table[begin : begin + _BLOCK], comparator))
+            index.add(prepare(table[begin : begin + _BLOCK], run.config))
     return index
 
 

@@ -30,7 +30,8 @@ def nearest(
 ) -> pa.Table:
     """Find the nodes of the same type that are closest to a node.
 
-    Closeness is the run's comparator: inner product, cosine, or minus the distance.
+    Closeness is the run's comparator: inner product, cosine, or minus the distance; a
+    bias says how likely a node is an answer, not where it lies, and is left out.
 
     Args:
         run: A run or its folder.
@@ -55,7 +56,7 @@ def nearest(
     require_kind(index)
     opened = run if isinstance(run, Embeddings) else Embeddings(run, graph=graph)
     chosen, number = opened.find(node, node_type)
-    rows = prepare(opened.take(chosen, np.array([number])), opened.config.comparator)
+    rows = prepare(opened.take(chosen, np.array([number])), opened.config)
     if index == "exact":
         scores, numbers = _search_all(opened, chosen, rows, k + 1)
     else:
@@ -73,15 +74,14 @@ def _search_all(
 ) -> tuple[Floats, Ints]:
     """Return the best scores and their numbers, block by block of the tables."""
     faiss = require("faiss", extra="all")
-    comparator = run.config.comparator
-    is_distance = comparator in ("l2", "squared_l2")
+    is_distance = run.config.comparator in ("l2", "squared_l2")
     metric = faiss.METRIC_L2 if is_distance else faiss.METRIC_INNER_PRODUCT
     offsets = run.graph.offsets(node_type)
     scores, numbers = [], []
     for part in range(len(offsets) - 1):
         table = run.rows(node_type, part)
         for begin in range(0, len(table), _BLOCK):
-            rows = prepare(table[begin : begin + _BLOCK], comparator)
+            rows = prepare(table[begin : begin + _BLOCK], run.config)
             found, places = faiss.knn(queries, rows, min(k, len(rows)), metric=metric)
             scores.append(-found if is_distance else found)
             numbers.append(places + begin + offsets[part])

@@ -13,6 +13,7 @@ from graphsys.core.memory import format_bytes
 from graphsys.core.threads import num_cores
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.model import RelationSet
+from graphsys.embedding.node_rows import NodeRows
 from graphsys.embedding.orders import lower_bound
 from graphsys.embedding.schedule import Layout, Part, Schedule, Step
 from graphsys.embedding.swaps import Swap, SwapPlan
@@ -91,7 +92,8 @@ class Planner:
         base_bytes: int = 0,
     ) -> None:
         self._graph, self._config, self._model, self._steps = graph, config, model, steps
-        self._sizes = {name: np.diff(graph.offsets(name)) for name in graph.node_types}
+        node_rows = NodeRows(graph, config)
+        self._sizes = {name: node_rows.sizes(name) for name in graph.node_types}
         self._partitions = {name: graph.num_partitions(name) for name in graph.node_types}
         self._base_bytes = base_bytes
         schedule = Schedule(steps, self._partitions, Layout(), config.seed)
@@ -215,7 +217,7 @@ class Planner:
         return sum(self._bytes(part) for part in parts) + self._operators
 
     def _bytes(self, part: Part) -> int:
-        return table_bytes(self._config, int(self._sizes[part[0]][part[1]]))
+        return table_bytes(self._config, part[0], int(self._sizes[part[0]][part[1]]))
 
     def _fixed_bytes(self) -> int:
         return self._base_bytes + self._operators + self._always + _SLACK_BYTES
@@ -231,7 +233,9 @@ class Planner:
         widest = max(
             sum(int(self._sizes[p[0]][p[1]]) for p in {step.src, step.dst}) for step in unit
         )
-        return orders + _scratch_bytes(config, self._model, widest)
+        ends = {part for step in unit for part in (step.src, step.dst)}
+        nodes = max(int(np.diff(self._graph.offsets(p[0]))[p[1]]) for p in ends)
+        return orders + _scratch_bytes(config, self._model, widest, nodes)
 
     def _refusal(self, layout: Layout, budget: int) -> str:
         needed = self.memory_bytes(layout)
@@ -248,13 +252,14 @@ class Planner:
         largest = max(self._sizes, key=lambda name: int(self._sizes[name].sum()))
         grown = [n for n, count in self._partitions.items() if count > 1] or [largest]
         totals = {
-            name: table_bytes(self._config, int(self._sizes[name].sum())) for name in grown
+            name: table_bytes(self._config, name, int(self._sizes[name].sum()))
+            for name in grown
         }
         held = sum(totals.values())
         fixed = self._fixed_bytes() - self._always * (len(self._swapped) == 0)
         fixed += max(0, self._always - held) * (len(self._swapped) == 0)
         unit = max(map(self._unit_bytes, self._units))
-        scratch = _scratch_bytes(self._config, self._model, 0)
+        scratch = _scratch_bytes(self._config, self._model, 0, 0)
         factor = 2
         while factor * max(self._partitions[name] for name in grown) <= _MOST_PARTITIONS:
             counts = {name: factor * self._partitions[name] for name in grown}
@@ -278,14 +283,19 @@ def _spec(counts: Mapping[str, int], partitions: Mapping[str, int]) -> str:
 
 
 def _scratch_bytes(
-    config: EmbeddingConfig, model: Sequence[RelationSet], num_rows: int
+    config: EmbeddingConfig, model: Sequence[RelationSet], num_rows: int, num_nodes: int
 ) -> int:
     """Return what the workers' scratch takes: scores, pools, gradients, slots."""
     workers = 1 if config.deterministic else config.threads or num_cores()
-    chunk, pool = config.chunk_size, config.chunk_size + config.num_uniform_negatives
+    negatives = config.num_uniform_negatives
+    if any(m.all_negatives.any() for m in model):
+        negatives = max(negatives, num_nodes)
+    chunk, pool = config.chunk_size, config.chunk_size + negatives
+    dim = max(config.dim_of(m.edge_type.src_type) for m in model)
     matrices = 2 if config.comparator in ("l2", "squared_l2") else 1
     rows = 6 * pool + chunk + (3 * pool if config.comparator == "cos" else 0)
+    rows += 2 * (pool + chunk) if config.bias else 0
     batch = math.ceil(config.batch_size / chunk) * 2 * pool
     operators = max(2 * m.num_sides * int(m.offsets[-1]) for m in model)
-    floats = matrices * chunk * pool + (rows + batch) * config.dim + operators + num_rows
+    floats = matrices * chunk * pool + (rows + batch) * dim + operators + num_rows
     return workers * 4 * floats

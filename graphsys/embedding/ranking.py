@@ -100,7 +100,7 @@ class _Batch:
         self.rows = scorer.prepare_queries(queries.node, queries.relation)
         self.targets = self._prepared(queries.target, slice(None))
         self.positives = np.empty(len(queries), dtype=np.float64)
-        exact_scores(self.rows, self.targets, scorer.is_distance, self.positives)
+        exact_scores(self.rows, self.targets, scorer.form, self.positives)
         self.counts = np.zeros((len(queries), 4), dtype=np.int64)
 
     def count_all(self, progress: Progress) -> None:
@@ -163,7 +163,6 @@ class _Batch:
         rows, positives = self.rows[some], self.positives[some]
         counts = np.zeros((len(some), 4), dtype=np.int64)
         scratch = np.empty(len(some) * min(_CANDIDATE_BLOCK, len(table)), dtype=np.float32)
-        is_distance = self.scorer.is_distance
         for begin in range(0, len(table), _CANDIDATE_BLOCK):
             block = np.array(table[begin : begin + _CANDIDATE_BLOCK], dtype=np.float32)
             relation = np.full(len(block), queries.relation[0], dtype=np.int64)
@@ -172,14 +171,14 @@ class _Batch:
             count_better(
                 rows,
                 block,
-                0.5 * squares if is_distance else np.zeros_like(squares),
+                self.scorer.shifts(block),
                 first + begin,
                 positives,
                 queries.target,
                 queries.known_begin,
                 queries.known_end,
                 queries.known,
-                is_distance,
+                self.scorer.form,
                 float(np.sqrt(squares.max())),
                 scratch[: len(rows) * len(block)].reshape(len(rows), len(block)),
                 counts,

@@ -31,7 +31,7 @@ Floats = npt.NDArray[np.float32]
 FORMAT_VERSION: Final = 1
 RUN_NAME: Final = "run.json"
 CONFIG_NAME: Final = "config.toml"
-_FOLDERS: Final = ("rows", "state", "relations")
+_FOLDERS: Final = ("rows", "state", "relations", "globals")
 
 
 @dataclass(kw_only=True)
@@ -241,6 +241,11 @@ def state_file(node_type: str, part: int, serial: int) -> str:
 def relations_file(edge_type: str, serial: int) -> str:
     """Return the path of an edge type's operators, relative to the run."""
     return f"relations/{file_name(edge_type)}.{serial}.npy"
+
+
+def globals_file(node_type: str, serial: int) -> str:
+    """Return the path of a node type's global vector, relative to the run."""
+    return f"globals/{file_name(node_type)}.{serial}.npy"
 
 
 def find_file(state: RunState, name: str) -> str | None:

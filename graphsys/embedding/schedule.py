@@ -14,6 +14,7 @@ import numpy.typing as npt
 from graphsys.core.rng import generator
 from graphsys.core.types import Bucket
 from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.model import RelationSet
 from graphsys.embedding.orders import order_units
 from graphsys.kernels.cpu.embedding_chunk import Edges
 
@@ -135,21 +136,22 @@ def cut_bucket(
     dst: npt.NDArray[np.uint32],
     relation: npt.NDArray[np.uint32],
     weight: npt.NDArray[np.float32],
-    relation_weight: npt.NDArray[np.float32],
+    relations: RelationSet,
     config: EmbeddingConfig,
     keys: Sequence[int | str],
     chosen: npt.NDArray[np.uint32] | None = None,
 ) -> Edges:
     """Shuffle a bucket and cut it into chunks and batches.
 
-    Without reciprocal relations the edges of a chunk share one relation.
+    Without reciprocal relations the edges of a chunk share one relation; with them, only
+    those whose negatives are all nodes keep apart from the others.
 
     Args:
         src: Local numbers of the sources ``[E]``.
         dst: Local numbers of the destinations ``[E]``.
         relation: Codes of the relations ``[E]``, or empty.
         weight: Weights ``[E]``, or empty.
-        relation_weight: Loss weight of every relation ``[R]``.
+        relations: The relations of the edge type.
         config: Sizes and seed.
         keys: What the shuffle is for (epoch, edge type, bucket).
         chosen: Positions of the edges to be trained, ``[T]``, shuffled in place; all by
@@ -159,12 +161,17 @@ def cut_bucket(
     order = np.arange(len(src), dtype=np.uint32) if chosen is None else chosen
     rng.shuffle(order)
     size = config.chunk_size
-    if config.reciprocal or len(relation_weight) == 1:
+    group, num_groups = relation, len(relations.codes)
+    if config.reciprocal:
+        has_both = np.unique(relations.all_negatives).size > 1
+        num_groups = 2 if has_both else 1
+        group = relations.all_negatives.astype(np.uint32)[relation] if has_both else group
+    if num_groups == 1:
         begins = np.arange(0, len(order), size, dtype=np.int64)
         chunks = np.stack([begins, np.minimum(begins + size, len(order))], axis=1)
     else:
-        order = order[np.argsort(relation[order], kind="stable")]
-        counts = np.bincount(relation[order], minlength=len(relation_weight))
+        order = order[np.argsort(group[order], kind="stable")]
+        counts = np.bincount(group[order], minlength=num_groups)
         pieces = -(-counts // size)
         firsts = np.repeat(np.cumsum(counts) - counts, pieces)
         inner = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
@@ -179,7 +186,8 @@ def cut_bucket(
         dst=_frozen(dst),
         relation=_frozen(relation),
         weight=_frozen(weight),
-        relation_weight=relation_weight,
+        relation_weight=relations.weights,
+        all_negatives=relations.all_negatives,
         order=order,
         chunks=np.ascontiguousarray(chunks),
         batches=batches,

@@ -14,7 +14,9 @@ from graphsys.core.rng import generator
 from graphsys.embedding import run as runs
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.model import RelationSet
+from graphsys.embedding.node_rows import NodeRows
 from graphsys.embedding.schedule import Part
+from graphsys.kernels.cpu.embedding_bags import NO_VECTOR, Extras
 from graphsys.storage.reader import Graph
 
 Floats = npt.NDArray[np.float32]
@@ -34,11 +36,12 @@ def first_values(config: EmbeddingConfig, part: Part, size: int) -> Floats:
         Normal values, float32 ``[N, dim]``.
     """
     rng = generator(config.seed, "first values", *part)
-    rows = np.empty((size, config.dim), dtype=np.float32)
+    rows = np.empty((size, config.dim_of(part[0])), dtype=np.float32)
+    scale = np.float32(config.init_scale_of(part[0]))
     for begin in range(0, size, _INIT_ROWS):
         block = rows[begin : begin + _INIT_ROWS]
         rng.standard_normal(out=block, dtype=np.float32)
-        block *= np.float32(config.init_scale)
+        block *= scale
     return rows
 
 
@@ -47,9 +50,22 @@ def first_table(config: EmbeddingConfig, part: Part, size: int) -> Table:
     return first_values(config, part, size), np.zeros(size, dtype=np.float32)
 
 
-def table_bytes(config: EmbeddingConfig, size: int) -> int:
+def table_bytes(config: EmbeddingConfig, node_type: str, size: int) -> int:
     """Return what ``size`` rows and their states take, in memory and in files."""
-    return size * (4 * config.dim + 4)
+    return size * (4 * config.dim_of(node_type) + 4)
+
+
+def read_global(
+    path: Path, state: runs.RunState, config: EmbeddingConfig, node_type: str
+) -> Floats:
+    """Return the global vector of a node type and its Adagrad state, float32 ``[2, D]``.
+
+    It begins as zeros.
+    """
+    name = runs.find_file(state, runs.globals_file(node_type, 0))
+    if name is None:
+        return np.zeros((2, config.dim_of(node_type)), dtype=np.float32)
+    return runs.read_array(path, name)
 
 
 class TableFiles:
@@ -83,7 +99,8 @@ class TableFiles:
     ) -> None:
         self.path = path
         self._config = config
-        self._sizes = {t: np.diff(graph.offsets(t)) for t in graph.node_types}
+        self.node_rows = NodeRows(graph, config)
+        self._sizes = {t: self.node_rows.sizes(t) for t in graph.node_types}
         self._current = dict(state.files)
         self._committed = set(state.files)
         self._volatile: set[str] = set()
@@ -96,6 +113,21 @@ class TableFiles:
             self.operators[relations.name] = (
                 relations.initial() if name is None else runs.read_array(path, name)
             )
+        self.globals = {
+            name: read_global(path, state, config, name)
+            for name in graph.node_types
+            if config.has_global(name)
+        }
+
+    def extras(self, src_type: str, dst_type: str) -> Extras:
+        """Return what makes the rows of the nodes of two types from their tables."""
+        return Extras(
+            self.node_rows.bags(src_type),
+            self.node_rows.bags(dst_type),
+            self.globals.get(src_type, NO_VECTOR),
+            self.globals.get(dst_type, NO_VECTOR),
+            src_type == dst_type,
+        )
 
     def load(self, part: Part) -> Table:
         """Return a partition as it was stored last, or with its first values.
@@ -104,7 +136,7 @@ class TableFiles:
             CorruptStoreError: Its file is missing or of another shape.
         """
         node_type, number = part
-        size, dim = int(self._sizes[node_type][number]), self._config.dim
+        size, dim = int(self._sizes[node_type][number]), self._config.dim_of(node_type)
         rows_name = self._find(runs.rows_file(node_type, number, 0))
         state_name = self._find(runs.state_file(node_type, number, 0))
         with span("read", node_type=node_type, partition=number):
@@ -139,6 +171,8 @@ class TableFiles:
         began = time.monotonic()
         for name, table in self.operators.items():
             self._replace(functools.partial(runs.relations_file, name), table)
+        for name, table in self.globals.items():
+            self._replace(functools.partial(runs.globals_file, name), table)
         for name in sorted(self._volatile):
             runs.sync_file(self.path / name)
         self._volatile.clear()

@@ -56,7 +56,7 @@ class Trainer:
         self.schedule = Schedule(steps, partitions, layout, config.seed)
         self.unit_trainer = UnitTrainer(
             path, graph, config, model, self.buffer.resident, self.files.operators,
-            self._choose_edges,
+            self.files.extras, self._choose_edges,
         )  # fmt: skip
         self.edges_per_epoch = sum(step.num_edges for step in steps)
         if state.unit and not state.epoch_edges:  # written before epochs counted theirs

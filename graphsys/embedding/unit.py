@@ -15,12 +15,12 @@ from graphsys.core.rng import generator
 from graphsys.core.threads import num_cores
 from graphsys.embedding.buckets import read_bucket
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.model import COMPARATOR_CODES, LOSS_CODES, RelationSet
+from graphsys.embedding.model import REGULARISER_CODES, RelationSet, objective_of
 from graphsys.embedding.schedule import Part, Step, cut_bucket
 from graphsys.embedding.tables import Floats, Table
+from graphsys.kernels.cpu.embedding_bags import PLAIN, Extras
 from graphsys.kernels.cpu.embedding_chunk import Edges
 from graphsys.kernels.cpu.embedding_rows import Tables
-from graphsys.kernels.cpu.embedding_scores import Objective
 from graphsys.kernels.cpu.embedding_step import Settings, train_batches
 from graphsys.storage.reader import Graph
 
@@ -62,6 +62,7 @@ class UnitTrainer:
         model: The relations of every edge type.
         tables: The partitions in memory.
         operators: Parameters and state of every edge type's operators.
+        extras: Given two node types, says what makes rows of nodes from their tables.
         choose_edges: Given the epoch, a bucket and the positions of its edges, says which
             of them are trained.
     """
@@ -74,10 +75,11 @@ class UnitTrainer:
         model: list[RelationSet],
         tables: Mapping[Part, Table],
         operators: Mapping[str, Floats],
+        extras: Callable[[str, str], Extras],
         choose_edges: Callable[[int, Step, Order], Order],
     ) -> None:
         self.path, self.graph, self.config, self.model = path, graph, config, model
-        self.tables, self.operators = tables, operators
+        self.tables, self.operators, self.extras = tables, operators, extras
         self._choose_edges = choose_edges
         self.num_workers = 1 if config.deterministic else config.threads or num_cores()
         self.slots: list[npt.NDArray[np.int32]] = []
@@ -85,13 +87,14 @@ class UnitTrainer:
     def compile(self) -> None:
         """Compile the kernel, or load it, on an empty bucket: not a part of the time."""
         none = np.empty(0, dtype=np.uint32)
-        rows, floats = np.zeros((1, self.config.dim), np.float32), np.zeros(1, np.float32)
         relations = self.model[0]
+        dim = self.config.dim_of(relations.edge_type.src_type)
+        rows, floats = np.zeros((1, dim), np.float32), np.zeros(1, np.float32)
         edges = cut_bucket(
-            none, none, none, floats[:0], relations.weights, self.config, ("compile",)
+            none, none, none, floats[:0], relations, self.config, ("compile",)
         )
         train_batches(
-            Tables(rows, floats, rows, floats, True),
+            Tables(rows, floats, rows, floats, True), PLAIN,
             relations.operators(relations.initial()),
             edges, self._settings(np.uint64(0), 0, relations), 0, 0, 1,
             np.full(1, -1, dtype=np.int32), np.zeros(0, dtype=np.float64),
@@ -149,7 +152,7 @@ class UnitTrainer:
             edges = cut_bucket(
                 bucket.src.astype(np.uint32, copy=False),
                 bucket.dst.astype(np.uint32, copy=False),
-                relation, weight, relations.weights, config, keys,
+                relation, weight, relations, config, keys,
                 self._choose_edges(epoch, step, every),
             )  # fmt: skip
         draw = generator(config.seed, "negatives", *keys).integers(
@@ -165,16 +168,13 @@ class UnitTrainer:
         return Settings(
             num_uniform=config.num_uniform_negatives,
             use_batch=config.num_batch_negatives > 0,
-            objective=Objective(
-                comparator=COMPARATOR_CODES[config.comparator],
-                loss=LOSS_CODES[config.loss],
-                margin=np.float32(config.margin),
-            ),
+            objective=objective_of(config),
             src_bias=self._bias(relations.edge_type.src_type),
             dst_bias=self._bias(relations.edge_type.dst_type),
             lr=np.float32(factor * config.lr),
             relation_lr=np.float32(factor * (config.relation_lr or config.lr)),
-            n3=np.float32(config.regulariser),
+            regulariser=np.float32(config.regulariser),
+            regulariser_kind=REGULARISER_CODES[config.regulariser_kind],
             key=key,
         )
 
@@ -192,12 +192,13 @@ class UnitTrainer:
         src_rows, src_state = self.tables[step.src]
         dst_rows, dst_state = self.tables[step.dst]
         tables = Tables(src_rows, src_state, dst_rows, dst_state, step.src == step.dst)
+        extras = self.extras(step.src[0], step.dst[0])
         relations = self.model[step.edge_type]
         operators = relations.operators(self.operators[relations.name])
         workers = min(self.num_workers, last - first)
         futures = [
             pool.submit(
-                train_batches, tables, operators, bucket.edges, bucket.settings,
+                train_batches, tables, extras, operators, bucket.edges, bucket.settings,
                 first + worker, last, workers, self.slots[worker], bucket.losses,
             )
             for worker in range(workers)
@@ -220,7 +221,14 @@ def compile_kernels(
 ) -> None:
     """Compile the kernels, or load them: not a part of the training's time."""
     UnitTrainer(
-        graph.path, graph, config, model, {}, {}, lambda epoch, step, order: order
+        graph.path,
+        graph,
+        config,
+        model,
+        {},
+        {},
+        lambda src, dst: PLAIN,
+        lambda epoch, step, order: order,
     ).compile()
 
 

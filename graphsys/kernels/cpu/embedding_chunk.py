@@ -23,6 +23,7 @@ class Edges(NamedTuple):
         relation: uint32 ``[E]``, or empty for one relation.
         weight: float32 ``[E]``, or empty for all ones.
         relation_weight: float32 ``[R]``.
+        all_negatives: Whether all nodes are negatives, by relation, bool ``[R]``.
         order: Order of training, uint32 ``[E]``.
         chunks: Where each chunk begins and ends in ``order``, int64 ``[C, 2]``.
         batches: Where batches begin in ``chunks``, int64 ``[M + 1]``.
@@ -33,6 +34,7 @@ class Edges(NamedTuple):
     relation: npt.NDArray[np.uint32]
     weight: Floats
     relation_weight: Floats
+    all_negatives: npt.NDArray[np.bool_]
     order: npt.NDArray[np.uint32]
     chunks: Ints
     batches: Ints
@@ -142,3 +144,23 @@ def draw_negatives(
         chunk.dst[n + u] = np.int64(draw % np.uint64(num_dst))
         chunk.src_bias[n + u], chunk.dst_bias[n + u] = src_bias, dst_bias
     return n + num_uniform
+
+
+@fused_jit
+def load_all_nodes(n: int, num_src: int, num_dst: int, chunk: Chunk) -> tuple[int, int]:
+    """Append every node of the resident partitions to the pools of a chunk.
+
+    Args:
+        n: Number of positives, which come first.
+        num_src: Nodes of the source partition.
+        num_dst: Nodes of the destination partition.
+        chunk: Receives numbers and biases, which are 0.
+
+    Returns:
+        Sizes of the pools of sources and destinations.
+    """
+    for u in range(num_src):
+        chunk.src[n + u], chunk.src_bias[n + u] = u, 0.0
+    for u in range(num_dst):
+        chunk.dst[n + u], chunk.dst_bias[n + u] = u, 0.0
+    return n + num_src, n + num_dst

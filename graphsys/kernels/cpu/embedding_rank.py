@@ -6,8 +6,13 @@ positive's is therefore compared again in float64, each sum in the order of the
 dimensions; so equal rows tie, and the ranks do not depend on blocks or partitions.
 
 A score is ``q.c - bias(c)``: dot and cos (of unit rows) have no bias, the two distances
-order candidates as ``q.c - |c|**2 / 2`` does.
+order candidates as ``q.c - |c|**2 / 2`` does. With a trained bias ``c_0``, which is the
+first dimension of the rows (and ``q_0`` 0 here), squared distances order as
+``q.c - (|c|**2 - c_0) / 2`` over the rest; distances are taken themselves. Under dot and
+cos ``q_0 = 1`` does it.
 """
+
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,38 +23,50 @@ from graphsys.kernels.jit import inline_jit, jit
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
 
+PRODUCT: Final = 0
+DISTANCE: Final = 1
+BIASED_SQUARES: Final = 2
+BIASED_DISTANCE: Final = 3
+
 
 @inline_jit
-def exact_score(query: Floats, candidate: Floats, is_distance: bool) -> float:
+def exact_score(query: Floats, candidate: Floats, form: int) -> float:
     """Return one score in float64, summed in the order of the dimensions."""
-    total, square = 0.0, 0.0
-    for k in range(query.size):
-        c = np.float64(candidate[k])
-        total += np.float64(query[k]) * c
+    total, square, apart = 0.0, 0.0, 0.0
+    first = 1 if form >= BIASED_SQUARES else 0
+    for k in range(first, query.size):
+        q, c = np.float64(query[k]), np.float64(candidate[k])
+        total += q * c
         square += c * c
-    return total - 0.5 * square if is_distance else total
+        apart += (q - c) * (q - c)
+    if form == PRODUCT:
+        return total
+    if form == DISTANCE:
+        return total - 0.5 * square
+    bias = np.float64(candidate[0])
+    if form == BIASED_SQUARES:
+        return total - 0.5 * (square - bias)
+    return float(bias - np.sqrt(apart))
 
 
 @jit
-def exact_scores(
-    queries: Floats, candidates: Floats, is_distance: bool, out: Doubles
-) -> None:
+def exact_scores(queries: Floats, candidates: Floats, form: int, out: Doubles) -> None:
     """Score query ``i`` against candidate ``i``.
 
     Args:
         queries: float32 ``[B, D]``.
         candidates: float32 ``[B, D]``.
-        is_distance: Whether the comparator is a distance.
+        form: How rows are compared: PRODUCT, DISTANCE, ...
         out: Receives the scores, float64 ``[B]``.
     """
     for i in range(queries.shape[0]):
-        out[i] = exact_score(queries[i], candidates[i], is_distance)
+        out[i] = exact_score(queries[i], candidates[i], form)
 
 
 @inline_jit
 def _compare(
     score: float, query: Floats, candidate: Floats, positive: float, slack: float,
-    is_distance: bool,
+    form: int,
 ) -> int:  # fmt: skip
     """Return 1 if the candidate is better than the positive, 0 if equal, -1 if worse."""
     difference = score - positive
@@ -57,7 +74,7 @@ def _compare(
         return 1
     if difference < -slack:
         return -1
-    exact = exact_score(query, candidate, is_distance)
+    exact = exact_score(query, candidate, form)
     if exact > positive:
         return 1
     return 0 if exact == positive else -1
@@ -75,6 +92,14 @@ def lower_bound(numbers: Ints, begin: int, end: int, least: int) -> int:
     return begin
 
 
+@inline_jit
+def _take_roots(row: Floats, halves: Floats, candidates: Floats, square: float) -> None:
+    """Turn products into biases less distances; ``halves`` has half the squares."""
+    for j in range(row.size):
+        apart = square + 2.0 * (np.float64(halves[j]) - np.float64(row[j]))
+        row[j] = candidates[j, 0] - np.sqrt(max(apart, 0.0))
+
+
 @jit
 def count_better(
     queries: Floats,
@@ -86,7 +111,7 @@ def count_better(
     known_begin: Ints,
     known_end: Ints,
     known: Ints,
-    is_distance: bool,
+    form: int,
     longest: float,
     scores: Floats,
     counts: Ints,
@@ -103,7 +128,7 @@ def count_better(
         known_begin: Where each query's known answers begin in ``known`` ``[B]``.
         known_end: Where they end ``[B]``.
         known: Numbers of known answers, ascending within each query, each once.
-        is_distance: Whether the comparator is a distance.
+        form: How rows are compared: PRODUCT, DISTANCE, ...
         longest: Length of the longest candidate.
         scores: Scratch, float32 ``[B, K]``.
         counts: Added to: better, equal, known and better, known and equal ``[B, 4]``;
@@ -111,21 +136,27 @@ def count_better(
     """
     size, num_candidates = queries.shape[1], candidates.shape[0]
     np.dot(queries, candidates.T, scores)
+    shift = np.zeros_like(biases) if form == BIASED_DISTANCE else biases
     for i in range(queries.shape[0]):
         query, positive, target = queries[i], positives[i], targets[i] - first
         square = np.float64(0.0)
         for k in range(size):
             square += np.float64(query[k]) * np.float64(query[k])
         bound = (np.sqrt(square) + longest) * longest
+        if form >= BIASED_SQUARES:
+            bound += longest
         slack = (size + 4) * 1.2e-7 * bound + 1e-30
+        if form == BIASED_DISTANCE:
+            _take_roots(scores[i], biases, candidates, square)
+            slack = 2.0 * np.sqrt(slack)  # the root of a sum that may be near 0
         better, equal = 0, 0
         for j in range(num_candidates):
-            score = np.float64(scores[i, j] - biases[j])
+            score = np.float64(scores[i, j] - shift[j])
             if score - positive < -slack:
                 continue
             if j == target:
                 continue
-            sign = _compare(score, query, candidates[j], positive, slack, is_distance)
+            sign = _compare(score, query, candidates[j], positive, slack, form)
             better += sign == 1
             equal += sign == 0
         counts[i, 0] += better
@@ -138,7 +169,7 @@ def count_better(
                 break
             if j == target:
                 continue
-            score = np.float64(scores[i, j] - biases[j])
-            sign = _compare(score, query, candidates[j], positive, slack, is_distance)
+            score = np.float64(scores[i, j] - shift[j])
+            sign = _compare(score, query, candidates[j], positive, slack, form)
             counts[i, 2] += sign == 1
             counts[i, 3] += sign == 0

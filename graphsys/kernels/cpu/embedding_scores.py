@@ -134,7 +134,7 @@ def _row_loss(
 
 
 @fused_jit
-def _distances(
+def negated_distances(
     queries: Floats, candidates: Floats, is_squared: bool, scores: Floats, distances: Floats
 ) -> None:
     """Turn inner products into negated distances; keep the distances."""
@@ -152,7 +152,7 @@ def _distances(
 
 
 @fused_jit
-def _distance_gradients(
+def distance_gradients(
     queries: Floats,
     candidates: Floats,
     is_squared: bool,
@@ -204,11 +204,13 @@ def losses_and_gradients(
         row, positive = scores[i], scores[i, i]
         for j in range(row.size):
             row[j] += bias[j]
+        first = 0
         if not use_batch:
-            row[:num_queries] = _MASKED
-        _mask_row(row, nodes, nodes[i])
+            row[:num_queries] = _ZERO
+            first = num_queries
+        _mask_row(row[first:], nodes[first:], nodes[i])
         loss, gradient = _row_loss(
-            row, positive, weights[i], objective.loss, objective.margin, lanes
+            row[first:], positive, weights[i], objective.loss, objective.margin, lanes
         )
         row[i] = gradient
         total += loss
@@ -317,9 +319,9 @@ def rank_candidates(
     scores = scores.reshape((num_queries, num_candidates))
     distances = scratch_distances[: scores.size].reshape(scores.shape)
     np.dot(queries, candidates.T, scores)
-    _distances(queries, candidates, is_squared, scores, distances)
+    negated_distances(queries, candidates, is_squared, scores, distances)
     total = losses_and_gradients(scores, nodes, weights, use_batch, objective, bias)
-    _distance_gradients(
+    distance_gradients(
         queries, candidates, is_squared, scores, distances, dqueries, dcandidates
     )
     return total

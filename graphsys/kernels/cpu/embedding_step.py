@@ -20,66 +20,42 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.kernels.cpu.embedding_bags import (
+    Extras,
+    accumulate_rows,
+    gather_rows,
+    has_bags,
+    num_nodes,
+    update_globals,
+)
+from graphsys.kernels.cpu.embedding_bias import has_distances, rank_rows
 from graphsys.kernels.cpu.embedding_chunk import (
     Chunk,
     Edges,
     allocate_chunk,
     draw_negatives,
+    load_all_nodes,
     load_positives,
 )
-from graphsys.kernels.cpu.embedding_math import (
-    Floats,
-    add_cubic_gradient,
-    add_scaled,
-    fused_jit,
-)
+from graphsys.kernels.cpu.embedding_math import Floats, add_scaled, fused_jit
 from graphsys.kernels.cpu.embedding_operators import (
+    Operators,
     apply_operators,
     apply_operators_backward,
 )
+from graphsys.kernels.cpu.embedding_regularise import regularise
 from graphsys.kernels.cpu.embedding_rows import (
     Tables,
-    accumulate,
     allocate_sums,
-    gather,
     update_parameters,
     update_rows,
 )
-from graphsys.kernels.cpu.embedding_scores import (
-    L2,
-    SQUARED_L2,
-    Objective,
-    rank_candidates,
-)
+from graphsys.kernels.cpu.embedding_scores import Objective
 from graphsys.kernels.cpu.hashing import mix64
 
 Ints = npt.NDArray[np.int64]
 _ZERO: Final = np.float32(0.0)
 _ONE: Final = np.float32(1.0)
-
-
-class Operators(NamedTuple):
-    """Operators of all relations of an edge type, in one flat array per side.
-
-    Attributes:
-        codes: Operator of every relation, int64 ``[R]``.
-        offsets: Where the parameters of a relation begin, int64 ``[R + 1]``.
-        parameters: float32, flat: the one operator, or that of queries from the source.
-        state: Adagrad state of every parameter.
-        back_parameters, back_state: Of queries from the destination; empty unless
-            reciprocal.
-        is_reciprocal: Whether there are two operators.
-        has_complex: Whether N3 takes moduli, for rows.
-    """
-
-    codes: Ints
-    offsets: Ints
-    parameters: Floats
-    state: Floats
-    back_parameters: Floats
-    back_state: Floats
-    is_reciprocal: bool
-    has_complex: bool
 
 
 class Settings(NamedTuple):
@@ -93,7 +69,8 @@ class Settings(NamedTuple):
             logarithm of how many nodes each stands for makes the sampled softmax an
             estimate of the one over all nodes, of other partitions too; or 0.
         lr, relation_lr: Learning rates of rows and of operator parameters.
-        n3: Coefficient of the N3 regulariser.
+        regulariser: Coefficient of the regulariser.
+        regulariser_kind: Its code.
         key: Key of the uniform draws of this bucket.
     """
 
@@ -104,33 +81,9 @@ class Settings(NamedTuple):
     dst_bias: np.float32
     lr: np.float32
     relation_lr: np.float32
-    n3: np.float32
+    regulariser: np.float32
+    regulariser_kind: int
     key: np.uint64
-
-
-@fused_jit
-def _add_cubic(
-    rows: Floats, count: int, weights: Floats, n3: np.float32, is_complex: bool, out: Floats
-) -> None:
-    for i in range(count):
-        add_cubic_gradient(rows[i], out[i], n3 * weights[i], is_complex)
-
-
-@fused_jit
-def _add_cubic_operators(
-    operators: Operators, parameters: Floats, relations: Ints, count: int,
-    weights: Floats, n3: np.float32, out: Floats,
-) -> None:  # fmt: skip
-    begin = 0
-    while begin < count:
-        r, total, end = relations[begin], _ZERO, begin
-        while end < count and relations[end] == r:
-            total += weights[end]
-            end += 1
-        low, high = operators.offsets[r], operators.offsets[r + 1]
-        is_complex = operators.codes[r] == 4
-        add_cubic_gradient(parameters[low:high], out[low:high], n3 * total, is_complex)
-        begin = end
 
 
 @fused_jit
@@ -142,33 +95,34 @@ def _update_relations(
     for r in range(touched.size):
         if touched[r]:
             touched[r] = 0
+            rate = lr * operators.lr_factors[r]
             low, high = operators.offsets[r], operators.offsets[r + 1]
             is_finite &= update_parameters(
                 operators.parameters[low:high], operators.state[low:high],
-                forward[low:high], lr,
+                forward[low:high], rate,
             )  # fmt: skip
             if operators.is_reciprocal:
                 is_finite &= update_parameters(
                     operators.back_parameters[low:high], operators.back_state[low:high],
-                    backward[low:high], lr,
+                    backward[low:high], rate,
                 )  # fmt: skip
     return is_finite
 
 
 @fused_jit
 def _train_reciprocal(
-    chunk: Chunk, operators: Operators, settings: Settings, n: int, k: int,
-    forward: Floats, backward: Floats,
+    chunk: Chunk, operators: Operators, settings: Settings, use_batch: bool, n: int,
+    num_src: int, num_dst: int, forward: Floats, backward: Floats,
 ) -> float:  # fmt: skip
     """Ask both ways, each with its operator on the query; return the loss."""
     relations, weights, query_g = chunk.relations[:n], chunk.weights[:n], chunk.query_g[:n]
     moved, moved_g = chunk.moved[:n], chunk.moved_g[:n]
     codes, offsets = operators.codes, operators.offsets
     apply_operators(codes, offsets, operators.parameters, relations, chunk.src_x[:n], moved)
-    total = rank_candidates(
-        moved, chunk.dst_x[:k], chunk.dst[:k], weights, settings.use_batch,
-        settings.objective, chunk.dst_bias[:k], chunk.scores, chunk.distances, query_g,
-        chunk.dst_g[:k],
+    total = rank_rows(
+        moved, chunk.dst_x[:num_dst], chunk.dst[:num_dst], weights, use_batch,
+        settings.objective, chunk.dst_bias[:num_dst], chunk.scores, chunk.distances,
+        query_g, chunk.dst_g[:num_dst],
     )  # fmt: skip
     apply_operators_backward(
         codes, offsets, operators.parameters, relations, chunk.src_x[:n], query_g,
@@ -176,10 +130,10 @@ def _train_reciprocal(
     )  # fmt: skip
     parameters = operators.back_parameters
     apply_operators(codes, offsets, parameters, relations, chunk.dst_x[:n], moved)
-    total += rank_candidates(
-        moved, chunk.src_x[:k], chunk.src[:k], weights, settings.use_batch,
-        settings.objective, chunk.src_bias[:k], chunk.scores, chunk.distances, query_g,
-        chunk.src_g[:k],
+    total += rank_rows(
+        moved, chunk.src_x[:num_src], chunk.src[:num_src], weights, use_batch,
+        settings.objective, chunk.src_bias[:num_src], chunk.scores, chunk.distances,
+        query_g, chunk.src_g[:num_src],
     )  # fmt: skip
     for i in range(n):
         add_scaled(chunk.src_g[i], moved_g[i], _ONE)
@@ -193,60 +147,41 @@ def _train_reciprocal(
 
 @fused_jit
 def _train_single(
-    chunk: Chunk, operators: Operators, settings: Settings, n: int, k: int,
-    forward: Floats,
+    chunk: Chunk, operators: Operators, settings: Settings, use_batch: bool, n: int,
+    num_src: int, num_dst: int, forward: Floats,
 ) -> float:  # fmt: skip
     """Ask both ways with the one operator on all destinations; return the loss."""
-    relations, weights = chunk.relations[:k], chunk.weights[:n]
-    moved, moved_g = chunk.moved[:k], chunk.moved_g[:k]
+    relations, weights = chunk.relations[:num_dst], chunk.weights[:n]
+    moved, moved_g = chunk.moved[:num_dst], chunk.moved_g[:num_dst]
     relations[n:] = relations[0]
     apply_operators(
         operators.codes, operators.offsets, operators.parameters, relations,
-        chunk.dst_x[:k], moved,
+        chunk.dst_x[:num_dst], moved,
     )  # fmt: skip
-    total = rank_candidates(
-        chunk.src_x[:n], moved, chunk.dst[:k], weights, settings.use_batch,
-        settings.objective, chunk.dst_bias[:k], chunk.scores, chunk.distances,
+    total = rank_rows(
+        chunk.src_x[:n], moved, chunk.dst[:num_dst], weights, use_batch,
+        settings.objective, chunk.dst_bias[:num_dst], chunk.scores, chunk.distances,
         chunk.query_g[:n], moved_g,
     )  # fmt: skip
-    total += rank_candidates(
-        moved[:n], chunk.src_x[:k], chunk.src[:k], weights, settings.use_batch,
-        settings.objective, chunk.src_bias[:k], chunk.scores, chunk.distances,
-        chunk.dst_g[:n], chunk.src_g[:k],
+    total += rank_rows(
+        moved[:n], chunk.src_x[:num_src], chunk.src[:num_src], weights, use_batch,
+        settings.objective, chunk.src_bias[:num_src], chunk.scores, chunk.distances,
+        chunk.dst_g[:n], chunk.src_g[:num_src],
     )  # fmt: skip
     for i in range(n):
         add_scaled(chunk.src_g[i], chunk.query_g[i], _ONE)
         add_scaled(moved_g[i], chunk.dst_g[i], _ONE)
     apply_operators_backward(
         operators.codes, operators.offsets, operators.parameters, relations,
-        chunk.dst_x[:k], moved_g, chunk.dst_g[:k], forward,
+        chunk.dst_x[:num_dst], moved_g, chunk.dst_g[:num_dst], forward,
     )  # fmt: skip
     return total
 
 
 @fused_jit
-def _regularise(
-    chunk: Chunk, operators: Operators, n3: np.float32, n: int, forward: Floats,
-    backward: Floats,
-) -> None:  # fmt: skip
-    """Add the gradients of N3: of both ends and the operator, for either query."""
-    twice, is_complex = np.float32(2.0) * n3, operators.has_complex
-    _add_cubic(chunk.src_x, n, chunk.weights, twice, is_complex, chunk.src_g)
-    _add_cubic(chunk.dst_x, n, chunk.weights, twice, is_complex, chunk.dst_g)
-    share = n3 if operators.is_reciprocal else twice
-    _add_cubic_operators(
-        operators, operators.parameters, chunk.relations, n, chunk.weights, share, forward
-    )
-    if operators.is_reciprocal:
-        _add_cubic_operators(
-            operators, operators.back_parameters, chunk.relations, n, chunk.weights, n3,
-            backward,
-        )  # fmt: skip
-
-
-@fused_jit
 def train_batches(
     tables: Tables,
+    extras: Extras,
     operators: Operators,
     edges: Edges,
     settings: Settings,
@@ -262,6 +197,7 @@ def train_batches(
 
     Args:
         tables: Rows and their state, updated in place.
+        extras: What makes the rows of the nodes from these.
         operators: Operators and their state, updated in place.
         edges: The bucket and its cut into chunks and batches.
         settings: Objective and optimiser.
@@ -271,45 +207,73 @@ def train_batches(
         slot: This worker's scratch, int32 ``[num_src + num_dst]``, all -1.
         losses: Receives the summed loss of every batch trained, float64 ``[M]``.
     """
-    num_src, size = tables.src_rows.shape
-    num_dst, num_uniform = tables.dst_rows.shape[0], settings.num_uniform
-    first_dst = 0 if tables.is_shared else num_src
+    num_uniform, size = settings.num_uniform, tables.src_rows.shape[1]
+    num_src = num_nodes(tables.src_rows, extras.src_bags)
+    num_dst = num_nodes(tables.dst_rows, extras.dst_bags)
+    first_dst = 0 if tables.is_shared else tables.src_rows.shape[0]
+    pool = num_uniform
+    if edges.all_negatives.any():
+        pool = max(num_uniform, num_src, num_dst)
     longest, most = 0, 0
     for c in range(edges.chunks.shape[0]):
         longest = max(longest, edges.chunks[c, 1] - edges.chunks[c, 0])
     for b in range(edges.batches.size - 1):
         most = max(most, edges.batches[b + 1] - edges.batches[b])
-    most = min(2 * most * (longest + num_uniform), slot.size)
-    has_distances = settings.objective.comparator in (L2, SQUARED_L2)
-    chunk = allocate_chunk(longest, longest + num_uniform, size, has_distances)
+    most = min(2 * most * (longest + pool), slot.size)
+    if has_bags(extras):
+        most = slot.size
+    chunk = allocate_chunk(longest, longest + pool, size, has_distances(settings.objective))
     sums = allocate_sums(slot, most, size)
     forward = np.zeros(operators.parameters.size, np.float32)
     backward = np.zeros(operators.back_parameters.size, np.float32)
     touched = np.zeros(operators.codes.size, np.uint8)
+    src_sum = np.zeros(extras.src_global.shape[1], np.float32)
+    dst_sum = np.zeros(extras.dst_global.shape[1], np.float32)
 
     for b in range(first, last, stride):
         total = 0.0
         for c in range(edges.batches[b], edges.batches[b + 1]):
             n = load_positives(edges, c, chunk)
-            k = draw_negatives(
-                n, num_uniform, mix64(settings.key + np.uint64(c)), num_src, num_dst,
-                settings.src_bias, settings.dst_bias, chunk,
+            has_all = edges.all_negatives[chunk.relations[0]]
+            use_batch = settings.use_batch and not has_all
+            if has_all:
+                ks, kd = load_all_nodes(n, num_src, num_dst, chunk)
+            else:
+                kd = ks = draw_negatives(
+                    n, num_uniform, mix64(settings.key + np.uint64(c)), num_src, num_dst,
+                    settings.src_bias, settings.dst_bias, chunk,
+                )  # fmt: skip
+            gather_rows(
+                tables.src_rows, extras.src_bags, extras.src_global, chunk.src[:ks],
+                chunk.src_x,
             )  # fmt: skip
-            gather(tables.src_rows, chunk.src[:k], chunk.src_x)
-            gather(tables.dst_rows, chunk.dst[:k], chunk.dst_x)
+            gather_rows(
+                tables.dst_rows, extras.dst_bags, extras.dst_global, chunk.dst[:kd],
+                chunk.dst_x,
+            )  # fmt: skip
             for i in range(n):
                 touched[chunk.relations[i]] = 1
             if operators.is_reciprocal:
                 total += _train_reciprocal(
-                    chunk, operators, settings, n, k, forward, backward
+                    chunk, operators, settings, use_batch, n, ks, kd, forward, backward
                 )
             else:
-                total += _train_single(chunk, operators, settings, n, k, forward)
-            if settings.n3 > _ZERO:
-                _regularise(chunk, operators, settings.n3, n, forward, backward)
-            accumulate(chunk.src[:k], 0, chunk.src_g, sums)
-            accumulate(chunk.dst[:k], first_dst, chunk.dst_g, sums)
+                total += _train_single(
+                    chunk, operators, settings, use_batch, n, ks, kd, forward
+                )
+            if settings.regulariser > _ZERO:
+                regularise(
+                    settings.regulariser_kind, settings.regulariser, chunk, operators, n,
+                    forward, backward,
+                )  # fmt: skip
+            accumulate_rows(
+                extras.src_bags, chunk.src[:ks], 0, chunk.src_g[:ks], sums, src_sum
+            )
+            accumulate_rows(
+                extras.dst_bags, chunk.dst[:kd], first_dst, chunk.dst_g[:kd], sums, dst_sum
+            )
         is_finite = update_rows(tables, sums, settings.lr)
+        is_finite &= update_globals(extras, src_sum, dst_sum, settings.relation_lr)
         is_finite &= _update_relations(
             operators, touched, forward, backward, settings.relation_lr
         )

@@ -52,6 +52,27 @@ def test_ranks_equal_brute_force(
     check(tmp_path / "run", "test")
 
 
+@pytest.mark.parametrize("reciprocal", [False, True])
+@pytest.mark.parametrize("comparator", ["dot", "cos", "l2", "squared_l2"])
+@pytest.mark.parametrize("operator", ["translation", "affine"])
+def test_ranks_with_a_bias_equal_brute_force(
+    make_ring: MakeRing, tmp_path: Path, operator: Any, comparator: Any, reciprocal: bool
+) -> None:
+    config = EmbeddingConfig(
+        dim=6,
+        epochs=2,
+        operator=operator,
+        comparator=comparator,
+        bias=True,
+        reciprocal=reciprocal,
+        init_scale=1.0,
+        deterministic=True,
+        checkpoint_seconds=60.0,
+    )
+    train(make_ring(2), config, tmp_path / "run")
+    check(tmp_path / "run", "test")
+
+
 def test_ranks_of_several_types_equal_brute_force(shop: Graph, tmp_path: Path) -> None:
     config = EmbeddingConfig(dim=8, epochs=1, init_scale=1.0, operator="diagonal")
     train(shop, config, tmp_path / "run")

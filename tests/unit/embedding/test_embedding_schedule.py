@@ -3,11 +3,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsys.core.types import Bucket
+from graphsys.core.types import Bucket, EdgeType
 from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.model import RelationSet
 from graphsys.embedding.schedule import Step, cut_bucket, inside_out, units
 
 NONE = np.empty(0, dtype=np.uint32)
+
+
+def some_relations(count: int, has_all: bool) -> RelationSet:
+    """Return relations of which every third has all nodes as negatives, or none has."""
+    return RelationSet(
+        name="edge",
+        edge_type=EdgeType("node", "edge", "node"),
+        relations=[str(k) for k in range(count)],
+        codes=np.zeros(count, np.int64),
+        offsets=np.zeros(count + 1, np.int64),
+        weights=np.ones(count, np.float32),
+        lr_factors=np.ones(count, np.float32),
+        all_negatives=(np.arange(count) % 3 == 1) & has_all,
+        num_sides=1,
+    )
 
 
 @given(num_src=st.integers(1, 9), num_dst=st.integers(1, 9))
@@ -45,6 +61,7 @@ def test_units_join_edge_types_that_need_the_same_partitions() -> None:
     per_batch=st.integers(1, 3),
     num_relations=st.integers(1, 4),
     reciprocal=st.booleans(),
+    has_all=st.booleans(),
     seed=st.integers(0, 9),
 )
 def test_cutting_uses_every_edge_once(
@@ -53,6 +70,7 @@ def test_cutting_uses_every_edge_once(
     per_batch: int,
     num_relations: int,
     reciprocal: bool,
+    has_all: bool,
     seed: int,
 ) -> None:
     config = EmbeddingConfig(
@@ -63,32 +81,35 @@ def test_cutting_uses_every_edge_once(
     )
     nodes = np.arange(num_edges, dtype=np.uint32)
     relation = (nodes * 7 % num_relations).astype(np.uint32)
-    weight, factors = np.empty(0, np.float32), np.ones(num_relations, np.float32)
-    edges = cut_bucket(nodes, nodes, relation, weight, factors, config, ("test",))
+    relations = some_relations(num_relations, has_all)
+    weight = np.empty(0, np.float32)
+    edges = cut_bucket(nodes, nodes, relation, weight, relations, config, ("test",))
     assert sorted(edges.order.tolist()) == nodes.tolist()
     covered = np.concatenate([NONE, *(edges.order[a:b] for a, b in edges.chunks)])
     assert sorted(covered.tolist()) == nodes.tolist()
     assert all(0 < b - a <= chunk for a, b in edges.chunks)
     if not reciprocal:
         assert all(len(set(relation[edges.order[a:b]])) == 1 for a, b in edges.chunks)
+    for a, b in edges.chunks:  # all nodes are negatives of all positives, or of none
+        assert len(set(relations.all_negatives[relation[edges.order[a:b]]])) == 1
     assert edges.batches[0] == 0
     assert edges.batches[-1] == len(edges.chunks)
     assert (np.diff(edges.batches) <= per_batch).all()
-    again = cut_bucket(nodes, nodes, relation, weight, factors, config, ("test",))
+    again = cut_bucket(nodes, nodes, relation, weight, relations, config, ("test",))
     assert (again.order == edges.order).all()
 
 
 def test_only_the_chosen_edges_of_a_bucket_are_cut() -> None:
     config = EmbeddingConfig(num_batch_negatives=4, batch_size=8)
     nodes = np.arange(20, dtype=np.uint32)
-    relation, factors = (nodes % 3).astype(np.uint32), np.ones(3, np.float32)
+    relation, relations = (nodes % 3).astype(np.uint32), some_relations(3, False)
     chosen = np.array([1, 4, 5, 17, 18], dtype=np.uint32)
     weight = np.empty(0, np.float32)
     edges = cut_bucket(
-        nodes, nodes, relation, weight, factors, config, ("test",), chosen.copy()
+        nodes, nodes, relation, weight, relations, config, ("test",), chosen.copy()
     )
     covered = np.concatenate([edges.order[a:b] for a, b in edges.chunks])
     assert sorted(covered.tolist()) == chosen.tolist()
-    none = cut_bucket(nodes, nodes, relation, weight, factors, config, ("test",), NONE)
+    none = cut_bucket(nodes, nodes, relation, weight, relations, config, ("test",), NONE)
     assert len(none.order) == len(none.chunks) == 0
     assert none.batches.tolist() == [0]
