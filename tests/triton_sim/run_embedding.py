@@ -24,9 +24,10 @@ from graphsys.embedding.cuda.shapes import BlockShapes
 from graphsys.embedding.cuda.trainer import DeviceTrainer
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.schedule import cut_bucket
+from graphsys.kernels.cpu.embedding_bags import PLAIN
 from graphsys.kernels.cpu.embedding_rows import Tables
 from graphsys.kernels.cpu.embedding_step import train_batches
-from tests.unit.embedding.test_embedding_gradients import DIM, OneEdgeType, Step
+from tests.embedding_oracle import DIM, OneEdgeType, Result, Step
 
 Floats = npt.NDArray[np.float32]
 SMALL = BlockShapes(
@@ -87,6 +88,15 @@ def largest(one: Floats, other: Floats) -> float:
     return float(np.abs(one - other).max(initial=0.0) / scale)
 
 
+def furthest(got: tuple[float, Floats, Floats, Floats], other: Result) -> float:
+    """Return the largest difference of the rows and operators that two steps leave."""
+    return max(
+        largest(got[1], other.src_rows),
+        largest(got[2], other.dst_rows),
+        largest(got[3][::2], other.operators),
+    )
+
+
 def run_step(case: str) -> dict[str, object]:
     """Take one step three ways: on the device, by the CPU's kernel, by torch's autograd."""
     config, is_shared = step_config(case)
@@ -94,14 +104,10 @@ def run_step(case: str) -> dict[str, object]:
     got, cpu, wanted = run_device(step), step.run_kernel(), step.run_torch()
     return {
         "loss": got[0],
-        "cpu_loss": cpu[0],
-        "torch_loss": wanted[0],
-        "from_cpu": max(largest(a, b) for a, b in zip(got[1:], cpu[1:], strict=True)),
-        "from_torch": max(
-            largest(got[1], wanted[1]),
-            largest(got[2], wanted[2]),
-            largest(got[3][::2], wanted[3]),
-        ),
+        "cpu_loss": cpu.loss,
+        "torch_loss": wanted.loss,
+        "from_cpu": furthest(got, cpu),
+        "from_torch": furthest(got, wanted),
         "moved": largest(got[1], step.src_rows),
     }
 
@@ -122,9 +128,7 @@ class Bucket:
         dst = rng.integers(0, num_dst, len(src)).astype(np.uint32)
         relation = rng.integers(0, 3, len(src)).astype(np.uint32)
         weight = rng.random(len(src)).astype(np.float32)
-        self.edges = cut_bucket(
-            src, dst, relation, weight, self.model.weights, config, ("bucket",)
-        )
+        self.edges = cut_bucket(src, dst, relation, weight, self.model, config, ("bucket",))
         self.losses = np.zeros(len(self.edges.batches) - 1)
 
     def fresh(self) -> tuple[Tables, Floats]:
@@ -148,7 +152,7 @@ def run_bucket(case: str) -> dict[str, object]:
     cpu_losses = bucket.losses.copy()
     slot = np.full(len(cpu.src_rows) + len(cpu.dst_rows), -1, dtype=np.int32)
     train_batches(
-        cpu, bucket.model.operators(cpu_table), bucket.edges, settings, 0,
+        cpu, PLAIN, bucket.model.operators(cpu_table), bucket.edges, settings, 0,
         len(cpu_losses), 1, slot, cpu_losses,
     )  # fmt: skip
     got, table = bucket.fresh()

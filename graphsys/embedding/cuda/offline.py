@@ -22,10 +22,10 @@ from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.cuda.operands import DeviceTables, Workspace, device_operators
 from graphsys.embedding.cuda.shapes import block_shapes
 from graphsys.embedding.cuda.step import BatchStep
-from graphsys.embedding.model import COMPARATOR_CODES, LOSS_CODES, OPERATOR_CODES
+from graphsys.embedding.model import OPERATOR_CODES, REGULARISER_CODES, objective_of
 from graphsys.kernels.cpu.embedding_batches import NUM_COUNTS, BatchArrays
-from graphsys.kernels.cpu.embedding_scores import Objective
-from graphsys.kernels.cpu.embedding_step import Operators, Settings
+from graphsys.kernels.cpu.embedding_operators import Operators
+from graphsys.kernels.cpu.embedding_step import Settings
 
 CAPABILITY = 90
 """Hopper."""
@@ -131,6 +131,7 @@ def _operators(config: EmbeddingConfig) -> Operators:
         back_state=back,
         is_reciprocal=config.reciprocal,
         has_complex=config.operator == "complex_diagonal",
+        lr_factors=np.ones(1, dtype=np.float32),
     )
 
 
@@ -138,16 +139,13 @@ def _settings(config: EmbeddingConfig) -> Settings:
     return Settings(
         num_uniform=config.num_uniform_negatives,
         use_batch=config.num_batch_negatives > 0,
-        objective=Objective(
-            COMPARATOR_CODES[config.comparator],
-            LOSS_CODES[config.loss],
-            np.float32(config.margin),
-        ),
+        objective=objective_of(config),
         src_bias=np.float32(0),
         dst_bias=np.float32(0),
         lr=np.float32(config.lr),
         relation_lr=np.float32(config.lr),
-        n3=np.float32(config.regulariser),
+        regulariser=np.float32(config.regulariser),
+        regulariser_kind=REGULARISER_CODES[config.regulariser_kind],
         key=np.uint64(1),
     )
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphsys.kernels.cpu import embedding_operators as operators
-from graphsys.kernels.cpu.embedding_step import Operators
+from graphsys.kernels.cpu.embedding_operators import Operators
 
 
 class DeviceTables(NamedTuple):

@@ -19,7 +19,8 @@ from graphsys.embedding.cuda.shapes import BlockShapes, block_shapes
 from graphsys.embedding.cuda.step import BatchStep
 from graphsys.embedding.schedule import Part
 from graphsys.kernels.cpu.embedding_chunk import Edges
-from graphsys.kernels.cpu.embedding_step import Operators, Settings
+from graphsys.kernels.cpu.embedding_operators import Operators
+from graphsys.kernels.cpu.embedding_step import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection
