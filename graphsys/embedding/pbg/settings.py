@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 from graphsys.core.config import apply_overrides, from_mapping
 from graphsys.core.errors import ConfigError, cut_list
 from graphsys.datasets.pbg_reading import read_pbg_mapping
-from graphsys.embedding.config import ANY_RELATION, EmbeddingConfig
+from graphsys.embedding.config import ANY_RELATION, EmbeddingConfig, RelationConfig
 
 Mapped: TypeAlias = dict[str, Any]
 Tell: TypeAlias = Callable[[str], None]
@@ -103,6 +103,7 @@ _RELATION: Final[dict[str, tuple[type, Any]]] = {
     "operator": (str, "none"),
     "all_negs": (bool, False),
 }
+_NOT_YET: Final = "graphsys has no such setting yet"
 _ORDERS: Final = ("random", "affinity", "inside_out", "outside_in")
 
 
@@ -194,7 +195,7 @@ class _Conversion:
         """Take a setting over; values that it starts with anyway are left to ours."""
         if ours not in EmbeddingConfig.__dataclass_fields__:
             if value:
-                raise self._refused(key, value, "graphsys has no such setting yet")
+                raise self._refused(key, value, _NOT_YET)
             return
         self.mapped[ours] = value
 
@@ -255,6 +256,8 @@ class _Conversion:
         if relation["weight"] != 1.0:
             settings["weight"] = relation["weight"]
         if relation["all_negs"]:
+            if "all_negatives" not in RelationConfig.__dataclass_fields__:
+                raise self._refused(f"{path}all_negs", True, _NOT_YET)
             settings["all_negatives"] = True
         return settings
 
@@ -329,6 +332,11 @@ class _Conversion:
             self.tell(
                 f"eval_fraction={self.values['eval_fraction']} is left out: all edges are "
                 "trained; hold some out as a split of the graph"
+            )
+        if self.values["init_path"] is not None:
+            self.tell(
+                "init_path: a run of graphsys is expected there; make one of PBG's "
+                "checkpoint with graphsys.embedding.import_pbg"
             )
         paths = self.values["edge_paths"] or []
         if len(paths) > 1:

@@ -55,6 +55,17 @@ def test_ranks_are_those_of_pbgs_formulas(
     run = embedding.import_pbg(made.checkpoint, graph, tmp_path / "run")
     found = embedding.evaluate(run, split="test")["metrics"]["unfiltered"]
     assert (found["mrr"], found["mr"]) == pytest.approx(mean_reciprocal_rank(made))
+    lhs, relation, rhs = made.edges[:9].T
+    triples = {
+        "head": [NAMES[k] for k in lhs],
+        "relation": [made.relations[k] for k in relation],
+        "tail": [NAMES[k] for k in rhs],
+    }
+    expected = []
+    for edge in made.edges[:9]:
+        scores, place = made.scores(*edge, True)
+        expected.append(scores[place])
+    assert embedding.score(run, triples) == pytest.approx(np.array(expected), rel=1e-5)
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 4])
