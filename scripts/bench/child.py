@@ -14,7 +14,7 @@ from typing import Any
 from bench.harness import Outcome
 
 _INTERVAL_S = 0.02
-_PSS_INTERVAL_S = 0.2  # the kernel walks all pages for it
+_PSS_INTERVAL_S = 0.5  # the kernel walks all pages for it
 
 
 class ChildFailedError(Exception):

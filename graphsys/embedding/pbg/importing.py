@@ -66,6 +66,8 @@ def import_pbg(
     require("h5py", extra="all")
     out = Path(out)
     found = open_checkpoint(Path(checkpoint), entity_path)
+    # a damaged one ends here
+    from_pbg_config(dict(found.config, global_emb=False, init_path=None))
     config = from_pbg_config(_settings(found, graph, tell), tell=tell)
     model = relation_sets(graph, config)
     runs.require_free(out, resume=False, overwrite=overwrite)

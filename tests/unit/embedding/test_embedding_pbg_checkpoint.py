@@ -65,7 +65,9 @@ def test_ranks_are_those_of_pbgs_formulas(
     for edge in made.edges[:9]:
         scores, place = made.scores(*edge, True)
         expected.append(scores[place])
-    assert embedding.score(run, triples) == pytest.approx(np.array(expected), rel=1e-5)
+    assert embedding.score(run, triples) == pytest.approx(
+        np.array(expected), rel=1e-5, abs=1e-5
+    )
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 4])
@@ -150,6 +152,12 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         file["other"] = np.zeros(1)
     with pytest.raises(InputError, match="has no dataset 'embeddings'"):
         embedding.import_pbg(made.checkpoint, graph, out)
+    stated = made.checkpoint / "config.json"
+    settings = stated.read_text()
+    stated.write_text(json.dumps(made.config(relations=[{}])))
+    with pytest.raises(ConfigError, match=r"relations\[0\]\.name is missing"):
+        embedding.import_pbg(made.checkpoint, graph, out)
+    stated.write_text(settings)
     assert not out.exists()
     assert not list(tmp_path.glob("run*"))
     part.write_bytes(content)
