@@ -68,10 +68,11 @@ def _digest(source: str) -> str:
     import llvmlite
     import numba
 
-    from graphsys.kernels.jit import STAMP
+    from graphsys.kernels.jit import stamp_of
 
-    versions = (numba.__version__, llvmlite.__version__, sys.version_info[:2], STAMP)
-    return hashlib.sha256(f"{versions}\n{source}".encode()).hexdigest()[:24]
+    versions = (numba.__version__, llvmlite.__version__, sys.version_info[:2])
+    text = f"{versions}\n{stamp_of(source)}\n{source}"
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def _holds(path: Path, source: str) -> bool:

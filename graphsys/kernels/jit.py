@@ -4,28 +4,75 @@ A kernel is a plain function on arrays and scalars; allocation, checks and dispa
 outside. Kernels release the GIL, are cached on disk, and never use ``fastmath`` (the
 auto-vectorised gather made such loops 2 to 2.6 times slower: shared baselines).
 
-numba's cache looks only at the file of the kernel itself, but kernels contain what they
-call from other files. So the stamp of each cached kernel also covers all our kernels'
-files: a change in any of them compiles all anew, and never runs stale machine code.
+numba's cache looks only at the time and size of the file of the kernel itself, but kernels
+contain what they call from other files. So the stamp of a cached kernel here is a digest of
+what its file says, and all our kernels' files that it imports, and those they import: a
+change compiles anew what it reaches and nothing else, and stale machine code never runs.
 """
 
+import functools
+import hashlib
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numba
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
+_FOLDER: Final = Path(__file__).resolve().parent
+_PACKAGE: Final = __name__.rpartition(".")[0]
+_IMPORT: Final = re.compile(
+    rf"^\s*(?:from|import)\s+({re.escape(_PACKAGE)}[\w.]*)"
+    r"(?:\s+import\s+([\w ,]+|\([^)]*\)))?",
+    re.MULTILINE,
+)
 
-def _stamp_of_all_kernels() -> tuple[tuple[str, int, int], ...]:
-    files = sorted(Path(__file__).parent.rglob("*.py"))
-    stats = [(path.name, path.stat()) for path in files]
-    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+
+def stamp_of(source: str) -> str:
+    """Return a digest of a module's text and of all our kernels' files that it reaches.
+
+    Args:
+        source: The text.
+    """
+    texts, found, waiting = [source], {Path(__file__).resolve()}, _imported(source)
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting |= _imports_of(path)
+    texts += [f"{path.name}\n{_text_of(path)}" for path in sorted(found)]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
-STAMP = _stamp_of_all_kernels()
-"""Names, times and sizes of all our kernels' files."""
+@functools.cache
+def _text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@functools.cache
+def _imports_of(path: Path) -> frozenset[Path]:
+    return frozenset(_imported(_text_of(path)))
+
+
+def _imported(source: str) -> set[Path]:
+    """Return the files of our kernels that a text imports."""
+    paths = set()
+    for module, names in _IMPORT.findall(source):
+        inner = re.findall(r"\w+", names)
+        for name in (module, *(f"{module}.{it}" for it in inner)):
+            path = _FOLDER.joinpath(*name[len(_PACKAGE) + 1 :].split(".")).with_suffix(
+                ".py"
+            )
+            if path.is_file():
+                paths.add(path)
+    return paths
+
+
+@functools.cache
+def _stamp_of_file(file: str) -> str:
+    return stamp_of(Path(file).read_text(encoding="utf-8"))
 
 
 def jit(kernel: Kernel) -> Kernel:
@@ -65,5 +112,5 @@ def compile_kernel(kernel: Kernel, **options: Any) -> Kernel:
     file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     # private to numba; a test notices if it goes
     if file is not None and hasattr(file, "_source_stamp"):
-        file._source_stamp = (file._source_stamp, STAMP)
+        file._source_stamp = _stamp_of_file(kernel.__code__.co_filename)
     return cast("Kernel", dispatcher)

@@ -52,9 +52,24 @@ def test_changed_callee_compiles_its_callers_anew(tmp_path: Path, decorator: str
     assert call(tmp_path) == ("2", "hit")
     (package / "callee.py").write_text(CALLEE.format(10))
     assert call(tmp_path) == ("11", "miss")
+    (package / "other.py").write_text(CALLEE.format(100))
+    os.utime(package / "caller.py")  # a copy, a checkout: the same text at another time
+    assert call(tmp_path) == ("11", "hit")
+
+
+def test_a_stamp_reaches_what_imports_import() -> None:
+    stamp_of = jit_module.stamp_of
+    direct = "from graphsys.kernels.cpu.bits import has_bit"
+    assert stamp_of(direct) != stamp_of("import numpy")
+    assert jit_module._imported("from graphsys.kernels.cpu import (\n    bits,\n)") == {
+        Path(jit_module.__file__).parent / "cpu" / "bits.py"
+    }
+    reached = jit_module._imports_of(Path(jit_module.__file__).parent / "cpu" / "bits.py")
+    assert {path.name for path in reached} == {"atomics.py", "jit.py"}
 
 
 def test_loops_with_relaxed_floating_point_carry_the_stamp_too() -> None:
     kernels: list[Any] = [fast_exp, row_sum]
     for kernel in kernels:
-        assert kernel._cache._cache_file._source_stamp[1] == jit_module.STAMP
+        text = Path(kernel.py_func.__code__.co_filename).read_text()
+        assert kernel._cache._cache_file._source_stamp == jit_module.stamp_of(text)
