@@ -99,7 +99,7 @@ class BatchStep:
             arrays["used"], arrays["used_begin"], arrays["members"], self.row_gradients,
             flags, len(tables.src_state), float(self.settings.lr), self._seed(b), b,
             DIM=self.dim, ROUND=self.is_rounded, BLOCK_M=shapes.members,
-            BLOCK_D=shapes.whole, num_warps=2,
+            BLOCK_D=shapes.whole, num_warps=4,
         )  # fmt: skip
         self._launch(
             updates.finish_batch,
