@@ -15,8 +15,9 @@ from graphsys.core.rng import generator
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.plan import Plan
+from graphsys.embedding.run import RunState
 from graphsys.embedding.schedule import Step
-from graphsys.embedding.tables import first_table
+from graphsys.embedding.tables import TableFiles
 from graphsys.embedding.unit import Order, UnitTrainer
 from graphsys.storage.reader import Graph
 from graphsys.storage.transaction import disk_errors
@@ -82,19 +83,17 @@ def probe(
         StorageFullError: The folder cannot be written.
     """
     step = max(steps, key=lambda step: step.num_edges)
-    tables = {}
-    for part in {step.src, step.dst}:
-        tables[part] = first_table(
-            config, part, int(np.diff(graph.offsets(part[0]))[part[1]])
-        )
-    operators = {relations.name: relations.initial() for relations in model}
+    files = TableFiles(folder, graph, model, config, RunState(graph={}))
+    tables = {part: files.load(part) for part in {step.src, step.dst}}
     chosen = min(_FIRST_EDGES, step.num_edges)
 
     def choose_edges(epoch: int, step: Step, order: Order) -> Order:
         rng = generator(config.seed, "probe", chosen)
         return rng.choice(order, chosen, replace=False, shuffle=False)
 
-    trainer = UnitTrainer(folder, graph, config, model, tables, operators, choose_edges)
+    trainer = UnitTrainer(
+        folder, graph, config, model, tables, files.operators, files.extras, choose_edges
+    )
     while True:
         began = time.perf_counter()
         trainer.train(0, [step], SILENT)
