@@ -30,6 +30,7 @@ from graphsys.storage.verify import verify
 DATA_LIMIT: Final = 3 << 30
 GROWTH_LIMIT: Final = 384 << 20
 MOST_ROWS: Final = 2_000_000
+MOST_BLOCKS: Final = 400
 STATE_BYTES: Final = 256
 _OUTCOMES: Final = ("accepted", "refused", "cut")
 
@@ -95,7 +96,9 @@ def try_case(case: Seed, draw: random.Random, folder: Path) -> str:
     source_folder.mkdir()
     target.mkdir()
     paths = write_case(case, source_folder)
-    blocks = draw.choice((16 << 20, 4096, 61, 7))
+    # some files in blocks of a line; not thousands, of which each has hundreds of columns
+    longest = max(len(content) for content in case.files.values())
+    blocks = max(draw.choice((16 << 20, 4096, 61, 7)), longest // MOST_BLOCKS)
     text_blocks.__kwdefaults__["block_bytes"] = blocks  # type: ignore[index] # it has some
     options = dict(case.options, num_threads=draw.choice((1, 2)))
     partitions, coalesce = draw.choice((1, 1, 3)), draw.random() < 0.2
