@@ -52,7 +52,7 @@ def with_unit(name: str, value: Any) -> Any:
     Examples:
         >>> with_unit("planned_memory_bytes", 3 << 29), with_unit("swaps", 7)
         ('1.5 GiB', 7)
-        >>> with_unit("estimated_seconds", 4000.0), with_unit("io_seconds", 0.25)
+        >>> with_unit("estimated_seconds", 3960.0), with_unit("io_seconds", 0.25)
         ('1 h 6 min', '0.25 s')
         >>> with_unit("probed_read_bytes_per_second", 2.0**30)
         '1.0 GiB/s'
