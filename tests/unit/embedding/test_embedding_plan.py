@@ -78,8 +78,13 @@ def test_the_order_has_the_fewest_bytes_of_all(
 
 
 def test_the_smallest_budget_that_is_named_works(
-    make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path
+    make_ring: MakeRing,
+    ring_config: EmbeddingConfig,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # what pytest and the compiler hold differs from call to call
+    monkeypatch.setattr(training, "resident_bytes", lambda: 200 << 20)
     with pytest.raises(BudgetError) as caught:
         train(make_ring(4), ring_config, tmp_path / "run", memory="20MB")
     message = str(caught.value)
@@ -90,7 +95,7 @@ def test_the_smallest_budget_that_is_named_works(
     named = re.search(pattern, message)
     assert named, message
     config = dataclasses.replace(ring_config, epochs=1)
-    needed = parse_bytes(named.group(1)) + (8 << 20)  # the process grew since
+    needed = parse_bytes(named.group(1))
     report = train(make_ring(4), config, tmp_path / "run", memory=needed)
     assert report.metrics["planned_memory_bytes"] <= needed
 
