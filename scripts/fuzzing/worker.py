@@ -7,6 +7,7 @@ that names a file of the case, and then nothing is left behind. Numba checks bou
 import json
 import os
 import random
+import re
 import shutil
 import tempfile
 import time
@@ -30,7 +31,8 @@ from graphsys.storage.verify import verify
 DATA_LIMIT: Final = 3 << 30
 GROWTH_LIMIT: Final = 384 << 20
 MOST_ROWS: Final = 2_000_000
-MOST_BLOCKS: Final = 400
+MOST_PIECES: Final = 40_000
+"""Blocks times columns: each piece is an Arrow array of its own, some 60 us."""
 STATE_BYTES: Final = 256
 _OUTCOMES: Final = ("accepted", "refused", "cut")
 
@@ -96,9 +98,7 @@ def try_case(case: Seed, draw: random.Random, folder: Path) -> str:
     source_folder.mkdir()
     target.mkdir()
     paths = write_case(case, source_folder)
-    # some files in blocks of a line; not thousands, of which each has hundreds of columns
-    longest = max(len(content) for content in case.files.values())
-    blocks = max(draw.choice((16 << 20, 4096, 61, 7)), longest // MOST_BLOCKS)
+    blocks = max(draw.choice((16 << 20, 4096, 61, 7)), _least_block(case))
     text_blocks.__kwdefaults__["block_bytes"] = blocks  # type: ignore[index] # it has some
     options = dict(case.options, num_threads=draw.choice((1, 2)))
     partitions, coalesce = draw.choice((1, 1, 3)), draw.random() < 0.2
@@ -118,6 +118,15 @@ def try_case(case: Seed, draw: random.Random, folder: Path) -> str:
         raise WrongError(f"memory grew by {grown >> 20} MiB")
     _check_left(outcome, case, folder)
     return outcome
+
+
+def _least_block(case: Seed) -> int:
+    """Return the bytes of a block with which no file has more than MOST_PIECES."""
+    contents = case.files.values()
+    lines = (line for content in contents for line in content.splitlines())
+    widest = max((len(re.split(rb"[\s,;|:]+", line)) for line in lines), default=1)
+    longest = max(len(content) for content in contents)
+    return longest * max(widest, 100) // MOST_PIECES
 
 
 def _check_message(message: str, case: Seed, folder: Path) -> None:
