@@ -125,7 +125,7 @@ def _least_block(case: Seed) -> int:
     contents = case.files.values()
     lines = (line for content in contents for line in content.splitlines())
     widest = max((len(re.split(rb"[\s,;|:]+", line)) for line in lines), default=1)
-    longest = max(len(content) for content in contents)
+    longest = max(map(len, contents), default=0)
     return longest * max(widest, 100) // MOST_PIECES
 
 
