@@ -103,7 +103,8 @@ def run(
         typer.Option(
             "--strategy",
             metavar="NAME",
-            help="How CUDA threads share rows: auto, thread, warp, block, twc or edge.",
+            help="How CUDA threads share rows: auto, thread, warp, block, twc or edge; "
+            "or fused: many supersteps in one launch.",
             rich_help_panel=CONTROL,
         ),
     ] = None,

@@ -65,6 +65,7 @@ def explain(
 _DEVICE = (
     "storage: arrays of nodes on the device; rows too, or streamed beyond device_memory",
     "strategy: auto takes the least work predicted from the degrees of the rows",
+    "launches: small supersteps share one where the program allows; until is asked later",
 )
 
 

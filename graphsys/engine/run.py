@@ -63,7 +63,8 @@ def run(
         check: Test a combiner of your own on sampled messages after every superstep.
         device: ``cpu`` or ``cuda``.
         strategy: On CUDA, who visits a node's edges: ``thread``, ``warp``, ``block``,
-            ``twc`` (by degree), ``edge`` (a thread per edge) or ``auto``.
+            ``twc`` (by degree), ``edge`` (a thread per edge) or ``auto``; or ``fused``:
+            many supersteps in one launch, wherever a program allows it.
         device_memory: On CUDA, the budget of the device (``"40GB"``, or bytes); rows that
             do not fit are streamed. Nine tenths of what is free by default.
         progress: Told about every superstep.

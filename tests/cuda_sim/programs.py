@@ -180,9 +180,29 @@ class Lottery(gs.VertexProgram):
         return bool(self.superstep >= 4)
 
 
+class Doublings(gs.VertexProgram):
+    """All send along edges that read the receiver, so that states are held twice."""
+
+    max_supersteps = 7
+    value = gs.state("float64")
+
+    def init(self, node: Any) -> Any:
+        return node.id + 1.0
+
+    def message(self, src: Any, edge: Any, dst: Any) -> Any:
+        return abs(src.value - dst.value) * edge.weight
+
+    combine = gs.maximum
+    schedule = "all"
+
+    def update(self, node: Any, message: Any) -> Any:
+        return 0.5 * node.value + max(message, 0.0) / (1.0 + self.superstep)
+
+
 PROGRAMS = {
     program.__name__: program
     for program in (
-        Distances, Hops, Components, Ranks, Communities, Parents, Widths, Lottery
+        Distances, Hops, Components, Ranks, Communities, Parents, Widths, Lottery,
+        Doublings,
     )
 }  # fmt: skip

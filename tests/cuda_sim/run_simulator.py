@@ -1,8 +1,9 @@
 """Run programs in numba's CUDA simulator and on the CPU; print one JSON line each.
 
-Usage: run_simulator.py CASE ... where a case is ``program:strategy[:option=value]``. The
-simulator is chosen by ``NUMBA_ENABLE_CUDASIM=1`` before numba is imported, so this runs in
-a process of its own: ``python -m tests.cuda_sim.run_simulator`` from the root.
+Usage: run_simulator.py CASE ... where a case is ``program:strategy[:option=value]``, the
+options those of the run below and the program's parameters. The simulator is chosen by
+``NUMBA_ENABLE_CUDASIM=1`` before numba is imported, so this runs in a process of its own:
+``python -m tests.cuda_sim.run_simulator`` from the root.
 """
 
 import importlib
@@ -56,7 +57,8 @@ def run_case(case: str) -> dict[str, object]:
     known = parameter_types(kind)
     ends = {"source": source, "target": int(topology.ids()[7].as_py())}
     ends["sink"] = ends["target"]
-    program = kind(**{name: end for name, end in ends.items() if name in known})
+    given = {name: json.loads(value) for name, value in settings.items() if name in known}
+    program = kind(**{n: v for n, v in (ends | given).items() if n in known})
     limit = int(settings.get("max_supersteps", 0)) or None
     expected = run(program, topology, num_threads=1, max_supersteps=limit)
     memory = settings.get("device_memory")
@@ -80,15 +82,19 @@ def run_case(case: str) -> dict[str, object]:
         if not _equal(expected.table.column(column), result.table.column(column))
     ]
     counted = {"kernel_launches": 0.0, "bytes_copied": 0.0}
+    fused_grids = set()
     for event in recorder.events:
         if event.name in counted:
             counted[event.name] += event.value
+        if "_fused_" in str(event.attributes.get("kernel")):
+            fused_grids.add(str(event.attributes["grid"]))
     return {
         "case": case,
         "differences": differences,
         "supersteps": [expected.supersteps, result.supersteps],
         "converged": [expected.converged, result.converged],
         "distinct": len(set(map(str, result.table.column(1).to_pylist()))),
+        "fused_grids": sorted(fused_grids),
         **counted,
     }
 

@@ -1,24 +1,32 @@
 """Warp instructions for numba's CUDA simulator, which has none, and faster barriers.
 
-Call :func:`install` in a process that runs with ``NUMBA_ENABLE_CUDASIM=1``.
-All lanes of a warp must take part, and blocks are whole warps: our kernels keep to that.
+Cooperative kernels run all their blocks at once, with a barrier across them; the simulator
+itself runs one block. Call :func:`install` in a process that runs with
+``NUMBA_ENABLE_CUDASIM=1``. All lanes of a warp must take part, and blocks are whole warps:
+our kernels keep to that.
 """
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba.cuda.simulator import kernel as simulator
-from numba.cuda.simulator.kernelapi import FakeCUDAModule
+from numba.cuda.simulator.kernelapi import FakeCUDAModule, GridGroup
 
 WARP = 32
+
+
+RESIDENT_BLOCKS = 4
+"""Blocks of a cooperative kernel that this device holds."""
 
 
 class _Block:
     """The barriers of a block and of its warps, and what the lanes hand over."""
 
-    def __init__(self, num_threads: int) -> None:
+    def __init__(self, num_threads: int, grid: threading.Barrier) -> None:
+        self.grid = grid
         self.barrier = threading.Barrier(num_threads)
         self.votes: list[Any] = [None] * num_threads
         self.warps = [
@@ -27,17 +35,29 @@ class _Block:
 
 
 def _run_block(self: Any, grid_point: Any, *args: Any) -> None:
-    """Run a block's threads to the end; they wait for one another without polling."""
+    """Run a block's threads to the end; they wait for one another without polling.
+
+    The first block of a cooperative kernel brings the others along.
+    """
+    together = "this_grid" in self._f.__code__.co_names
+    if together and any(grid_point):
+        return
     points = list(np.ndindex(*self._block_dim))
-    self.block = _Block(len(points))
+    blocks = list(np.ndindex(*self._grid_dim)) if together else [grid_point]
+    everyone = threading.Barrier(len(points) * len(blocks))
 
     def target() -> None:
         self._f(*args)
 
-    threads = [
-        simulator.BlockThread(target, self, grid_point, point, self._debug)
-        for point in points
-    ]
+    threads = []
+    for block in blocks:
+        shape = (self._f, self._grid_dim, self._block_dim, self._debug)
+        manager = simulator.BlockManager(*shape)
+        manager.block = _Block(len(points), everyone)
+        threads += [
+            simulator.BlockThread(target, manager, block, point, self._debug)
+            for point in points
+        ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -56,7 +76,8 @@ def _run_and_break(self: Any) -> None:
     _run_thread(self)
     if self.exception:
         block = self._manager.block
-        for barrier in (block.barrier, *(barrier for barrier, _ in block.warps)):
+        warps = (barrier for barrier, _ in block.warps)
+        for barrier in (block.grid, block.barrier, *warps):
             barrier.abort()
 
 
@@ -74,6 +95,16 @@ def _exchange(value: Any) -> tuple[list[Any], int]:
 
 def _syncthreads(self: Any) -> None:
     self._manager.block.barrier.wait()
+
+
+def _sync_grid(self: Any) -> None:
+    thread: Any = threading.current_thread()
+    thread._manager.block.grid.wait()
+    time.sleep(0.003 * thread.blockIdx.x)  # blocks drift apart: a lacking barrier shows
+
+
+def _resident_blocks(self: Any, block: int) -> int:
+    return RESIDENT_BLOCKS
 
 
 def syncwarp(self: Any, mask: int = 0) -> None:
@@ -103,6 +134,8 @@ def install() -> None:
     simulator.BlockManager.run = _run_block
     simulator.BlockThread.run = _run_and_break
     simulator.BlockThread.syncthreads = _syncthreads
+    simulator.FakeOverload.max_cooperative_grid_blocks = _resident_blocks
+    GridGroup.sync = _sync_grid
     FakeCUDAModule.syncwarp = syncwarp
     FakeCUDAModule.shfl_sync = shfl_sync
     FakeCUDAModule.shfl_up_sync = _moved(lambda lane, by: lane - by)

@@ -14,6 +14,8 @@ SIZE, EDGES, CHANGED, TOUCHED, SENDERS = 0, 1, 2, 3, 4
 nodes that changed, nodes touched; and two for the senders that ``active`` leaves."""
 COMPACTED = 6
 """Where the length of a list made from stamps is counted."""
+STEPS = 7
+"""Where a fused kernel says how many supersteps it ran; in its first row only."""
 WIDTH = 8
 
 

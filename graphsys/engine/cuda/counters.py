@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from graphsys.engine.cuda.arrays import WIDTH
+from graphsys.engine.cuda.arrays import SIZE, STEPS, WIDTH
 from graphsys.engine.cuda.device import Array
 from graphsys.engine.cuda.frontier import DeviceFrontier
 from graphsys.engine.cuda.launch import DeviceLauncher
 
+MOST_STEPS = 1024
+"""Supersteps of one fused launch, at most: their counters must have room."""
 _OPERATIONS = {"sum": 0, "minimum": 1, "maximum": 2}
 
 
@@ -29,7 +31,8 @@ class Counters:
         self._memory = launcher.memory
         length = (max_fused + 1) * WIDTH
         self._host = np.zeros(length, dtype=np.int64)
-        self.counts = self._memory.full(length, 0, np.int64)
+        self._log = np.zeros((max(max_fused, MOST_STEPS) + 2) * WIDTH, dtype=np.int64)
+        self.counts = self._memory.empty(len(self._log), np.int64)  # begin() clears
         aggregators = launcher.arrays.plan.spec.aggregators.values()
         operations = [_OPERATIONS[a.operation] for a in aggregators]
         self.num_totals = len(operations)
@@ -64,6 +67,25 @@ class Counters:
         self._memory.read(self.counts, found)
         self._last_row = num_rows - 1
         return found.reshape(-1, WIDTH)
+
+    def read_fused(self) -> Array:
+        """Return the counters of a fused launch and of the frontier that it left.
+
+        Returns:
+            int64 ``[num_steps + 1, WIDTH]``.
+        """
+        self._memory.read(self.counts, self._log[:WIDTH])
+        self._last_row = int(self._log[STEPS])
+        found = self._log[: (self._last_row + 1) * WIDTH]
+        self._memory.read(self.counts, found)
+        return found.reshape(-1, WIDTH)
+
+    def restart(self, num_senders: int) -> None:
+        """Count from the first row again, with so many nodes in the frontier's list."""
+        first = np.zeros(2 * WIDTH, dtype=np.int64)
+        first[SIZE] = num_senders
+        self._memory.write(first, self.counts)
+        self._last_row = 0
 
     def read_totals(self) -> Array:
         """Return the aggregators' totals, float64."""

@@ -2,8 +2,9 @@
 
 The same lowered functions and the same plan as :mod:`graphsys.engine.cpu_source`; what
 differs is who visits a row: a thread, a warp, or a block (``pull_thread_0``,
-``pull_warp_0``, ``pull_block_0``), or a thread per edge (``gather_edge_0``). Arguments are
-named as there, with these besides:
+``pull_warp_0``, ``pull_block_0``), or a thread per edge (``gather_edge_0``); and that many
+supersteps may share one kernel (``push_fused_warp_0``: see ``fused_source.py``). Arguments
+are named as there, with these besides:
 
 ==========================  =====================================================
 ``sizes``, ``size_at``      where the length of the list ``nodes`` stands
@@ -20,13 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphsys.core.errors import CompileError
+from graphsys.engine.cuda.fused_source import FusedWriter
 from graphsys.engine.cuda.mode_source import ModeWriter
 from graphsys.engine.cuda.phase_parts import CudaKernel, places_of
-from graphsys.engine.cuda.pull_source import PullWriter
-from graphsys.engine.cuda.push_source import PushWriter
+from graphsys.engine.cuda.push_source import can_combine_atomically
 from graphsys.engine.kernel_text import call_text, cast_text, functions_of
 from graphsys.engine.lowered import Lowered
-from graphsys.engine.plan import PhasePlan, ProgramPlan
+from graphsys.engine.plan import ProgramPlan
 
 MAPPINGS = ("thread", "warp", "block")
 """Who visits a row."""
@@ -37,16 +38,6 @@ _PROVIDED = {
     "from graphsys.kernels.cpu.hashing import random_fraction",
 }
 _COMMON = Path(__file__).parents[2] / "kernels" / "cuda" / "common.py"
-_ATOMIC = ("int32", "int64", "uint32", "uint64", "float32", "float64")
-
-
-def can_combine_atomically(phase: PhasePlan) -> bool:
-    """Whether a message can be combined into the receiver's accumulator by one atomic."""
-    if phase.kind not in ("node", "edge") or len(phase.message_dtypes) != 1:
-        return False
-    if phase.spec.stores is not None or phase.combiner in ("argmin", "argmax"):
-        return False
-    return phase.combiner == "any" or phase.message_dtypes[0].name in _ATOMIC
 
 
 def module_source(plan: ProgramPlan) -> str:
@@ -91,7 +82,7 @@ def _init_kernel(plan: ProgramPlan, init: Lowered) -> CudaKernel:
 
 
 @dataclass
-class CudaPhaseWriter(PullWriter, PushWriter, ModeWriter):
+class CudaPhaseWriter(FusedWriter, ModeWriter):
     """Writes the kernels of one phase."""
 
     def kernels(self) -> list[str]:
@@ -115,4 +106,5 @@ class CudaPhaseWriter(PullWriter, PushWriter, ModeWriter):
                 if phase.can_push:
                     made += [self.push_by(mapping) for mapping in MAPPINGS]
                     made.append(self.push_edge())
+            made += self.fused()
         return [kernel.text() for kernel in made]

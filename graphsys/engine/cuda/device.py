@@ -49,9 +49,7 @@ def require_device() -> None:
         raise MissingDependencyError(
             "device='cuda' needs numba-cuda: pip install 'graphsys[gpu]'"
         ) from err
-    from numba import config
-
-    if config.ENABLE_CUDASIM:
+    if is_simulated():
         return
     try:
         found = bool(cuda.is_available())
@@ -64,11 +62,27 @@ def require_device() -> None:
         )
 
 
+def is_simulated() -> bool:
+    """Whether numba's simulator stands in for a device."""
+    from numba import config
+
+    return bool(config.ENABLE_CUDASIM)
+
+
+def can_wait_for_grid() -> bool:
+    """Whether kernels may wait for all blocks of their grid (cooperative launches)."""
+    if is_simulated():
+        return True
+    from numba import cuda
+
+    return bool(cuda.get_current_device().COOPERATIVE_LAUNCH)
+
+
 def default_shape() -> LaunchShape:
     """Return the shape that fills this device; a tiny one in the simulator."""
-    from numba import config, cuda
+    from numba import cuda
 
-    if config.ENABLE_CUDASIM:
+    if is_simulated():
         return LaunchShape(block=64, max_blocks=2)
     multiprocessors = int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
     return LaunchShape(max_blocks=_BLOCKS_PER_MULTIPROCESSOR * multiprocessors)
@@ -76,9 +90,9 @@ def default_shape() -> LaunchShape:
 
 def free_memory() -> int | None:
     """Return the device's free bytes; None in the simulator."""
-    from numba import config, cuda
+    from numba import cuda
 
-    if config.ENABLE_CUDASIM:
+    if is_simulated():
         return None
     return int(cuda.current_context().get_memory_info().free)
 

@@ -27,6 +27,7 @@ class Enqueuer:
 
     Attributes:
         last_mapping: Who visited the rows of the last superstep.
+        mappings: Who visits which rows.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Enqueuer:
         self._epoch = 0
         self._touch_epoch = 0
         self._used_parts = 0
-        self._mappings = Mappings(launcher, strategy)
+        self.mappings = Mappings(launcher, strategy)
 
     def totals(self, phase: PhasePlan) -> None:
         """Compute the aggregators on the states as they are."""
@@ -113,7 +114,7 @@ class Enqueuer:
         self.device.start_storing(phase)
         arguments |= self._update_arguments(at, listing=False)
         directions = pull_directions(self.topology, phase)
-        mapping = self._mappings.dense(phase)
+        mapping = self.mappings.dense(phase)
         self.last_mapping = mapping
         if phase.kind == "mode":
             self._mode(phase, mapping, arguments)
@@ -151,7 +152,7 @@ class Enqueuer:
             "nodes": self.device.node_list("frontier"), "sizes": self._counts,
             "size_at": senders.size_at, "listed": True,
         }  # fmt: skip
-        mapping = self._mappings.sparse(phase)
+        mapping = self.mappings.sparse(phase)
         self.last_mapping = mapping
         for direction in push_directions(self.topology, phase):
             block = self.rows.block(direction)
@@ -178,7 +179,7 @@ class Enqueuer:
                 self.device.node_list("touched"), at + TOUCHED, mapping="warp",
             )  # fmt: skip
         block = self.rows.block(pull_directions(self.topology, phase)[0])
-        mapping = self._mappings.sparse(phase)
+        mapping = self.mappings.sparse(phase)
         mapping = "warp" if mapping == "edge" else mapping
         self.last_mapping = mapping
         self._update_touched("pull", phase, block, mapping, at, phase.buffered, arguments)

@@ -36,7 +36,7 @@ class DeviceExecutor(Executor):
         plan: The lowered program.
         module: The generated module: its kernels, and those that all programs share.
         topology: The graph.
-        strategy: ``auto``, ``thread``, ``warp``, ``block``, ``twc`` or ``edge``.
+        strategy: ``auto``, ``thread``, ``warp``, ``block``, ``twc``, ``edge`` or ``fused``.
         device_memory: Bytes on the device for nodes and rows; rows that do not fit are
             streamed. By default nine tenths of what is free.
         max_supersteps: End after so many.
@@ -109,6 +109,7 @@ class DeviceExecutor(Executor):
         """Copy the states back to the host."""
         launcher = self.launcher
         assert isinstance(launcher, DeviceLauncher)  # __init__ made it
+        self.device_steps.settle()
         launcher.device.download_states()
 
     def _steps_left(self, phase: PhasePlan) -> int:

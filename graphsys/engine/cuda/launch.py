@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 from graphsys.core.events import count as emit_count
 from graphsys.engine.arrays import RunArrays, edge_rows
 from graphsys.engine.cuda.arrays import DeviceArrays
-from graphsys.engine.cuda.device import DeviceArray, DeviceMemory, LaunchShape
+from graphsys.engine.cuda.device import (
+    DeviceArray,
+    DeviceMemory,
+    LaunchShape,
+    is_simulated,
+)
 from graphsys.engine.cuda.rows import DeviceBlock
 from graphsys.engine.directions import push_directions
 from graphsys.engine.launch import Kernels, Launch, Launcher
@@ -32,6 +37,8 @@ class DeviceLaunch:
         block: The rows it visits, or None.
         in_place: States to be written in place although the phase buffers them.
         arguments: Values of arguments by name.
+        cooperative: Whether the kernel waits for the whole grid, so that all blocks must be
+            resident.
     """
 
     kernel: str
@@ -41,6 +48,7 @@ class DeviceLaunch:
     block: DeviceBlock | None = None
     in_place: frozenset[str] = frozenset()
     arguments: dict[str, Any] = field(default_factory=dict)
+    cooperative: bool = False
 
 
 class DeviceLauncher(Launcher):
@@ -71,6 +79,7 @@ class DeviceLauncher(Launcher):
         self.num_launches = 0
         self._common = common
         self._started: set[str] = set()
+        self._resident: dict[str, int] = {}
 
     def call(self, launch: Launch) -> Any:
         """Run ``init`` on the device for the executor, which sets the senders then."""
@@ -90,7 +99,10 @@ class DeviceLauncher(Launcher):
             name = f"{name}_{launch.phase.number}"
         function, names = self._kernels[name]
         values = [self._bind(argument, launch) for argument in names]
-        return self._start(name, function, self._grid(launch), values)
+        grid = self._grid(launch)
+        if launch.cooperative:
+            grid = min(grid, self._resident_blocks(name, function, values))
+        return self._start(name, function, grid, values)
 
     def launch_common(self, name: str, items: int, *values: Any, mapping: str = "thread",
                       blocks: int | None = None) -> None:  # fmt: skip
@@ -107,6 +119,20 @@ class DeviceLauncher(Launcher):
         self.num_launches += 1
         emit_count("kernel_launches", 1, kernel=name, grid=grid, block=self.shape.block)
         return grid * self.shape.block // 32
+
+    def _resident_blocks(self, name: str, function: Any, values: list[Any]) -> int:
+        """Return how many blocks of a kernel the device holds at once, at least one."""
+        if name not in self._resident:
+            begin = time.perf_counter()
+            if is_simulated():
+                compiled = function.overloads[()]
+            else:
+                types = tuple(function.typeof_pyval(value) for value in values)
+                compiled = function.compile(types)
+            blocks = int(compiled.max_cooperative_grid_blocks(self.shape.block))
+            self._resident[name] = max(blocks, 1)
+            self.compile_seconds += time.perf_counter() - begin
+        return self._resident[name]
 
     def _grid(self, launch: DeviceLaunch) -> int:
         per_item = _THREADS_PER_ROW[launch.mapping] or self.shape.block

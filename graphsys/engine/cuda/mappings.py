@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from graphsys.engine.cuda.fused_source import FUSED_MAPPINGS
 from graphsys.engine.cuda.launch import DeviceLauncher
 from graphsys.engine.cuda.strategy import choose, predicted_work
 from graphsys.engine.directions import in_coming
@@ -13,12 +14,12 @@ class Mappings:
 
     Args:
         launcher: Knows the program, the graph, and which kernels there are.
-        strategy: The wanted one, or ``auto``.
+        strategy: The wanted one, or ``auto``; ``fused`` is ``auto`` where nothing is fused.
     """
 
     def __init__(self, launcher: DeviceLauncher, strategy: str) -> None:
         self._launcher = launcher
-        self._strategy = strategy
+        self._strategy = "auto" if strategy == "fused" else strategy
         self._chosen: dict[Any, str] = {}
 
     def dense(self, phase: PhasePlan) -> str:
@@ -36,15 +37,31 @@ class Mappings:
             return "edge" if has_edge else "warp"
         if wanted != "auto":
             return wanted
-        key = ("sparse", phase.number)
+        return self._of_degrees()
+
+    def fused(self, phase: PhasePlan) -> str:
+        """Return who visits rows in a fused kernel: ``thread`` or ``warp``."""
+        key = ("fused", phase.number)
         if key not in self._chosen:
+            if phase.spec.schedule == "changed":
+                choice = "thread" if self._of_degrees() == "thread" else "warp"
+            else:
+                degrees = in_coming(self._launcher.arrays, phase)
+                work = predicted_work(degrees, self._launcher.shape.block)
+                choice = choose(work, FUSED_MAPPINGS)
+            self._chosen[key] = choice
+        return self._chosen[key]
+
+    def _of_degrees(self) -> str:
+        """Return who visits lists of rows whose degrees only the device knows."""
+        if "sparse" not in self._chosen:
             degrees = self._launcher.arrays.column("out_degree")
             mean, longest = float(degrees.mean()), int(degrees.max(initial=0))
             choice = "twc"
             if longest <= 8 * max(mean, 4.0):
                 choice = "thread" if mean < 8 else "warp"
-            self._chosen[key] = choice
-        return self._chosen[key]
+            self._chosen["sparse"] = choice
+        return self._chosen["sparse"]
 
     def _choose_dense(self, phase: PhasePlan) -> str:
         has_edge = self._launcher.has(f"gather_edge_{phase.number}")

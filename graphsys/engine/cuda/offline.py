@@ -30,11 +30,12 @@ _ARRAYS = {
     "sizes": "int64", "counts": "int64", "bin_sizes": "int64", "offsets": "int64",
     "segments": "int64", "active": "int32", "changed": "int32", "touched": "int32",
     "senders": "int32", "stamps": "int32", "partial": "float64", "totals": "float64",
-    "operations": "int32", "indices": "uint32", "other_indices": "uint32",
-    "indptr": "uint32", "other_indptr": "uint32",
+    "operations": "int32", "totals_log": "float64", "indices": "uint32",
+    "other_indices": "uint32", "indptr": "uint32", "other_indptr": "uint32",
 }  # fmt: skip
 _FLAGS = (
-    "everyone", "listed", "listing", "touching", "both", "edge_forward", "reverse_forward"
+    "everyone", "listed", "listing", "touching", "both", "edge_forward", "reverse_forward",
+    "stop_when_same",
 )  # fmt: skip
 
 
@@ -102,7 +103,7 @@ def compile_common(id_dtype: np.dtype[Any]) -> list[KernelReport]:
     typed = []
     for name, function in COMMON.items():
         own = dict(dtypes)
-        if name in ("list_stamped", "mark_neighbours"):
+        if name in ("list_everyone", "list_stamped", "mark_neighbours"):
             own["listed"] = id_dtype
         found = tuple(
             _array(own[argument])
@@ -156,6 +157,8 @@ def _dtype_of(
     name: str, plan: ProgramPlan, phase: PhasePlan | None
 ) -> np.dtype[Any] | None:
     """Return the dtype of an array argument, None for a scalar."""
+    for sided in ("first__", "second__"):
+        name = name.removeprefix(sided)
     if name in _ARRAYS:
         return plan.id_dtype if _ARRAYS[name] == "id" else np.dtype(_ARRAYS[name])
     side, _, rest = name.partition("__")
@@ -207,14 +210,10 @@ def _ptx(function: Any, types: tuple[Any, ...]) -> str:
 
 def _assemble(ptxas: str, name: str, path: Path) -> KernelReport:
     arch = f"sm_{CAPABILITY[0]}{CAPABILITY[1]}"
-    command = [
-        ptxas,
-        f"-arch={arch}",
-        "-v",
-        str(path),
-        "-o",
-        str(path.with_suffix(".cubin")),
-    ]
+    made = path.with_suffix(".cubin")
+    # a barrier across the grid is a function of cudadevrt, linked when it is loaded
+    linked_later = ["-c"] if "cudaCGSynchronize" in path.read_text() else []
+    command = [ptxas, f"-arch={arch}", "-v", *linked_later, str(path), "-o", str(made)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     text = done.stdout + done.stderr
     if done.returncode:

@@ -4,6 +4,18 @@ from dataclasses import dataclass
 
 from graphsys.engine.cuda.phase_parts import LOOPS, PLACES, CudaKernel, PhaseParts, indented
 from graphsys.engine.kernel_text import KernelText, cast_text
+from graphsys.engine.plan import PhasePlan
+
+_ATOMIC = ("int32", "int64", "uint32", "uint64", "float32", "float64")
+
+
+def can_combine_atomically(phase: PhasePlan) -> bool:
+    """Whether a message can be combined into the receiver's accumulator by one atomic."""
+    if phase.kind not in ("node", "edge") or len(phase.message_dtypes) != 1:
+        return False
+    if phase.spec.stores is not None or phase.combiner in ("argmin", "argmax"):
+        return False
+    return phase.combiner == "any" or phase.message_dtypes[0].name in _ATOMIC
 
 
 @dataclass

@@ -9,7 +9,7 @@ import numpy as np
 from graphsys.core.errors import BudgetError
 from graphsys.core.events import count as emit_count
 from graphsys.core.memory import format_bytes
-from graphsys.engine.cuda.device import Array, DeviceArray, DeviceMemory
+from graphsys.engine.cuda.device import Array, DeviceArray, DeviceMemory, is_simulated
 from graphsys.engine.topology import Direction, Topology
 from graphsys.graph.csr import Csr, row_lengths
 
@@ -165,8 +165,8 @@ class _Slot:
         from numba import cuda
 
         self.stream = cuda.stream()
-        self.loaded = cuda.event(timing=False) if not _simulated() else cuda.event()
-        self.used = cuda.event(timing=False) if not _simulated() else cuda.event()
+        self.loaded = cuda.event(timing=False) if not is_simulated() else cuda.event()
+        self.used = cuda.event(timing=False) if not is_simulated() else cuda.event()
         lengths = {"indptr": (max_rows, csr.indptr), "indices": (max_edges, csr.indices)}
         lengths.update({n: (max_edges, c) for n, c in csr.columns().items()})
         self.pinned: dict[str, Array] = {}
@@ -188,12 +188,6 @@ class _Slot:
         np.copyto(pinned, values)
         emit_count("bytes_copied", values.nbytes, direction="to_device")
         self.device[name][: len(values)].copy_to_device(pinned, stream=self.stream)
-
-
-def _simulated() -> bool:
-    from numba import config
-
-    return bool(config.ENABLE_CUDASIM)
 
 
 def _row_bounds(csr: Csr, budget: int, direction: Direction) -> Array:

@@ -12,8 +12,8 @@ import numpy as np
 from graphsys.core.errors import ConfigError
 from graphsys.engine.cuda.device import Array
 
-Strategy = Literal["auto", "thread", "warp", "block", "twc", "edge"]
-STRATEGIES = ("auto", "thread", "warp", "block", "twc", "edge")
+Strategy = Literal["auto", "thread", "warp", "block", "twc", "edge", "fused"]
+STRATEGIES = ("auto", "thread", "warp", "block", "twc", "edge", "fused")
 
 _PER_ITEM = 10
 """Instructions of a warp to begin and end its rows."""

@@ -2,7 +2,8 @@
 
 The host learns how large the next frontier is from one copy of a few counters. Supersteps
 whose successors it need not see (a push while nobody asks for totals, a fixed number of
-dense ones) are enqueued together and their counters read at once.
+dense ones) are enqueued together and their counters read at once; or they share one launch
+(``fused.py``).
 """
 
 from collections import deque
@@ -12,17 +13,15 @@ import numpy as np
 
 from graphsys.engine.cuda.arrays import CHANGED, SENDERS, SIZE, WIDTH
 from graphsys.engine.cuda.device import Array
-from graphsys.engine.cuda.enqueue import Enqueuer
+from graphsys.engine.cuda.enqueue_fused import FusedEnqueuer
 from graphsys.engine.cuda.frontier import DeviceFrontier
+from graphsys.engine.cuda.fused import FUSED_EDGES, Ahead, FusedRuns
 from graphsys.engine.cuda.launch import DeviceLauncher
 from graphsys.engine.cuda.rows import DeviceRows
 from graphsys.engine.directions import num_messages, out_going, pull_directions
 from graphsys.engine.frontier import Frontier
 from graphsys.engine.plan import PhasePlan
 from graphsys.engine.supersteps import PULL_SHARE, Step
-
-_EDGES_PER_STEP = 4_000_000
-"""A frontier with fewer edges takes less time than its host's turn: enqueue several."""
 
 
 class DeviceSupersteps:
@@ -49,10 +48,13 @@ class DeviceSupersteps:
         self.rows = rows
         self.num_nodes = self.topology.num_nodes
         self.max_fused = max_fused
-        self.enqueuer = Enqueuer(launcher, rows, strategy, max_fused)
+        self.enqueuer = FusedEnqueuer(launcher, rows, strategy, max_fused)
+        self.fused = FusedRuns(self.enqueuer, strategy, max_fused, steps_left)
         self.all_nodes = None
         self._steps_left = steps_left
-        self._ready: deque[Step] = deque()
+        self._ready: deque[Ahead] = deque()
+        self._num_run = 0
+        self._following: Frontier | None = None
         self._ahead = 1
         self._went_on = False
 
@@ -71,6 +73,7 @@ class DeviceSupersteps:
 
     def initial_totals(self, phase: PhasePlan) -> None:
         """Compute the aggregators on the states as they are."""
+        self.settle()
         self._ensure_states()
         self.enqueuer.counters.begin(None)
         self.enqueuer.totals(phase)
@@ -78,13 +81,41 @@ class DeviceSupersteps:
 
     def run(self, phase: PhasePlan, frontier: Frontier) -> Step:
         """Run one superstep of a phase, or return the next of those run ahead."""
-        if self._ready:
-            return self._ready.popleft()
+        if self._ready and frontier is self._following:
+            return self._next_step()
+        self.settle()
         assert isinstance(frontier, DeviceFrontier)  # everyone() and listed() make these
         self._ensure_states()
         senders = self._senders(phase, frontier)
         mode = self._mode(phase, senders)
-        num_steps = self._num_fused(phase, senders, mode)
+        if self.fused.takes(phase, senders, mode, went_on=self._went_on):
+            self._ready.extend(self.fused.run(phase, senders))
+            left = self._ready[-1].step.frontier.count > 0
+            self._went_on = phase.spec.schedule == "changed" and left
+        else:
+            self._run_apart(phase, frontier, senders, mode)
+        self._num_run = len(self._ready)
+        return self._next_step()
+
+    def settle(self) -> None:
+        """Make the states those of the supersteps that were asked for, if more were run."""
+        if self._ready:
+            num_asked = self._num_run - len(self._ready)
+            self._ready.clear()
+            self.fused.settle(num_asked)
+
+    def _next_step(self) -> Step:
+        ahead = self._ready.popleft()
+        if ahead.totals is not None:
+            self._note_totals(ahead.totals)
+        self._following = ahead.step.frontier
+        return ahead.step
+
+    def _run_apart(
+        self, phase: PhasePlan, frontier: DeviceFrontier, senders: DeviceFrontier, mode: str
+    ) -> None:
+        """Run supersteps by kernels of their own."""
+        num_steps = self._num_enqueued(phase, senders, mode)
         for number in range(num_steps):
             at = number * WIDTH
             self.enqueuer.superstep(phase, senders, mode, at)
@@ -92,7 +123,6 @@ class DeviceSupersteps:
                 self.launcher.superstep += 1
                 senders = self.enqueuer.next_frontier(phase, mode, at + WIDTH)
         self._collect(phase, senders, frontier, mode, num_steps)
-        return self._ready.popleft()
 
     def _ensure_states(self) -> None:
         if not self.launcher.device.states:
@@ -127,7 +157,7 @@ class DeviceSupersteps:
 
     # ---- several supersteps at once
 
-    def _num_fused(self, phase: PhasePlan, senders: DeviceFrontier, mode: str) -> int:
+    def _num_enqueued(self, phase: PhasePlan, senders: DeviceFrontier, mode: str) -> int:
         """Return how many supersteps can be enqueued before the host has to look."""
         spec, program = phase.spec, self.launcher.arrays.plan.spec
         if not spec.repeat or spec.until is not None or phase.functions["active"]:
@@ -139,7 +169,7 @@ class DeviceSupersteps:
             return max(limit, 1) if fixed and mode == "pull" else 1
         if mode != "push" or phase.functions["aggregate"]:
             return 1
-        if senders.edges >= _EDGES_PER_STEP:
+        if senders.edges >= FUSED_EDGES:
             return 1
         # twice as many each time, so that a phase that ends soon wastes few launches
         self._ahead = min(2 * self._ahead, self.max_fused) if self._went_on else 1
@@ -175,13 +205,15 @@ class DeviceSupersteps:
             else:
                 frontier.count, frontier.edges = size, edges
             changed = int(counts[number, CHANGED])
-            self._ready.append(Step(name, sent, messages, changed, frontier))
+            self._ready.append(Ahead(Step(name, sent, messages, changed, frontier)))
             if is_last:
                 break
             if phase.spec.schedule == "changed":
                 sent, messages = size, edges
 
     def _read_totals(self) -> None:
-        values = self.enqueuer.counters.read_totals()
+        self._note_totals(self.enqueuer.counters.read_totals())
+
+    def _note_totals(self, values: Array) -> None:
         for i, name in enumerate(self.launcher.arrays.plan.spec.aggregators):
             self.launcher.totals[name] = float(values[i])

@@ -183,6 +183,15 @@ def run_length(values, place, end):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def list_everyone(listed, num_nodes, sizes, size_at):  # type: ignore[no-untyped-def]
+    """List all nodes."""
+    for v in range(cuda.grid(1), num_nodes, cuda.gridsize(1)):
+        listed[v] = v
+    if cuda.grid(1) == 0:
+        sizes[size_at] = num_nodes
+
+
+@kernel
 def list_stamped(stamps, epoch, num_nodes, listed, sizes, size_at):  # type: ignore[no-untyped-def]
     """Append all nodes that bear a stamp to a list."""
     for v in range(cuda.grid(1), num_nodes, cuda.gridsize(1)):
@@ -310,8 +319,8 @@ def write_offsets(  # type: ignore[no-untyped-def]
 # ---- totals
 
 
-@kernel
-def reduce_totals(partial, num_rows, width, operations, totals):  # type: ignore[no-untyped-def]
+@device
+def reduce_parts(partial, num_rows, width, operations, totals):  # type: ignore[no-untyped-def]
     """Reduce the warps' parts of every aggregator, in a fixed order, by one warp.
 
     ``operations``: 0 sum, 1 minimum, 2 maximum.
@@ -342,7 +351,14 @@ def reduce_totals(partial, num_rows, width, operations, totals):  # type: ignore
             totals[i] = value
 
 
+@kernel
+def reduce_totals(partial, num_rows, width, operations, totals):  # type: ignore[no-untyped-def]
+    """Reduce the warps' parts of every aggregator; a block of its own, all warps alike."""
+    reduce_parts(partial, num_rows, width, operations, totals)
+
+
 COMMON = {
+    "list_everyone": list_everyone,
     "list_stamped": list_stamped,
     "stamp_listed": stamp_listed,
     "bin_nodes": bin_nodes,

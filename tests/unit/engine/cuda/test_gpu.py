@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from graphsys.core.errors import ConfigError, MissingDependencyError
+from graphsys.core.events import recording
 from graphsys.engine.cuda.device import require_device
 from graphsys.engine.cuda.strategy import STRATEGIES
 from graphsys.engine.run import run
@@ -52,6 +53,21 @@ def test_every_strategy_gives_the_cpus_result(
 ) -> None:
     expected = run(program_of(name), graph)
     check(expected, run(program_of(name), graph, device="cuda", strategy=strategy))
+
+
+@pytest.mark.parametrize("name", ["Distances", "Hops", "Components"])
+def test_long_paths_need_few_launches(graph: Topology, name: str) -> None:
+    nodes = np.arange(200 * 200).reshape(200, 200)
+    src = np.concatenate([nodes[:, :-1].ravel(), nodes[:-1].ravel()])
+    dst = np.concatenate([nodes[:, 1:].ravel(), nodes[1:].ravel()])
+    weight = np.random.default_rng(3).random(len(src))
+    square = Topology.from_edges(src, dst, nodes.size, weight=weight, directed=False)
+    with recording() as recorder:
+        got = run(program_of(name), square, device="cuda", strategy="fused")
+    check(run(program_of(name), square), got)
+    launches = sum(e.value for e in recorder.events if e.name == "kernel_launches")
+    assert got.supersteps > 300
+    assert launches < got.supersteps / 10
 
 
 @pytest.mark.parametrize("name", ["Ranks", "Distances", "Components"])

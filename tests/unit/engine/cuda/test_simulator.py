@@ -1,18 +1,12 @@
 """CUDA kernels in numba's simulator (a process of its own) against the CPU's results."""
 
-import json
-import os
-import subprocess
-import sys
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("numba_cuda", reason="the gpu extra (numba-cuda) is not installed")
+from tests.cuda_sim.simulate import outcomes
 
-ROOT = Path(__file__).parents[4]
+pytest.importorskip("numba_cuda", reason="the gpu extra (numba-cuda) is not installed")
 
 CASES = (
     "Distances:twc", "Distances:edge", "Hops:warp", "Hops:block", "Components:thread",
@@ -34,22 +28,13 @@ SHIPPED = (
 )  # fmt: skip
 
 
-@cache
-def outcomes() -> dict[str, dict[str, Any]]:
-    """Run all cases in one process, so that each program is compiled once."""
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.cuda_sim.run_simulator", *CASES, *MORE, *SHIPPED],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    return {row["case"]: row for row in rows}
+def outcome(case: str) -> dict[str, Any]:
+    return outcomes(*CASES, *MORE, *SHIPPED)[case]
 
 
 @pytest.mark.parametrize("case", [*CASES, *MORE, *SHIPPED])
 def test_results_are_those_of_the_cpu(case: str) -> None:
-    found = outcomes()[case]
+    found = outcome(case)
     assert found["differences"] == []
     assert found["supersteps"][0] == found["supersteps"][1]
     assert found["converged"][0] == found["converged"][1]
@@ -59,14 +44,14 @@ def test_results_are_those_of_the_cpu(case: str) -> None:
 
 
 def test_rows_beyond_the_budget_are_copied_in_every_superstep() -> None:
-    streamed = outcomes()["Ranks:thread:device_memory=5600"]
-    resident = outcomes()["Ranks:warp"]
+    streamed = outcome("Ranks:thread:device_memory=5600")
+    resident = outcome("Ranks:warp")
     assert streamed["bytes_copied"] > resident["bytes_copied"] + 4 * 130 * 4
 
 
 def test_supersteps_enqueued_together_give_the_same_and_copy_less() -> None:
-    alone = outcomes()["Distances:warp:graph=path:max_fused=1"]
-    fused = outcomes()["Distances:warp:graph=path:max_fused=16"]
+    alone = outcome("Distances:warp:graph=path:max_fused=1")
+    fused = outcome("Distances:warp:graph=path:max_fused=16")
     assert fused["supersteps"] == alone["supersteps"]
     assert fused["supersteps"][0] > 40  # one superstep per node of the path
     assert fused["kernel_launches"] < alone["kernel_launches"]
