@@ -1,0 +1,1 @@
+"""Where the time went: events, a SIMT model, and reports of them."""

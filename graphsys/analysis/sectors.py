@@ -1,0 +1,151 @@
+"""Memory requests of warps: sectors and lines per request, coalescing, conflicts."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.analysis.devices import WARP
+from graphsys.analysis.simt import SUB_WARP_LANES, rows_by_length
+from graphsys.core.visits import RowVisit
+from graphsys.kernels.cpu import simt_sectors as kernels
+
+SECTOR_BYTES = 32
+LINE_BYTES = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requests:
+    """The loop's requests for ``indices`` and, as many, for ``x[indices]``.
+
+    Attributes:
+        requests: Requests of each kind.
+        lanes: Lanes active in them.
+        index_bytes: Size of an index.
+        value_bytes: Size of a value.
+        index_sectors: Sectors that the requests for indices touch.
+        index_lines: Their lines.
+        value_sectors: Sectors that the requests for values touch.
+        value_lines: Their lines.
+        atomics: Additions to values, or to rows, by atomics.
+        conflicts: Sum over requests of the most lanes at one address; 0 without atomics.
+    """
+
+    requests: int
+    lanes: int
+    index_bytes: int
+    value_bytes: int
+    index_sectors: int
+    index_lines: int
+    value_sectors: int
+    value_lines: int
+    atomics: int
+    conflicts: int
+
+    @property
+    def index_efficiency(self) -> float | None:
+        """Useful bytes over bytes moved for indices."""
+        return _share(self.lanes * self.index_bytes, self.index_sectors * SECTOR_BYTES)
+
+    @property
+    def value_efficiency(self) -> float | None:
+        """Useful bytes over bytes moved for values."""
+        return _share(self.lanes * self.value_bytes, self.value_sectors * SECTOR_BYTES)
+
+    def per_request(self, amount: int) -> float | None:
+        """Return an amount divided by the requests; None without any."""
+        return _share(amount, self.requests)
+
+    def __add__(self, other: "Requests") -> "Requests":
+        sums = {
+            name: getattr(self, name) + getattr(other, name)
+            for name in self.__slots__
+            if name not in ("index_bytes", "value_bytes")
+        }
+        return Requests(index_bytes=self.index_bytes, value_bytes=self.value_bytes, **sums)
+
+
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def requests_of(visit: RowVisit, threads: int = 256) -> dict[str, Requests]:
+    """Count the requests of one launch over rows, by every mapping.
+
+    A warp walks its row in the same chunks wherever it stands, so what warps do for short
+    and for long rows is counted apart and serves ``warp``, ``block`` and ``twc``.
+
+    Args:
+        visit: The rows, with their neighbours.
+        threads: Threads of a CTA, which bound the rows that TWC gives to a warp.
+
+    Returns:
+        By mapping; without ``merge-path``, whose requests depend on how it stages its tiles
+        in shared memory. Empty where the neighbours are not at hand.
+    """
+    if visit.indices is None or visit.starts is None:
+        return {}
+    lengths = np.ascontiguousarray(visit.lengths, dtype=np.int64)
+    everyone = np.arange(len(lengths), dtype=np.int64)
+    small, medium, large = rows_by_length(lengths, threads)
+    longer = _by_groups(visit, lengths, np.concatenate([medium, large]), WARP)
+    by_warp = longer + _by_groups(visit, lengths, small, WARP)
+    return {
+        "thread": _by_groups(visit, lengths, everyone, 1),
+        "sub-warp": _by_groups(visit, lengths, everyone, SUB_WARP_LANES),
+        "warp": by_warp,
+        "block": by_warp,
+        "twc": longer + _by_groups(visit, lengths, small, 1),
+        "edge": _by_edges(visit, lengths),
+    }
+
+
+def _by_groups(
+    visit: RowVisit, lengths: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], lanes: int
+) -> Requests:
+    assert visit.indices is not None  # requests_of() checked
+    assert visit.starts is not None
+    tallies, scratch, shifts = _arrays(visit)
+    order = np.zeros(WARP, dtype=np.int64)
+    kernels.tally_by_groups(
+        visit.starts, lengths, rows, lanes, visit.indices, shifts, visit.kind == "push",
+        order, scratch, tallies,
+    )  # fmt: skip
+    return _requests(visit, tallies, has_atomics=visit.kind == "push")
+
+
+def _by_edges(visit: RowVisit, lengths: npt.NDArray[np.int64]) -> Requests:
+    assert visit.indices is not None  # requests_of() checked
+    assert visit.starts is not None
+    tallies, scratch, shifts = _arrays(visit)
+    kernels.tally_by_edges(
+        visit.starts, lengths, visit.indices, shifts, visit.kind == "push", scratch, tallies
+    )
+    return _requests(visit, tallies, has_atomics=True)
+
+
+def _arrays(visit: RowVisit) -> tuple[npt.NDArray[np.int64], ...]:
+    assert visit.indices is not None  # requests_of() checked
+    sizes = (visit.indices.dtype.itemsize, visit.value_bytes)
+    shifts = [(SECTOR_BYTES // size).bit_length() - 1 for size in sizes]
+    tallies = np.zeros(kernels.NUM_TALLIES, dtype=np.int64)
+    scratch = np.zeros((kernels.TABLES, 2 * WARP), dtype=np.int64)
+    return tallies, scratch, np.array(shifts, dtype=np.int64)
+
+
+def _requests(visit: RowVisit, tallies: Any, *, has_atomics: bool) -> Requests:
+    assert visit.indices is not None  # requests_of() checked
+    found = tallies.tolist()
+    return Requests(
+        requests=found[kernels.REQUESTS],
+        lanes=found[kernels.LANES],
+        index_bytes=visit.indices.dtype.itemsize,
+        value_bytes=visit.value_bytes,
+        index_sectors=found[kernels.INDEX_SECTORS],
+        index_lines=found[kernels.INDEX_LINES],
+        value_sectors=found[kernels.VALUE_SECTORS],
+        value_lines=found[kernels.VALUE_LINES],
+        atomics=found[kernels.LANES] if has_atomics else 0,
+        conflicts=found[kernels.CONFLICTS] if has_atomics else 0,
+    )

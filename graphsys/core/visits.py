@@ -1,0 +1,37 @@
+"""What a kernel walks: rows and how far into each, as the SIMT model takes it."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowVisit:
+    """The rows of one launch, in the order of its list.
+
+    Attributes:
+        superstep: Number of the superstep, from 0.
+        kind: ``pull`` (rows gather from neighbours) or ``push`` (rows scatter to them).
+        lengths: Entries visited of each row; 0 where a row is looked at but not entered,
+            and fewer than it has where the loop ends early ``[n]``.
+        starts: Place of each row's first entry in ``indices`` ``[n]``, or None.
+        indices: Neighbours, or None where they are not at hand.
+        value_bytes: Size of what is read (or added to) at each neighbour.
+        is_exact: Whether ``lengths`` are what the run really visits.
+        key: Equal for visits of the same rows to the same lengths, or None.
+        reason: Why ``indices`` are not at hand.
+    """
+
+    superstep: int
+    kind: str
+    lengths: Array
+    starts: Array | None = None
+    indices: Array | None = None
+    value_bytes: int = 8
+    is_exact: bool = True
+    key: Hashable = None
+    reason: str = ""
