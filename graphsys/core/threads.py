@@ -2,11 +2,15 @@
 
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, TypeVar
+
+from graphsys.core.compiling import compile_ahead
+from graphsys.core.events import is_recording, launched
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -88,6 +92,7 @@ class ThreadTeam:
         self._begin = [_held_lock() for _ in range(self.num_threads)]
         self._ended = [_held_lock() for _ in range(self.num_threads)]
         self._threads: list[threading.Thread] = []
+        self._compiled: set[int] = set()
 
     def run(self, kernel: Callable[..., Result], *args: Any) -> list[Result]:
         """Call ``kernel(thread_index, *args)`` once in each thread and wait for all.
@@ -98,6 +103,32 @@ class ThreadTeam:
         Raises:
             BaseException: the first error of any thread, after all have ended.
         """
+        if is_recording():
+            return self._run_seen(kernel, *args)
+        return self._run(kernel, *args)
+
+    def _run_seen(self, kernel: Callable[..., Result], *args: Any) -> list[Result]:
+        """Run a kernel and emit the launch, with how long each thread was busy."""
+        if id(kernel) not in self._compiled:
+            self._compiled.add(id(kernel))
+            compile_ahead(kernel, 0, *args)
+        busy = [0] * self.num_threads
+
+        def timed(index: int, *args: Any) -> Result:
+            began = time.perf_counter_ns()
+            try:
+                return kernel(index, *args)
+            finally:
+                busy[index] = time.perf_counter_ns() - began
+
+        began = time.perf_counter_ns()
+        results = self._run(timed, *args)
+        wall = time.perf_counter_ns() - began
+        name = getattr(kernel, "__name__", "kernel")
+        launched(name, began, tuple(busy), wall_ns=wall)
+        return results
+
+    def _run(self, kernel: Callable[..., Result], *args: Any) -> list[Result]:
         if self.num_threads == 1:
             return [kernel(0, *args)]
         if not self._threads:

@@ -1,15 +1,17 @@
 """Training one unit: its buckets are read and cut, and workers take turns on them."""
 
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import InvalidGraphError, TrainingFailedError
-from graphsys.core.events import span
+from graphsys.core.events import launched, span
 from graphsys.core.progress import Progress
 from graphsys.core.rng import generator
 from graphsys.core.threads import num_cores
@@ -196,15 +198,19 @@ class UnitTrainer:
         relations = self.model[step.edge_type]
         operators = relations.operators(self.operators[relations.name])
         workers = min(self.num_workers, last - first)
+        began_ns, busy_ns = time.perf_counter_ns(), [0] * workers
         futures = [
             pool.submit(
-                train_batches, tables, extras, operators, bucket.edges, bucket.settings,
-                first + worker, last, workers, self.slots[worker], bucket.losses,
+                _train_timed, busy_ns, worker, tables, extras, operators, bucket.edges,
+                bucket.settings, first + worker, last, workers, self.slots[worker],
+                bucket.losses,
             )
             for worker in range(workers)
         ]  # fmt: skip
         for future in futures:
             future.result()
+        wall_ns = time.perf_counter_ns() - began_ns
+        launched("train_batches", began_ns, tuple(busy_ns), wall_ns=wall_ns)
 
     def _check_loss(self, epoch: int, step: Step, losses: npt.NDArray[np.float64]) -> None:
         if np.isfinite(losses).all():
@@ -214,6 +220,13 @@ class UnitTrainer:
             f"of edge type {self.model[step.edge_type].name!r}; lower lr or raise "
             f"regulariser (the checkpoint before it is kept in {self.path})"
         )
+
+
+def _train_timed(busy_ns: list[int], worker: int, *arguments: Any) -> None:
+    """Train a worker's batches; note how long it was busy."""
+    began_ns = time.perf_counter_ns()
+    train_batches(*arguments)
+    busy_ns[worker] = time.perf_counter_ns() - began_ns
 
 
 def compile_kernels(

@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from graphsys.core.compiling import CompileWatch
 from graphsys.core.errors import BudgetError, ConfigError, unknown_name
+from graphsys.core.events import observing_seconds
 from graphsys.core.memory import format_bytes, parse_bytes
 from graphsys.engine.program import VertexProgram, parameter_types
 from graphsys.engine.result import Result
@@ -187,15 +189,14 @@ def _timed(
     function: Callable[..., Result], topology: Topology, options: Mapping[str, Any]
 ) -> Result:
     """Call a native algorithm; the time to compile its kernels is told apart."""
-    from numba.core import event
-
-    listener = event.TimingListener()
-    begin = time.perf_counter()
-    with event.install_listener("numba:compile", listener):
+    begin, observing = time.perf_counter(), observing_seconds()
+    with CompileWatch() as compiling:
         done = function(topology, **options)
-    compiling = listener.duration if listener.done else 0.0
-    working = time.perf_counter() - begin - compiling
-    return replace(done, seconds=min(done.seconds, working), compile_seconds=compiling)
+    observing = observing_seconds() - observing
+    working = time.perf_counter() - begin - compiling.seconds - observing
+    return replace(
+        done, seconds=min(done.seconds, working), compile_seconds=compiling.seconds
+    )
 
 
 def _loaded(room: str, place: str) -> Any:

@@ -18,6 +18,7 @@ kernel's arguments say what the executor binds to them:
 from graphsys.engine.kernel_text import KernelText, call_text, cast_text, functions_of
 from graphsys.engine.phase_text import PhaseText
 from graphsys.engine.plan import ProgramPlan
+from graphsys.engine.trips_source import has_trips, trips_kernel
 
 _HEADER = '''"""Kernels of {name}, written by graphsys; do not edit."""
 
@@ -118,6 +119,8 @@ class _PhaseWriter(PhaseText):
                 made.append(self.push())
             if self.can_claim:
                 made += [self.accepting(), self.claim()]
+        if has_trips(phase):
+            made.append(trips_kernel(self))
         return [kernel.text() for kernel in made]
 
     def visit_rows(self, kernel: KernelText) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import ConfigError
-from graphsys.core.events import count as emit_count
-from graphsys.core.events import span
+from graphsys.core.events import observing_seconds, span
 from graphsys.engine.arrays import Allocate, RunArrays
 from graphsys.engine.frontier import Frontier
 from graphsys.engine.launch import Kernels, Launch, Launcher
@@ -126,12 +125,17 @@ class Executor:
                 self.frontier = self.supersteps.everyone(phase)
             if self.at.step == 0 and phase.functions["aggregate"] and not self.at.totals:
                 self.supersteps.initial_totals(phase)
-            begin, compiling = time.perf_counter(), self.compile_seconds
-            with span("superstep", phase=phase.spec.name):
-                step = self.supersteps.run(phase, self.frontier)
-            seconds = time.perf_counter() - begin - (self.compile_seconds - compiling)
-            emit_count("messages", step.messages)
             number = self.at.superstep
+            begin, compiling = time.perf_counter(), self.compile_seconds
+            begin -= observing_seconds()
+            with span("superstep", number=number, phase=phase.spec.name) as seen:
+                step = self.supersteps.run(phase, self.frontier)
+                compiling = self.compile_seconds - compiling
+                seen.add(
+                    mode=step.mode, senders=step.senders, messages=step.messages,
+                    changed=step.changed, compile_s=compiling,
+                )  # fmt: skip
+            seconds = time.perf_counter() - begin - observing_seconds() - compiling
             self.frontier = step.frontier
             self._advance(phase, step.changed)
             yield Superstep(

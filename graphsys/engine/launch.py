@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from graphsys.engine.lowered import Input
 from graphsys.engine.plan import PhasePlan
 from graphsys.engine.program import NodeId, VertexProgram
 from graphsys.engine.rows import RowBlock
+from graphsys.engine.seen import tell
 
 if TYPE_CHECKING:
     from graphsys.engine.topology import Direction
@@ -132,6 +133,33 @@ class Launcher:
             The chunks' parts, float64 ``[C, 2 + A]``: changed nodes, their edges, and each
             aggregator.
         """
+        tell(self, launch)
+        function, arguments, parts = self._prepared(launch)
+        size = launch.block.num_rows + len(launch.block.indices)
+        is_large = launch.parallel and (launch.nodes is not None or size > _SMALL_BLOCK)
+        is_shared = is_large and self._has_shares(launch, len(parts))
+        team = self._team if is_shared else self._alone
+        team.run(function, *arguments)
+        return parts
+
+    def trips(self, launch: Launch) -> Array:
+        """Return how many entries a launch over rows will look at in each of them.
+
+        Returns:
+            int64 ``[n]``, for the listed nodes or all rows of the block.
+        """
+        rows = launch.block.num_rows if launch.nodes is None else len(launch.nodes)
+        found = np.zeros(rows, dtype=np.int64)
+        extra = {**launch.extra, "trips": found, "is_gather": launch.kernel == "gather"}
+        probe = replace(launch, kernel="trips", extra=extra)
+        compiling = self.compile_seconds
+        function, arguments, _ = self._prepared(probe)
+        self.compile_seconds = compiling  # nothing that the run itself needed
+        function(0, *arguments)
+        return found
+
+    def _prepared(self, launch: Launch) -> tuple[Any, list[Any], Array]:
+        """Return a launch's kernel, compiled, its arguments, and room for its parts."""
         name = launch.kernel
         if launch.phase is not None:
             name = f"{name}_{launch.phase.number}"
@@ -149,11 +177,7 @@ class Launcher:
         if key not in self._ready:
             self._compile(function, arguments)
             self._ready.add(key)
-        size = launch.block.num_rows + len(launch.block.indices)
-        is_large = launch.parallel and (launch.nodes is not None or size > _SMALL_BLOCK)
-        team = self._team if is_large and self._has_shares(launch, chunks) else self._alone
-        team.run(function, *arguments)
-        return parts
+        return function, arguments, parts
 
     def _has_shares(self, launch: Launch, chunks: int) -> bool:
         """Whether there is more than one share of work for a thread to take."""
@@ -168,7 +192,7 @@ class Launcher:
     def run_alone(self, kernel: Any, *arguments: Any) -> None:
         """Run a kernel that is not generated in the caller's thread."""
         self._counter[0] = 0
-        kernel(0, self._counter, *arguments)
+        self._alone.run(kernel, self._counter, *arguments)
 
     def _bound(
         self, kernel: str, names: tuple[str, ...], launch: Launch, parts: Array

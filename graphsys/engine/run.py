@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import ConfigError, NotConvergedError
+from graphsys.core.events import observing_seconds
 from graphsys.core.memory import parse_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.engine.budget import (
@@ -116,7 +117,7 @@ def run(
         executor.supersteps.list_limit = list_limit(topology.num_nodes)
     saved = None
     checked = CombineCheck(executor) if check else None
-    begin = time.perf_counter()
+    begin = time.perf_counter() - observing_seconds()
     progress.stage(plan.spec.name, None, "supersteps")
     try:
         if checkpoint is not None:
@@ -137,7 +138,7 @@ def run(
         progress.close()
         if saved is not None:
             saved.close()
-    took = time.perf_counter() - begin - executor.compile_seconds
+    took = time.perf_counter() - begin - observing_seconds() - executor.compile_seconds
     if require_convergence and not executor.at.converged:
         raise NotConvergedError(
             f"{plan.spec.name} did not converge within {executor.at.superstep} supersteps"

@@ -19,6 +19,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.events import count as emit_count
+from graphsys.core.events import span
 from graphsys.core.memory import MappedArrays
 from graphsys.core.types import number_dtype
 from graphsys.engine.frontier import Frontier
@@ -241,7 +243,8 @@ class StreamRows:
         for k, blocks in enumerate(pieces):
             for place in range(len(fetched), min(k + 1 + _AHEAD, len(pieces))):
                 fetched.append(self._reader.submit(self._fetch, pieces[place]))
-            fetched[k].result()
+            with span("wait"):
+                fetched[k].result()
             yield made(blocks)
             self._leave(blocks)
 
@@ -260,8 +263,11 @@ class StreamRows:
                 self._mapped.give_back(array)
 
     def _fetch(self, blocks: Sequence[RowBlock]) -> None:
-        for array in _arrays_of(blocks):
-            self._mapped.fetch(array)
+        arrays = list(_arrays_of(blocks))
+        with span("read"):
+            for array in arrays:
+                self._mapped.fetch(array)
+        emit_count("bytes_read", sum(array.nbytes for array in arrays))
 
     def _expect_scattered(self, rows: RowBlock) -> None:
         """Have single pages read where rows are visited here and there."""

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
+from graphsys.core.events import span
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.native.arguments import (
     refuse_weight,
@@ -15,6 +16,7 @@ from graphsys.engine.native.arguments import (
     require_count,
     weight_of,
 )
+from graphsys.engine.native.seen import tell_all_rows
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.chunks import balanced_chunks
@@ -83,7 +85,7 @@ def pagerank(
         bar = tolerance if iterations is None else -1.0
         supersteps, converged = 0, topology.num_nodes == 0
         while supersteps < limit and not converged:
-            converged = iteration.step() < bar
+            converged = iteration.step(supersteps) < bar
             supersteps += 1
     return Result(
         table=topology.table({"value": iteration.scores}),
@@ -117,26 +119,29 @@ class _Iteration:
         self.bounds = balanced_chunks(self.csr.indptr)
         self.partial = np.zeros((len(self.bounds) - 1, 2))
 
-    def step(self) -> float:
-        """Run a superstep and return the L1 norm of the change."""
+    def step(self, number: int) -> float:
+        """Run the superstep of a number and return the L1 norm of the change."""
         jumped = (1.0 - self.damping) + self.damping * self.dangling
         base = jumped if len(self.restart) else jumped / len(self.scores)
-        self.team.run(
-            pagerank_superstep,
-            self.csr.indptr,
-            self.csr.indices,
-            self.weight,
-            self.bounds,
-            np.zeros(1, dtype=np.int64),
-            self.contributions,
-            self.next_contributions,
-            self.scores,
-            self.scale,
-            self.restart,
-            base,
-            self.damping,
-            self.partial,
-        )
+        tell_all_rows(number, self.csr, self.scores.dtype.itemsize, "pagerank")
+        facts = {"senders": len(self.scores), "messages": self.csr.num_edges}
+        with span("superstep", number=number, phase="", mode="pull", **facts):
+            self.team.run(
+                pagerank_superstep,
+                self.csr.indptr,
+                self.csr.indices,
+                self.weight,
+                self.bounds,
+                np.zeros(1, dtype=np.int64),
+                self.contributions,
+                self.next_contributions,
+                self.scores,
+                self.scale,
+                self.restart,
+                base,
+                self.damping,
+                self.partial,
+            )
         self.contributions, self.next_contributions = (
             self.next_contributions,
             self.contributions,

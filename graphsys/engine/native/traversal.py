@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.events import span
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.native.columns import column_of
+from graphsys.engine.native.seen import tell_levels, tell_push, tell_search
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
@@ -128,6 +130,7 @@ class _Search:
     def run(self) -> Levels:
         out = self.out
         while True:
+            first, began_ns = int(self.state[0]), time.perf_counter_ns()
             self.level = kernels.push_levels(
                 out.indptr,
                 out.indices,
@@ -139,6 +142,9 @@ class _Search:
                 SERIAL_EDGES,
             )
             begin, end, edges, left = self.state.tolist()
+            tell_levels(
+                began_ns, out, self.queue, self.distance, first, begin, "push_levels"
+            )
             if begin == end:
                 break
             if edges > left // kernels.PULL_SHARE:
@@ -154,20 +160,24 @@ class _Search:
     def _push(self) -> None:
         begin, end, edges, left = self.state.tolist()
         counters = np.array([0, end], dtype=np.int64)
+        tell_push(self.level, self.out, self.queue[begin:end], value_bytes=1)
+        facts = {"number": self.level, "phase": "", "mode": "push"}
         self.level += 1
-        found = self.team.run(
-            kernels.push_level,
-            self.out.indptr,
-            self.out.indices,
-            self.queue,
-            begin,
-            end,
-            counters,
-            self.buffers,
-            self.seen,
-            self.distance,
-            self.level,
-        )
+        with span("superstep", **facts, senders=end - begin, messages=edges) as told:
+            found = self.team.run(
+                kernels.push_level,
+                self.out.indptr,
+                self.out.indices,
+                self.queue,
+                begin,
+                end,
+                counters,
+                self.buffers,
+                self.seen,
+                self.distance,
+                self.level,
+            )
+            told.add(changed=int(counters[1]) - end)
         self.state[:] = end, counters[1], sum(found), left - edges
 
     def _pull(self) -> None:
@@ -180,19 +190,23 @@ class _Search:
         while num_found and (
             num_found >= num_before or num_found > num_nodes // PUSH_AGAIN_SHARE
         ):
+            tell_search(self.level, self.into, self.seen, frontier)
+            facts = {"number": self.level, "phase": "", "mode": "pull"}
             self.level += 1
-            counts = self.team.run(
-                kernels.pull_level,
-                self.into.indptr,
-                self.into.indices,
-                self.bounds,
-                _counter(),
-                frontier,
-                found,
-                self.seen,
-                self.distance,
-                self.level,
-            )
+            with span("superstep", **facts, senders=num_found) as told:
+                counts = self.team.run(
+                    kernels.pull_level,
+                    self.into.indptr,
+                    self.into.indices,
+                    self.bounds,
+                    _counter(),
+                    frontier,
+                    found,
+                    self.seen,
+                    self.distance,
+                    self.level,
+                )
+                told.add(changed=sum(counts))
             num_before, num_found = num_found, sum(counts)
             frontier, found = found, frontier
         # the edges left are not counted while pulling: push until they grow again

@@ -1,0 +1,74 @@
+"""How long numba compiles, or loads what it compiled before."""
+
+import threading
+import time
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any
+
+from graphsys.core.events import ended, is_observing, is_recording
+
+
+class CompileWatch:
+    """Sums the time of compiling in its block; what observers compile is not the work's.
+
+    Args:
+        emits: Whether to emit a span ``compile`` for each.
+
+    Attributes:
+        seconds: So far, of all threads.
+    """
+
+    def __init__(self, *, emits: bool = False) -> None:
+        self.seconds = 0.0
+        self._emits = emits
+        self._began = threading.local()
+        self._installed = ExitStack()
+
+    def __enter__(self) -> "CompileWatch":
+        from numba.core import event
+
+        own = {"on_start": self._start, "on_end": self._end}
+        listener = type("Listener", (event.Listener,), own)()
+        self._installed.enter_context(event.install_listener("numba:compile", listener))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        err: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._installed.close()
+
+    def _start(self, event: Any) -> None:
+        self._began.__dict__.setdefault("stack", []).append(time.perf_counter_ns())
+
+    def _end(self, event: Any) -> None:
+        stack = self._began.__dict__["stack"]
+        began = stack.pop()
+        if stack or is_observing():  # inside another, or nothing that the work needed
+            return
+        took = time.perf_counter_ns() - began
+        self.seconds += took / 1e9
+        if self._emits:
+            ended("compile", began, took)
+
+
+def compile_ahead(kernel: Any, *arguments: Any) -> None:
+    """Compile a kernel for arguments, or load it, before it is timed; emit the span.
+
+    Args:
+        kernel: A kernel of numba's; anything else is left alone.
+        arguments: What it will be called with.
+    """
+    if not is_recording() or not hasattr(kernel, "overloads"):
+        return
+    import numba
+
+    began = time.perf_counter_ns()
+    types = tuple(numba.typeof(argument) for argument in arguments)
+    if types not in kernel.overloads:
+        kernel.compile(types)
+        if not is_observing():
+            ended("compile", began, time.perf_counter_ns() - began)

@@ -1,0 +1,88 @@
+"""What a profile sees of a launch on the CPU: how many entries, and which rows how far."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphsys.core.events import count, is_recording, observe
+from graphsys.core.visits import RowVisit
+from graphsys.graph.csr import row_lengths
+
+if TYPE_CHECKING:
+    from graphsys.engine.launch import Launch, Launcher
+
+Array = Any
+
+_PULLS = ("pull", "gather")
+_PUSHES = ("push", "claim")
+_STREAMED = "rows were streamed, not held"
+
+
+def tell(launcher: "Launcher", launch: "Launch") -> None:
+    """Emit the work of a launch over rows, and offer the rows."""
+    if not is_recording() or launch.kernel not in (*_PULLS, *_PUSHES):
+        return
+    rows = [_Rows(launch.block.indptr, launch.block.indices, launch)]
+    if "other_indptr" in launch.extra and len(launch.extra["other_indptr"]) > 1:
+        rows.append(
+            _Rows(launch.extra["other_indptr"], launch.extra["other_indices"], launch)
+        )
+    at_most = launch.phase is not None and launcher.has(f"trips_{launch.phase.number}")
+    at_most = at_most and launch.kernel in _PULLS
+    count("edges", sum(it.num_entries for it in rows), at_most=at_most)
+    observe("rows", lambda: [it.visit(launcher) for it in rows])
+
+
+class _Rows:
+    """Some rows of a launch."""
+
+    def __init__(self, indptr: Array, indices: Array, launch: "Launch") -> None:
+        self.indptr, self.indices, self.launch = indptr, indices, launch
+
+    @property
+    def num_entries(self) -> int:
+        """Entries of the rows visited, all of them."""
+        nodes = self.launch.nodes
+        if nodes is None:
+            return int(self.indptr[-1]) - int(self.indptr[0])
+        return int(self._lengths().sum())
+
+    def visit(self, launcher: "Launcher") -> RowVisit:
+        """Return the rows as the SIMT model takes them."""
+        launch = self.launch
+        phase = launch.phase
+        assert phase is not None  # only phases have kernels over rows
+        is_push = launch.kernel in _PUSHES
+        early = not is_push and launcher.has(f"trips_{phase.number}")
+        is_held = len(launch.block.key) == 1
+        message = phase.functions["message"]
+        drops = message is not None and message.drops
+        key = (launch.block.key, id(self.indptr), launch.kernel)
+        return RowVisit(
+            superstep=launcher.superstep,
+            kind="push" if is_push else "pull",
+            lengths=launcher.trips(launch) if early else self._lengths(),
+            starts=self._starts() if is_held else None,
+            indices=self.indices if is_held else None,
+            value_bytes=min(phase.message_dtypes[0].itemsize, 8),
+            # a sender without a message does not enter its row, which nobody counts
+            is_exact=not (is_push and (drops or launcher.arrays.plan.spec.delta)),
+            key=key if is_held and not early and launch.nodes is None else None,
+            reason="" if is_held else _STREAMED,
+        )
+
+    def _local(self) -> Array:
+        block, nodes = self.launch.block, self.launch.nodes
+        return np.asarray(nodes, dtype=np.int64) - block.row_base
+
+    def _starts(self) -> Array:
+        if self.launch.nodes is None:
+            return self.indptr[:-1]
+        return self.indptr[self._local()]
+
+    def _lengths(self) -> Array:
+        if self.launch.nodes is None:
+            return row_lengths(self.indptr)
+        local = self._local()
+        begins = self.indptr[local].astype(np.int64)
+        return self.indptr[local + 1].astype(np.int64) - begins
