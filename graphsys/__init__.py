@@ -5,7 +5,8 @@
 Examples:
     ``gs.ingest("edges.txt", "graph")`` makes a store, ``gs.open("graph")`` opens one,
     ``gs.embedding.train(graph, config, "run")`` trains embeddings on it,
-    ``gs.algorithms.pagerank(graph)`` and ``gs.run(program, graph)`` compute on it.
+    ``gs.algorithms.pagerank(graph)`` and ``gs.run(program, graph)`` compute on it, and
+    ``with gs.profile("report.html"):`` explains where the time went.
 """
 
 import importlib
@@ -14,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from graphsys import analysis as analysis
     from graphsys import datasets as datasets
     from graphsys import embedding as embedding
     from graphsys import engine as engine
     from graphsys import partitioners as partitioners
     from graphsys import storage as storage
+    from graphsys.analysis.profile import profile as profile
     from graphsys.core.types import EdgeType as EdgeType
     from graphsys.datasets import ingest as ingest
     from graphsys.engine import algorithms as algorithms
@@ -51,6 +54,7 @@ _LAZY = {
     "Graph": ("graphsys.storage.reader", "Graph"),
     "open": ("graphsys.storage.reader", "open_graph"),
     "ingest": ("graphsys.datasets", "ingest"),
+    "profile": ("graphsys.analysis.profile", "profile"),
     "NO_NODE": (_PROGRAM, "NO_NODE"),
     "NodeId": (_PROGRAM, "NodeId"),
     "Phase": (_PROGRAM, "Phase"),
@@ -72,7 +76,7 @@ _LAZY = {
     "Topology": ("graphsys.engine.topology", "Topology"),
     "run": ("graphsys.engine.run", "run"),
 }
-_ROOMS = ("datasets", "embedding", "engine", "partitioners", "storage")
+_ROOMS = ("analysis", "datasets", "embedding", "engine", "partitioners", "storage")
 
 __all__ = [
     "NO_NODE",
@@ -86,6 +90,7 @@ __all__ = [
     "__version__",
     "aggregator",
     "algorithms",
+    "analysis",
     "any",
     "argmax",
     "argmin",
@@ -101,6 +106,7 @@ __all__ = [
     "open",
     "own_id",
     "partitioners",
+    "profile",
     "random",
     "run",
     "state",

@@ -1,16 +1,16 @@
 """What this machine can do at best, measured beside the work."""
 
 import os
-import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from graphsys.core.bandwidth import copy_bandwidth, median_seconds
 from graphsys.core.threads import num_cores, run_parallel
 from graphsys.kernels.jit import jit
 
@@ -68,30 +68,6 @@ def measure_limits(
         disk_read_bandwidth=read,
         cached_read_bandwidth=cached,
     )
-
-
-def median_seconds(call: Callable[[], object], repeats: int) -> float:
-    """Return the median time of a call after one warm-up."""
-    call()
-    seconds = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - began)
-    return statistics.median(seconds)
-
-
-def copy_bandwidth(num_bytes: int, repeats: int) -> float:
-    """Copy with a thread per core; count bytes read and bytes written."""
-    source = np.ones(num_bytes // 8, dtype=np.int64)
-    target = np.empty_like(source)
-    step = -(-len(source) // num_cores())
-    parts = [slice(start, start + step) for start in range(0, len(source), step)]
-
-    def copy(part: slice) -> None:
-        np.copyto(target[part], source[part])
-
-    return 2 * num_bytes / median_seconds(lambda: run_parallel(copy, parts), repeats)
 
 
 @jit

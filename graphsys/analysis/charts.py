@@ -1,0 +1,166 @@
+"""Charts as inline SVG: small functions from figures to text, coloured by CSS classes."""
+
+from collections.abc import Sequence
+
+from markupsafe import Markup, escape
+
+_WIDTH = 640
+
+
+def _svg(height: float, label: str, parts: Sequence[str], width: int = _WIDTH) -> Markup:
+    return Markup(
+        f'<svg class="chart" viewBox="0 0 {width} {height:g}" role="img" '
+        f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
+    )
+
+
+def _rect(x: float, y: float, width: float, height: float, kind: str, title: str) -> str:
+    return (
+        f'<rect class="{kind}" x="{x:.2f}" y="{y:.2f}" width="{max(width, 0):.2f}" '
+        f'height="{max(height, 0):.2f}"><title>{escape(title)}</title></rect>'
+    )
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def lane_histogram(steps: Sequence[int], name: str) -> Markup:
+    """Draw how many of a warp's steps have 1 to 32 active lanes, as shares.
+
+    Args:
+        steps: Steps by active lanes ``[33]``.
+        name: Of the mapping, for readers of the page who do not see it.
+    """
+    total = sum(steps)
+    if not total:
+        return Markup('<p class="none">no row had an entry</p>')
+    shares = [count / total for count in steps[1:]]
+    most, left, base = max(shares), 44.0, 110.0
+    width = (_WIDTH - left) / 32
+    parts = [
+        _rect(
+            left + k * width + 1, base - 92 * share / most, width - 2, 92 * share / most,
+            "active", f"{k + 1} lanes: {100 * share:.2f} % of the steps",
+        )
+        for k, share in enumerate(shares)
+    ]  # fmt: skip
+    parts += [
+        _text(left - 4, 24, f"{100 * most:.0f} %", "end"),
+        _text(left - 4, base, "0", "end"),
+    ]
+    parts += [
+        _text(left + (k - 0.5) * width, base + 15, str(k), "middle")
+        for k in (1, 8, 16, 24, 32)
+    ]
+    parts.append(_text(_WIDTH, base + 30, "active lanes of a warp's step", "end"))
+    return _svg(base + 34, f"active lanes, {name}", parts)
+
+
+def sm_balance(work: Sequence[float], name: str) -> Markup:
+    """Draw the work of every SM over the mean; the line is the mean.
+
+    Args:
+        work: Of every SM ``[M]``.
+        name: Of the mapping.
+    """
+    mean = sum(work) / len(work) if work else 0.0
+    if mean <= 0:
+        return Markup('<p class="none">no SM had work</p>')
+    most, left, base = max(work) / mean, 44.0, 92.0
+    width = (_WIDTH - left) / len(work)
+    parts = [
+        _rect(
+            left + k * width, base - 76 * amount / mean / most, max(width - 1, 0.5),
+            76 * amount / mean / most, "sm", f"SM {k}: {amount / mean:.3f} of the mean",
+        )
+        for k, amount in enumerate(work)
+    ]  # fmt: skip
+    line = base - 76 / most
+    parts.append(
+        f'<line class="mean" x1="{left}" x2="{_WIDTH}" y1="{line:.1f}" y2="{line:.1f}"/>'
+    )
+    parts += [_text(left - 4, 24, f"{most:.2f}", "end"), _text(left - 4, base, "0", "end")]
+    parts.append(_text(_WIDTH, base + 16, f"SM 0 to {len(work) - 1}, work / mean", "end"))
+    return _svg(base + 20, f"work per SM, {name}", parts)
+
+
+def lane_shares(rows: Sequence[tuple[str, int, int, int]]) -> Markup:
+    """Draw lanes at work, idle in their own row, and idle for want of one, by mapping.
+
+    Args:
+        rows: Name, active, intra-task idle, inter-task idle.
+    """
+    left, height, parts = 92.0, 24.0, []
+    for k, (name, *amounts) in enumerate(rows):
+        x, total = left, sum(amounts)
+        y = k * height + 2
+        parts.append(_text(left - 6, y + 14, name, "end"))
+        for kind, amount in zip(("active", "intra", "inter"), amounts, strict=True):
+            share = amount / total if total else 0.0
+            width = share * (_WIDTH - left - 2)
+            parts.append(
+                _rect(x, y, width, height - 6, kind, f"{kind}: {100 * share:.1f} %")
+            )
+            if width > 46:
+                parts.append(_text(x + width / 2, y + 14, f"{100 * share:.1f} %", "middle"))
+            x += width
+    return _svg(len(rows) * height + 4, "lanes by mapping", parts)
+
+
+def timeline(lanes: Sequence[tuple[str, Sequence[float]]], seconds: float) -> Markup:
+    """Draw when what was done: each lane is cut into equal bins, filled by its share.
+
+    Args:
+        lanes: Name, and the share of every bin, 0 to 1.
+        seconds: How long all bins are together.
+    """
+    left, height, parts = 92.0, 22.0, []
+    for row, (name, shares) in enumerate(lanes):
+        y = row * height + 2
+        parts.append(_text(left - 6, y + 13, name, "end"))
+        parts.append(
+            f'<rect class="lane" x="{left}" y="{y}" width="{_WIDTH - left}" height="16"/>'
+        )
+        width = (_WIDTH - left) / max(len(shares), 1)
+        begin = 0
+        while begin < len(shares):  # equal neighbours are one rectangle
+            level, end = round(shares[begin], 1), begin + 1
+            while end < len(shares) and round(shares[end], 1) == level:
+                end += 1
+            if level > 0:
+                parts.append(
+                    f'<rect class="span s{row % 5}" fill-opacity="{max(level, 0.15):.2f}" '
+                    f'x="{left + begin * width:.1f}" y="{y}" '
+                    f'width="{(end - begin) * width:.1f}" height="16"/>'
+                )
+            begin = end
+    base = len(lanes) * height + 14
+    parts += [
+        _text(left, base, "0 s"),
+        _text(_WIDTH, base, f"{seconds:.3g} s", "end"),
+    ]
+    return _svg(base + 6, "timeline", parts)
+
+
+def size_histogram(bins: Sequence[tuple[str, int, int]]) -> Markup:
+    """Draw how many transfers there were by size.
+
+    Args:
+        bins: Label, number of transfers, and their bytes.
+    """
+    if not bins:
+        return Markup('<p class="none">nothing was transferred</p>')
+    most, left, base = max(count for _, count, _ in bins), 52.0, 96.0
+    width = (_WIDTH - left) / len(bins)
+    parts = [_text(left - 4, 24, f"{most:,}", "end"), _text(left - 4, base, "0", "end")]
+    for k, (label, count, num_bytes) in enumerate(bins):
+        height = 76 * count / most
+        title = f"{label}: {count:,} transfers, {num_bytes:,} bytes"
+        parts.append(
+            _rect(left + k * width + 2, base - height, width - 4, height, "active", title)
+        )
+        if len(bins) < 10 or k % 2 == 0:
+            parts.append(_text(left + (k + 0.5) * width, base + 15, label, "middle"))
+    parts.append(_text(_WIDTH, base + 32, "size of a transfer, at most", "end"))
+    return _svg(base + 36, "sizes of transfers", parts)

@@ -1,0 +1,103 @@
+"""Reports as files: the page and the JSON beside it, written whole or not at all."""
+
+import json
+import os
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from graphsys.analysis.report import SCHEMA_VERSION
+from graphsys.core.errors import ConfigError, InputError, OutputExistsError
+from graphsys.storage.transaction import disk_errors
+
+_KEYS = ("schema_version", "command", "status", "machine", "verdict", "metrics",
+         "supersteps", "operators")  # fmt: skip
+
+
+def json_path(page: Path) -> Path:
+    """Return where the JSON of a page goes."""
+    return page.with_suffix(".json")
+
+
+def check_target(page: Path, *, overwrite: bool) -> None:
+    """Refuse what could not be written, before any work is done.
+
+    Raises:
+        ConfigError: the name does not end in ``.html``, or is a folder.
+        OutputExistsError: the page or its JSON exists.
+        StorageFullError: the folder cannot be written to.
+    """
+    if page.suffix != ".html":
+        raise ConfigError(
+            f"cannot write {page.name!r}: expected a name that ends in .html (the JSON is "
+            "written beside it)"
+        )
+    for path in (page, json_path(page)):
+        if path.is_dir():
+            raise ConfigError(f"{path} is a folder; name a file")
+        if path.exists() and not overwrite:
+            raise OutputExistsError(f"{path} exists; replace it with --overwrite")
+    if page.parent.exists() and not page.parent.is_dir():
+        raise ConfigError(f"{page.parent} is a file; name a folder for {page.name}")
+    probe = _new(page)
+    with disk_errors(page):
+        page.parent.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+    probe.unlink()
+
+
+def write_report(report: Mapping[str, Any], page: Path) -> None:
+    """Write the page and its JSON; old ones stay until both are complete.
+
+    Raises:
+        StorageFullError: they cannot be written.
+    """
+    from graphsys.analysis.page import page_of
+
+    texts = {json_path(page): json.dumps(report, indent=1, allow_nan=False)}
+    texts[page] = page_of(report)
+    try:
+        with disk_errors(page):
+            for path, text in texts.items():
+                _new(path).write_text(text + "\n", encoding="utf-8")
+            for path in texts:
+                _new(path).replace(path)
+    finally:
+        for path in texts:
+            _new(path).unlink(missing_ok=True)
+
+
+def _new(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.new")
+
+
+def read_report(path: Path) -> dict[str, Any]:
+    """Read a report's JSON.
+
+    Raises:
+        InputError: it is no report of ours, or one of another schema version.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, UnicodeDecodeError) as err:
+        raise InputError(f"{path}: not JSON ({err}); give the .json of a report") from err
+    missing = [key for key in _KEYS if not isinstance(found, dict) or key not in found]
+    if missing:
+        raise InputError(
+            f"{path}: no report of graphsys profile, it lacks {missing[0]!r}; give the "
+            ".json of a report"
+        )
+    if found["schema_version"] != SCHEMA_VERSION:
+        raise InputError(
+            f"{path}: schema version {found['schema_version']!r}, this graphsys reads "
+            f"{SCHEMA_VERSION}; profile it again"
+        )
+    return dict(found)
+
+
+def report_schema() -> dict[str, Any]:
+    """Return the JSON Schema of reports, as it is published in this package."""
+    text = files("graphsys.analysis").joinpath("report_schema.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema

@@ -1,0 +1,222 @@
+"""What the host's own counters say: launches, work, transfers, waiting, threads' shares."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphsys.analysis.intervals import Intervals
+from graphsys.core.events import Event
+
+_TRANSFERS = ("bytes_read", "bytes_written", "bytes_copied")
+
+
+@dataclass(slots=True)
+class KernelTotals:
+    """All launches of one kernel.
+
+    Attributes:
+        name: Its name.
+        calls: Launches.
+        seconds: Until their last thread was done.
+        busy_s: Of all threads together.
+        longest_s: Sum over launches of the busiest thread.
+        threads_s: Sum over launches of their time, times the threads.
+        mean_s: Sum over launches of the mean thread.
+        device: ``cpu`` or ``cuda``.
+    """
+
+    name: str
+    calls: int = 0
+    seconds: float = 0.0
+    busy_s: float = 0.0
+    longest_s: float = 0.0
+    threads_s: float = 0.0
+    mean_s: float = 0.0
+    device: str = "cpu"
+
+    @property
+    def imbalance(self) -> float | None:
+        """The busiest thread over the mean one."""
+        return self.longest_s / self.mean_s if self.mean_s > 0 else None
+
+    @property
+    def waiting(self) -> float | None:
+        """Share of the threads' time in which they waited for the others."""
+        return 1.0 - self.busy_s / self.threads_s if self.threads_s > 0 else None
+
+
+@dataclass(slots=True)
+class Step:
+    """One superstep, or one unit of a training.
+
+    Attributes:
+        facts: What the emitter said of it.
+        start_ns: When it began.
+        seconds: Its length without compiling; None where nobody could measure it.
+        edges: Entries of rows that were visited; None where unknown.
+        at_most: Whether they are an upper bound.
+        kernels: Launches inside it.
+        kernel_s: Their time, in seconds.
+        launches: Numbers of the modelled launches over rows.
+    """
+
+    facts: dict[str, Any]
+    start_ns: int
+    seconds: float | None
+    edges: int | None = None
+    at_most: bool = False
+    kernels: int = 0
+    kernel_s: float = 0.0
+    launches: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class HostFigures:
+    """What the events of a run say.
+
+    Attributes:
+        steps: Supersteps, or units of a training.
+        kernels: Totals by kernel.
+        num_launches: Launches of all kernels.
+        edges: Entries of rows, or edges trained.
+        has_edges: Whether anybody counted them.
+        at_most: Whether ``edges`` is an upper bound.
+        transfers: Sizes in bytes of what was read, written or copied.
+        transfer_s: Time of reading and writing; None for copies to a device.
+        waiting_s: Of it, what the work waited for.
+        compute_s: Time of the work itself.
+        compile_s: Time of compiling, or loading compiled code.
+        swaps: Partitions replaced in the buffer.
+    """
+
+    steps: list[Step] = field(default_factory=list)
+    kernels: dict[str, KernelTotals] = field(default_factory=dict)
+    num_launches: int = 0
+    edges: int = 0
+    has_edges: bool = False
+    at_most: bool = False
+    transfers: list[int] = field(default_factory=list)
+    transfer_s: float | None = 0.0
+    waiting_s: float = 0.0
+    compute_s: float = 0.0
+    compile_s: float = 0.0
+    swaps: int = 0
+
+    @property
+    def overlap_alpha(self) -> float | None:
+        """(N + C - T) / min(N, C): 0 one after the other, 1 fully side by side."""
+        if self.transfer_s is None:
+            return None
+        shorter = min(self.transfer_s, self.compute_s)
+        return (self.transfer_s - self.waiting_s) / shorter if shorter > 0 else None
+
+
+def figures_of(events: Sequence[Event]) -> HostFigures:
+    """Add up the events of a run.
+
+    Args:
+        events: In the order of their ends.
+    """
+    found = HostFigures()
+    compiling = Intervals(_span(event) for event in events if event.name == "compile")
+    found.compile_s = compiling.length / 1e9
+    for event in events:
+        if event.name == "kernel_launches":
+            _add_launch(found, event, compiling)
+    found.steps = _steps(events, compiling)
+    edges = [event for event in events if event.name == "edges"]
+    found.has_edges = bool(edges)
+    found.edges = int(sum(event.value for event in edges))
+    found.at_most = any(event.attributes.get("at_most") for event in edges)
+    _add_transfers(found, events)
+    return found
+
+
+def _span(event: Event) -> tuple[int, int]:
+    return event.start_ns, event.start_ns + event.duration_ns
+
+
+def _add_launch(found: HostFigures, event: Event, compiling: Intervals) -> None:
+    name = str(event.attributes.get("kernel", "kernel"))
+    kernel = found.kernels.setdefault(name, KernelTotals(name))
+    kernel.calls += int(event.value)
+    found.num_launches += int(event.value)
+    busy = event.attributes.get("busy_ns")
+    if not isinstance(busy, tuple):
+        kernel.device = "cuda"  # asynchronous: the host knows no times
+        return
+    inside = compiling.inside(*_span(event))
+    kernel.seconds += (event.duration_ns - inside) / 1e9
+    if inside:  # threads that wait for a compiler say nothing about the work
+        return
+    kernel.busy_s += sum(busy) / 1e9
+    kernel.longest_s += max(busy) / 1e9
+    kernel.mean_s += sum(busy) / len(busy) / 1e9
+    kernel.threads_s += event.duration_ns * len(busy) / 1e9
+
+
+def _steps(events: Sequence[Event], compiling: Intervals) -> list[Step]:
+    """Return the supersteps, or units of a training, with what belongs to each.
+
+    Edges, rows and launches are told before the superstep ends that they belong to; the
+    edges of a unit after its end.
+    """
+    name = "superstep" if any(e.name == "superstep" for e in events) else "compute"
+    steps: list[Step] = []
+    pending, launches = Step({}, 0, None), list[Event]()
+    for event in events:
+        if event.name == "edges":
+            owner = pending if name == "superstep" or not steps else steps[-1]
+            owner.edges = (owner.edges or 0) + int(event.value)
+            owner.at_most |= bool(event.attributes.get("at_most"))
+        elif event.name == "rows":
+            pending.launches.append(int(str(event.attributes["launch"])))
+        elif event.name == "kernel_launches":
+            launches.append(event)
+        elif event.name == name:
+            _end_step(pending, event, launches, compiling)
+            steps.append(pending)
+            pending, launches = Step({}, 0, None), []
+    return steps
+
+
+def _end_step(
+    step: Step, event: Event, launches: list[Event], compiling: Intervals
+) -> None:
+    step.facts, step.start_ns = dict(event.attributes), event.start_ns
+    told = event.attributes.get("compile_s")
+    inside = compiling.inside(*_span(event))
+    if isinstance(told, float):
+        inside = int(1e9 * told)
+    if event.attributes.get("is_timed", True):
+        step.seconds = max(event.duration_ns - inside, 0) / 1e9
+    for launch in launches:
+        if launch.start_ns >= event.start_ns:
+            step.kernels += int(launch.value)
+            took = launch.duration_ns - compiling.inside(*_span(launch))
+            step.kernel_s += took / 1e9
+
+
+def _add_transfers(found: HostFigures, events: Sequence[Event]) -> None:
+    moved = [e for e in events if e.name == "write_back" or _is_read(e)]
+    found.transfers = [int(e.value) for e in events if e.name in _TRANSFERS]
+    found.transfer_s = sum(e.duration_ns for e in moved) / 1e9
+    if any(e.name == "bytes_copied" for e in events):
+        found.transfer_s = None
+    checkpoints = Intervals(_span(e) for e in events if e.name == "checkpoint")
+    stored = sum(checkpoints.inside(*_span(e)) for e in moved)
+    waits = sum(e.duration_ns for e in events if e.name == "wait")
+    found.waiting_s = (waits + stored) / 1e9
+    found.swaps = int(sum(e.value for e in events if e.name == "swaps"))
+    known = [step.seconds for step in found.steps if step.seconds is not None]
+    found.compute_s = sum(known)
+    if any(e.name == "superstep" for e in events):  # which wait inside
+        found.compute_s = max(found.compute_s - waits / 1e9, 0.0)
+    else:  # a unit of a training reads and cuts its edges first
+        cuts = (e for e in events if e.name == "read" and "bucket" in e.attributes)
+        found.compute_s += sum(e.duration_ns for e in cuts) / 1e9
+
+
+def _is_read(event: Event) -> bool:
+    """Whether it is a read of a partition or of streamed rows; edges' buckets are cut."""
+    return event.name == "read" and "bucket" not in event.attributes

@@ -1,0 +1,41 @@
+"""Spans of time as sets: how much of one lies inside others."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+
+
+class Intervals:
+    """A union of intervals.
+
+    Args:
+        spans: Beginnings and ends, in any order, which may overlap.
+
+    Examples:
+        >>> found = Intervals([(5, 9), (0, 3), (2, 4)])
+        >>> found.length, found.inside(3, 6)
+        (8, 2)
+    """
+
+    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
+        self._begins: list[int] = []
+        self._ends: list[int] = []
+        for begin, end in sorted(spans):
+            if self._ends and begin <= self._ends[-1]:
+                self._ends[-1] = max(self._ends[-1], end)
+            elif end > begin:
+                self._begins.append(begin)
+                self._ends.append(end)
+
+    @property
+    def length(self) -> int:
+        """How long they are together."""
+        return sum(self._ends) - sum(self._begins)
+
+    def inside(self, begin: int, end: int) -> int:
+        """Return how much of them lies between two times."""
+        found = 0
+        place = max(bisect_right(self._begins, begin) - 1, 0)
+        while place < len(self._begins) and self._begins[place] < end:
+            found += max(min(end, self._ends[place]) - max(begin, self._begins[place]), 0)
+            place += 1
+        return found

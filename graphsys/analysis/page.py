@@ -1,0 +1,108 @@
+"""The report as one HTML page: nothing is fetched, everything is drawn here."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from markupsafe import Markup
+
+from graphsys.analysis import charts
+from graphsys.analysis.text import figure_text, number_text
+from graphsys.core.memory import format_bytes
+
+_MAIN = (
+    ("wall_seconds", "Time, without compiling threads' waits or the model"),
+    ("superstep_seconds", "Time in supersteps"),
+    ("compile_seconds", "Compiling, or loading compiled kernels"),
+    ("peak_memory_bytes", "Peak memory"),
+    ("kernel_invocations", "Kernel invocations"),
+    ("work_per_invocation", "Work per invocation"),
+    ("thread_imbalance", "Busiest thread over the mean"),
+    ("thread_waiting", "Threads waiting for each other"),
+    ("kernel_share", "Share of supersteps inside kernels"),
+    ("bandwidth_share", "Useful bytes over what memory copies"),
+    ("transfer_count", "Transfers"),
+    ("transfer_bytes", "Bytes transferred"),
+    ("transfer_seconds", "Time of transfers"),
+    ("waiting_share", "Share of the time that waited for them"),
+    ("overlap_alpha", "Overlap of transfers with work, 0 to 1"),
+    ("load_average", "Load average of the machine"),
+)
+MAX_STEPS = 500
+"""Supersteps that the page lists; the JSON has them all."""
+
+
+def page_of(report: Mapping[str, Any]) -> str:
+    """Return a report as HTML.
+
+    Args:
+        report: As :func:`graphsys.analysis.report.report_of` makes it.
+    """
+    from jinja2 import Environment, PackageLoader, select_autoescape
+
+    loader = PackageLoader("graphsys.analysis", "templates")
+    environment = Environment(
+        loader=loader, autoescape=select_autoescape(default=True), trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters |= {
+        "number": number_text,
+        "bytes": format_bytes,
+        "percent": _percent,
+        "milliseconds": _milliseconds,
+    }
+    metrics = {metric["name"]: metric for metric in report["metrics"]}
+    main = [(label, metrics[name]) for name, label in _MAIN if name in metrics]
+    return environment.get_template("report.html").render(
+        report=report,
+        main=[(label, figure_text(metric), metric) for label, metric in main],
+        metrics=[(metric, figure_text(metric)) for metric in report["metrics"]],
+        steps=report["supersteps"][:MAX_STEPS],
+        num_steps=len(report["supersteps"]),
+        lanes=metrics["lane_utilization"],
+        **_drawings(report),
+    )
+
+
+def _drawings(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the page's charts by name."""
+    gpu, spans = report["gpu"], report["timeline"]
+    drawn: dict[str, Any] = {
+        "timeline": charts.timeline(
+            [(lane["name"], lane["shares"]) for lane in spans["lanes"]], spans["seconds"]
+        ),
+        "sizes": charts.size_histogram(
+            [
+                (format_bytes(row["at_most"]), row["count"], row["bytes"])
+                for row in report["transfers"]
+            ]
+        ),
+        "mappings": [],
+        "shares": Markup(""),
+    }
+    if gpu is None:
+        return drawn
+    found = gpu["mappings"]
+    drawn["shares"] = charts.lane_shares(
+        [
+            (name, it["active_lane_steps"], it["intra_task_idle"], it["inter_task_idle"])
+            for name, it in found.items()
+        ]
+    )
+    drawn["mappings"] = [
+        {
+            "name": name,
+            "facts": it,
+            "histogram": charts.lane_histogram(it["active_lane_histogram"], name),
+            "balance": charts.sm_balance(it["sm_work"], name),
+        }
+        for name, it in found.items()
+    ]
+    return drawn
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f} %"
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{1e3 * seconds:,.3f}"

@@ -1,0 +1,183 @@
+"""``with gs.profile("report.html") as p``: everything inside is recorded and explained."""
+
+import time
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from graphsys.analysis.devices import gpu_of
+from graphsys.core.compiling import CompileWatch
+from graphsys.core.errors import ConfigError
+from graphsys.core.events import Recorder, recording
+from graphsys.core.memory import MemoryMeter
+
+if TYPE_CHECKING:
+    import os
+
+    import pyarrow as pa
+
+    from graphsys.analysis.row_model import RowModel
+
+LEVELS = ("L0", "L1")
+_COPY_BYTES = 128 << 20
+
+
+class Profile:
+    """Records what happens inside its ``with`` block; see :func:`profile`.
+
+    Attributes:
+        report: What the JSON file says, once the block has ended.
+    """
+
+    def __init__(
+        self, path: Path | None, *, level: str, gpu_model: str, command: str
+    ) -> None:
+        self.path, self.level, self.command = path, level, command
+        self.report: dict[str, Any] = {}
+        self._gpu = gpu_of(gpu_model)
+        self._model: RowModel | None = None
+        self._recorder = Recorder()
+        self._meter = MemoryMeter()
+        self._open = ExitStack()
+        self._start_ns = 0
+        self._started = ""
+        self._error: str | None = None
+        self._is_dropped = False
+
+    def drop(self) -> None:
+        """Make no report: the work was interrupted."""
+        self._is_dropped = True
+
+    def fail(self, error: str) -> None:
+        """Have the report say that the work failed, and why; nothing is raised."""
+        self._error = error
+
+    def __enter__(self) -> "Profile":
+        observers = {}
+        if self.level == "L1":
+            from graphsys.analysis.row_model import RowModel
+
+            self._model = observers["rows"] = RowModel(self._gpu)
+        self._open.enter_context(CompileWatch(emits=True))
+        self._open.enter_context(self._meter)
+        self._recorder = self._open.enter_context(recording(observers))
+        self._started = datetime.now(UTC).isoformat(timespec="seconds")
+        self._start_ns = time.perf_counter_ns()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        err: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        end_ns = time.perf_counter_ns()
+        self._open.close()
+        if self._is_dropped or isinstance(err, KeyboardInterrupt):
+            return
+        if err is not None:
+            self.fail(f"{type(err).__name__}: {err}")
+        self._finish(end_ns)
+
+    def _finish(self, end_ns: int) -> None:
+        """Make the report, and write it where a path was given."""
+        from graphsys.analysis.measured import Surroundings
+        from graphsys.analysis.report import Recorded, report_of
+        from graphsys.core.bandwidth import copy_bandwidth
+
+        events = list(self._recorder.events)
+        observing = sum(self._recorder.observing_ns.values())
+        has_steps = any(event.name == "superstep" for event in events)
+        self.report = report_of(
+            Recorded(
+                command=self.command,
+                events=events,
+                model=self._model,
+                around=Surroundings(
+                    wall_s=max(end_ns - self._start_ns - observing, 0) / 1e9,
+                    peak_bytes=self._meter.peak_bytes,
+                    bandwidth=copy_bandwidth(_COPY_BYTES, 3) if has_steps else None,
+                ),
+                start_ns=self._start_ns,
+                end_ns=end_ns,
+                error=self._error,
+                configuration={
+                    "level": self.level,
+                    "gpu_model": self._gpu.name,
+                    "started": self._started,
+                    "model_seconds": observing / 1e9,
+                },
+            )
+        )
+        if self.path is not None:
+            from graphsys.analysis.files import write_report
+
+            write_report(self.report, self.path)
+
+    def summary(self) -> str:
+        """Return the verdict and the main figures as a few lines of text.
+
+        Raises:
+            ConfigError: the block has not ended.
+        """
+        from graphsys.analysis.text import summary_of
+
+        if not self.report:
+            raise ConfigError("the profile is not done: call summary() after the block")
+        return summary_of(self.report)
+
+    def events(self) -> "pa.Table":
+        """Return all events as an Arrow table.
+
+        Returns:
+            ``name``, ``start_ns``, ``duration_ns``, ``value``, ``thread_id``, and
+            ``attributes`` as JSON text.
+        """
+        from graphsys.analysis.text import events_table
+
+        return events_table(self._recorder.events)
+
+
+def profile(
+    path: "str | os.PathLike[str] | None" = None,
+    *,
+    level: str = "L1",
+    gpu_model: str = "h100",
+    overwrite: bool = False,
+    command: str = "python",
+) -> Profile:
+    """Record everything inside a ``with`` block and explain where the time went.
+
+    Args:
+        path: The page to write, ``.html``; the same as JSON is written beside it. None
+            writes nothing.
+        level: ``L0`` for the host's counters, ``L1`` for the SIMT model besides, which
+            takes up to some seconds per superstep of 20M edges.
+        gpu_model: The GPU that the model stands for: ``h100``, ``h200``, ``a100``,
+            ``m2050``.
+        overwrite: Replace existing files.
+        command: What the report calls the work.
+
+    Raises:
+        ConfigError: no such level, or the path does not end in ``.html``.
+        UnknownNameError: no such GPU.
+        OutputExistsError: a file exists.
+        StorageFullError: the folder cannot be written to.
+
+    Examples:
+        >>> with profile() as p:
+        ...     pass
+        >>> print(p.summary().splitlines()[0])
+        Nothing was measured: no superstep and no kernel ran.
+    """
+    if level not in LEVELS:
+        raise ConfigError(f"level must be one of {', '.join(LEVELS)}, got {level!r}")
+    target = None
+    if path is not None:
+        from graphsys.analysis.files import check_target
+
+        target = Path(path)
+        check_target(target, overwrite=overwrite)
+    return Profile(target, level=level, gpu_model=gpu_model, command=command)

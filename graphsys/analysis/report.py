@@ -1,0 +1,181 @@
+"""The report of a run: one mapping, the same for the JSON file and for the page."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphsys.analysis.host import HostFigures, KernelTotals, Step, figures_of
+from graphsys.analysis.measured import Surroundings, host_metrics
+from graphsys.analysis.metrics import by_name
+from graphsys.analysis.predicted import NO_ROWS, gpu_facts, predicted_metrics
+from graphsys.analysis.row_model import RowModel
+from graphsys.analysis.timeline import lanes_of
+from graphsys.analysis.verdict import verdict_of
+from graphsys.core.events import Event
+from graphsys.core.machine import cpu_model, describe_gpu
+from graphsys.core.threads import num_cores
+
+SCHEMA_VERSION = 1
+_SPANS = ("read", "write_back", "wait", "checkpoint", "evaluate", "sample", "gather",
+          "upload", "compile")  # fmt: skip
+L0_ONLY = "not asked for: level L0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What a profile has collected.
+
+    Attributes:
+        command: What ran.
+        events: All events, in the order of their ends.
+        model: Has seen the rows; None at level L0.
+        around: What was measured around the run.
+        start_ns: When it began.
+        end_ns: When it ended.
+        error: Why it failed, or None.
+        configuration: How it was profiled.
+    """
+
+    command: str
+    events: Sequence[Event]
+    model: RowModel | None
+    around: Surroundings
+    start_ns: int
+    end_ns: int
+    error: str | None = None
+    configuration: Mapping[str, Any] = field(default_factory=dict)
+
+
+def report_of(recorded: Recorded) -> dict[str, Any]:
+    """Return the report as ``report_schema.json`` describes it."""
+    figures = figures_of(recorded.events)
+    machine = describe_host()
+    model = recorded.model
+    visited = None
+    if model is not None and model.launches:
+        visited = sum(launch.entries for launch in model.launches)
+    reason = L0_ONLY if model is None else NO_ROWS
+    metrics = [
+        *host_metrics(figures, recorded.around, machine, visited=visited),
+        *predicted_metrics(model, reason),
+    ]
+    has_model = model is not None and bool(model.launches)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "command": recorded.command,
+        "status": "ok" if recorded.error is None else "failed",
+        "error": recorded.error,
+        "machine": machine,
+        "verdict": verdict_of(figures, by_name(metrics), machine),
+        "configuration": dict(recorded.configuration),
+        "metrics": [metric.as_mapping() for metric in metrics],
+        "supersteps": [_step_facts(k, step, model) for k, step in enumerate(figures.steps)],
+        "operators": _operators(figures, recorded.events),
+        "transfers": transfer_sizes(figures.transfers),
+        "timeline": {
+            "seconds": recorded.around.wall_s,
+            "lanes": [
+                {"name": name, "shares": [round(share, 3) for share in shares]}
+                for name, shares in lanes_of(
+                    recorded.events, recorded.start_ns, recorded.end_ns
+                )
+            ],
+        },
+        "gpu": gpu_facts(model) if model is not None and has_model else None,
+    }
+
+
+def describe_host() -> dict[str, Any]:
+    """Return what of this machine bears on a run's times."""
+    from importlib.metadata import version
+    from platform import machine, python_version, release, system
+
+    return {
+        "cpu": {"model": cpu_model(), "cores": os.cpu_count(), "usable_cores": num_cores()},
+        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        "load_average": os.getloadavg()[0],
+        "gpu": describe_gpu(),
+        "system": f"{system()} {release()} {machine()}",
+        "python": python_version(),
+        "graphsys": version("graphsys"),
+    }
+
+
+def _step_facts(place: int, step: Step, model: RowModel | None) -> dict[str, Any]:
+    """Return a row of the per-superstep table; what is unknown is None."""
+    facts = step.facts
+    is_exact = not step.at_most
+    edges, utilization, mapping = step.edges, None, None
+    if model is not None and step.launches:
+        launches = [model.launches[k] for k in step.launches]
+        edges, is_exact = sum(it.entries for it in launches), model.is_exact
+        steps = sum(it.steps[it.chosen] for it in launches)
+        active = sum(it.active[it.chosen] for it in launches)
+        utilization = active / (32 * steps) if steps else None
+        mapping = ", ".join(sorted({it.chosen for it in launches}))
+    epoch = facts.get("epoch")
+    return {
+        "number": facts.get("number", place),
+        "phase": str(facts.get("phase") or (f"epoch {epoch}" if epoch is not None else "")),
+        "mode": str(facts.get("mode", "train" if epoch is not None else "")),
+        "senders": facts.get("senders"),
+        "messages": facts.get("messages"),
+        "changed": facts.get("changed"),
+        "edges": edges,
+        "edges_exact": is_exact,
+        "seconds": step.seconds,
+        "kernels": step.kernels,
+        "kernel_seconds": step.kernel_s,
+        "gpu_mapping": mapping,
+        "lane_utilization": utilization,
+    }
+
+
+def _operators(figures: HostFigures, events: Sequence[Event]) -> list[dict[str, Any]]:
+    """Return kernels, then spans of other work, each sorted by time."""
+    kernels = sorted(figures.kernels.values(), key=lambda kernel: -kernel.seconds)
+    rows = [_kernel_facts(kernel) for kernel in kernels]
+    spans: dict[str, list[int]] = {}
+    for event in events:
+        if event.name in _SPANS:
+            spans.setdefault(event.name, []).append(event.duration_ns)
+    for name, lengths in sorted(spans.items(), key=lambda item: -sum(item[1])):
+        rows.append(
+            {
+                "name": name, "kind": "span", "device": "cpu", "calls": len(lengths),
+                "seconds": sum(lengths) / 1e9, "busy_seconds": None,
+                "imbalance": None, "waiting": None,
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _kernel_facts(kernel: KernelTotals) -> dict[str, Any]:
+    is_timed = kernel.device == "cpu"
+    return {
+        "name": kernel.name,
+        "kind": "kernel",
+        "device": kernel.device,
+        "calls": kernel.calls,
+        "seconds": kernel.seconds if is_timed else None,
+        "busy_seconds": kernel.busy_s if is_timed else None,
+        "imbalance": kernel.imbalance,
+        "waiting": kernel.waiting,
+    }
+
+
+def transfer_sizes(sizes: Sequence[int]) -> list[dict[str, int]]:
+    """Return how many transfers there were, by powers of two of their size.
+
+    Examples:
+        >>> transfer_sizes([3, 4, 5])
+        [{'at_most': 4, 'count': 2, 'bytes': 7}, {'at_most': 8, 'count': 1, 'bytes': 5}]
+    """
+    bins: dict[int, list[int]] = {}
+    for size in sizes:
+        bins.setdefault(1 << max(size - 1, 0).bit_length(), []).append(size)
+    return [
+        {"at_most": top, "count": len(own), "bytes": sum(own)}
+        for top, own in sorted(bins.items())
+    ]

@@ -1,0 +1,90 @@
+"""When what was done: spans in lanes, without the time that observers took."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from graphsys.analysis.intervals import Intervals
+from graphsys.core.events import Event
+
+_LANES = {
+    "superstep": "supersteps",
+    "compute": "training",
+    "kernel_launches": "kernels",
+    "sample": "sampling",
+    "gather": "gathering",
+    "read": "reading",
+    "write_back": "writing",
+    "wait": "waiting",
+    "checkpoint": "checkpoints",
+    "evaluate": "evaluation",
+    "compile": "compiling",
+}
+NUM_BINS = 240
+
+
+def lanes_of(
+    events: Sequence[Event], start_ns: int, end_ns: int, num_bins: int = NUM_BINS
+) -> list[tuple[str, list[float]]]:
+    """Return the share of every bin of time that each kind of span fills.
+
+    Args:
+        events: All of a run.
+        start_ns: When it began.
+        end_ns: When it ended.
+        num_bins: Equal bins that the run's own time is cut into.
+    """
+    observing = Intervals(
+        (e.start_ns, e.start_ns + e.duration_ns) for e in events if e.name == "observing"
+    )
+    length = end_ns - start_ns - observing.inside(start_ns, end_ns)
+    if length <= 0:
+        return []
+    found = []
+    for name, label in _LANES.items():
+        own = [event for event in events if event.name == name and event.duration_ns > 0]
+        if not own:
+            continue
+        spans = []
+        for event in own:
+            begin = event.start_ns - start_ns - observing.inside(start_ns, event.start_ns)
+            spans.append((begin, begin + event.duration_ns))
+        filled = Intervals(spans)
+        edges = [length * k // num_bins for k in range(num_bins + 1)]
+        shares = [
+            filled.inside(low, high) / max(high - low, 1) for low, high in pairwise(edges)
+        ]
+        found.append((label, shares))
+    return found
+
+
+def trace_of(events: Sequence[Event], start_ns: int) -> list[dict[str, object]]:
+    """Return spans as events of the Chrome trace format, times in microseconds.
+
+    Source: Trace Event Format, Google (complete events, ``ph: X``).
+    """
+    rows: list[dict[str, object]] = []
+    for event in events:
+        if event.duration_ns <= 0:
+            continue
+        rows.append(
+            {
+                "ph": "X",
+                "name": str(event.attributes.get("kernel", event.name)),
+                "cat": event.name,
+                "pid": 1,
+                "tid": event.thread_id,
+                "ts": (event.start_ns - start_ns) / 1e3,
+                "dur": event.duration_ns / 1e3,
+                "args": {k: plain(v) for k, v in event.attributes.items()},
+            }
+        )
+    return rows
+
+
+def plain(value: object) -> object:
+    """Return an attribute as JSON has it."""
+    if isinstance(value, str | bool | int | float) or value is None:
+        return value
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    return str(value)

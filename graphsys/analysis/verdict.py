@@ -1,0 +1,168 @@
+"""The answer first: what held the run up, from what was measured, and what to change."""
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphsys.analysis.host import HostFigures
+from graphsys.analysis.metrics import Metric
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that took time.
+
+    Attributes:
+        share: Part of the run's whole time that it explains, 0 to 1.
+        text: What was measured.
+        advice: What to change.
+    """
+
+    share: float
+    text: str
+    advice: str
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return it as the report's JSON has it."""
+        return {"share": self.share, "text": self.text, "advice": self.advice}
+
+
+_WORTH_SAYING = 0.05
+
+
+def verdict_of(
+    figures: HostFigures, metrics: Mapping[str, Metric], machine: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a summary in one sentence, and the findings, largest first.
+
+    Args:
+        figures: The host's counters.
+        metrics: By name.
+        machine: Cores and load.
+    """
+    findings = [
+        found
+        for found in (
+            _waiting(metrics),
+            _threads(figures, metrics, machine),
+            _host_share(figures, metrics),
+            _compiling(metrics),
+            _around(figures, metrics),
+            _bandwidth(metrics),
+        )
+        if found is not None and found.share >= _WORTH_SAYING
+    ]
+    findings.sort(key=lambda found: -found.share)
+    if not figures.steps and not figures.kernels:
+        summary = "Nothing was measured: no superstep and no kernel ran."
+    elif findings:
+        first = findings[0]
+        summary = f"{first.text} {first.advice}"
+    else:
+        summary = (
+            "Nothing stands out: threads were balanced, nothing was waited for, and the "
+            "time went into the kernels themselves."
+        )
+    return {
+        "summary": summary,
+        "findings": [found.as_mapping() for found in findings],
+    }
+
+
+def _value(metrics: Mapping[str, Metric], name: str) -> float | None:
+    metric = metrics.get(name)
+    return None if metric is None else metric.value
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _waiting(metrics: Mapping[str, Metric]) -> Finding | None:
+    share, alpha = _value(metrics, "waiting_share"), _value(metrics, "overlap_alpha")
+    if not share:
+        return None
+    hidden = "" if alpha is None else f" (overlap {alpha:.2f} of 1)"
+    return Finding(
+        share,
+        f"{_percent(share)} of the time went into waiting for reads and writes{hidden}.",
+        "Give it more --memory, so that more partitions stay, or a faster disk.",
+    )
+
+
+def _threads(
+    figures: HostFigures, metrics: Mapping[str, Metric], machine: Mapping[str, Any]
+) -> Finding | None:
+    idle, ratio = _value(metrics, "thread_waiting"), _value(metrics, "thread_imbalance")
+    wall = _value(metrics, "wall_seconds")
+    if idle is None or ratio is None or not wall:
+        return None
+    cores, load = machine["cpu"]["usable_cores"], machine["load_average"]
+    advice = "Rows are uneven: order nodes by degree, or give fewer --threads."
+    if load > cores + 0.5:
+        advice = (
+            f"Other work shares the {cores} cores (load average {load:.1f}): measure again "
+            "on a quiet machine."
+        )
+    inside = sum(kernel.seconds for kernel in figures.kernels.values())
+    return Finding(
+        idle * min(inside / wall, 1.0),
+        f"In kernels, threads idled {_percent(idle)} of their time; the busiest worked "
+        f"{ratio:.2f} times the mean.",
+        advice,
+    )
+
+
+def _host_share(figures: HostFigures, metrics: Mapping[str, Metric]) -> Finding | None:
+    inside, wall = _value(metrics, "kernel_share"), _value(metrics, "wall_seconds")
+    known = [step.seconds for step in figures.steps if step.seconds is not None]
+    if inside is None or not known or not wall:
+        return None
+    typical = statistics.median(known)
+    return Finding(
+        (1.0 - inside) * min(sum(known) / wall, 1.0),
+        f"{_percent(1.0 - inside)} of the supersteps' time passed outside kernels (a "
+        f"superstep takes {1e3 * typical:.3g} ms, median of {len(known)}).",
+        "Supersteps are short: a native implementation, where there is one, runs several "
+        "in one call.",
+    )
+
+
+def _compiling(metrics: Mapping[str, Metric]) -> Finding | None:
+    seconds, wall = _value(metrics, "compile_seconds"), _value(metrics, "wall_seconds")
+    if not seconds or not wall:
+        return None
+    return Finding(
+        min(seconds / wall, 1.0),
+        f"{seconds:.2g} of {wall:.2g} seconds went into compiling or loading kernels.",
+        "A second run finds them in numba's cache.",
+    )
+
+
+def _around(figures: HostFigures, metrics: Mapping[str, Metric]) -> Finding | None:
+    names = ("wall_seconds", "superstep_seconds", "compile_seconds")
+    wall, inside, compiling = (_value(metrics, name) or 0.0 for name in names)
+    inside = max(inside, sum(kernel.seconds for kernel in figures.kernels.values()))
+    rest = wall - inside - compiling - wall * (_value(metrics, "waiting_share") or 0.0)
+    if wall <= 0:
+        return None
+    return Finding(
+        max(rest / wall, 0.0),
+        f"{rest:.2g} of {wall:.2g} seconds passed before, between and after the work: "
+        "starting, opening the graph, making rows, writing results.",
+        "It does not grow with the supersteps: judge short runs by the supersteps' time.",
+    )
+
+
+def _bandwidth(metrics: Mapping[str, Metric]) -> Finding | None:
+    share = _value(metrics, "bandwidth_share")
+    wall, inside = _value(metrics, "wall_seconds"), _value(metrics, "superstep_seconds")
+    if share is None or share < 0.3 or not wall or inside is None:
+        return None
+    return Finding(
+        min(share, 1.0) * min(inside / wall, 1.0),
+        f"The useful bytes alone move at {_percent(share)} of what this memory can copy.",
+        "It is bound by memory: a smaller dtype, or an order of nodes with more locality "
+        "(--order rabbit), moves fewer bytes.",
+    )
