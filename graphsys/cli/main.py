@@ -26,6 +26,7 @@ from graphsys.cli import (
     nearest,
     partition,
     predict,
+    profile,
     run,
     train,
     verify,
@@ -94,6 +95,7 @@ for _panel, _name, _verb, _epilog in (
     ("Embeddings", "predict", predict.predict, predict.EPILOG),
     ("Embeddings", "nearest", nearest.nearest, nearest.EPILOG),
     ("Embeddings", "export", export.export, export.EPILOG),
+    ("Machine", "profile", profile.profile, profile.EPILOG),
     ("Machine", "doctor", doctor.doctor, doctor.EPILOG),
 ):
     app.command(_name, cls=Verb, epilog=_epilog, rich_help_panel=_panel)(_verb)
@@ -111,34 +113,53 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = [argument for argument in arguments if argument != "--debug"]
     warnings.showwarning = _show_warning
     _prepare_streams()
+    global _is_debug
+    _is_debug = is_debug
+    return perform(arguments)[0]
+
+
+_is_debug = False
+"""Whether errors keep their traceback, those of a command inside another too."""
+
+
+def perform(arguments: Sequence[str]) -> tuple[int, str | None]:
+    """Run a command line; print what went wrong.
+
+    Args:
+        arguments: What follows the program's name.
+
+    Returns:
+        The exit code, and the error message where there is one.
+    """
     try:
-        return _run(arguments)
+        return _run(list(arguments))
     except KeyboardInterrupt:
         print_note("interrupted")
-        return 130
+        return 130, None
     except BrokenPipeError:
-        return _end_quietly()
+        return _end_quietly(), "the reader of stdout went away"
     except (GraphsysError, OSError, MemoryError, UnicodeEncodeError) as err:
-        if is_debug:
+        if _is_debug:
             raise
         message = _describe(err)
         if message is None:
             raise
         print_error(message)
-        return err.exit_code if isinstance(err, GraphsysError) else 2
+        return err.exit_code if isinstance(err, GraphsysError) else 2, message
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str]) -> tuple[int, str | None]:
     command = typer.main.get_command(app)
     try:
         code = command.main(arguments, prog_name="graphsys", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as err:
-        print_error(_usage_message(err))
-        return 2
+        message = _usage_message(err)
+        print_error(message)
+        return 2, message
     except typer.Abort:
         raise KeyboardInterrupt from None
-    return int(code or 0)
+    return int(code or 0), None
 
 
 def _usage_message(err: typer.TyperException) -> str:

@@ -33,6 +33,8 @@ FLAGS = {
     "--relation",
     "graphsys export": "RUN --help --json --out --overwrite --relation-types",
     "graphsys doctor": "--help --json",
+    "graphsys profile": "COMMAND --compare --gpu-model --help --json --level --out "
+    "--overwrite",
 }
 
 

@@ -1,0 +1,146 @@
+"""``graphsys profile``: run a command and explain where its time went."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graphsys.cli.console import print_json, print_note, print_table
+from graphsys.cli.options import CONTROL, OUTPUT, OverwriteOption, examples
+
+EPILOG = examples(
+    "graphsys profile -o report.html -- run bfs web -o hops.parquet --param source=42",
+    "graphsys profile -o report.html --level L0 -- train embedding shop -o run --preset "
+    "demo-complex",
+    "graphsys profile --compare before.json after.json",
+)
+
+_NOT_PROFILED = ("profile",)
+
+
+def profile(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="COMMAND",
+            help="After --, a graphsys command with its options; with --compare, two "
+            "reports' .json.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="The page to write, .html; the same as .json is written beside it.",
+            show_default=False,
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    level: Annotated[
+        str,
+        typer.Option(
+            "--level",
+            metavar="NAME",
+            help="L0: the host's counters; L1: the SIMT model of a GPU besides.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = "L1",
+    gpu_model: Annotated[
+        str,
+        typer.Option(
+            "--gpu-model",
+            metavar="NAME",
+            help="The GPU that the model stands for: h100, h200, a100 or m2050.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = "h100",
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare",
+            help="Say what changed between two reports, and run nothing.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = False,
+    overwrite: OverwriteOption = False,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="With --compare, print one JSON object and nothing else.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+) -> int:
+    """Run a graphsys command and write a page that says where its time went."""
+    from graphsys.core.errors import ConfigError
+
+    words = command or []
+    if compare:
+        if len(words) != 2 or out is not None:
+            raise ConfigError(
+                "--compare takes two reports' .json and nothing else, got "
+                f"{len(words)} names{'' if out is None else ' and --out'}"
+            )
+        _compare(Path(words[0]), Path(words[1]), as_json=json)
+        return 0
+    if json:
+        raise ConfigError(
+            "--json belongs to --compare here; the profiled command takes its own after "
+            "--, and the report's JSON is written beside the page"
+        )
+    if not words:
+        raise ConfigError(
+            "give a command after --, such as: -- run pagerank web -o out.csv"
+        )
+    if words[0] in _NOT_PROFILED or words[0].startswith("-"):
+        raise ConfigError(f"cannot profile {words[0]!r}; give a graphsys command after --")
+    if out is None:
+        raise ConfigError("name the page to write with --out FILE.html")
+    return _run(words, out, level=level, gpu_model=gpu_model, overwrite=overwrite)
+
+
+def _run(words: list[str], out: Path, **settings: Any) -> int:
+    """Run a command inside a profile; return 1 if it failed."""
+    from graphsys.analysis.profile import profile as open_profile
+    from graphsys.cli.main import perform
+
+    command = shlex.join(["graphsys", *words])
+    recorded = open_profile(out, command=command, **settings)
+    with recorded:
+        code, message = perform(words)
+        if code == 130:
+            recorded.drop()
+        elif code:
+            recorded.fail(message or f"exit code {code}")
+    if code == 130:
+        return code
+    print_note(f"profile: {recorded.report['verdict']['summary']}")
+    print_note(f"profile: wrote {out} and {out.with_suffix('.json').name}")
+    return 1 if code else 0
+
+
+def _compare(before: Path, after: Path, *, as_json: bool) -> None:
+    from graphsys.analysis.compare import compare_reports
+    from graphsys.analysis.files import read_report
+    from graphsys.analysis.text import number_text
+
+    found = compare_reports(read_report(before), read_report(after))
+    if as_json:
+        print_json(found)
+        return
+    for name, (old, new) in found["configuration"].items():
+        print_note(f"differs: {name}: {old} -> {new}")
+    rows = [
+        (
+            change["name"], number_text(change["before"]) or "-",
+            number_text(change["after"]) or "-",
+            "" if change["ratio"] is None else f"{change['ratio']:.3g}", change["unit"],
+        )
+        for change in found["changes"]
+    ]  # fmt: skip
+    print_table(("metric", before.name, after.name, "ratio", "unit"), rows)

@@ -1,0 +1,115 @@
+"""``graphsys profile`` as a user runs it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Run
+from tests.e2e.conftest import answer
+
+pytestmark = pytest.mark.e2e
+
+
+def report_at(page: Path) -> dict[str, Any]:
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    found: dict[str, Any] = json.loads(page.with_suffix(".json").read_text())
+    return found
+
+
+def test_the_profiled_command_prints_what_it_always_prints(
+    tmp_path: Path, small_graph: Path, run_cli: Run
+) -> None:
+    words = ["run", "bfs", small_graph, "-o", tmp_path / "hops.csv", "--param", "source=0"]
+    page = tmp_path / "r.html"
+    done = run_cli("profile", "-o", page, "--", *words, "--json")
+    facts = answer(done)
+    assert (facts["algorithm"], facts["supersteps"]) == ("bfs", 3)
+    assert "profile: wrote" in done.stderr
+    report = report_at(page)
+    assert report["command"].startswith("graphsys run bfs ")
+    assert report["status"] == "ok"
+    assert report["gpu"]["name"] == "H100 SXM"
+    assert len(report["supersteps"]) == 3
+    again = run_cli("profile", "-o", page, "--", *words, "--overwrite")
+    assert (again.returncode, again.stdout) == (2, "")
+    assert "exists; replace it with --overwrite" in again.stderr
+
+
+def test_a_training_tells_its_transfers(
+    tmp_path: Path, demo_graph: Path, run_cli: Run
+) -> None:
+    page = tmp_path / "r.html"
+    options = ["--preset", "demo-complex", "--set", "epochs=1", "--set", "dim=16"]
+    done = run_cli(
+        "profile", "-o", page, "--", "train", "embedding", demo_graph, "-o",
+        tmp_path / "run", *options, "--json",
+    )  # fmt: skip
+    facts = answer(done)
+    metrics = {metric["name"]: metric for metric in report_at(page)["metrics"]}
+    assert metrics["transfer_count"]["value"] > 0
+    assert metrics["transfer_bytes"]["value"] >= facts["metrics"]["bytes_written"] > 0
+    assert metrics["kernel_invocations"]["value"] > 0
+    assert metrics["work_per_invocation"]["value"] > 0
+    assert "walked rows" in metrics["lane_utilization"]["reason"]
+
+
+def test_a_failed_command_leaves_a_report(
+    tmp_path: Path, small_graph: Path, run_cli: Run
+) -> None:
+    page = tmp_path / "r.html"
+    done = run_cli(
+        "profile", "-o", page, "--", "run", "bfs", small_graph, "-o", tmp_path / "x.csv",
+        "--param", "source=999",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.count("error: ") == 1
+    report = report_at(page)
+    assert report["status"] == "failed"
+    assert "999" in report["error"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "give a command after --"),
+        (["--", "profile"], "cannot profile 'profile'"),
+        (["--", "info", "x"], "name the page to write with --out FILE.html"),
+        (["-o", "r.html", "--json", "--", "info", "x"], "--json belongs to --compare"),
+        (["-o", "r.pdf", "--", "info", "x"], "ends in .html"),
+        (
+            ["-o", "r.html", "--level", "L7", "--", "info", "x"],
+            "level must be one of L0, L1",
+        ),
+        (
+            ["-o", "r.html", "--gpu-model", "b7", "--", "info", "x"],
+            "unknown GPU model 'b7'",
+        ),
+        (["--compare", "a.json"], "--compare takes two reports' .json"),
+        (["--compare", "a.json", "b.json"], "a.json: no such file"),
+    ],
+)
+def test_bad_input_is_one_line(
+    tmp_path: Path, run_cli: Run, words: list[str], message: str
+) -> None:
+    done = run_cli("profile", *words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_reports_are_compared(tmp_path: Path, small_graph: Path, run_cli: Run) -> None:
+    for name, model in (("a", "h100"), ("b", "a100")):
+        run_cli(
+            "profile", "-o", tmp_path / f"{name}.html", "--gpu-model", model, "--", "run",
+            "pagerank", small_graph, "-o", tmp_path / f"{name}.csv",
+        )  # fmt: skip
+    pair = (tmp_path / "a.json", tmp_path / "b.json")
+    found = answer(run_cli("profile", "--compare", *pair, "--json"))
+    assert found["configuration"]["gpu_model"] == ["H100 SXM", "A100"]
+    assert "ctas_per_sm" in {change["name"] for change in found["changes"]}
+    shown = run_cli("profile", "--compare", *pair)
+    assert shown.stdout.startswith("metric\ta.json\tb.json\tratio\tunit\n")
