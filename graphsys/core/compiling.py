@@ -56,19 +56,18 @@ class CompileWatch:
 
 
 def compile_ahead(kernel: Any, *arguments: Any) -> None:
-    """Compile a kernel for arguments, or load it, before it is timed; emit the span.
+    """Compile a kernel, or load it, before its first call is timed; emit the span.
 
     Args:
         kernel: A kernel of numba's; anything else is left alone.
         arguments: What it will be called with.
     """
-    if not is_recording() or not hasattr(kernel, "overloads"):
+    # finding the types of arguments takes as long as a small kernel: only for the first
+    if not is_recording() or getattr(kernel, "overloads", True):
         return
     import numba
 
     began = time.perf_counter_ns()
-    types = tuple(numba.typeof(argument) for argument in arguments)
-    if types not in kernel.overloads:
-        kernel.compile(types)
-        if not is_observing():
-            ended("compile", began, time.perf_counter_ns() - began)
+    kernel.compile(tuple(numba.typeof(argument) for argument in arguments))
+    if not is_observing():
+        ended("compile", began, time.perf_counter_ns() - began)

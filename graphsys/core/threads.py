@@ -92,7 +92,6 @@ class ThreadTeam:
         self._begin = [_held_lock() for _ in range(self.num_threads)]
         self._ended = [_held_lock() for _ in range(self.num_threads)]
         self._threads: list[threading.Thread] = []
-        self._compiled: set[int] = set()
 
     def run(self, kernel: Callable[..., Result], *args: Any) -> list[Result]:
         """Call ``kernel(thread_index, *args)`` once in each thread and wait for all.
@@ -109,9 +108,7 @@ class ThreadTeam:
 
     def _run_seen(self, kernel: Callable[..., Result], *args: Any) -> list[Result]:
         """Run a kernel and emit the launch, with how long each thread was busy."""
-        if id(kernel) not in self._compiled:
-            self._compiled.add(id(kernel))
-            compile_ahead(kernel, 0, *args)
+        compile_ahead(kernel, 0, *args)
         busy = [0] * self.num_threads
 
         def timed(index: int, *args: Any) -> Result:
