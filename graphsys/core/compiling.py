@@ -10,19 +10,24 @@ from graphsys.core.events import ended, is_observing, is_recording
 
 
 class CompileWatch:
-    """Sums the time of compiling in its block; what observers compile is not the work's.
+    """Sums the time in which some thread compiles, or loads what was compiled before.
+
+    Threads that wait for each other's compiling count once; what observers compile is not
+    the work's.
 
     Args:
         emits: Whether to emit a span ``compile`` for each.
 
     Attributes:
-        seconds: So far, of all threads.
+        seconds: So far.
     """
 
     def __init__(self, *, emits: bool = False) -> None:
         self.seconds = 0.0
         self._emits = emits
-        self._began = threading.local()
+        self._lock = threading.Lock()
+        self._depth = 0
+        self._began = 0
         self._installed = ExitStack()
 
     def __enter__(self) -> "CompileWatch":
@@ -30,7 +35,10 @@ class CompileWatch:
 
         own = {"on_start": self._start, "on_end": self._end}
         listener = type("Listener", (event.Listener,), own)()
-        self._installed.enter_context(event.install_listener("numba:compile", listener))
+        # held while code is made and while it comes from the cache
+        self._installed.enter_context(
+            event.install_listener("numba:compiler_lock", listener)
+        )
         return self
 
     def __exit__(
@@ -42,15 +50,22 @@ class CompileWatch:
         self._installed.close()
 
     def _start(self, event: Any) -> None:
-        self._began.__dict__.setdefault("stack", []).append(time.perf_counter_ns())
+        if is_observing():
+            return
+        with self._lock:
+            if self._depth == 0:
+                self._began = time.perf_counter_ns()
+            self._depth += 1
 
     def _end(self, event: Any) -> None:
-        stack = self._began.__dict__["stack"]
-        began = stack.pop()
-        if stack or is_observing():  # inside another, or nothing that the work needed
+        if is_observing():
             return
-        took = time.perf_counter_ns() - began
-        self.seconds += took / 1e9
+        with self._lock:
+            self._depth -= 1
+            if self._depth:  # inside another
+                return
+            began, took = self._began, time.perf_counter_ns() - self._began
+            self.seconds += took / 1e9
         if self._emits:
             ended("compile", began, took)
 
