@@ -15,6 +15,7 @@ from graphsys.engine.native.traversal import search
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
+from graphsys.kernels.cpu import shortest_path_rows as row_kernels
 from graphsys.kernels.cpu import shortest_path_windows as windows
 from graphsys.kernels.cpu import shortest_paths as kernels
 from graphsys.kernels.cpu.bits import Words, empty_bits
@@ -36,12 +37,14 @@ class WeightSummary:
         least: Least weight; infinite if there is none.
         least_positive: Least positive weight; infinite if there is none.
         num_refused: How many are negative or NaN.
+        num_senders: Nodes that have an edge.
     """
 
     mean: float
     least: float
     least_positive: float
     num_refused: int
+    num_senders: int
 
 
 _summaries: WeakKeyDictionary[Topology, WeightSummary] = WeakKeyDictionary()
@@ -80,7 +83,7 @@ def sssp(topology: Topology, *, source: Any, num_threads: int | None = None) -> 
             reached, rounds = levels.reached, levels.num_levels
         else:
             summary = _summary(topology, out, team)
-            delta = choose_delta(summary, out)
+            delta = choose_delta(summary, out.num_edges)
             distance, reached, rounds = delta_stepping(
                 out, topology.csr("in"), start, delta, summary.least, team
             )
@@ -92,13 +95,12 @@ def sssp(topology: Topology, *, source: Any, num_threads: int | None = None) -> 
     )
 
 
-def choose_delta(summary: WeightSummary, out: Csr) -> float:
+def choose_delta(summary: WeightSummary, num_edges: int) -> float:
     """Choose the width of a bin: mean weight over mean degree (Meyer and Sanders).
 
     It is never below the least weight: nodes of narrower bins cannot reach each other.
     """
-    num_active = int(np.count_nonzero(out.indptr[1:] != out.indptr[:-1]))
-    delta = summary.mean * num_active / max(out.num_edges, 1)
+    delta = summary.mean * summary.num_senders / max(num_edges, 1)
     if summary.least_positive < np.inf:
         delta = max(delta, summary.least_positive)
     return delta if delta > 1e-300 else 1.0
@@ -145,9 +147,8 @@ class _Stepping:
         self.status = np.zeros(kernels.STATUS_SIZE, dtype=np.int64)
         self.width = FIRST_LIMIT
         self.settled_edges = 0
-        self.nodes.distance[start] = 0.0
         self.state = self.nodes, self.bins, self.scale, self.status
-        windows.refill(*self.state)
+        kernels.start_at(start, self.nodes, self.bins, self.status)
 
     def run(self) -> tuple[npt.NDArray[np.float64], Words, int]:
         while True:
@@ -166,7 +167,7 @@ class _Stepping:
         self.team.run(kernels.gather_bin, self.rows, *self.state)
         kernels.clear_queued(self.nodes, self.status)
         self.status[kernels.NEXT] = 0
-        self.team.run(kernels.relax_frontier, self.rows, *self.state)
+        self.team.run(row_kernels.relax_frontier, self.rows, *self.state)
 
     def _go_on(self) -> bool:
         """Open the next window, or move the limit; tell whether there is anything left."""
@@ -182,8 +183,7 @@ class _Stepping:
             self._pull()
             return True
         if settled_edges == self.settled_edges:  # an empty window: skip to the next node
-            self._push_put_off(limit)
-            nearest = self.scale[kernels.NEAREST]
+            nearest = self._nearest()
             if nearest == np.inf:
                 return self._lift_limit()
             new_limit = np.floor(nearest * self.scale[kernels.INVERSE]) + self.width
@@ -204,8 +204,16 @@ class _Stepping:
         bounds, counter = balanced_chunks(self.in_rows.indptr), np.zeros(1, np.int64)
         self.team.run(windows.pull_unsettled, self.in_rows, *self.state, bounds, counter)
 
-    def _push_put_off(self, old_limit: float) -> None:
+    def _nearest(self) -> float:
+        """Return the least distance among the edges put off."""
         self.scale[kernels.NEAREST] = np.inf
+        bounds, counter = balanced_chunks(self.rows.indptr), np.zeros(1, np.int64)
+        self.team.run(
+            windows.find_nearest, self.rows, self.nodes, self.scale, bounds, counter
+        )
+        return float(self.scale[kernels.NEAREST])
+
+    def _push_put_off(self, old_limit: float) -> None:
         bounds, counter = balanced_chunks(self.rows.indptr), np.zeros(1, np.int64)
         self.team.run(
             windows.push_put_off, self.rows, *self.state, bounds, counter, old_limit
@@ -237,6 +245,8 @@ def _new_bins(out: Csr, threads: int) -> kernels.Bins:
         free=np.full((threads, 8), -1, dtype=np.int64),
         following=np.empty(num_blocks, dtype=np.int64),
         items=np.empty(num_blocks * kernels.BLOCK, dtype=out.indices.dtype),
+        light=np.empty(threads * kernels.ROOM, dtype=np.int64),
+        sums=np.empty(threads * kernels.ROOM, dtype=np.float64),
     )
 
 
@@ -257,6 +267,7 @@ def _summary(topology: Topology, out: Csr, team: ThreadTeam) -> WeightSummary:
             least=float(least.min()),
             least_positive=float(positive.min()),
             num_refused=int(refused.sum()),
+            num_senders=int(np.count_nonzero(out.indptr[1:] != out.indptr[:-1])),
         )
         _summaries[topology] = summary
     if summary.num_refused:

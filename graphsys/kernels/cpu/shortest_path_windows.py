@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from graphsys.kernels.cpu.atomics import atomic_add, atomic_min
 from graphsys.kernels.cpu.bits import has_bit, lowest_bit
+from graphsys.kernels.cpu.shortest_path_rows import note_row, relax_light
 from graphsys.kernels.cpu.shortest_paths import (
     BASE,
     BIN,
@@ -98,9 +99,6 @@ def push_put_off(
 ) -> None:
     """Relax the edges of settled nodes between an old limit and the new one.
 
-    ``scale[NEAREST]`` becomes the least distance that is still put off. With the old limit
-    as the new one that is all.
-
     Args:
         thread: Number of this thread.
         rows: Out-neighbours.
@@ -113,7 +111,7 @@ def push_put_off(
         old_limit: Edges to bins below it were relaxed.
     """
     limit = scale[LIMIT]
-    nearest = np.inf
+    filled = np.int64(0)
     while True:
         chunk = atomic_add(counter, 0, 1)
         if chunk >= len(bounds) - 1:
@@ -126,21 +124,51 @@ def push_put_off(
                 own = nodes.distance[node]
                 lightest = weight_below(own, old_limit, scale)
                 heaviest = np.inf if limit == np.inf else weight_below(own, limit, scale)
+                filled, _ = note_row(
+                    thread, node, filled, lightest, heaviest, rows, nodes, bins, scale,
+                    status,
+                )  # fmt: skip
+    relax_light(thread, filled, rows, nodes.distance, nodes.settled, bins, scale, status)
+
+
+@lean_jit
+def find_nearest(
+    thread: int,
+    rows: Rows,
+    nodes: Nodes,
+    scale: Floats,
+    bounds: Integers,
+    counter: Integers,
+) -> None:
+    """Lower ``scale[NEAREST]`` to the least distance that is put off.
+
+    Args:
+        thread: Number of this thread.
+        rows: Out-neighbours.
+        nodes: Distances and settled nodes.
+        scale: The limit up to which edges were relaxed.
+        bounds: Chunks of rows, multiples of 64 ``[C + 1]``.
+        counter: Next chunk.
+    """
+    nearest = np.inf
+    while True:
+        chunk = atomic_add(counter, 0, 1)
+        if chunk >= len(bounds) - 1:
+            break
+        for k in range(bounds[chunk] >> 6, (bounds[chunk + 1] + 63) >> 6):
+            left = nodes.settled[k]
+            while left != 0:
+                node = 64 * k + lowest_bit(left)
+                left &= left - np.uint64(1)
+                own = nodes.distance[node]
+                lightest = weight_below(own, scale[LIMIT], scale)
                 for e in range(
                     np.int64(rows.indptr[node]), np.int64(rows.indptr[node + 1])
                 ):
                     weight = np.float64(rows.weight[e])
-                    if weight < lightest:
-                        continue
-                    if weight >= heaviest:
-                        if own + weight < nearest and not has_bit(
-                            nodes.settled, rows.indices[e]
-                        ):
-                            nearest = own + weight
-                    elif not has_bit(nodes.settled, rows.indices[e]):
-                        other = rows.indices[e]
-                        new = own + weight
-                        lower(thread, other, new, nodes.distance, bins, scale, status)
+                    is_nearer = weight >= lightest and own + weight < nearest
+                    if is_nearer and not has_bit(nodes.settled, rows.indices[e]):
+                        nearest = own + weight
     atomic_min(scale, NEAREST, nearest)
 
 

@@ -15,6 +15,8 @@ the current bin. Entries left behind in later bins are recognised by their node 
 settled. If the pool of blocks runs out, entries are dropped and ``status[OVERFLOW]`` is
 set; ``refill`` then finds every waiting node: those reached, but not settled.
 
+Large frontiers are relaxed by shortest_path_rows.py.
+
 Sums run along paths in float64 and are monotone, so the distances are those of Dijkstra's
 algorithm bit for bit, whatever the order of relaxations.
 
@@ -29,9 +31,11 @@ import numpy.typing as npt
 
 from graphsys.kernels.cpu.atomics import atomic_add, atomic_or, compare_exchange
 from graphsys.kernels.cpu.bits import Words, clear_bit, has_bit, set_bit
+from graphsys.kernels.cpu.prefetch import prefetch
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 BLOCK = 64
+ROOM = 1024  # light edges that a thread notes before it relaxes them
 # places in ``status``
 BIN = 0  # current bin, counted from BASE
 BASE = 1  # number of the window's first bin
@@ -93,6 +97,8 @@ class Bins(NamedTuple):
         free: First block given back by each thread, or -1 ``[T, 8]``.
         following: The block behind each block ``[P]``.
         items: Entries ``[P * BLOCK]``.
+        light: Places of light edges found and not yet relaxed ``[T * ROOM]``.
+        sums: The distances along them ``[T * ROOM]``.
     """
 
     heads: Integers
@@ -100,6 +106,8 @@ class Bins(NamedTuple):
     free: Integers
     following: Integers
     items: npt.NDArray[Any]
+    light: Integers
+    sums: Floats
 
 
 @lean_inline_jit
@@ -122,6 +130,13 @@ def push(thread: Any, place: Any, node: Any, bins: Any, status: Any) -> None:
         fill = 0
     bins.items[block * BLOCK + fill] = node
     bins.fills[thread, place] = fill + 1
+
+
+@lean_jit
+def start_at(node: int, nodes: Nodes, bins: Bins, status: Integers) -> None:
+    """Let the source wait in the first bin; nothing waits yet."""
+    nodes.distance[node] = 0.0
+    push(0, 0, node, bins, status)
 
 
 @lean_inline_jit
@@ -218,6 +233,8 @@ def gather(
     while block >= 0:
         for k in range(block * BLOCK, block * BLOCK + fill):
             node = bins.items[k]
+            if k + 16 < block * BLOCK + fill:
+                prefetch(indptr, np.int64(bins.items[k + 16]))
             if has_bit(nodes.settled, node) or has_bit(nodes.queued, node):
                 continue
             degree = np.int64(indptr[node + 1]) - np.int64(indptr[node])
@@ -255,21 +272,6 @@ def gather_bin(
 ) -> np.int64:
     """Empty this thread's current bin into the frontier; return its number of edges."""
     return gather(thread, True, rows.indptr, nodes, bins, status)
-
-
-@lean_jit
-def relax_frontier(
-    thread: int, rows: Rows, nodes: Nodes, bins: Bins, scale: Floats, status: Integers
-) -> None:
-    """Relax the frontier together with other threads."""
-    size = status[NUM_FRONTIER]
-    while True:
-        first = 64 * atomic_add(status, NEXT, 1)
-        if first >= size:
-            break
-        for k in range(first, min(first + 64, size)):
-            node = nodes.frontier[k]
-            relax(thread, node, rows, nodes.distance, nodes.settled, bins, scale, status)
 
 
 @lean_jit

