@@ -181,6 +181,8 @@ class _PhaseWriter(PhaseText):
             if kept:
                 kernel.use(f"acc_{i}")
             start = f"acc_{i}[v]" if kept else self.identity(i)
+            if fused and self.only_lowers:
+                start = f"row__{phase.monotone}[v]"
             kernel.add(3, f"a_{i} = {start}")
         if phase.combiner == "any":
             kernel.add(3, "got = False")
@@ -232,6 +234,8 @@ class _PhaseWriter(PhaseText):
                 lines = ["if got:", *(f"    {x}" for x in lines)]
                 lines.append("    set_bit(touched, v + row_base)")
             return lines
+        if self.only_lowers:
+            return self.lowered_lines(kernel)
         lines = []
         if self.plan.spec.delta:
             lines += [f"acc_{i}[v] = a_{i}" for i in self.width]

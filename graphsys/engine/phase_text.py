@@ -51,6 +51,17 @@ class PhaseText:
         return phase.combiner == "any" and phase.kind == "node" and is_single
 
     @property
+    def only_lowers(self) -> bool:
+        """Whether updating is no more than to lower (or raise) a state to the messages.
+
+        Then a row's messages can be combined with the state itself: one test per node tells
+        whether it changed, and none whether there was a message.
+        """
+        phase = self.phase
+        is_changed = phase.spec.schedule == "changed"
+        return bool(phase.monotone) and is_changed and phase.functions["aggregate"] is None
+
+    @property
     def drops(self) -> bool:
         """Whether a message may be None."""
         message = self.phase.functions["message"]
@@ -185,6 +196,17 @@ class PhaseText:
             "    else:",
             "        set_bit(changed, v + row_base)",
         ]
+
+    def lowered_lines(self, kernel: KernelText) -> list[str]:
+        """Take over ``a_0``, the least of a state and its messages; note the change."""
+        phase = self.phase
+        name, less = phase.monotone, "<" if phase.combiner == "minimum" else ">"
+        kernel.use(f"row__{name}")
+        lines = self.change_lines(kernel, f"a_0 {less} row__{name}[v]")
+        if name not in phase.buffered:
+            return [lines[0], f"    row__{name}[v] = a_0", *lines[1:]]
+        kernel.use(f"new__{name}")
+        return [f"new__{name}[v] = a_0", *lines]
 
     def claim_lines(self, kernel: KernelText, test: str) -> list[str]:
         """List a node that a sender updated at once: as ``~v`` where nothing changed."""

@@ -7,8 +7,13 @@ import pytest
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
 
+from graphsys.engine import program as gs
+from graphsys.engine import run as runs
 from graphsys.engine import supersteps
+from graphsys.engine.cpu_source import module_source
 from graphsys.engine.native.k_core import k_core as native_k_core
+from graphsys.engine.plan import plan_of
+from graphsys.engine.spec import spec_of
 from graphsys.engine.topology import Topology
 from tests.unit.engine.native.small_graphs import values
 from tests.unit.engine.programs.runs import random_graph, run
@@ -45,6 +50,61 @@ def test_results_do_not_depend_on_it(
     assert all(other == found[0] for other in found)
     if name in ("bfs", "sssp"):
         assert any(value is None for value in values(result).values())
+
+
+class Widest(gs.VertexProgram):
+    """A state that only grows: the widest path's narrowest edge."""
+
+    source: gs.NodeId
+    width = gs.state("float64", default=0.0)
+    combine = gs.maximum
+
+    def start(self, graph: Any) -> Any:
+        return {self.source: {"width": np.inf}}
+
+    def message(self, src: Any, edge: Any) -> Any:
+        return min(src.width, edge.weight)
+
+    def update(self, node: Any, message: Any) -> Any:
+        return max(node.width, message)
+
+
+class Counted(Widest):
+    """The same, and how many nodes got a message in the last superstep."""
+
+    heard = gs.aggregator(gs.sum_)
+
+    def aggregate(self, before: Any, node: Any) -> Any:
+        return 1
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+def test_states_that_only_grow_are_those_of_relaxing_all_edges(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    graph = GRAPHS[kind]
+    source = graph.ids[5]
+    expected = dict.fromkeys(graph.ids, 0.0) | {source: np.inf}
+    ways = [*graph.edges]
+    if not graph.is_directed:
+        ways += [(b, a, w) for a, b, w in graph.edges]
+    for _ in graph.ids:  # as many rounds as a path has nodes, at most
+        for a, b, w in ways:
+            expected[b] = max(expected[b], min(expected[a], w))
+    for share in (0, 10**9):
+        monkeypatch.setattr(supersteps, "PULL_SHARE", share)
+        for program in (Widest, Counted):
+            found = runs.run(program(source=source), graph.topology(order=3))
+            assert values(found) == expected
+
+
+def test_rows_start_from_a_state_that_is_only_lowered_and_counted_by_nobody() -> None:
+    def pull_of(program: Any) -> str:
+        text = module_source(plan_of(spec_of(program), {"weight": np.dtype(np.float64)}))
+        return text.partition("def pull_0")[2].partition("KERNELS")[0]
+
+    assert "a_0 = row__width[v]" in pull_of(Widest)
+    assert "a_0 = row__width[v]" not in pull_of(Counted)
 
 
 @pytest.mark.parametrize("share", [0, 10, 10**9])
