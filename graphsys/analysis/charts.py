@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
-_WIDTH = 640
+_WIDTH = 900
+_CARD = 340
+"""Widths of viewBoxes: about what a wide chart, and a card's, has on a screen."""
 
 
 def _svg(height: float, label: str, parts: Sequence[str], width: int = _WIDTH) -> Markup:
@@ -37,7 +39,7 @@ def lane_histogram(steps: Sequence[int], name: str) -> Markup:
         return Markup('<p class="none">no row had an entry</p>')
     shares = [count / total for count in steps[1:]]
     most, left, base = max(shares), 44.0, 110.0
-    width = (_WIDTH - left) / 32
+    width = (_CARD - left - 8) / 32
     parts = [
         _rect(
             left + k * width + 1, base - 92 * share / most, width - 2, 92 * share / most,
@@ -53,8 +55,8 @@ def lane_histogram(steps: Sequence[int], name: str) -> Markup:
         _text(left + (k - 0.5) * width, base + 15, str(k), "middle")
         for k in (1, 8, 16, 24, 32)
     ]
-    parts.append(_text(_WIDTH, base + 30, "active lanes of a warp's step", "end"))
-    return _svg(base + 34, f"active lanes, {name}", parts)
+    parts.append(_text(_CARD, base + 30, "active lanes of a warp's step", "end"))
+    return _svg(base + 34, f"active lanes, {name}", parts, _CARD)
 
 
 def sm_balance(work: Sequence[float], name: str) -> Markup:
@@ -68,7 +70,7 @@ def sm_balance(work: Sequence[float], name: str) -> Markup:
     if mean <= 0:
         return Markup('<p class="none">no SM had work</p>')
     most, left, base = max(work) / mean, 44.0, 92.0
-    width = (_WIDTH - left) / len(work)
+    width = (_CARD - left) / len(work)
     parts = [
         _rect(
             left + k * width, base - 76 * amount / mean / most, max(width - 1, 0.5),
@@ -78,11 +80,11 @@ def sm_balance(work: Sequence[float], name: str) -> Markup:
     ]  # fmt: skip
     line = base - 76 / most
     parts.append(
-        f'<line class="mean" x1="{left}" x2="{_WIDTH}" y1="{line:.1f}" y2="{line:.1f}"/>'
+        f'<line class="mean" x1="{left}" x2="{_CARD}" y1="{line:.1f}" y2="{line:.1f}"/>'
     )
     parts += [_text(left - 4, 24, f"{most:.2f}", "end"), _text(left - 4, base, "0", "end")]
-    parts.append(_text(_WIDTH, base + 16, f"SM 0 to {len(work) - 1}, work / mean", "end"))
-    return _svg(base + 20, f"work per SM, {name}", parts)
+    parts.append(_text(_CARD, base + 16, f"SM 0 to {len(work) - 1}, work / mean", "end"))
+    return _svg(base + 20, f"work per SM, {name}", parts, _CARD)
 
 
 def lane_shares(rows: Sequence[tuple[str, int, int, int]]) -> Markup:
@@ -152,7 +154,7 @@ def size_histogram(bins: Sequence[tuple[str, int, int]]) -> Markup:
     if not bins:
         return Markup('<p class="none">nothing was transferred</p>')
     most, left, base = max(count for _, count, _ in bins), 52.0, 96.0
-    width = (_WIDTH - left) / len(bins)
+    width = min((_WIDTH - left) / len(bins), 90.0)
     parts = [_text(left - 4, 24, f"{most:,}", "end"), _text(left - 4, base, "0", "end")]
     for k, (label, count, num_bytes) in enumerate(bins):
         height = 76 * count / most
@@ -162,5 +164,5 @@ def size_histogram(bins: Sequence[tuple[str, int, int]]) -> Markup:
         )
         if len(bins) < 10 or k % 2 == 0:
             parts.append(_text(left + (k + 0.5) * width, base + 15, label, "middle"))
-    parts.append(_text(_WIDTH, base + 32, "size of a transfer, at most", "end"))
+    parts.append(_text(left, base + 32, "size of a transfer, at most"))
     return _svg(base + 36, "sizes of transfers", parts)

@@ -79,7 +79,7 @@ def _transfers(figures: HostFigures) -> list[Metric]:
         measured("transfer_count", len(figures.transfers), "transfers"),
         measured("transfer_bytes", sum(figures.transfers), "bytes"),
         measured("transfer_seconds", seconds, "s", reason=later),
-        measured("overlap_alpha", figures.overlap_alpha, "", reason=alpha_reason),
+        measured("overlap_alpha", figures.overlap_alpha, "of 1", reason=alpha_reason),
         measured("swaps", figures.swaps, "partitions"),
     ]
 
@@ -90,13 +90,14 @@ def _times(figures: HostFigures, around: Surroundings) -> list[Metric]:
     total = sum(known)
     share = min(inside / total, 1.0) if total > 0 and inside > 0 else None
     waiting = figures.waiting_s / around.wall_s if around.wall_s > 0 else None
+    none = "no kernel ran in a timed superstep"
     return [
         measured("wall_seconds", around.wall_s, "s"),
         measured("superstep_seconds", total if known else None, "s",
                  reason="no superstep was timed"),
         measured("compile_seconds", figures.compile_s, "s"),
-        measured("waiting_share", waiting, "", reason="it took no time"),
-        measured("kernel_share", share, "", reason="no kernel ran in a timed superstep"),
+        measured("waiting_share", waiting, "share", reason="it took no time"),
+        measured("kernel_share", share, "share", reason=none),
     ]  # fmt: skip
 
 
@@ -111,7 +112,7 @@ def _threads(figures: HostFigures) -> list[Metric]:
     reason = "no kernel's threads were timed"
     return [
         measured("thread_imbalance", ratio, "max/mean", reason=reason),
-        measured("thread_waiting", waiting, "", reason=reason),
+        measured("thread_waiting", waiting, "share", reason=reason),
     ]
 
 
@@ -123,6 +124,6 @@ def _bandwidth(figures: HostFigures, around: Surroundings, visited: int | None) 
     is_training = any("epoch" in step.facts for step in figures.steps)
     if edges is None or around.bandwidth is None or known <= 0 or is_training:
         reason = "nobody counted the bytes of these kernels"
-        return measured("bandwidth_share", None, "", reason=reason)
+        return measured("bandwidth_share", None, "share", reason=reason)
     share = edges * ENTRY_BYTES / known / around.bandwidth
-    return measured("bandwidth_share", share, "", exact=False)
+    return measured("bandwidth_share", share, "share", exact=False)

@@ -15,7 +15,7 @@ class Metric:
     Attributes:
         name: Lower case, with underscores; a variant follows a dot.
         value: The figure, or None where it was not measured.
-        unit: What it counts; "" for a share or a ratio.
+        unit: What it counts; ``share`` is 0 to 1.
         source: ``host``, ``model``, ``trace``, ``clock`` or ``ncu``.
         exact: Whether it is a count, not an estimate.
         reason: Why there is no value; None where there is one.

@@ -10,7 +10,7 @@ from graphsys.analysis.text import figure_text, number_text
 from graphsys.core.memory import format_bytes
 
 _MAIN = (
-    ("wall_seconds", "Time, without compiling threads' waits or the model"),
+    ("wall_seconds", "Time, without the model's"),
     ("superstep_seconds", "Time in supersteps"),
     ("compile_seconds", "Compiling, or loading compiled kernels"),
     ("peak_memory_bytes", "Peak memory"),
@@ -25,6 +25,8 @@ _MAIN = (
     ("transfer_seconds", "Time of transfers"),
     ("waiting_share", "Share of the time that waited for them"),
     ("overlap_alpha", "Overlap of transfers with work, 0 to 1"),
+    ("device_idle_share", "Device idle between kernels"),
+    ("lost_kernels", "Kernels that the profiler lost"),
     ("load_average", "Load average of the machine"),
 )
 MAX_STEPS = 500

@@ -10,7 +10,7 @@ from graphsys.analysis.sectors import Requests
 NO_ROWS = "nothing here walked rows superstep by superstep"
 
 _NAMES = {
-    "lane_utilization": "",
+    "lane_utilization": "share",
     "warp_variance": "sigma/mu",
     "cta_variance": "sigma/mu",
     "ctas_per_sm": "CTAs",
@@ -18,7 +18,7 @@ _NAMES = {
     "atomics": "atomics",
     "index_sectors_per_request": "sectors",
     "value_sectors_per_request": "sectors",
-    "coalescing_efficiency": "",
+    "coalescing_efficiency": "share",
     "predicted_launches": "launches",
     "row_bytes": "bytes",
 }
@@ -45,7 +45,7 @@ def predicted_metrics(model: RowModel | None, reason: str) -> list[Metric]:
         model.gpu, threads=model.shape.threads, registers=model.shape.registers,
         shared_bytes=model.shape.shared_bytes,
     )  # fmt: skip
-    found.append(measured("occupancy", full.fraction, "", source="model"))
+    found.append(measured("occupancy", full.fraction, "share", source="model"))
     size = model.row_bytes or None
     why = "; ".join(model.reasons) or NO_ROWS
     return [*found, measured("row_bytes", size, "bytes", source="model", reason=why)]
@@ -66,7 +66,7 @@ def _of_mapping(model: RowModel, totals: MappingTotals, suffix: str) -> list[Met
         )
 
     rows = [
-        metric("lane_utilization", totals.utilization, "", is_exact=exact),
+        metric("lane_utilization", totals.utilization, "share", is_exact=exact),
         metric("warp_variance", totals.warp_variance, "sigma/mu", is_exact=False),
         metric("cta_variance", totals.cta_variance, "sigma/mu", is_exact=False),
         metric("ctas_per_sm", work, "CTAs", is_exact=exact),
@@ -75,7 +75,7 @@ def _of_mapping(model: RowModel, totals: MappingTotals, suffix: str) -> list[Met
     ]
     for kind, amount in waste.items():
         share = amount / (WARP * totals.steps)
-        rows.append(metric(f"{kind}_task_waste", share, "", is_exact=exact))
+        rows.append(metric(f"{kind}_task_waste", share, "share", is_exact=exact))
     return [*rows, *_of_requests(model, totals, metric)]
 
 
@@ -86,7 +86,7 @@ def _of_requests(model: RowModel, totals: MappingTotals, metric: Any) -> list[Me
     values: dict[str, tuple[float | None, str]] = {
         "index_sectors_per_request": (None, "sectors"),
         "value_sectors_per_request": (None, "sectors"),
-        "coalescing_efficiency": (None, ""),
+        "coalescing_efficiency": (None, "share"),
         "atomics": (None, "atomics"),
         "conflicts_per_request": (None, "lanes"),
     }
@@ -98,7 +98,7 @@ def _of_requests(model: RowModel, totals: MappingTotals, metric: Any) -> list[Me
             "value_sectors_per_request": (
                 requests.per_request(requests.value_sectors), "sectors",
             ),
-            "coalescing_efficiency": (requests.value_efficiency, ""),
+            "coalescing_efficiency": (requests.value_efficiency, "share"),
             "atomics": (requests.atomics, "atomics"),
             "conflicts_per_request": (requests.per_request(requests.conflicts), "lanes"),
         }  # fmt: skip

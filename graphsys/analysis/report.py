@@ -117,7 +117,9 @@ def _step_facts(place: int, step: Step, model: RowModel | None) -> dict[str, Any
     epoch = facts.get("epoch")
     return {
         "number": facts.get("number", place),
-        "phase": str(facts.get("phase") or (f"epoch {epoch}" if epoch is not None else "")),
+        "phase": str(
+            facts.get("phase") or (f"epoch {epoch + 1}" if isinstance(epoch, int) else "")
+        ),
         "mode": str(facts.get("mode", "train" if epoch is not None else "")),
         "senders": facts.get("senders"),
         "messages": facts.get("messages"),

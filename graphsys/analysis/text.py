@@ -34,8 +34,8 @@ def figure_text(metric: Mapping[str, Any]) -> str:
     """Write a metric's value with its unit, or why there is none.
 
     Examples:
-        >>> figure_text({"value": 0.25, "unit": "", "exact": True})
-        '0.25'
+        >>> figure_text({"value": 0.25, "unit": "share", "exact": True})
+        '25.0 %'
         >>> figure_text({"value": 2048, "unit": "bytes", "exact": False})
         'about 2.0 KiB'
         >>> figure_text({"value": None, "unit": "s", "reason": "no superstep was timed"})
@@ -44,9 +44,12 @@ def figure_text(metric: Mapping[str, Any]) -> str:
     value, unit = metric["value"], metric["unit"]
     if value is None:
         return f"not measured: {str(metric['reason']).removeprefix('not measured ')}"
-    text = (
-        format_bytes(value) if unit == "bytes" else f"{number_text(value)} {unit}".strip()
-    )
+    if unit == "bytes":
+        text = format_bytes(value)
+    elif unit == "share":
+        text = f"{100 * value:.1f} %"
+    else:
+        text = f"{number_text(value)} {unit}"
     return text if metric["exact"] else f"about {text}"
 
 

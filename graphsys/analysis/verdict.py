@@ -1,7 +1,7 @@
 """The answer first: what held the run up, from what was measured, and what to change."""
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,32 +42,50 @@ def verdict_of(
         machine: Cores and load.
     """
     findings = [
-        found
-        for found in (
-            _waiting(metrics),
-            _threads(figures, metrics, machine),
-            _host_share(figures, metrics),
-            _compiling(metrics),
-            _around(figures, metrics),
-            _bandwidth(metrics),
-        )
-        if found is not None and found.share >= _WORTH_SAYING
+        _waiting(metrics),
+        _threads(figures, metrics, machine),
+        _host_share(figures, metrics),
+        _compiling(metrics),
+        _around(figures, metrics),
+        _bandwidth(metrics),
     ]
-    findings.sort(key=lambda found: -found.share)
+    nothing = (
+        "Nothing stands out: threads were balanced, nothing was waited for, and the time "
+        "went into the kernels themselves."
+    )
     if not figures.steps and not figures.kernels:
-        summary = "Nothing was measured: no superstep and no kernel ran."
-    elif findings:
-        first = findings[0]
-        summary = f"{first.text} {first.advice}"
-    else:
-        summary = (
-            "Nothing stands out: threads were balanced, nothing was waited for, and the "
-            "time went into the kernels themselves."
-        )
-    return {
-        "summary": summary,
-        "findings": [found.as_mapping() for found in findings],
+        nothing = "Nothing was measured: no superstep and no kernel ran."
+        findings = []
+    found = verdict_from([found for found in findings if found is not None], nothing)
+    return {**found, "summary": f"{_breakdown(figures, metrics)}{found['summary']}"}
+
+
+def _breakdown(figures: HostFigures, metrics: Mapping[str, Metric]) -> str:
+    """Say in one sentence where the time went."""
+    wall = _value(metrics, "wall_seconds")
+    inside = sum(kernel.seconds for kernel in figures.kernels.values())
+    if not wall or not inside:
+        return ""
+    shares = {
+        "in kernels": inside / wall,
+        "waiting": _value(metrics, "waiting_share") or 0.0,
+        "compiling or loading kernels": (_value(metrics, "compile_seconds") or 0.0) / wall,
     }
+    parts = [f"{_percent(share)} {name}" for name, share in shares.items() if share >= 0.01]
+    return f"Of {wall:.3g} s: {', '.join(parts)}. " if parts else ""
+
+
+def verdict_from(findings: Sequence[Finding], nothing: str) -> dict[str, Any]:
+    """Return a verdict: the largest finding in a sentence, and all of them.
+
+    Args:
+        findings: In any order; small ones are left out.
+        nothing: What to say where there are none.
+    """
+    found = [finding for finding in findings if finding.share >= _WORTH_SAYING]
+    found.sort(key=lambda finding: -finding.share)
+    summary = f"{found[0].text} {found[0].advice}" if found else nothing
+    return {"summary": summary, "findings": [finding.as_mapping() for finding in found]}
 
 
 def _value(metrics: Mapping[str, Metric], name: str) -> float | None:
@@ -136,7 +154,8 @@ def _compiling(metrics: Mapping[str, Metric]) -> Finding | None:
     return Finding(
         min(seconds / wall, 1.0),
         f"{seconds:.2g} of {wall:.2g} seconds went into compiling or loading kernels.",
-        "A second run finds them in numba's cache.",
+        "What was compiled is cached; loading it is a fixed cost that larger graphs do not "
+        "notice.",
     )
 
 

@@ -1,0 +1,91 @@
+"""The report's page in a real browser: no console errors, tables sort, charts are drawn."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Run
+
+pytestmark = pytest.mark.e2e
+
+BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome", "chrome")
+# written behind the page: clicks every head twice, then says what it saw as a title
+PROBE = """
+<script>
+const told = {tables: {}, charts: 0, empty: [], wide: 0};
+for (const table of document.querySelectorAll("table.sortable")) {
+  const column = (k) => [...table.tBodies[0].rows].map((row) =>
+    row.cells[k] ? row.cells[k].textContent.trim() : "");
+  const seen = [];
+  for (const [k, head] of [...table.tHead.rows[0].cells].entries()) {
+    head.click();
+    const down = column(k);
+    head.click();
+    seen.push([head.textContent, down, column(k), head.getAttribute("aria-sort")]);
+  }
+  told.tables[table.id] = seen;
+}
+for (const chart of document.querySelectorAll("svg.chart")) {
+  const box = chart.getBoundingClientRect();
+  told.charts += 1;
+  if (box.width < 100 || box.height < 15 || !chart.querySelector("rect"))
+    told.empty.push(chart.getAttribute("aria-label"));
+}
+told.wide = document.documentElement.scrollWidth - window.innerWidth;
+document.title = "told" + JSON.stringify(told) + "end";
+</script>
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> str:
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip("no Chromium; apt-get install chromium-headless-shell")
+    return found
+
+
+@pytest.fixture(scope="module")
+def page(small_graph: Path, work: Path, run_cli: Run) -> Path:
+    out = work / "page.html"
+    words = ["run", "pagerank", small_graph, "-o", work / "ranks.csv"]
+    words += ["--param", "iterations=12"]
+    done = run_cli("profile", "-o", out, "--", *words)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.mark.parametrize("size", ["1200,900", "390,800"])
+def test_the_page_works_in_a_browser(
+    tmp_path: Path, browser: str, page: Path, size: str
+) -> None:
+    probed = tmp_path / "probed.html"
+    probed.write_text(page.read_text().replace("</body>", PROBE + "</body>"))
+    command = [
+        browser, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={size}",
+        "--enable-logging=stderr", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom",
+        probed.as_uri(),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "CONSOLE" not in done.stderr
+    found = re.search(r"<title>told(.*)end</title>", done.stdout)
+    assert found is not None, "the page's script stopped"
+    text = found.group(1).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    told = json.loads(text)
+    assert told["charts"] >= 2 + 2 * 8
+    assert told["empty"] == []
+    assert told["wide"] <= 0  # tables scroll inside, the page does not
+    assert {"supersteps", "mappings", "operators", "metrics"} <= set(told["tables"])
+    steps = {head: columns for head, *columns in told["tables"]["supersteps"]}
+    down, up, order = steps["step"]
+    assert order == "ascending"
+    assert [int(cell) for cell in up] == sorted(int(cell) for cell in up)
+    assert down == up[::-1]
+    times = [float(cell.replace(",", "")) for cell in steps["ms"][1] if cell]
+    assert times == sorted(times)
+    assert len(set(steps["step"][0])) == len(down) > 1
