@@ -1,8 +1,9 @@
 """Reports as files: the page and the JSON beside it, written whole or not at all."""
 
+import gzip
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,24 @@ def write_report(report: Mapping[str, Any], page: Path) -> None:
     finally:
         for path in texts:
             _new(path).unlink(missing_ok=True)
+
+
+def write_trace(spans: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Write a Chrome trace, gzipped where the name ends in ``.gz``.
+
+    Raises:
+        StorageFullError: it cannot be written.
+    """
+    text = json.dumps({"displayTimeUnit": "ms", "traceEvents": spans})
+    content = text.encode()
+    if path.suffix == ".gz":
+        content = gzip.compress(content, mtime=0)
+    try:
+        with disk_errors(path):
+            _new(path).write_bytes(content)
+            _new(path).replace(path)
+    finally:
+        _new(path).unlink(missing_ok=True)
 
 
 def _new(path: Path) -> Path:

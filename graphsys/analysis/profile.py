@@ -128,6 +128,20 @@ class Profile:
             raise ConfigError("the profile is not done: call summary() after the block")
         return summary_of(self.report)
 
+    def write_trace(self, path: "str | os.PathLike[str]") -> None:
+        """Write the spans as a Chrome trace, which Perfetto and chrome://tracing show.
+
+        Args:
+            path: The file; gzipped where its name ends in ``.gz``.
+
+        Raises:
+            StorageFullError: it cannot be written.
+        """
+        from graphsys.analysis.files import write_trace
+        from graphsys.analysis.timeline import trace_of
+
+        write_trace(trace_of(self._recorder.events, self._start_ns), Path(path))
+
     def events(self) -> "pa.Table":
         """Return all events as an Arrow table.
 

@@ -13,6 +13,7 @@ EPILOG = examples(
     "graphsys profile -o report.html -- run bfs web -o hops.parquet --param source=42",
     "graphsys profile -o report.html --level L0 -- train embedding shop -o run --preset "
     "demo-complex",
+    "graphsys profile -o trace.html --trace kineto.json.gz",
     "graphsys profile --compare before.json after.json",
 )
 
@@ -66,6 +67,27 @@ def profile(
             rich_help_panel=CONTROL,
         ),
     ] = False,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            "--trace",
+            metavar="FILE",
+            help="Explain a GPU's trace (Kineto or Chrome, .json or .json.gz) instead of a "
+            "command; a report's .json as COMMAND tells which kernels are missing in it.",
+            show_default=False,
+            rich_help_panel=CONTROL,
+        ),
+    ] = None,
+    chrome_trace: Annotated[
+        Path | None,
+        typer.Option(
+            "--chrome-trace",
+            metavar="FILE",
+            help="Write the command's spans there too, for Perfetto (.json or .json.gz).",
+            show_default=False,
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
     overwrite: OverwriteOption = False,
     json: Annotated[
         bool,
@@ -80,6 +102,11 @@ def profile(
     from graphsys.core.errors import ConfigError
 
     words = command or []
+    if json and not compare:
+        raise ConfigError(
+            "--json belongs to --compare here; the profiled command takes its own after "
+            "--, and the report's JSON is written beside the page"
+        )
     if compare:
         if len(words) != 2 or out is not None:
             raise ConfigError(
@@ -88,23 +115,34 @@ def profile(
             )
         _compare(Path(words[0]), Path(words[1]), as_json=json)
         return 0
-    if json:
-        raise ConfigError(
-            "--json belongs to --compare here; the profiled command takes its own after "
-            "--, and the report's JSON is written beside the page"
-        )
+    if trace is None:
+        _check_words(words)
+    elif len(words) > 1 or chrome_trace is not None:
+        raise ConfigError("--trace takes one report's .json at most, and no command")
+    if out is None:
+        raise ConfigError("name the page to write with --out FILE.html")
+    if trace is not None:
+        _explain(trace, [Path(word) for word in words], out, overwrite=overwrite)
+        return 0
+    if chrome_trace is not None:
+        _check_trace(chrome_trace, overwrite=overwrite)
+    settings = {"level": level, "gpu_model": gpu_model, "overwrite": overwrite}
+    return _run(words, out, chrome_trace, **settings)
+
+
+def _check_words(words: list[str]) -> None:
+    """Refuse what is no command to profile."""
+    from graphsys.core.errors import ConfigError
+
     if not words:
         raise ConfigError(
             "give a command after --, such as: -- run pagerank web -o out.csv"
         )
     if words[0] in _NOT_PROFILED or words[0].startswith("-"):
         raise ConfigError(f"cannot profile {words[0]!r}; give a graphsys command after --")
-    if out is None:
-        raise ConfigError("name the page to write with --out FILE.html")
-    return _run(words, out, level=level, gpu_model=gpu_model, overwrite=overwrite)
 
 
-def _run(words: list[str], out: Path, **settings: Any) -> int:
+def _run(words: list[str], out: Path, chrome_trace: Path | None, **settings: Any) -> int:
     """Run a command inside a profile; return 1 if it failed."""
     from graphsys.analysis.profile import profile as open_profile
     from graphsys.cli.main import perform
@@ -121,7 +159,34 @@ def _run(words: list[str], out: Path, **settings: Any) -> int:
         return code
     print_note(f"profile: {recorded.report['verdict']['summary']}")
     print_note(f"profile: wrote {out} and {out.with_suffix('.json').name}")
+    if chrome_trace is not None:
+        recorded.write_trace(chrome_trace)
+        print_note(f"profile: wrote {chrome_trace}")
     return 1 if code else 0
+
+
+def _check_trace(path: Path, *, overwrite: bool) -> None:
+    """Refuse a trace that could not be written, before anything runs."""
+    from graphsys.core.errors import ConfigError, OutputExistsError
+
+    if not path.name.endswith((".json", ".json.gz")):
+        raise ConfigError(f"cannot write {path.name!r}: a trace ends in .json or .json.gz")
+    if path.exists() and not overwrite:
+        raise OutputExistsError(f"{path} exists; replace it with --overwrite")
+    if not path.parent.is_dir():
+        raise ConfigError(f"{path.parent} is no folder; make it first")
+
+
+def _explain(trace: Path, own: list[Path], out: Path, *, overwrite: bool) -> None:
+    """Write the report of a trace."""
+    from graphsys.analysis.files import check_target, read_report, write_report
+    from graphsys.analysis.trace_report import report_of_trace
+
+    check_target(out, overwrite=overwrite)
+    report = report_of_trace(trace, read_report(own[0]) if own else None)
+    write_report(report, out)
+    print_note(f"profile: {report['verdict']['summary']}")
+    print_note(f"profile: wrote {out} and {out.with_suffix('.json').name}")
 
 
 def _compare(before: Path, after: Path, *, as_json: bool) -> None:

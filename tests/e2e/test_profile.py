@@ -113,3 +113,20 @@ def test_two_reports_are_compared(tmp_path: Path, small_graph: Path, run_cli: Ru
     assert "ctas_per_sm" in {change["name"] for change in found["changes"]}
     shown = run_cli("profile", "--compare", *pair)
     assert shown.stdout.startswith("metric\ta.json\tb.json\tratio\tunit\n")
+
+
+def test_spans_are_written_as_a_chrome_trace_that_can_be_read_back(
+    tmp_path: Path, small_graph: Path, run_cli: Run
+) -> None:
+    words = ["run", "pagerank", small_graph, "-o", tmp_path / "r.csv"]
+    spans = tmp_path / "spans.json.gz"
+    done = run_cli(
+        "profile", "-o", tmp_path / "r.html", "--chrome-trace", spans, "--", *words
+    )
+    assert done.returncode == 0, done.stderr
+    done = run_cli("profile", "-o", tmp_path / "t.html", "--trace", spans)
+    assert done.returncode == 0, done.stderr
+    assert "no kernel of a GPU" in done.stderr
+    assert report_at(tmp_path / "t.html")["configuration"]["events"] > 0
+    again = run_cli("profile", "-o", tmp_path / "t.html", "--trace", spans)
+    assert again.returncode == 2

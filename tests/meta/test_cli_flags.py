@@ -33,8 +33,8 @@ FLAGS = {
     "--relation",
     "graphsys export": "RUN --help --json --out --overwrite --relation-types",
     "graphsys doctor": "--help --json",
-    "graphsys profile": "COMMAND --compare --gpu-model --help --json --level --out "
-    "--overwrite",
+    "graphsys profile": "COMMAND --chrome-trace --compare --gpu-model --help --json "
+    "--level --out --overwrite --trace",
 }
 
 
