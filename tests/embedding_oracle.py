@@ -21,7 +21,7 @@ from graphsys.kernels.cpu.embedding_step import Settings, train_batches
 from graphsys.kernels.cpu.hashing import mix64
 
 Floats = npt.NDArray[np.float32]
-DIM, NUM_SRC, NUM_DST, KEY = 6, 7, 5, 11
+DIM, NUM_SRC, NUM_DST, KEY, NUM_EDGES = 6, 7, 5, 11, 6
 RELATION_LR, SRC_BIAS, DST_BIAS = 0.02, 0.3, 0.7
 
 
@@ -169,7 +169,7 @@ class Step:
         self.table = self.model.initial()
         self.table += rng.normal(size=self.table.shape).astype(np.float32)
         self.table[1::2] **= 2
-        size = 6
+        size = NUM_EDGES
         self.src = rng.integers(0, NUM_SRC, size).astype(np.uint32)
         self.dst = rng.integers(0, self.num_dst, size).astype(np.uint32)
         self.relation = np.sort(rng.integers(0, 3, size)).astype(np.uint32)

@@ -15,6 +15,7 @@ OperatorName = Literal[
     "rotation",
 ]  # fmt: skip
 ComparatorName = Literal["dot", "cos", "l2", "squared_l2"]
+RowDtype = Literal["float32", "bfloat16", "float16"]
 LossName = Literal["softmax", "logistic", "ranking"]
 OrderName = Literal[
     "auto", "inside_out", "outside_in", "affinity", "random", "hilbert", "beta", "comet"
@@ -119,6 +120,13 @@ class EmbeddingConfig:
     )
     prefetch: bool = option(
         True, "read and write partitions while others are trained, with one to spare"
+    )
+    max_norm: float | None = option(
+        None, "longest row: a longer one is shortened after its update", above=0
+    )
+    row_dtype: RowDtype = option(
+        "float32",
+        "how rows are stored; 16 bits are rounded at random, arithmetic is float32",
     )
     checkpoint_seconds: float = option(
         0.0, "shortest time between checkpoints, which follow a bucket", minimum=0

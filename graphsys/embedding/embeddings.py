@@ -12,7 +12,8 @@ from graphsys.core.errors import ConfigError, UnknownNameError, unknown_name
 from graphsys.embedding import run as runs
 from graphsys.embedding.model import RelationSet, relation_sets
 from graphsys.embedding.node_rows import NodeRows
-from graphsys.embedding.tables import first_values, read_global
+from graphsys.embedding.row_types import Stored, to_floats
+from graphsys.embedding.tables import first_table, read_global
 from graphsys.storage.reader import Graph
 
 if TYPE_CHECKING:
@@ -65,8 +66,9 @@ class Embeddings:
         """Return the rows of a partition, float32 ``[N, D]``.
 
         They are a read-only view of the run's file, in the order of the store, and the
-        same memory at every call; a partition that was never trained has its first
-        values, drawn anew; rows made from features or with a global vector are made anew.
+        same memory at every call: a copy if the file has 16 bits a number. A partition
+        that was never trained has its first values, drawn anew; rows made from features
+        or with a global vector are made anew.
         """
         return self._rows(node_type, part, is_private=False)
 
@@ -234,11 +236,14 @@ class Embeddings:
         name = runs.find_file(self.state, runs.rows_file(node_type, part, 0))
         if name is None:
             size = int(self._node_rows.sizes(node_type)[part])
-            return first_values(self.config, (node_type, part), size)
+            return self._floats(first_table(self.config, (node_type, part), size)[0])
         if (name, is_private) not in self._mapped:
             rows = runs.read_array(self.path, name, mapped="c" if is_private else "r")
-            self._mapped[name, is_private] = np.asarray(rows)
+            self._mapped[name, is_private] = self._floats(np.asarray(rows))
         return self._mapped[name, is_private]
+
+    def _floats(self, stored: Stored) -> Floats:
+        return to_floats(stored, self.config.row_dtype)
 
     def _only_type(self) -> str:
         if len(self.node_types) > 1:

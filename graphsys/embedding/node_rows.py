@@ -94,7 +94,7 @@ class NodeRows:
         rows = np.empty((len(nodes), table.shape[1]), dtype=np.float32)
         view = np.asarray(table).view()
         view.flags.writeable = False  # as mapped ones are: one compiled kernel
-        gather_bags(view, bags, nodes.astype(np.int64), rows)
+        gather_bags(view, bags, nodes.astype(np.int64), False, rows)
         return rows
 
     def _require_bags(self, node_type: str, feature: str) -> None:

@@ -292,10 +292,16 @@ def _scratch_bytes(
         negatives = max(negatives, num_nodes)
     chunk, pool = config.chunk_size, config.chunk_size + negatives
     dim = max(config.dim_of(m.edge_type.src_type) for m in model)
-    matrices = 2 if config.comparator in ("l2", "squared_l2") else 1
-    rows = 6 * pool + chunk + (3 * pool if config.comparator == "cos" else 0)
+    matrices = 3 if config.comparator in ("l2", "squared_l2") else 2
+    rows = 8 * pool + 2 * chunk + (3 * pool if config.comparator == "cos" else 0)
     rows += 2 * (pool + chunk) if config.bias else 0
     batch = math.ceil(config.batch_size / chunk) * 2 * pool
     operators = max(2 * m.num_sides * int(m.offsets[-1]) for m in model)
-    floats = matrices * chunk * pool + (rows + batch) * dim + operators + num_rows
+    floats = (
+        matrices * chunk * pool
+        + chunk * chunk
+        + (rows + batch) * dim
+        + operators
+        + num_rows
+    )
     return workers * 4 * floats

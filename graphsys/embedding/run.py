@@ -181,7 +181,7 @@ def write_text(file: Path, text: str) -> None:
         _sync_folder(file.parent)
 
 
-def write_array(file: Path, array: Floats) -> int:
+def write_array(file: Path, array: npt.NDArray[Any]) -> int:
     """Write a new .npy file; return its size. A failed one is removed.
 
     It is durable after :func:`sync_file`: a file replaced before the next checkpoint need
@@ -213,14 +213,16 @@ def sync_file(file: Path) -> None:
         os.fsync(stream.fileno())
 
 
-def read_array(path: Path, name: str, *, mapped: Literal["r", "c"] | None = None) -> Floats:
+def read_array(
+    path: Path, name: str, *, mapped: Literal["r", "c"] | None = None
+) -> npt.NDArray[Any]:
     """Read a .npy file of a checkpoint, or map it: read-only or copied on write.
 
     Raises:
         CorruptStoreError: It is missing or no such file.
     """
     try:
-        array: Floats = np.load(path / name, mmap_mode=mapped, allow_pickle=False)
+        array: npt.NDArray[Any] = np.load(path / name, mmap_mode=mapped, allow_pickle=False)
     except (OSError, ValueError, EOFError) as err:
         raise CorruptStoreError(
             f"{path / name} cannot be read: {err}; train the run again"

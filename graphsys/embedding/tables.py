@@ -15,12 +15,13 @@ from graphsys.embedding import run as runs
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.node_rows import NodeRows
+from graphsys.embedding.row_types import Stored, stored_dtype, to_stored
 from graphsys.embedding.schedule import Part
 from graphsys.kernels.cpu.embedding_bags import NO_VECTOR, Extras
 from graphsys.storage.reader import Graph
 
 Floats = npt.NDArray[np.float32]
-Table = tuple[Floats, Floats]  # rows [N, dim] and Adagrad states [N]
+Table = tuple[Stored, Floats]  # rows [N, dim] and Adagrad states [N]
 _INIT_ROWS = 1 << 16
 
 
@@ -47,12 +48,13 @@ def first_values(config: EmbeddingConfig, part: Part, size: int) -> Floats:
 
 def first_table(config: EmbeddingConfig, part: Part, size: int) -> Table:
     """Return a partition that was never trained: :func:`first_values` and no state."""
-    return first_values(config, part, size), np.zeros(size, dtype=np.float32)
+    rows = to_stored(first_values(config, part, size), config.row_dtype)
+    return rows, np.zeros(size, dtype=np.float32)
 
 
 def table_bytes(config: EmbeddingConfig, node_type: str, size: int) -> int:
     """Return what ``size`` rows and their states take, in memory and in files."""
-    return size * (4 * config.dim_of(node_type) + 4)
+    return size * (stored_dtype(config.row_dtype).itemsize * config.dim_of(node_type) + 4)
 
 
 def read_global(
@@ -146,10 +148,11 @@ class TableFiles:
             state = runs.read_array(self.path, state_name)
         count("bytes_read", rows.nbytes + state.nbytes)
         self.bytes_read += rows.nbytes + state.nbytes
-        if rows.shape != (size, dim) or state.shape != (size,):
+        dtype = stored_dtype(self._config.row_dtype)
+        if rows.shape != (size, dim) or state.shape != (size,) or rows.dtype != dtype:
             raise CorruptStoreError(
-                f"{self.path / rows_name} has shape {rows.shape}, expected {(size, dim)}; "
-                "train the run again"
+                f"{self.path / rows_name} has shape {rows.shape} and type {rows.dtype}, "
+                f"expected {(size, dim)} and {dtype}; train the run again"
             )
         return rows, state
 
@@ -186,7 +189,7 @@ class TableFiles:
             (self.path / name).unlink(missing_ok=True)
         self._committed = set(self._current)
 
-    def _replace(self, name: Callable[[int], str], array: Floats) -> None:
+    def _replace(self, name: Callable[[int], str], array: Stored) -> None:
         """Write a file and drop the one before it, unless the checkpoint needs that."""
         self._serial += 1
         old, new = self._find(name(0)), name(self._serial)

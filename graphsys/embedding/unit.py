@@ -18,6 +18,7 @@ from graphsys.core.threads import num_cores
 from graphsys.embedding.buckets import read_bucket
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.model import REGULARISER_CODES, RelationSet, objective_of
+from graphsys.embedding.row_types import stored_dtype
 from graphsys.embedding.schedule import Part, Step, cut_bucket
 from graphsys.embedding.tables import Floats, Table
 from graphsys.kernels.cpu.embedding_bags import PLAIN, Extras
@@ -91,7 +92,8 @@ class UnitTrainer:
         none = np.empty(0, dtype=np.uint32)
         relations = self.model[0]
         dim = self.config.dim_of(relations.edge_type.src_type)
-        rows, floats = np.zeros((1, dim), np.float32), np.zeros(1, np.float32)
+        dtype = stored_dtype(self.config.row_dtype)
+        rows, floats = np.zeros((1, dim), dtype), np.zeros(1, np.float32)
         edges = cut_bucket(
             none, none, none, floats[:0], relations, self.config, ("compile",)
         )
@@ -178,6 +180,8 @@ class UnitTrainer:
             regulariser=np.float32(config.regulariser),
             regulariser_kind=REGULARISER_CODES[config.regulariser_kind],
             key=key,
+            max_norm=np.float32(config.max_norm or np.inf),
+            is_half=config.row_dtype == "float16",
         )
 
     def _bias(self, node_type: str) -> np.float32:

@@ -10,8 +10,9 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.embedding_math import Floats, add_scaled, fused_jit
+from graphsys.kernels.cpu.embedding_math import Floats, add_scaled, fused_jit, scale_row
 from graphsys.kernels.cpu.embedding_rows import Sums, accumulate, gather, update_parameters
+from graphsys.kernels.cpu.embedding_storage import Table, add_row
 
 Ints = npt.NDArray[np.int64]
 _ZERO: Final = np.float32(0.0)
@@ -78,13 +79,14 @@ def _share(bags: Bags, node: int) -> np.float32:
 
 
 @fused_jit
-def gather_bags(table: Floats, bags: Bags, nodes: Ints, out: Floats) -> None:
+def gather_bags(table: Table, bags: Bags, nodes: Ints, is_half: bool, out: Floats) -> None:
     """Pool the rows of nodes.
 
     Args:
-        table: Rows of the features, float32 ``[F, D]``.
+        table: Rows of the features ``[F, D]``.
         bags: Features of the nodes.
         nodes: The nodes, int64 ``[n]``.
+        is_half: Whether rows in 16 bits are float16.
         out: Receives their rows, float32 ``[n, D]``.
     """
     for i in range(nodes.size):
@@ -93,7 +95,8 @@ def gather_bags(table: Floats, bags: Bags, nodes: Ints, out: Floats) -> None:
         for k in range(target.size):
             target[k] = _ZERO
         for e in range(bags.begins[node], bags.begins[node + 1]):
-            add_scaled(target, table[np.int64(bags.features[e])], share)
+            add_row(table, np.int64(bags.features[e]), is_half, out, i, _ONE)
+        scale_row(target, share)
 
 
 @fused_jit
@@ -120,14 +123,14 @@ def has_bags(extras: Extras) -> bool:
 
 
 @fused_jit
-def num_nodes(table: Floats, bags: Bags) -> int:
+def num_nodes(table: Table, bags: Bags) -> int:
     """Return the number of nodes of a partition."""
     return int(bags.begins.size - 1 if bags.begins.size > 0 else table.shape[0])
 
 
 @fused_jit
 def gather_rows(
-    table: Floats, bags: Bags, vector: Floats, nodes: Ints, out: Floats
+    table: Table, bags: Bags, vector: Floats, nodes: Ints, is_half: bool, out: Floats
 ) -> None:
     """Bring the rows of nodes together.
 
@@ -136,12 +139,13 @@ def gather_rows(
         bags: Their features, or none.
         vector: Their type's global vector and its state, float32 ``[2, D]`` or ``[2, 0]``.
         nodes: The nodes, int64 ``[n]``.
+        is_half: Whether rows in 16 bits are float16.
         out: Receives their rows, float32 ``[>= n, D]``.
     """
     if bags.begins.size > 0:
-        gather_bags(table, bags, nodes, out)
+        gather_bags(table, bags, nodes, is_half, out)
     else:
-        gather(table, nodes, out)
+        gather(table, nodes, is_half, out)
     if vector.shape[1] > 0:
         for i in range(nodes.size):
             add_scaled(out[i], vector[0], _ONE)

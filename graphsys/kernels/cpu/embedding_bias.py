@@ -17,6 +17,7 @@ from graphsys.kernels.cpu.embedding_math import (
     normalise_rows_backward,
     row_sum,
 )
+from graphsys.kernels.cpu.embedding_products import multiply, multiply_by_rows
 from graphsys.kernels.cpu.embedding_scores import (
     COS,
     L2,
@@ -68,7 +69,7 @@ def rank_rows(
         normalise_rows(rest_c, rest_c, norms_c)
     size = num_queries * num_candidates
     scores = scratch[:size].reshape((num_queries, num_candidates))
-    np.dot(rest_q, rest_c.T, scores)
+    multiply_by_rows(rest_q, rest_c, np.empty(rest_c.size, np.float32), scores)
     is_distance, is_squared = comparator in (L2, SQUARED_L2), comparator == SQUARED_L2
     distances = scores
     if is_distance:
@@ -83,8 +84,8 @@ def rank_rows(
     if is_distance:
         distance_gradients(rest_q, rest_c, is_squared, scores, distances, drest_q, drest_c)
     else:
-        np.dot(scores, rest_c, drest_q)
-        np.dot(scores.T, rest_q, drest_c)
+        multiply(scores, rest_c, drest_q, False)
+        multiply(scores.T, rest_q, drest_c, False)
     if comparator == COS:
         normalise_rows_backward(rest_q, norms_q, drest_q)
         normalise_rows_backward(rest_c, norms_c, drest_c)

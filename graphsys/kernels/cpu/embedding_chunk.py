@@ -52,8 +52,8 @@ class Chunk(NamedTuple):
         src_x, dst_x: Rows of the pools, float32 ``[k, D]``.
         src_g, dst_g: Gradients at them.
         moved, moved_g: Rows after their operator, and the gradients there.
-        query_g: Gradients at queries, float32 ``[n, D]``.
-        scores, distances: For :func:`rank_candidates`, flat.
+        query_g, back_g: Gradients at queries either way, float32 ``[n, D]``.
+        scores, distances, packed: For the scores of queries against candidates, flat.
     """
 
     src: Ints
@@ -69,8 +69,10 @@ class Chunk(NamedTuple):
     moved: Floats
     moved_g: Floats
     query_g: Floats
+    back_g: Floats
     scores: Floats
     distances: Floats
+    packed: Floats
 
 
 @fused_jit
@@ -90,8 +92,10 @@ def allocate_chunk(longest: int, pool: int, size: int, has_distances: bool) -> C
         np.empty((pool, size), np.float32),
         np.empty((pool, size), np.float32),
         np.empty((longest, size), np.float32),
-        np.empty(longest * pool, np.float32),
+        np.empty((longest, size), np.float32),
+        np.empty(2 * longest * pool, np.float32),
         np.empty(longest * pool if has_distances else 1, np.float32),
+        np.empty(max(pool * size, longest * longest), np.float32),
     )
 
 

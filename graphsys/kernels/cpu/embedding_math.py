@@ -31,6 +31,11 @@ def reduce_jit(kernel: Kernel) -> Kernel:
     return compile_kernel(kernel, fastmath={"contract", "nsz", "reassoc"})
 
 
+def lean_fused_jit(kernel: Kernel) -> Kernel:
+    """Compile like :func:`reduce_jit`, without counting references: see ``lean_jit``."""
+    return compile_kernel(kernel, fastmath={"contract", "nsz", "reassoc"}, _nrt=False)
+
+
 _LOWEST: Final = np.float32(-60.0)
 _HIGHEST: Final = np.float32(88.0)
 _LOG2_E: Final = np.float32(1.4426950408889634)

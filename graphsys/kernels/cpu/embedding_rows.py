@@ -13,27 +13,47 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.embedding_math import Floats, add_scaled, fused_jit, row_dot
+from graphsys.kernels.cpu.embedding_math import Floats, fused_jit, lean_fused_jit
+from graphsys.kernels.cpu.embedding_memory import prefetch_row
+from graphsys.kernels.cpu.embedding_storage import Table, add_row, load_row, store_row
+from graphsys.kernels.cpu.hashing import mix64
 
 Ints = npt.NDArray[np.int64]
+_AHEAD: Final = 8  # rows; they come from memory at random
 _STABLE: Final = np.float32(1e-10)
 _ZERO: Final = np.float32(0.0)
+_ONE: Final = np.float32(1.0)
 
 
 class Tables(NamedTuple):
     """Rows and Adagrad states of the two partitions; the same arrays twice if one.
 
     Attributes:
-        src_rows, dst_rows: Embeddings, float32 ``[N, D]``.
+        src_rows, dst_rows: Embeddings ``[N, D]``, float32, or uint16 with the bits of
+            bfloat16 or float16.
         src_state, dst_state: Row-wise Adagrad state, float32 ``[N]``.
         is_shared: Whether both sides are the same partition.
     """
 
-    src_rows: Floats
+    src_rows: Table
     src_state: Floats
-    dst_rows: Floats
+    dst_rows: Table
     dst_state: Floats
     is_shared: bool
+
+
+class Optimiser(NamedTuple):
+    """The numbers of an update of rows.
+
+    Attributes:
+        lr: Learning rate.
+        max_norm: Longer rows are shortened to this length; infinite for none.
+        is_half: Whether rows in 16 bits are float16, not bfloat16.
+    """
+
+    lr: np.float32
+    max_norm: np.float32
+    is_half: bool
 
 
 class Sums(NamedTuple):
@@ -62,66 +82,104 @@ def allocate_sums(slot: npt.NDArray[np.int32], most: int, size: int) -> Sums:
     )  # fmt: skip
 
 
-@fused_jit
-def gather(table: Floats, nodes: Ints, out: Floats) -> None:
+@lean_fused_jit
+def gather(table: Table, nodes: Ints, is_half: bool, out: Floats) -> None:
     """Copy the rows of ``nodes`` to ``out``, float32 ``[len(nodes), D]``."""
-    for i in range(nodes.size):
-        row, target = table[nodes[i]], out[i]
-        for k in range(row.size):
-            target[k] = row[k]
+    count = nodes.size
+    for i in range(min(count, _AHEAD)):
+        prefetch_row(table, nodes[i])
+    for i in range(count):
+        if i + _AHEAD < count:
+            prefetch_row(table, nodes[i + _AHEAD])
+        load_row(table, nodes[i], is_half, out, i)
 
 
-@fused_jit
+@lean_fused_jit
 def accumulate(nodes: Ints, first: int, rows: Floats, sums: Sums) -> None:
     """Add the gradients ``rows`` of ``nodes``, whose table begins at number ``first``."""
-    slot, count = sums.slot, sums.num_used[0]
+    slot, gradient, size = sums.slot, sums.gradient, rows.shape[1]
+    num_used = sums.num_used[0]
     for i in range(nodes.size):
         v = nodes[i] + first
-        row = rows[i]
-        if slot[v] < 0:
-            slot[v] = count
-            sums.used[count] = v
-            target = sums.gradient[count]
-            count += 1
-            for k in range(row.size):
-                target[k] = row[k]
+        at = slot[v]
+        if at < 0:
+            slot[v] = num_used
+            sums.used[num_used] = v
+            for k in range(size):
+                gradient[num_used, k] = rows[i, k]
+            num_used += 1
         else:
-            target = sums.gradient[slot[v]]
-            for k in range(row.size):
-                target[k] += row[k]
-    sums.num_used[0] = count
+            for k in range(size):
+                gradient[at, k] += rows[i, k]
+    sums.num_used[0] = num_used
 
 
-@fused_jit
-def update_rows(tables: Tables, sums: Sums, lr: np.float32) -> bool:
-    """Apply the summed gradients and clear them; say whether all were finite."""
-    num_src = tables.src_rows.shape[0]
-    is_finite = True
-    for s in range(sums.num_used[0]):
-        v = sums.used[s]
-        sums.slot[v] = -1
-        if v < num_src:
-            rows, state = tables.src_rows, tables.src_state
-        else:
-            rows, state = tables.dst_rows, tables.dst_state
-            v -= num_src
-        is_finite &= _adagrad_row(rows[v], state, v, sums.gradient[s], lr)
-    sums.num_used[0] = 0
-    return is_finite
-
-
-@fused_jit
-def _adagrad_row(
-    row: Floats, state: Floats, at: int, gradient: Floats, lr: np.float32
-) -> bool:
-    """Update one row; say whether the gradient was finite."""
-    square = row_dot(gradient, gradient) / np.float32(gradient.size)
+@lean_fused_jit
+def _update_row(
+    rows: Table, state: Floats, v: int, gradient: Floats, s: int, optimiser: Optimiser,
+    key: np.uint64,
+) -> bool:  # fmt: skip
+    """Update row ``v`` by the gradient ``s``; say whether that was finite."""
+    size = rows.shape[1]
+    square = _ZERO
+    for k in range(size):
+        square += gradient[s, k] * gradient[s, k]
+    square /= np.float32(size)
     if not np.isfinite(square):
         return False
     if square > _ZERO:
-        state[at] += square
-        add_scaled(row, gradient, -lr / (np.sqrt(state[at]) + _STABLE))
+        state[v] += square
+        factor = -optimiser.lr / (np.sqrt(state[v]) + _STABLE)
+        add_row(rows, v, optimiser.is_half, gradient, s, factor)
+        length = _ZERO
+        for k in range(size):
+            length += gradient[s, k] * gradient[s, k]
+        length = np.sqrt(length)
+        scale = optimiser.max_norm / length if length > optimiser.max_norm else _ONE
+        store_row(gradient, s, scale, rows, v, optimiser.is_half, key)
     return True
+
+
+@lean_fused_jit
+def _prefetch(tables: Tables, v: int) -> None:
+    num_src = tables.src_rows.shape[0]
+    if v < num_src:
+        prefetch_row(tables.src_rows, v)
+    else:
+        prefetch_row(tables.dst_rows, v - num_src)
+
+
+@lean_fused_jit
+def update_rows(tables: Tables, sums: Sums, optimiser: Optimiser, key: np.uint64) -> bool:
+    """Apply the summed gradients and clear them; say whether all were finite.
+
+    Args:
+        tables: Rows and states, updated in place.
+        sums: The gradients; left empty.
+        optimiser: The numbers of the update.
+        key: Key of the draws of the batch, where rows are rounded.
+    """
+    num_src, count = tables.src_rows.shape[0], sums.num_used[0]
+    is_finite = True
+    for s in range(min(count, _AHEAD)):
+        _prefetch(tables, sums.used[s])
+    for s in range(count):
+        if s + _AHEAD < count:
+            _prefetch(tables, sums.used[s + _AHEAD])
+        v = sums.used[s]
+        sums.slot[v] = -1
+        draws = mix64(key + np.uint64(v))
+        if v < num_src:
+            is_finite &= _update_row(
+                tables.src_rows, tables.src_state, v, sums.gradient, s, optimiser, draws
+            )
+        else:
+            v -= num_src
+            is_finite &= _update_row(
+                tables.dst_rows, tables.dst_state, v, sums.gradient, s, optimiser, draws
+            )
+    sums.num_used[0] = 0
+    return is_finite
 
 
 @fused_jit

@@ -37,6 +37,7 @@ from graphsys.kernels.cpu.embedding_math import (
     row_sum,
     scale_row,
 )
+from graphsys.kernels.cpu.embedding_products import multiply, multiply_by_rows
 
 DOT: Final = 0
 COS: Final = 1
@@ -168,8 +169,8 @@ def distance_gradients(
         for j in range(row.size):
             row[j] = row[j] * _TWO if is_squared else row[j] / kept[j]
             columns[j] += row[j]
-    np.dot(gradient, candidates, dqueries)
-    np.dot(gradient.T, queries, dcandidates)
+    multiply(gradient, candidates, dqueries, False)
+    multiply(gradient.T, queries, dcandidates, False)
     for i in range(queries.shape[0]):
         add_scaled(dqueries[i], queries[i], -row_sum(gradient[i]))
     for j in range(candidates.shape[0]):
@@ -235,17 +236,17 @@ def _rank_by_product(
     if use_batch:
         scores = scratch[: num_queries * num_candidates]
         scores = scores.reshape((num_queries, num_candidates))
-        np.dot(queries, candidates.T, scores)
+        multiply_by_rows(queries, candidates, np.empty(candidates.size, np.float32), scores)
         total = losses_and_gradients(scores, nodes, weights, True, objective, bias)
-        np.dot(scores, candidates, dqueries)
-        np.dot(scores.T, queries, dcandidates)
+        multiply(scores, candidates, dqueries, False)
+        multiply(scores.T, queries, dcandidates, False)
         return total
     # without in-batch negatives the products leave the positives out
     num_uniform, total = num_candidates - num_queries, 0.0
     lanes, gradients = np.empty(16, np.float32), np.empty(num_queries, np.float32)
     scores = scratch[: num_queries * num_uniform].reshape((num_queries, num_uniform))
     uniform = candidates[num_queries:]
-    np.dot(queries, uniform.T, scores)
+    multiply_by_rows(queries, uniform, np.empty(uniform.size, np.float32), scores)
     for i in range(num_queries):
         row, positive = scores[i], row_dot(queries[i], candidates[i])
         for j in range(num_uniform):
@@ -255,8 +256,8 @@ def _rank_by_product(
             row, positive, weights[i], objective.loss, objective.margin, lanes
         )
         total += loss
-    np.dot(scores, uniform, dqueries)
-    np.dot(scores.T, queries, dcandidates[num_queries:])
+    multiply(scores, uniform, dqueries, False)
+    multiply(scores.T, queries, dcandidates[num_queries:], False)
     for i in range(num_queries):
         add_scaled(dqueries[i], candidates[i], gradients[i])
         for k in range(queries.shape[1]):
@@ -318,7 +319,7 @@ def rank_candidates(
     scores = scratch[: num_queries * num_candidates]
     scores = scores.reshape((num_queries, num_candidates))
     distances = scratch_distances[: scores.size].reshape(scores.shape)
-    np.dot(queries, candidates.T, scores)
+    multiply_by_rows(queries, candidates, np.empty(candidates.size, np.float32), scores)
     negated_distances(queries, candidates, is_squared, scores, distances)
     total = losses_and_gradients(scores, nodes, weights, use_batch, objective, bias)
     distance_gradients(

@@ -39,12 +39,15 @@ from graphsys.kernels.cpu.embedding_chunk import (
 )
 from graphsys.kernels.cpu.embedding_math import Floats, add_scaled, fused_jit
 from graphsys.kernels.cpu.embedding_operators import (
+    IDENTITY,
     Operators,
     apply_operators,
     apply_operators_backward,
 )
+from graphsys.kernels.cpu.embedding_pairs import has_pairs, rank_pairs
 from graphsys.kernels.cpu.embedding_regularise import regularise
 from graphsys.kernels.cpu.embedding_rows import (
+    Optimiser,
     Tables,
     allocate_sums,
     update_parameters,
@@ -72,6 +75,8 @@ class Settings(NamedTuple):
         regulariser: Coefficient of the regulariser.
         regulariser_kind: Its code.
         key: Key of the uniform draws of this bucket.
+        max_norm: Longer rows are shortened to this length; infinite for none.
+        is_half: Whether rows in 16 bits are float16, not bfloat16.
     """
 
     num_uniform: int
@@ -84,6 +89,8 @@ class Settings(NamedTuple):
     regulariser: np.float32
     regulariser_kind: int
     key: np.uint64
+    max_norm: np.float32 = np.float32(np.inf)
+    is_half: bool = False
 
 
 @fused_jit
@@ -146,31 +153,56 @@ def _train_reciprocal(
 
 
 @fused_jit
+def _rank_both_ways(
+    chunk: Chunk, settings: Settings, use_batch: bool, dst_x: Floats, n: int,
+    src_g: Floats, dst_g: Floats,
+) -> float:  # fmt: skip
+    """Ask both ways with the destinations ``dst_x``; return the loss."""
+    num_src, num_dst = src_g.shape[0], dst_g.shape[0]
+    src_x, weights, objective = chunk.src_x[:num_src], chunk.weights[:n], settings.objective
+    src, dst = chunk.src[:num_src], chunk.dst[:num_dst]
+    src_bias, dst_bias = chunk.src_bias[:num_src], chunk.dst_bias[:num_dst]
+    if has_pairs(objective, use_batch):
+        return rank_pairs(
+            src_x, dst_x, src, dst, weights, objective, src_bias, dst_bias,
+            chunk.scores, chunk.packed, src_g, dst_g,
+        )  # fmt: skip
+    query_g, back_g = chunk.query_g[:n], chunk.back_g[:n]
+    total = rank_rows(
+        src_x[:n], dst_x, dst, weights, use_batch, objective, dst_bias,
+        chunk.scores, chunk.distances, query_g, dst_g,
+    )  # fmt: skip
+    total += rank_rows(
+        dst_x[:n], src_x, src, weights, use_batch, objective, src_bias,
+        chunk.scores, chunk.distances, back_g, src_g,
+    )  # fmt: skip
+    for i in range(n):
+        add_scaled(src_g[i], query_g[i], _ONE)
+        add_scaled(dst_g[i], back_g[i], _ONE)
+    return total
+
+
+@fused_jit
 def _train_single(
     chunk: Chunk, operators: Operators, settings: Settings, use_batch: bool, n: int,
     num_src: int, num_dst: int, forward: Floats,
 ) -> float:  # fmt: skip
     """Ask both ways with the one operator on all destinations; return the loss."""
-    relations, weights = chunk.relations[:num_dst], chunk.weights[:n]
+    if operators.codes[chunk.relations[0]] == IDENTITY:
+        return _rank_both_ways(
+            chunk, settings, use_batch, chunk.dst_x[:num_dst], n, chunk.src_g[:num_src],
+            chunk.dst_g[:num_dst],
+        )  # fmt: skip
+    relations = chunk.relations[:num_dst]
     moved, moved_g = chunk.moved[:num_dst], chunk.moved_g[:num_dst]
     relations[n:] = relations[0]
     apply_operators(
         operators.codes, operators.offsets, operators.parameters, relations,
         chunk.dst_x[:num_dst], moved,
     )  # fmt: skip
-    total = rank_rows(
-        chunk.src_x[:n], moved, chunk.dst[:num_dst], weights, use_batch,
-        settings.objective, chunk.dst_bias[:num_dst], chunk.scores, chunk.distances,
-        chunk.query_g[:n], moved_g,
-    )  # fmt: skip
-    total += rank_rows(
-        moved[:n], chunk.src_x[:num_src], chunk.src[:num_src], weights, use_batch,
-        settings.objective, chunk.src_bias[:num_src], chunk.scores, chunk.distances,
-        chunk.dst_g[:n], chunk.src_g[:num_src],
-    )  # fmt: skip
-    for i in range(n):
-        add_scaled(chunk.src_g[i], chunk.query_g[i], _ONE)
-        add_scaled(moved_g[i], chunk.dst_g[i], _ONE)
+    total = _rank_both_ways(
+        chunk, settings, use_batch, moved, n, chunk.src_g[:num_src], moved_g
+    )
     apply_operators_backward(
         operators.codes, operators.offsets, operators.parameters, relations,
         chunk.dst_x[:num_dst], moved_g, chunk.dst_g[:num_dst], forward,
@@ -230,6 +262,7 @@ def train_batches(
     src_sum = np.zeros(extras.src_global.shape[1], np.float32)
     dst_sum = np.zeros(extras.dst_global.shape[1], np.float32)
 
+    optimiser = Optimiser(settings.lr, settings.max_norm, settings.is_half)
     for b in range(first, last, stride):
         total = 0.0
         for c in range(edges.batches[b], edges.batches[b + 1]):
@@ -245,11 +278,11 @@ def train_batches(
                 )  # fmt: skip
             gather_rows(
                 tables.src_rows, extras.src_bags, extras.src_global, chunk.src[:ks],
-                chunk.src_x,
+                optimiser.is_half, chunk.src_x,
             )  # fmt: skip
             gather_rows(
                 tables.dst_rows, extras.dst_bags, extras.dst_global, chunk.dst[:kd],
-                chunk.dst_x,
+                optimiser.is_half, chunk.dst_x,
             )  # fmt: skip
             for i in range(n):
                 touched[chunk.relations[i]] = 1
@@ -272,7 +305,8 @@ def train_batches(
             accumulate_rows(
                 extras.dst_bags, chunk.dst[:kd], first_dst, chunk.dst_g[:kd], sums, dst_sum
             )
-        is_finite = update_rows(tables, sums, settings.lr)
+        rounding = mix64(~settings.key + np.uint64(b))  # apart from the chunks' draws
+        is_finite = update_rows(tables, sums, optimiser, rounding)
         is_finite &= update_globals(extras, src_sum, dst_sum, settings.relation_lr)
         is_finite &= _update_relations(
             operators, touched, forward, backward, settings.relation_lr

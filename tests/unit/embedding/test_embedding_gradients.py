@@ -15,6 +15,7 @@ from graphsys.embedding.model import (
     relation_sets,
 )
 from graphsys.kernels.cpu.embedding_bags import make_bags
+from tests import embedding_oracle
 from tests.embedding_oracle import DIM, OneEdgeType, Step, check, operate
 
 BAGS = [[0, 3], [], [2], [1, 1, 8], [3, 4, 5, 6, 7]]
@@ -161,3 +162,22 @@ def test_random_operators_keep_lengths(name: Any) -> None:
     y = operate(OPERATOR_CODES[name], p, x)
     torch.testing.assert_close(y.norm(dim=1), x.norm(dim=1))
     assert not torch.allclose(y, x)
+
+
+@pytest.mark.parametrize("reciprocal", [False, True])
+@pytest.mark.parametrize("comparator", list(COMPARATOR_CODES))
+def test_step_of_more_than_a_vector_equals_autograd(
+    comparator: Any, reciprocal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, size in {"DIM": 38, "NUM_SRC": 70, "NUM_EDGES": 21}.items():
+        monkeypatch.setattr(embedding_oracle, name, size)
+    config = EmbeddingConfig(
+        dim=38,
+        operator="complex_diagonal" if reciprocal else "identity",
+        comparator=comparator,
+        reciprocal=reciprocal,
+        num_batch_negatives=32,
+        batch_size=32,
+        num_uniform_negatives=30,
+    )
+    check(Step(config))
