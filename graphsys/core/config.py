@@ -27,6 +27,7 @@ from graphsys.core.errors import ConfigError
 
 T = TypeVar("T")
 Mapped = dict[str, Any]
+REQUIRED: Any = dataclasses.MISSING
 
 
 def option(
@@ -40,7 +41,7 @@ def option(
     """Declare a field: its default, its help text and the limits of its value.
 
     Args:
-        default: The default; a mapping stands for "a fresh copy of it".
+        default: The default; a mapping stands for "a fresh copy of it", REQUIRED for none.
         help: One line that the command line shows.
         minimum: The smallest value allowed.
         above: A bound that the value must exceed.
@@ -175,6 +176,11 @@ def _build(cls: type, mapping: Any, where: str, path: tuple[str, ...]) -> Any:
         for name, field in fields.items()
         if name in mapping
     }
+    for name, field in fields.items():
+        if name not in values and field.default is field.default_factory is REQUIRED:
+            wanted = _wanted(hints[name], field.metadata)
+            place = ".".join((*path, name))
+            raise ConfigError(f"{where}{place} is missing, expected {wanted}")
     return cls(**values)
 
 
@@ -189,12 +195,16 @@ def _convert(
         if value not in arguments:
             close = difflib.get_close_matches(str(value), arguments, n=1)
             more = f"; did you mean {close[0]!r}?" if close else ""
-            raise _mismatch(value, f"one of {', '.join(arguments)}{more}", where, path)
+            raise _mismatch(value, f"{_wanted(hint, limits)}{more}", where, path)
         return value
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise _mismatch(value, "a list", where, path)
-        return tuple(_convert(v, arguments[0], limits, where, path) for v in value)
+        places = [(*path[:-1], f"{path[-1]}[{k}]") for k in range(len(value))]
+        return tuple(
+            _convert(item, arguments[0], limits, where, place)
+            for item, place in zip(value, places, strict=True)
+        )
     if origin is not None and issubclass(origin, Mapping):
         if not isinstance(value, Mapping):
             raise _mismatch(value, "a table", where, path)
@@ -213,19 +223,26 @@ def _scalar(
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):
             value = float(value)
-    bounds = [("minimum", ">="), ("above", ">"), ("maximum", "<=")]
-    wanted = f"{'an' if hint is int else 'a'} {hint.__name__}" + "".join(
-        f" {sign} {limits[name]}" for name, sign in bounds if limits.get(name) is not None
-    )
+    wanted = _wanted(hint, limits)
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
         raise _mismatch(value, wanted, where, path)
     if hint in (int, float):
-        low, above, high = (limits.get(name) for name, _ in bounds)
+        low, above, high = (limits.get(name) for name in ("minimum", "above", "maximum"))
         is_low = (low is not None and value < low) or (above is not None and value <= above)
         is_finite = hint is int or math.isfinite(value)
         if not is_finite or is_low or (high is not None and value > high):
             raise _mismatch(value, wanted, where, path)
     return value
+
+
+def _wanted(hint: Any, limits: Mapping[str, Any]) -> str:
+    if typing.get_origin(hint) is typing.Literal:
+        return f"one of {', '.join(typing.get_args(hint))}"
+    bounds = [("minimum", ">="), ("above", ">"), ("maximum", "<=")]
+    name = getattr(hint, "__name__", "value")
+    return f"{'an' if hint is int else 'a'} {name}" + "".join(
+        f" {sign} {limits[name]}" for name, sign in bounds if limits.get(name) is not None
+    )
 
 
 def _mismatch(value: Any, wanted: str, where: str, path: tuple[str, ...]) -> ConfigError:
@@ -274,6 +291,9 @@ def _toml_key(key: str) -> str:
 def _toml_value(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(_toml_value(item) for item in value)}]"
+    if isinstance(value, Mapping):
+        pairs = [f"{_toml_key(key)} = {_toml_value(item)}" for key, item in value.items()]
+        return f"{{{', '.join(pairs)}}}"
     if isinstance(value, float):
         return repr(value) if value == value and abs(value) != float("inf") else str(value)
     return json.dumps(value, ensure_ascii=False)

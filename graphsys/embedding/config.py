@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from graphsys.core.config import apply_overrides, from_mapping, load_toml, option
 from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.embedding.pools import PoolConfig, check_pools, usual_pools
 
 OperatorName = Literal[
     "identity", "translation", "diagonal", "linear", "affine", "complex_diagonal",
@@ -22,6 +23,7 @@ OrderName = Literal[
 ]
 
 ANY_RELATION = "*"
+SHORTHAND = ("num_batch_negatives", "num_uniform_negatives", "importance_weights")
 PRESET_DIR = Path(__file__).parent / "presets"
 
 
@@ -98,6 +100,12 @@ class EmbeddingConfig:
     importance_weights: bool = option(
         False, "let a uniform negative count for all nodes it stands for (softmax)"
     )
+    negatives: tuple[PoolConfig, ...] = option(
+        (), "[[negatives]] tables, one per pool, in place of the three keys above"
+    )
+    mask_known_edges: bool = option(
+        False, "never count a known answer of a query, of this partition, as a negative"
+    )
     lr: float = option(0.1, "learning rate of the embeddings", above=0)
     relation_lr: float | None = option(None, "of the operators; lr by default", above=0)
     lr_schedule: Literal["constant", "linear"] = option(
@@ -158,6 +166,19 @@ class EmbeddingConfig:
                 "bias: got true with dim 1, expected at least 2 (the bias and a dimension "
                 "to compare)"
             )
+        self._check_negatives()
+
+    def _check_negatives(self) -> None:
+        if self.negatives:
+            check_pools(self.negatives, self.loss, self.batch_size)
+            for name in SHORTHAND:
+                value, default = getattr(self, name), type(self).__dataclass_fields__[name]
+                if value != default.default:
+                    raise ConfigError(
+                        f"{name}: got {value} beside [[negatives]], which replace it; "
+                        "write it as a [[negatives]] table or remove it"
+                    )
+            return
         if self.num_batch_negatives > self.batch_size:
             raise ConfigError(
                 f"num_batch_negatives: got {self.num_batch_negatives}, expected at most "
@@ -177,7 +198,30 @@ class EmbeddingConfig:
     @property
     def chunk_size(self) -> int:
         """Positives that share one set of negatives."""
-        return self.num_batch_negatives or self.batch_size
+        batch = [pool.num for pool in self.pools if pool.kind == "batch"]
+        return batch[0] if batch else self.batch_size
+
+    @property
+    def pools(self) -> tuple[PoolConfig, ...]:
+        """The pools of negatives, the shorthand spelled out."""
+        return self.negatives or usual_pools(
+            self.num_batch_negatives, self.num_uniform_negatives, self.importance_weights
+        )
+
+    @property
+    def drawn_pools(self) -> tuple[PoolConfig, ...]:
+        """The pools whose nodes are drawn: all but the batch."""
+        return tuple(pool for pool in self.pools if pool.kind != "batch")
+
+    @property
+    def num_drawn(self) -> int:
+        """Negatives per chunk and side besides the other positives."""
+        return sum(pool.num_drawn for pool in self.drawn_pools)
+
+    @property
+    def is_cut_by_relation(self) -> bool:
+        """Whether the edges of a chunk share one relation."""
+        return not self.reciprocal or any(pool.kind == "type" for pool in self.pools)
 
     def of_type(self, node_type: str) -> NodeTypeConfig:
         """Return the settings of a node type."""
@@ -237,7 +281,12 @@ def load_config(
         mapping, where = load_toml(PRESET_DIR / f"{preset}.toml"), f"preset {preset}"
     elif file is not None:
         mapping, where = load_toml(Path(file)), Path(file).name
-    return from_mapping(EmbeddingConfig, apply_overrides(mapping, overrides), where=where)
+    merged = apply_overrides(mapping, overrides)
+    if merged.get("negatives") and not mapping.get("negatives"):
+        for name in SHORTHAND:  # of the preset or file, which the override replaces
+            if name in mapping and merged[name] == mapping[name]:
+                del merged[name]
+    return from_mapping(EmbeddingConfig, merged, where=where)
 
 
 def relation_settings(
