@@ -14,6 +14,7 @@ from graphsys.embedding.model import (
     objective_of,
     relation_sets,
 )
+from graphsys.embedding.samplers import uniform_candidates
 from graphsys.embedding.schedule import cut_bucket
 from graphsys.kernels.cpu.embedding_bags import NO_BAGS, NO_VECTOR, Bags, Extras
 from graphsys.kernels.cpu.embedding_rows import Tables
@@ -192,11 +193,11 @@ class Step:
         """Return the kernel's settings."""
         config = self.config
         return Settings(
-            num_uniform=config.num_uniform_negatives,
+            candidates=uniform_candidates(
+                config, (NUM_SRC, self.num_dst), (SRC_BIAS, DST_BIAS)
+            ),
             use_batch=config.num_batch_negatives > 0,
             objective=objective_of(config),
-            src_bias=np.float32(SRC_BIAS),
-            dst_bias=np.float32(DST_BIAS),
             lr=np.float32(config.lr),
             relation_lr=np.float32(RELATION_LR),
             regulariser=np.float32(config.regulariser),

@@ -13,6 +13,7 @@ from graphsys.core.memory import format_bytes
 from graphsys.core.threads import num_cores
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.model import RelationSet
+from graphsys.embedding.negatives import sampler_bytes
 from graphsys.embedding.node_rows import NodeRows
 from graphsys.embedding.orders import lower_bound
 from graphsys.embedding.schedule import Layout, Part, Schedule, Step
@@ -156,7 +157,7 @@ class Planner:
         everything = sum(self._swapped.values()) + self._always + self._operators
         num_edges = sum(step.num_edges for step in self._steps)
         per_edge = 10 if any(len(m.relations) > 1 for m in self._model) else 8
-        pool = config.chunk_size + config.num_uniform_negatives
+        pool = config.chunk_size + config.num_drawn
         return Plan(
             layout=layout,
             memory_bytes=self.memory_bytes(layout),
@@ -226,7 +227,7 @@ class Planner:
         """Return what a unit takes besides tables: orders of edges, workers' scratch."""
         config = self._config
         per_edge, sorting = 4 + 4, 0  # the order; relations or weights in another type
-        if not config.reciprocal and any(len(m.relations) > 1 for m in self._model):
+        if config.is_cut_by_relation and any(len(m.relations) > 1 for m in self._model):
             sorting = 16  # codes in order, their order, the order by relation
         longest = max(step.num_edges for step in unit)
         orders = sum(step.num_edges for step in unit) * per_edge + longest * sorting
@@ -235,6 +236,10 @@ class Planner:
         )
         ends = {part for step in unit for part in (step.src, step.dst)}
         nodes = max(int(np.diff(self._graph.offsets(p[0]))[p[1]]) for p in ends)
+        orders += sum(
+            sampler_bytes(self._graph, config, self._model[step.edge_type], step)
+            for step in unit
+        )
         return orders + _scratch_bytes(config, self._model, widest, nodes)
 
     def _refusal(self, layout: Layout, budget: int) -> str:
@@ -287,12 +292,13 @@ def _scratch_bytes(
 ) -> int:
     """Return what the workers' scratch takes: scores, pools, gradients, slots."""
     workers = 1 if config.deterministic else config.threads or num_cores()
-    negatives = config.num_uniform_negatives
+    negatives = config.num_drawn
     if any(m.all_negatives.any() for m in model):
         negatives = max(negatives, num_nodes)
     chunk, pool = config.chunk_size, config.chunk_size + negatives
     dim = max(config.dim_of(m.edge_type.src_type) for m in model)
     matrices = 3 if config.comparator in ("l2", "squared_l2") else 2
+    matrices += 2 if config.mask_known_edges else 0  # masks of either side
     rows = 8 * pool + 2 * chunk + (3 * pool if config.comparator == "cos" else 0)
     rows += 2 * (pool + chunk) if config.bias else 0
     batch = math.ceil(config.batch_size / chunk) * 2 * pool

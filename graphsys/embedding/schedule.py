@@ -143,8 +143,8 @@ def cut_bucket(
 ) -> Edges:
     """Shuffle a bucket and cut it into chunks and batches.
 
-    Without reciprocal relations the edges of a chunk share one relation; with them, only
-    those whose negatives are all nodes keep apart from the others.
+    Without reciprocal relations, or with negatives by relation, the edges of a chunk share
+    one relation; else only those whose negatives are all nodes keep apart from the others.
 
     Args:
         src: Local numbers of the sources ``[E]``.
@@ -162,7 +162,7 @@ def cut_bucket(
     rng.shuffle(order)
     size = config.chunk_size
     group, num_groups = relation, len(relations.codes)
-    if config.reciprocal:
+    if not config.is_cut_by_relation:
         has_both = np.unique(relations.all_negatives).size > 1
         num_groups = 2 if has_both else 1
         group = relations.all_negatives.astype(np.uint32)[relation] if has_both else group

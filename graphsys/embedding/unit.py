@@ -18,11 +18,13 @@ from graphsys.core.threads import num_cores
 from graphsys.embedding.buckets import read_bucket
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.model import REGULARISER_CODES, RelationSet, objective_of
+from graphsys.embedding.negatives import Negatives
 from graphsys.embedding.row_types import stored_dtype
 from graphsys.embedding.schedule import Part, Step, cut_bucket
 from graphsys.embedding.tables import Floats, Table
 from graphsys.kernels.cpu.embedding_bags import PLAIN, Extras
 from graphsys.kernels.cpu.embedding_chunk import Edges
+from graphsys.kernels.cpu.embedding_negatives import Candidates
 from graphsys.kernels.cpu.embedding_rows import Tables
 from graphsys.kernels.cpu.embedding_step import Settings, train_batches
 from graphsys.storage.reader import Graph
@@ -84,6 +86,7 @@ class UnitTrainer:
         self.path, self.graph, self.config, self.model = path, graph, config, model
         self.tables, self.operators, self.extras = tables, operators, extras
         self._choose_edges = choose_edges
+        self.negatives = Negatives(graph, config)
         self.num_workers = 1 if config.deterministic else config.threads or num_cores()
         self.slots: list[npt.NDArray[np.int32]] = []
 
@@ -100,7 +103,7 @@ class UnitTrainer:
         train_batches(
             Tables(rows, floats, rows, floats, True), PLAIN,
             relations.operators(relations.initial()),
-            edges, self._settings(np.uint64(0), 0, relations), 0, 0, 1,
+            edges, self._settings(np.uint64(0), 0, self.negatives.none()), 0, 0, 1,
             np.full(1, -1, dtype=np.int32), np.zeros(0, dtype=np.float64),
         )  # fmt: skip
 
@@ -115,6 +118,7 @@ class UnitTrainer:
             InvalidGraphError: A weight is negative.
             TrainingFailedError: A loss is not a number.
         """
+        self.negatives.hold(part for step in unit for part in (step.src, step.dst))
         work = [self._prepare(epoch, step) for step in unit]
         longest = max(self._num_rows(step) for step in unit)
         if not self.slots or self.slots[0].size < longest:
@@ -163,18 +167,17 @@ class UnitTrainer:
             0, 2**64, dtype=np.uint64
         )
         losses = np.zeros(len(edges.batches) - 1, dtype=np.float64)
-        return Work(step, edges, self._settings(draw, epoch, relations), losses)
+        candidates = self.negatives.candidates(relations, step, edges)
+        return Work(step, edges, self._settings(draw, epoch, candidates), losses)
 
-    def _settings(self, key: np.uint64, epoch: int, relations: RelationSet) -> Settings:
+    def _settings(self, key: np.uint64, epoch: int, candidates: Candidates) -> Settings:
         config = self.config
         is_linear = config.lr_schedule == "linear"
         factor = 1.0 - epoch / config.epochs if is_linear else 1.0
         return Settings(
-            num_uniform=config.num_uniform_negatives,
-            use_batch=config.num_batch_negatives > 0,
+            candidates=candidates,
+            use_batch=any(pool.kind == "batch" for pool in config.pools),
             objective=objective_of(config),
-            src_bias=self._bias(relations.edge_type.src_type),
-            dst_bias=self._bias(relations.edge_type.dst_type),
             lr=np.float32(factor * config.lr),
             relation_lr=np.float32(factor * (config.relation_lr or config.lr)),
             regulariser=np.float32(config.regulariser),
@@ -183,13 +186,6 @@ class UnitTrainer:
             max_norm=np.float32(config.max_norm or np.inf),
             is_half=config.row_dtype == "float16",
         )
-
-    def _bias(self, node_type: str) -> np.float32:
-        """Return the logarithm of how many nodes a uniform negative stands for."""
-        if not self.config.importance_weights or not self.config.num_uniform_negatives:
-            return np.float32(0.0)
-        others = max(self.graph.num_nodes_of(node_type) - 1, 1)
-        return np.float32(np.log(others / self.config.num_uniform_negatives))
 
     def _train_slice(
         self, pool: ThreadPoolExecutor, bucket: Work, first: int, last: int

@@ -37,10 +37,10 @@ class Shape(NamedTuple):
     run: int
 
 
-def capacities(edges: Edges, num_uniform: int, shape: Shape) -> dict[str, int]:
+def capacities(edges: Edges, num_drawn: int, shape: Shape) -> dict[str, int]:
     """Return how long the arrays of a bucket's batches must be at least."""
     sizes = edges.chunks[:, 1] - edges.chunks[:, 0]
-    pools = sizes + num_uniform
+    pools = sizes + num_drawn
     runs = np.minimum(sizes, shape.num_relations) + pools // shape.run + 2
     chunks = int(np.diff(edges.batches).max(initial=1))
     positions = _largest(pools, edges.batches)
@@ -146,7 +146,9 @@ class BatchSource:
     def begin(self, edges: Edges, settings: Settings, shape: Shape) -> None:
         """Make room for the batches of a bucket."""
         self._edges, self._settings, self._shape = edges, settings, shape
-        needed = capacities(edges, settings.num_uniform, shape)
+        candidates = settings.candidates
+        num_drawn = int(candidates.pools.begins[-1])
+        needed = capacities(edges, num_drawn, shape)
         if any(needed[name] > self._lengths.get(name, 0) for name in needed):
             for place in self._places:
                 place.wait()
@@ -159,11 +161,12 @@ class BatchSource:
             self._relation_slot = np.full(shape.num_relations, -1, dtype=np.int32)
         sizes = edges.chunks[:, 1] - edges.chunks[:, 0]
         longest = int(sizes.max(initial=1))
-        pool = longest + settings.num_uniform
+        pool = longest + num_drawn
         if self._chunk is None or self._chunk.src.size < pool:
-            self._chunk = allocate_chunk(longest, pool, 1, False)
+            self._chunk = allocate_chunk(longest, pool, candidates, 1, False)
         elif self._chunk.weights.size < longest:
-            self._chunk = allocate_chunk(longest, max(pool, self._chunk.src.size), 1, False)
+            pool = max(pool, self._chunk.src.size)
+            self._chunk = allocate_chunk(longest, pool, candidates, 1, False)
 
     @property
     def max_positions(self) -> int:
@@ -181,7 +184,7 @@ class BatchSource:
         place.wait()
         assert self._chunk is not None
         layout.lay_out_batch(
-            self._edges, b, self._settings, shape.num_src, shape.num_dst,
+            self._edges, b, self._settings, shape.num_src,
             shape.is_shared, shape.is_reciprocal, shape.is_operated, shape.run,
             self._chunk, self._slot, self._relation_slot, self._scratch[0],
             self._scratch[1], place.on_host, place.counts,

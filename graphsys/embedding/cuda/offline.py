@@ -23,6 +23,7 @@ from graphsys.embedding.cuda.operands import DeviceTables, Workspace, device_ope
 from graphsys.embedding.cuda.shapes import block_shapes
 from graphsys.embedding.cuda.step import BatchStep
 from graphsys.embedding.model import OPERATOR_CODES, REGULARISER_CODES, objective_of
+from graphsys.embedding.samplers import uniform_candidates
 from graphsys.kernels.cpu.embedding_batches import NUM_COUNTS, BatchArrays
 from graphsys.kernels.cpu.embedding_operators import Operators
 from graphsys.kernels.cpu.embedding_step import Settings
@@ -137,11 +138,9 @@ def _operators(config: EmbeddingConfig) -> Operators:
 
 def _settings(config: EmbeddingConfig) -> Settings:
     return Settings(
-        num_uniform=config.num_uniform_negatives,
+        candidates=uniform_candidates(config, (1, 1)),
         use_batch=config.num_batch_negatives > 0,
         objective=objective_of(config),
-        src_bias=np.float32(0),
-        dst_bias=np.float32(0),
         lr=np.float32(config.lr),
         relation_lr=np.float32(config.lr),
         regulariser=np.float32(config.regulariser),

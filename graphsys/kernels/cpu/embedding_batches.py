@@ -141,7 +141,7 @@ def _group(
 
 @fused_jit
 def lay_out_batch(
-    edges: Edges, b: int, settings: Settings, num_src: int, num_dst: int,
+    edges: Edges, b: int, settings: Settings, num_src: int,
     is_shared: bool, is_reciprocal: bool, is_operated: bool, run: int, chunk: Chunk,
     slot: Int32s, relation_slot: Int32s, keys: Int32s, order: Int32s,
     batch: BatchArrays, counts: npt.NDArray[np.int64],
@@ -153,7 +153,6 @@ def lay_out_batch(
         b: The batch.
         settings: Negatives and their key.
         num_src: Rows of the source partition.
-        num_dst: Rows of the destination partition.
         is_shared: Whether both are the same partition.
         is_reciprocal: Whether relations have two operators.
         is_operated: Whether any operator changes rows; with ``is_reciprocal`` always.
@@ -166,19 +165,16 @@ def lay_out_batch(
         batch: Receives the batch.
         counts: Receives the numbers of chunks, positions and so on, by the codes above.
     """
-    first_dst = 0 if is_shared else num_src
+    first_dst, candidates = 0 if is_shared else num_src, settings.candidates
     num_runs, begin, longest, largest = 0, 0, 0, 0
     first_chunk, last_chunk = edges.batches[b], edges.batches[b + 1]
     total = 0
     for c in range(first_chunk, last_chunk):
-        total += edges.chunks[c, 1] - edges.chunks[c, 0] + settings.num_uniform
+        total += edges.chunks[c, 1] - edges.chunks[c, 0] + candidates.pools.begins[-1]
     at = 0
     for c in range(first_chunk, last_chunk):
-        n = load_positives(edges, c, chunk)
-        k = draw_negatives(
-            n, settings.num_uniform, mix64(settings.key + np.uint64(c)), num_src, num_dst,
-            settings.src_bias, settings.dst_bias, chunk,
-        )  # fmt: skip
+        n = load_positives(edges, c, candidates, chunk)
+        k = draw_negatives(candidates, mix64(settings.key + np.uint64(c)), n, chunk)
         where = c - first_chunk
         batch.chunk_begin[where] = begin
         batch.chunk_size[where], batch.chunk_pool[where] = n, k

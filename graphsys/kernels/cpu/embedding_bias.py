@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.kernels.cpu.embedding_counting import Counting
 from graphsys.kernels.cpu.embedding_math import (
     Floats,
     fused_jit,
@@ -48,6 +49,7 @@ def rank_rows(
     use_batch: bool,
     objective: Objective,
     bias: Floats,
+    counting: Counting,
     scratch: Floats,
     scratch_distances: Floats,
     dqueries: Floats,
@@ -56,8 +58,8 @@ def rank_rows(
     """Do :func:`rank_candidates` for any comparator, with a bias or without."""
     if objective.comparator < BIASED:
         return rank_candidates(
-            queries, candidates, nodes, weights, use_batch, objective, bias, scratch,
-            scratch_distances, dqueries, dcandidates,
+            queries, candidates, nodes, weights, use_batch, objective, bias, counting,
+            scratch, scratch_distances, dqueries, dcandidates,
         )  # fmt: skip
     comparator = objective.comparator - BIASED
     num_queries, num_candidates = queries.shape[0], candidates.shape[0]
@@ -78,7 +80,9 @@ def rank_rows(
     for i in range(num_queries):
         for j in range(num_candidates):
             scores[i, j] += queries[i, 0] + candidates[j, 0]
-    total = losses_and_gradients(scores, nodes, weights, use_batch, objective, bias)
+    total = losses_and_gradients(
+        scores, nodes, weights, use_batch, objective, bias, counting
+    )
     _bias_gradients(scores, dqueries, dcandidates)
     drest_q, drest_c = np.empty_like(rest_q), np.empty_like(rest_c)
     if is_distance:

@@ -9,8 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.kernels.cpu.embedding_counting import Counting
+from graphsys.kernels.cpu.embedding_known import allocate_masks, find_known
 from graphsys.kernels.cpu.embedding_math import Floats, fused_jit
-from graphsys.kernels.cpu.hashing import mix64
+from graphsys.kernels.cpu.embedding_negatives import Candidates, draw_pools
 
 Ints = npt.NDArray[np.int64]
 
@@ -49,6 +51,7 @@ class Chunk(NamedTuple):
         weights: Weight of every positive, float32 ``[n]``.
         src_bias, dst_bias: Added to the score of a candidate where it is a negative,
             float32 ``[k]``.
+        src_counting, dst_counting: What else does not count, or not equally.
         src_x, dst_x: Rows of the pools, float32 ``[k, D]``.
         src_g, dst_g: Gradients at them.
         moved, moved_g: Rows after their operator, and the gradients there.
@@ -62,6 +65,8 @@ class Chunk(NamedTuple):
     weights: Floats
     src_bias: Floats
     dst_bias: Floats
+    src_counting: Counting
+    dst_counting: Counting
     src_x: Floats
     dst_x: Floats
     src_g: Floats
@@ -76,8 +81,15 @@ class Chunk(NamedTuple):
 
 
 @fused_jit
-def allocate_chunk(longest: int, pool: int, size: int, has_distances: bool) -> Chunk:
+def allocate_chunk(
+    longest: int, pool: int, candidates: Candidates, size: int, has_distances: bool
+) -> Chunk:
     """Make room for chunks of ``longest`` positives with ``pool`` candidates a side."""
+    begins, kept = candidates.pools.begins, candidates.pools.num_kept
+    has_hard, temperatures = candidates.has_hard, candidates.temperatures
+    has_masks = candidates.dst_known.indptr.size > 0
+    src_masks = allocate_masks(longest, pool, has_masks)
+    dst_masks = allocate_masks(longest, pool, has_masks)
     return Chunk(
         np.empty(pool, np.int64),
         np.empty(pool, np.int64),
@@ -85,6 +97,8 @@ def allocate_chunk(longest: int, pool: int, size: int, has_distances: bool) -> C
         np.empty(longest, np.float32),
         np.zeros(pool, np.float32),
         np.zeros(pool, np.float32),
+        Counting(src_masks, begins, kept, has_hard, temperatures),
+        Counting(dst_masks, begins, kept, has_hard, temperatures),
         np.empty((pool, size), np.float32),
         np.empty((pool, size), np.float32),
         np.empty((pool, size), np.float32),
@@ -100,7 +114,7 @@ def allocate_chunk(longest: int, pool: int, size: int, has_distances: bool) -> C
 
 
 @fused_jit
-def load_positives(edges: Edges, c: int, chunk: Chunk) -> int:
+def load_positives(edges: Edges, c: int, candidates: Candidates, chunk: Chunk) -> int:
     """Read the positives of chunk ``c``, by relation; return their number."""
     begin, end = edges.chunks[c, 0], edges.chunks[c, 1]
     size = int(end - begin)
@@ -118,36 +132,46 @@ def load_positives(edges: Edges, c: int, chunk: Chunk) -> int:
         if edges.weight.size > 0:
             chunk.weights[i] *= edges.weight[e]
         chunk.src_bias[i] = chunk.dst_bias[i] = 0.0
+        if candidates.src.edge_bias.size > 0:
+            others = np.float32(np.log(max(size - 1, 1)))
+            chunk.src_bias[i] = candidates.src.edge_bias[e] - others
+            chunk.dst_bias[i] = candidates.dst.edge_bias[e] - others
     return size
 
 
 @fused_jit
-def draw_negatives(
-    n: int, num_uniform: int, key: np.uint64, num_src: int, num_dst: int,
-    src_bias: np.float32, dst_bias: np.float32, chunk: Chunk,
-) -> int:  # fmt: skip
+def draw_negatives(candidates: Candidates, key: np.uint64, n: int, chunk: Chunk) -> int:
     """Append the negatives of a chunk to its pools, with their biases.
 
     Args:
-        n: Number of positives, which come first.
-        num_uniform: Uniform draws per side.
+        candidates: What they are drawn from.
         key: Key of the chunk's draws.
-        num_src: Rows of the resident source partition.
-        num_dst: Rows of the resident destination partition.
-        src_bias: Bias of a uniform negative among the sources.
-        dst_bias: The same among the destinations.
+        n: Number of positives, which come first.
         chunk: Receives numbers and biases.
 
     Returns:
         Size of the pools.
     """
-    for u in range(num_uniform):
-        draw = mix64(key + np.uint64(2 * u))
-        chunk.src[n + u] = np.int64(draw % np.uint64(num_src))
-        draw = mix64(key + np.uint64(2 * u + 1))
-        chunk.dst[n + u] = np.int64(draw % np.uint64(num_dst))
-        chunk.src_bias[n + u], chunk.dst_bias[n + u] = src_bias, dst_bias
-    return n + num_uniform
+    pools, relation = candidates.pools, chunk.relations[0]
+    draw_pools(pools, candidates.src, key, 0, relation, n, chunk.src, chunk.src_bias)
+    draw_pools(pools, candidates.dst, key, 1, relation, n, chunk.dst, chunk.dst_bias)
+    return n + int(pools.begins[-1])
+
+
+@fused_jit
+def mask_known(
+    candidates: Candidates, n: int, num_src: int, num_dst: int, chunk: Chunk
+) -> None:
+    """List the candidates of either side that are known answers of its queries."""
+    if candidates.dst_known.indptr.size > 0:
+        find_known(
+            candidates.dst_known, chunk.src, chunk.relations, n, chunk.dst, num_dst,
+            chunk.dst_counting.masks,
+        )  # fmt: skip
+        find_known(
+            candidates.src_known, chunk.dst, chunk.relations, n, chunk.src, num_src,
+            chunk.src_counting.masks,
+        )  # fmt: skip
 
 
 @fused_jit

@@ -15,6 +15,7 @@ is a quarter less arithmetic than two calls of ``rank_candidates``:
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.kernels.cpu.embedding_counting import Counting
 from graphsys.kernels.cpu.embedding_math import (
     Floats,
     fused_jit,
@@ -41,8 +42,8 @@ def has_pairs(objective: Objective, use_batch: bool) -> bool:
 @fused_jit
 def _rank_products(
     src: Floats, dst: Floats, src_nodes: Ints, dst_nodes: Ints, weights: Floats,
-    objective: Objective, src_bias: Floats, dst_bias: Floats, scratch: Floats,
-    packed: Floats, dsrc: Floats, ddst: Floats,
+    objective: Objective, src_bias: Floats, dst_bias: Floats, src_counting: Counting,
+    dst_counting: Counting, scratch: Floats, packed: Floats, dsrc: Floats, ddst: Floats,
 ) -> float:  # fmt: skip
     """Do :func:`rank_pairs` for the inner product."""
     n, k = weights.size, src.shape[0]
@@ -51,8 +52,12 @@ def _rank_products(
     multiply_by_rows(src[:n], dst, packed, tails)
     transpose(tails[:, :n], heads[:, :n])
     multiply_by_rows(dst[:n], src[n:], packed, heads[:, n:])
-    total = losses_and_gradients(tails, dst_nodes, weights, True, objective, dst_bias)
-    total += losses_and_gradients(heads, src_nodes, weights, True, objective, src_bias)
+    total = losses_and_gradients(
+        tails, dst_nodes, weights, True, objective, dst_bias, dst_counting
+    )
+    total += losses_and_gradients(
+        heads, src_nodes, weights, True, objective, src_bias, src_counting
+    )
     shared = packed[: n * n].reshape((n, n))
     transpose(heads[:, :n], shared)
     for i in range(n):
@@ -75,6 +80,8 @@ def rank_pairs(
     objective: Objective,
     src_bias: Floats,
     dst_bias: Floats,
+    src_counting: Counting,
+    dst_counting: Counting,
     scratch: Floats,
     packed: Floats,
     dsrc: Floats,
@@ -91,6 +98,8 @@ def rank_pairs(
         objective: Codes of comparator, which :func:`has_pairs`, and loss; margin.
         src_bias: Added to the score of a source where it is a negative ``[K]``.
         dst_bias: The same for destinations.
+        src_counting: Which sources do not count, or not equally.
+        dst_counting: The same for destinations.
         scratch: At least ``2 * B * K`` floats, flat.
         packed: At least ``max(K * D, B * B)`` floats, flat.
         dsrc: Receives the gradient at the sources ``[K, D]``.
@@ -102,7 +111,7 @@ def rank_pairs(
     if objective.comparator == DOT:
         return _rank_products(
             src, dst, src_nodes, dst_nodes, weights, objective, src_bias, dst_bias,
-            scratch, packed, dsrc, ddst,
+            src_counting, dst_counting, scratch, packed, dsrc, ddst,
         )  # fmt: skip
     unit_src, src_norms = np.empty_like(src), np.empty(src.shape[0], np.float32)
     unit_dst, dst_norms = np.empty_like(dst), np.empty(dst.shape[0], np.float32)
@@ -110,7 +119,7 @@ def rank_pairs(
     normalise_rows(dst, unit_dst, dst_norms)
     total = _rank_products(
         unit_src, unit_dst, src_nodes, dst_nodes, weights, objective, src_bias, dst_bias,
-        scratch, packed, dsrc, ddst,
+        src_counting, dst_counting, scratch, packed, dsrc, ddst,
     )  # fmt: skip
     normalise_rows_backward(unit_src, src_norms, dsrc)
     normalise_rows_backward(unit_dst, dst_norms, ddst)

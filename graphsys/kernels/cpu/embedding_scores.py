@@ -24,6 +24,11 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.kernels.cpu.embedding_counting import (
+    Counting,
+    leave_out,
+    weighted_logistic_row,
+)
 from graphsys.kernels.cpu.embedding_math import (
     Floats,
     add_scaled,
@@ -135,6 +140,19 @@ def _row_loss(
 
 
 @fused_jit
+def _count_row(
+    row: Floats, positive: np.float32, weight: np.float32, objective: Objective,
+    counting: Counting, num_batch: int, num_easy: int, lanes: Floats,
+) -> tuple[float, np.float32]:  # fmt: skip
+    """Do :func:`_row_loss`, or what takes its place where negatives have weights."""
+    if counting.temperatures.size == 0:
+        return _row_loss(row, positive, weight, objective.loss, objective.margin, lanes)
+    loss, gradient = _logistic_row(row[:0], positive, weight)
+    loss += weighted_logistic_row(row, weight, counting, num_batch, num_easy)
+    return loss, gradient
+
+
+@fused_jit
 def negated_distances(
     queries: Floats, candidates: Floats, is_squared: bool, scores: Floats, distances: Floats
 ) -> None:
@@ -185,6 +203,7 @@ def losses_and_gradients(
     use_batch: bool,
     objective: Objective,
     bias: Floats,
+    counting: Counting,
 ) -> float:
     """Mask the scores, sum the losses of all queries and turn scores into gradients.
 
@@ -195,24 +214,27 @@ def losses_and_gradients(
         use_batch: Whether the other positives count as negatives.
         objective: Codes of comparator and loss, margin.
         bias: Added to the score of a candidate where it is a negative ``[K]``.
+        counting: What else does not count, or not equally.
 
     Returns:
         The summed loss.
     """
     lanes = np.empty(16, np.float32)
     num_queries, total = scores.shape[0], 0.0
+    first = 0 if use_batch else num_queries
+    positives = np.diag(scores).copy()
+    num_easy = leave_out(scores, positives, nodes, counting, 0)
     for i in range(num_queries):
-        row, positive = scores[i], scores[i, i]
+        row, positive = scores[i], positives[i]
         for j in range(row.size):
             row[j] += bias[j]
-        first = 0
         if not use_batch:
             row[:num_queries] = _ZERO
-            first = num_queries
         _mask_row(row[first:], nodes[first:], nodes[i])
-        loss, gradient = _row_loss(
-            row[first:], positive, weights[i], objective.loss, objective.margin, lanes
-        )
+        loss, gradient = _count_row(
+            row[first:], positive, weights[i], objective, counting, num_queries - first,
+            num_easy, lanes,
+        )  # fmt: skip
         row[i] = gradient
         total += loss
     return total
@@ -227,6 +249,7 @@ def _rank_by_product(
     use_batch: bool,
     objective: Objective,
     bias: Floats,
+    counting: Counting,
     scratch: Floats,
     dqueries: Floats,
     dcandidates: Floats,
@@ -237,7 +260,9 @@ def _rank_by_product(
         scores = scratch[: num_queries * num_candidates]
         scores = scores.reshape((num_queries, num_candidates))
         multiply_by_rows(queries, candidates, np.empty(candidates.size, np.float32), scores)
-        total = losses_and_gradients(scores, nodes, weights, True, objective, bias)
+        total = losses_and_gradients(
+            scores, nodes, weights, True, objective, bias, counting
+        )
         multiply(scores, candidates, dqueries, False)
         multiply(scores.T, queries, dcandidates, False)
         return total
@@ -247,13 +272,17 @@ def _rank_by_product(
     scores = scratch[: num_queries * num_uniform].reshape((num_queries, num_uniform))
     uniform = candidates[num_queries:]
     multiply_by_rows(queries, uniform, np.empty(uniform.size, np.float32), scores)
+    positives = np.empty(num_queries, np.float32)
     for i in range(num_queries):
-        row, positive = scores[i], row_dot(queries[i], candidates[i])
+        positives[i] = row_dot(queries[i], candidates[i])
+    num_easy = leave_out(scores, positives, nodes, counting, num_queries)
+    for i in range(num_queries):
+        row, positive = scores[i], positives[i]
         for j in range(num_uniform):
             row[j] += bias[num_queries + j]
         _mask_row(row, nodes[num_queries:], nodes[i])
-        loss, gradients[i] = _row_loss(
-            row, positive, weights[i], objective.loss, objective.margin, lanes
+        loss, gradients[i] = _count_row(
+            row, positive, weights[i], objective, counting, 0, num_easy, lanes
         )
         total += loss
     multiply(scores, uniform, dqueries, False)
@@ -274,6 +303,7 @@ def rank_candidates(
     use_batch: bool,
     objective: Objective,
     bias: Floats,
+    counting: Counting,
     scratch: Floats,
     scratch_distances: Floats,
     dqueries: Floats,
@@ -289,6 +319,7 @@ def rank_candidates(
         use_batch: Whether the other positives count as negatives.
         objective: Codes of comparator and loss, margin.
         bias: Added to the score of a candidate where it is a negative ``[K]``.
+        counting: What else does not count, or not equally.
         scratch: At least ``B * K`` floats, flat.
         scratch_distances: The same for the two distances, else anything.
         dqueries: Receives the gradient at the queries ``[B, D]``.
@@ -301,7 +332,7 @@ def rank_candidates(
     if objective.comparator == DOT:
         return _rank_by_product(
             queries, candidates, nodes, weights, use_batch, objective, bias,
-            scratch, dqueries, dcandidates,
+            counting, scratch, dqueries, dcandidates,
         )  # fmt: skip
     if objective.comparator == COS:
         unit_q, norms_q = np.empty_like(queries), np.empty(num_queries, np.float32)
@@ -310,7 +341,7 @@ def rank_candidates(
         normalise_rows(candidates, unit_c, norms_c)
         total = _rank_by_product(
             unit_q, unit_c, nodes, weights, use_batch, objective, bias,
-            scratch, dqueries, dcandidates,
+            counting, scratch, dqueries, dcandidates,
         )  # fmt: skip
         normalise_rows_backward(unit_q, norms_q, dqueries)
         normalise_rows_backward(unit_c, norms_c, dcandidates)
@@ -321,7 +352,9 @@ def rank_candidates(
     distances = scratch_distances[: scores.size].reshape(scores.shape)
     multiply_by_rows(queries, candidates, np.empty(candidates.size, np.float32), scores)
     negated_distances(queries, candidates, is_squared, scores, distances)
-    total = losses_and_gradients(scores, nodes, weights, use_batch, objective, bias)
+    total = losses_and_gradients(
+        scores, nodes, weights, use_batch, objective, bias, counting
+    )
     distance_gradients(
         queries, candidates, is_squared, scores, distances, dqueries, dcandidates
     )

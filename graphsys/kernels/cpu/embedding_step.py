@@ -1,8 +1,8 @@
 """One worker's share of a bucket: batches of shared-negative chunks, row-wise Adagrad.
 
-Method: positives are cut into chunks; the positives of a chunk and ``num_uniform`` nodes
-drawn from the resident partition form one pool of candidates for each side, shared by all
-queries of the chunk (Lerer et al., "PyTorch-BigGraph", MLSys 2019), so that scores and
+Method: positives are cut into chunks; the positives of a chunk and nodes drawn from the
+resident partition form one pool of candidates for each side, shared by all queries of the
+chunk (Lerer et al., "PyTorch-BigGraph", MLSys 2019), so that scores and
 gradients are matrix products. Gradients are summed per row over a batch and applied by one
 pass of row-wise Adagrad (embedding_rows); what is in a chunk is embedding_chunk's.
 
@@ -36,8 +36,11 @@ from graphsys.kernels.cpu.embedding_chunk import (
     draw_negatives,
     load_all_nodes,
     load_positives,
+    mask_known,
 )
+from graphsys.kernels.cpu.embedding_counting import counting_of
 from graphsys.kernels.cpu.embedding_math import Floats, add_scaled, fused_jit
+from graphsys.kernels.cpu.embedding_negatives import Candidates
 from graphsys.kernels.cpu.embedding_operators import (
     IDENTITY,
     Operators,
@@ -65,25 +68,20 @@ class Settings(NamedTuple):
     """The numbers of the objective and the optimiser.
 
     Attributes:
-        num_uniform: Uniform negatives per chunk and side.
+        candidates: What queries are compared with besides the batch.
         use_batch: Whether the other positives of a chunk are negatives.
         objective: Comparator, loss and margin.
-        src_bias, dst_bias: Added to the scores of uniform negatives of either side: the
-            logarithm of how many nodes each stands for makes the sampled softmax an
-            estimate of the one over all nodes, of other partitions too; or 0.
         lr, relation_lr: Learning rates of rows and of operator parameters.
         regulariser: Coefficient of the regulariser.
         regulariser_kind: Its code.
-        key: Key of the uniform draws of this bucket.
+        key: Key of the draws of this bucket.
         max_norm: Longer rows are shortened to this length; infinite for none.
         is_half: Whether rows in 16 bits are float16, not bfloat16.
     """
 
-    num_uniform: int
+    candidates: Candidates
     use_batch: bool
     objective: Objective
-    src_bias: np.float32
-    dst_bias: np.float32
     lr: np.float32
     relation_lr: np.float32
     regulariser: np.float32
@@ -118,17 +116,19 @@ def _update_relations(
 
 @fused_jit
 def _train_reciprocal(
-    chunk: Chunk, operators: Operators, settings: Settings, use_batch: bool, n: int,
+    chunk: Chunk, operators: Operators, settings: Settings, has_all: bool, n: int,
     num_src: int, num_dst: int, forward: Floats, backward: Floats,
 ) -> float:  # fmt: skip
     """Ask both ways, each with its operator on the query; return the loss."""
+    use_batch = settings.use_batch and not has_all
     relations, weights, query_g = chunk.relations[:n], chunk.weights[:n], chunk.query_g[:n]
     moved, moved_g = chunk.moved[:n], chunk.moved_g[:n]
     codes, offsets = operators.codes, operators.offsets
     apply_operators(codes, offsets, operators.parameters, relations, chunk.src_x[:n], moved)
     total = rank_rows(
         moved, chunk.dst_x[:num_dst], chunk.dst[:num_dst], weights, use_batch,
-        settings.objective, chunk.dst_bias[:num_dst], chunk.scores, chunk.distances,
+        settings.objective, chunk.dst_bias[:num_dst],
+        counting_of(chunk.dst_counting, has_all), chunk.scores, chunk.distances,
         query_g, chunk.dst_g[:num_dst],
     )  # fmt: skip
     apply_operators_backward(
@@ -139,7 +139,8 @@ def _train_reciprocal(
     apply_operators(codes, offsets, parameters, relations, chunk.dst_x[:n], moved)
     total += rank_rows(
         moved, chunk.src_x[:num_src], chunk.src[:num_src], weights, use_batch,
-        settings.objective, chunk.src_bias[:num_src], chunk.scores, chunk.distances,
+        settings.objective, chunk.src_bias[:num_src],
+        counting_of(chunk.src_counting, has_all), chunk.scores, chunk.distances,
         query_g, chunk.src_g[:num_src],
     )  # fmt: skip
     for i in range(n):
@@ -154,26 +155,29 @@ def _train_reciprocal(
 
 @fused_jit
 def _rank_both_ways(
-    chunk: Chunk, settings: Settings, use_batch: bool, dst_x: Floats, n: int,
+    chunk: Chunk, settings: Settings, has_all: bool, dst_x: Floats, n: int,
     src_g: Floats, dst_g: Floats,
 ) -> float:  # fmt: skip
     """Ask both ways with the destinations ``dst_x``; return the loss."""
+    use_batch = settings.use_batch and not has_all
     num_src, num_dst = src_g.shape[0], dst_g.shape[0]
     src_x, weights, objective = chunk.src_x[:num_src], chunk.weights[:n], settings.objective
     src, dst = chunk.src[:num_src], chunk.dst[:num_dst]
     src_bias, dst_bias = chunk.src_bias[:num_src], chunk.dst_bias[:num_dst]
+    src_counting = counting_of(chunk.src_counting, has_all)
+    dst_counting = counting_of(chunk.dst_counting, has_all)
     if has_pairs(objective, use_batch):
         return rank_pairs(
             src_x, dst_x, src, dst, weights, objective, src_bias, dst_bias,
-            chunk.scores, chunk.packed, src_g, dst_g,
+            src_counting, dst_counting, chunk.scores, chunk.packed, src_g, dst_g,
         )  # fmt: skip
     query_g, back_g = chunk.query_g[:n], chunk.back_g[:n]
     total = rank_rows(
-        src_x[:n], dst_x, dst, weights, use_batch, objective, dst_bias,
+        src_x[:n], dst_x, dst, weights, use_batch, objective, dst_bias, dst_counting,
         chunk.scores, chunk.distances, query_g, dst_g,
     )  # fmt: skip
     total += rank_rows(
-        dst_x[:n], src_x, src, weights, use_batch, objective, src_bias,
+        dst_x[:n], src_x, src, weights, use_batch, objective, src_bias, src_counting,
         chunk.scores, chunk.distances, back_g, src_g,
     )  # fmt: skip
     for i in range(n):
@@ -184,13 +188,13 @@ def _rank_both_ways(
 
 @fused_jit
 def _train_single(
-    chunk: Chunk, operators: Operators, settings: Settings, use_batch: bool, n: int,
+    chunk: Chunk, operators: Operators, settings: Settings, has_all: bool, n: int,
     num_src: int, num_dst: int, forward: Floats,
 ) -> float:  # fmt: skip
     """Ask both ways with the one operator on all destinations; return the loss."""
     if operators.codes[chunk.relations[0]] == IDENTITY:
         return _rank_both_ways(
-            chunk, settings, use_batch, chunk.dst_x[:num_dst], n, chunk.src_g[:num_src],
+            chunk, settings, has_all, chunk.dst_x[:num_dst], n, chunk.src_g[:num_src],
             chunk.dst_g[:num_dst],
         )  # fmt: skip
     relations = chunk.relations[:num_dst]
@@ -201,7 +205,7 @@ def _train_single(
         chunk.dst_x[:num_dst], moved,
     )  # fmt: skip
     total = _rank_both_ways(
-        chunk, settings, use_batch, moved, n, chunk.src_g[:num_src], moved_g
+        chunk, settings, has_all, moved, n, chunk.src_g[:num_src], moved_g
     )
     apply_operators_backward(
         operators.codes, operators.offsets, operators.parameters, relations,
@@ -239,13 +243,13 @@ def train_batches(
         slot: This worker's scratch, int32 ``[num_src + num_dst]``, all -1.
         losses: Receives the summed loss of every batch trained, float64 ``[M]``.
     """
-    num_uniform, size = settings.num_uniform, tables.src_rows.shape[1]
+    candidates, size = settings.candidates, tables.src_rows.shape[1]
     num_src = num_nodes(tables.src_rows, extras.src_bags)
     num_dst = num_nodes(tables.dst_rows, extras.dst_bags)
     first_dst = 0 if tables.is_shared else tables.src_rows.shape[0]
-    pool = num_uniform
+    pool = int(candidates.pools.begins[-1])
     if edges.all_negatives.any():
-        pool = max(num_uniform, num_src, num_dst)
+        pool = max(pool, num_src, num_dst)
     longest, most = 0, 0
     for c in range(edges.chunks.shape[0]):
         longest = max(longest, edges.chunks[c, 1] - edges.chunks[c, 0])
@@ -254,7 +258,9 @@ def train_batches(
     most = min(2 * most * (longest + pool), slot.size)
     if has_bags(extras):
         most = slot.size
-    chunk = allocate_chunk(longest, longest + pool, size, has_distances(settings.objective))
+    chunk = allocate_chunk(
+        longest, longest + pool, candidates, size, has_distances(settings.objective)
+    )
     sums = allocate_sums(slot, most, size)
     forward = np.zeros(operators.parameters.size, np.float32)
     backward = np.zeros(operators.back_parameters.size, np.float32)
@@ -266,16 +272,14 @@ def train_batches(
     for b in range(first, last, stride):
         total = 0.0
         for c in range(edges.batches[b], edges.batches[b + 1]):
-            n = load_positives(edges, c, chunk)
+            n = load_positives(edges, c, candidates, chunk)
             has_all = edges.all_negatives[chunk.relations[0]]
-            use_batch = settings.use_batch and not has_all
             if has_all:
                 ks, kd = load_all_nodes(n, num_src, num_dst, chunk)
             else:
-                kd = ks = draw_negatives(
-                    n, num_uniform, mix64(settings.key + np.uint64(c)), num_src, num_dst,
-                    settings.src_bias, settings.dst_bias, chunk,
-                )  # fmt: skip
+                key = mix64(settings.key + np.uint64(c))
+                kd = ks = draw_negatives(candidates, key, n, chunk)
+            mask_known(candidates, n, ks, kd, chunk)
             gather_rows(
                 tables.src_rows, extras.src_bags, extras.src_global, chunk.src[:ks],
                 optimiser.is_half, chunk.src_x,
@@ -288,11 +292,11 @@ def train_batches(
                 touched[chunk.relations[i]] = 1
             if operators.is_reciprocal:
                 total += _train_reciprocal(
-                    chunk, operators, settings, use_batch, n, ks, kd, forward, backward
+                    chunk, operators, settings, has_all, n, ks, kd, forward, backward
                 )
             else:
                 total += _train_single(
-                    chunk, operators, settings, use_batch, n, ks, kd, forward
+                    chunk, operators, settings, has_all, n, ks, kd, forward
                 )
             if settings.regulariser > _ZERO:
                 regularise(

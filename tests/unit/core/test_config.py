@@ -58,7 +58,7 @@ class Outer:
             "one of dot, cos; did you mean 'dot'?",
         ),
         ({"types": "a"}, "types: got 'a', expected a list"),
-        ({"types": [1]}, r"types\[0\]: got 1, expected a str"),
+        ({"types": [1]}, "types[0]: got 1, expected a str"),
         ({"inner": 3}, "inner: got 3, expected a table"),
         ({"inner": {"weigth": 3}}, "unknown key 'inner.weigth'; did you mean 'weight'?"),
         (
