@@ -5,6 +5,7 @@ from graphsys.embedding.config import EmbeddingConfig as EmbeddingConfig
 from graphsys.embedding.config import RelationConfig as RelationConfig
 from graphsys.embedding.config import load_config as load_config
 from graphsys.embedding.config import preset_names as preset_names
+from graphsys.embedding.drifting import drift as drift
 from graphsys.embedding.embeddings import Embeddings as Embeddings
 from graphsys.embedding.embeddings import open_run as open_run
 from graphsys.embedding.evaluation import evaluate as evaluate

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from graphsys.core.config import apply_overrides, from_mapping, load_toml, option
 from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.embedding.control_config import ControlConfig
 from graphsys.embedding.pools import PoolConfig, check_pools, usual_pools
 
 OperatorName = Literal[
@@ -61,7 +62,7 @@ class NodeTypeConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbeddingConfig:
+class EmbeddingConfig(ControlConfig):
     """Everything an embedding run depends on besides the graph."""
 
     dim: int = option(100, "length of an embedding", minimum=1)
@@ -136,11 +137,6 @@ class EmbeddingConfig:
         "float32",
         "how rows are stored; 16 bits are rounded at random, arithmetic is float32",
     )
-    checkpoint_seconds: float = option(
-        0.0, "shortest time between checkpoints, which follow a bucket", minimum=0
-    )
-    eval_every: int = option(0, "evaluate after every so many epochs; 0: never", minimum=0)
-    eval_split: str = option("valid", "the split for that")
 
     def __post_init__(self) -> None:
         """Check what concerns several fields at once.
@@ -149,6 +145,7 @@ class EmbeddingConfig:
             UnknownNameError: An operator, comparator or loss that there is not.
             ConfigError: Fields that contradict each other.
         """
+        super().__post_init__()
         for kind, names, known in (
             ("operator", [self.operator], OperatorName),
             ("operator", [r.operator for r in self.relations.values()], OperatorName),

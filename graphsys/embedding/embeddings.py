@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError, UnknownNameError, unknown_name
 from graphsys.embedding import run as runs
+from graphsys.embedding.checkpoints import find_checkpoint
 from graphsys.embedding.model import RelationSet, relation_sets
 from graphsys.embedding.node_rows import NodeRows
 from graphsys.embedding.row_types import Stored, to_floats
@@ -91,6 +92,15 @@ class Embeddings:
         import torch
 
         return torch.from_numpy(self._rows(node_type, part, is_private=True))
+
+    def states(self, node_type: str, part: int) -> Floats:
+        """Return the Adagrad states of a partition's rows, float32 ``[N]``, mapped."""
+        self._require_type(node_type)
+        name = runs.find_file(self.state, runs.state_file(node_type, part, 0))
+        if name is not None:
+            return runs.read_array(self.path, name, mapped="r")
+        size = int(np.diff(self.graph.offsets(node_type))[part])
+        return np.zeros(size, dtype=np.float32)
 
     def take(self, node_type: str, numbers: npt.NDArray[np.integer]) -> Floats:
         """Return the rows of nodes given by their numbers, a copy, float32 ``[n, D]``."""
@@ -266,6 +276,15 @@ class Embeddings:
         return Graph(path)
 
 
-def open_run(path: str | Path, *, graph: Graph | None = None) -> Embeddings:
-    """Open a run for use; see :class:`Embeddings`."""
-    return Embeddings(path, graph=graph)
+def open_run(
+    path: str | Path, *, graph: Graph | None = None, epoch: int | None = None
+) -> Embeddings:
+    """Open a run for use; see :class:`Embeddings`.
+
+    Args:
+        path: The run's folder.
+        graph: The graph it was trained on, if it is not where it was.
+        epoch: Open the checkpoint preserved after so many epochs, not the last one.
+    """
+    path = Path(path)
+    return Embeddings(path if epoch is None else find_checkpoint(path, epoch), graph=graph)

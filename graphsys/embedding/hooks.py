@@ -14,6 +14,7 @@ from graphsys.embedding.schedule import Step
 
 if TYPE_CHECKING:
     from graphsys.embedding.trainer import Trainer
+    from graphsys.embedding.unit import Work
 
 
 class Hook:
@@ -36,33 +37,27 @@ class Hook:
         """
         return order
 
+    def before_unit(self, trainer: "Trainer", epoch: int, unit: list[Step]) -> None:
+        """See a unit before it is trained, with its partitions in memory."""
+
+    def unit_trained(self, trainer: "Trainer", epoch: int, work: "list[Work]") -> None:
+        """See a unit after it was trained, with its partitions in memory."""
+
     def after_unit(self, trainer: "Trainer") -> None:
-        """See a unit trained; it may not be in a checkpoint yet."""
+        """See the state after a unit; it may not be in a checkpoint yet."""
 
     def after_epoch(self, trainer: "Trainer") -> bool:
         """See an epoch trained; :meth:`Trainer.checkpoint` makes it durable.
+
+        Called again by a resume if the epoch was not closed (``RunState.closed_epochs``).
 
         Returns:
             Whether the training is to end here.
         """
         return False
 
+    def after_training(self, trainer: "Trainer") -> None:
+        """See the last checkpoint, before the run is committed as complete."""
 
-class EvaluateEvery(Hook):
-    """Ranks the edges of a split after every so many epochs, and keeps the MRR."""
-
-    def after_epoch(self, trainer: "Trainer") -> bool:
-        """Evaluate the checkpoint, if it is time."""
-        from graphsys.embedding.evaluation import evaluate
-
-        state, config = trainer.state, trainer.config
-        if not config.eval_every or state.epoch % config.eval_every:
-            return False
-        trainer.checkpoint()
-        result = evaluate(
-            trainer.path, split=config.eval_split, graph=trainer.graph, breakdown=False
-        )
-        history = state.metrics.setdefault(f"{config.eval_split}_mrr", [])
-        history.append([state.epoch, result["metrics"]["mrr"]])
-        trainer.commit()
-        return False
+    def before_commit(self, trainer: "Trainer") -> None:
+        """Make durable what a checkpoint is about to refer to."""

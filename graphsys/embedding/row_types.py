@@ -16,6 +16,8 @@ Floats = npt.NDArray[np.float32]
 Stored = npt.NDArray[Any]
 """float32 or uint16 ``[N, D]``."""
 
+_BLOCK = 1 << 14
+
 
 def stored_dtype(row_dtype: RowDtype) -> np.dtype[Any]:
     """Return the dtype of stored rows."""
@@ -46,3 +48,13 @@ def to_floats(stored: Stored, row_dtype: RowDtype) -> Floats:
     if row_dtype == "float16":
         return stored.view(np.float16).astype(np.float32)
     return (stored.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def are_finite(stored: Stored, row_dtype: RowDtype) -> bool:
+    """Say whether stored rows have neither infinities nor what is not a number."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        for begin in range(0, len(stored), _BLOCK):
+            rows = to_floats(stored[begin : begin + _BLOCK], row_dtype)
+            if not np.isfinite(rows.sum()) and not np.isfinite(rows).all():
+                return False
+    return True

@@ -10,6 +10,7 @@ import dataclasses
 import json
 import os
 import shutil
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -31,7 +32,8 @@ Floats = npt.NDArray[np.float32]
 FORMAT_VERSION: Final = 1
 RUN_NAME: Final = "run.json"
 CONFIG_NAME: Final = "config.toml"
-_FOLDERS: Final = ("rows", "state", "relations", "globals")
+_ADVICE: Final = "train the run again, or go on from a copy of a preserved checkpoint"
+_FOLDERS: Final = ("rows", "state", "relations", "globals", "origin", "fresh")
 
 
 @dataclass(kw_only=True)
@@ -52,7 +54,16 @@ class RunState:
         metrics: Evaluations while training, and the final loss.
         order: Order of the units, and the capacity of the buffer it was made for; none
             in runs from before there was a choice, which went inside out.
+        best: Best checkpoint so far, for early stopping: ``epoch``, ``value`` of the
+            metric, and ``waited``, the evaluations since then.
+        closed_epochs: Epochs after which evaluations and the like are done too.
+        is_stopped: Whether training was ended before all epochs were done.
+        log_bytes: Length of ``training.jsonl``.
+        held_out: Summed loss and number of held-out edges in this epoch so far.
+        warm: What was taken from the run of ``init_from``.
         files: Bytes of every file of the checkpoint, by path.
+        checksums: CRC-32 of the array in every file, without its header; none for files
+            of runs from before there were any.
         format_version: Version of the layout.
     """
 
@@ -68,7 +79,14 @@ class RunState:
     is_complete: bool = False
     metrics: dict[str, Any] = field(default_factory=dict)
     order: dict[str, Any] = field(default_factory=dict)
+    best: dict[str, Any] = field(default_factory=dict)
+    closed_epochs: int = 0
+    is_stopped: bool = False
+    log_bytes: int = 0
+    held_out: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    warm: dict[str, Any] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)
+    checksums: dict[str, int] = field(default_factory=dict)
     format_version: int = FORMAT_VERSION
 
 
@@ -134,30 +152,47 @@ def read_config(path: Path) -> EmbeddingConfig:
     return from_mapping(EmbeddingConfig, mapping, where=str(path / CONFIG_NAME))
 
 
-def check_files(path: Path, state: RunState) -> None:
+def check_files(path: Path, state: RunState, *, content: bool = False) -> None:
     """Check that every file of the checkpoint is there in full.
 
+    Args:
+        path: The run's folder.
+        state: The checkpoint.
+        content: Also read the files and compare their checksums.
+
     Raises:
-        CorruptStoreError: One is missing or has another size.
+        CorruptStoreError: One is missing, or has another size or content.
     """
     for name, size in state.files.items():
         try:
             found = (path / name).stat().st_size
         except FileNotFoundError:
             raise CorruptStoreError(
-                f"{path / name} is missing from the checkpoint; train the run again"
+                f"{path / name} is missing from the checkpoint; {_ADVICE}"
             ) from None
         if found != size:
             raise CorruptStoreError(
-                f"{path / name} has {found} bytes, {RUN_NAME} says {size}; train the "
-                "run again"
+                f"{path / name} has {found} bytes, {RUN_NAME} says {size}; {_ADVICE}"
             )
+        if content and name in state.checksums:
+            stated, actual = state.checksums[name], checksum(read_array(path, name))
+            if actual != stated:
+                raise CorruptStoreError(
+                    f"{path / name} has the checksum {actual:08x}, {RUN_NAME} says "
+                    f"{stated:08x}; {_ADVICE}"
+                )
+
+
+def checksum(array: npt.NDArray[Any]) -> int:
+    """Return the CRC-32 of an array's bytes."""
+    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
 def commit(path: Path, state: RunState) -> None:
     """Make a checkpoint the current one; its files are durable, others' stay."""
-    for folder in {str((path / name).parent) for name in state.files}:
-        _sync_folder(Path(folder))
+    with disk_errors(path):
+        for folder in {str((path / name).parent) for name in state.files}:
+            _sync_folder(Path(folder))
     write_text(path / RUN_NAME, json.dumps(dataclasses.asdict(state), indent=1) + "\n")
 
 

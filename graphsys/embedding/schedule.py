@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.rng import generator
-from graphsys.core.types import Bucket
+from graphsys.core.types import DEFAULT_SPLIT, Bucket
 from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.edge_selection import EdgePart
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.orders import order_units
 from graphsys.kernels.cpu.embedding_chunk import Edges
@@ -31,7 +32,10 @@ class Step:
         bucket: Place in its grid.
         src: Type and partition of the sources.
         dst: Type and partition of the destinations.
-        num_edges: Training edges in it.
+        num_edges: Edges trained at this step.
+        split: Their split.
+        part: Which part of the bucket's edges it is.
+        phase: Position in the sequence of edge sets and parts; phases do not mix.
     """
 
     edge_type: int
@@ -39,6 +43,9 @@ class Step:
     src: Part
     dst: Part
     num_edges: int
+    split: str = DEFAULT_SPLIT
+    part: EdgePart = EdgePart()  # noqa: RUF009  (frozen)
+    phase: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +83,12 @@ class Schedule:
         layout: Layout,
         seed: int,
     ) -> None:
-        self._units = units(steps, num_partitions)
+        by_phase: dict[int, list[Step]] = {}
+        for step in steps:
+            by_phase.setdefault(step.phase, []).append(step)
+        groups = [units(group, num_partitions) for _, group in sorted(by_phase.items())]
+        self._phases = [len(group) for group in groups]
+        self._units = [unit for group in groups for unit in group]
         self._needs = [needs_of(unit, num_partitions) for unit in self._units]
         self._layout, self._seed = layout, seed
 
@@ -97,9 +109,15 @@ class Schedule:
         return {part for part in parts if not any(part in need for need in self._needs)}
 
     def _order(self, epoch: int) -> list[int]:
-        layout = self._layout
-        rng = generator(self._seed, "order of units", epoch)
-        return order_units(layout.order, self._needs, layout.order_capacity, rng)
+        layout, result, begin = self._layout, list[int](), 0
+        for phase, count in enumerate(self._phases):
+            keys = (epoch, phase) if phase else (epoch,)
+            rng = generator(self._seed, "order of units", *keys)
+            needs = self._needs[begin : begin + count]
+            order = order_units(layout.order, needs, layout.order_capacity, rng)
+            result += [begin + k for k in order]
+            begin += count
+        return result
 
 
 def inside_out(num_src: int, num_dst: int) -> list[Bucket]:

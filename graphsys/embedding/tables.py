@@ -8,14 +8,21 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.errors import CorruptStoreError
+from graphsys.core.errors import CorruptStoreError, TrainingFailedError
 from graphsys.core.events import count, span
 from graphsys.core.rng import generator
 from graphsys.embedding import run as runs
 from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.diagnosis import describe_rows
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.node_rows import NodeRows
-from graphsys.embedding.row_types import Stored, stored_dtype, to_stored
+from graphsys.embedding.row_types import (
+    Stored,
+    are_finite,
+    stored_dtype,
+    to_floats,
+    to_stored,
+)
 from graphsys.embedding.schedule import Part
 from graphsys.kernels.cpu.embedding_bags import NO_VECTOR, Extras
 from graphsys.storage.reader import Graph
@@ -100,12 +107,13 @@ class TableFiles:
         state: runs.RunState,
     ) -> None:
         self.path = path
-        self._config = config
+        self._config, self._graph = config, graph
         self.node_rows = NodeRows(graph, config)
         self._sizes = {t: self.node_rows.sizes(t) for t in graph.node_types}
         self._current = dict(state.files)
         self._committed = set(state.files)
         self._volatile: set[str] = set()
+        self._checksums = dict(state.checksums)
         self._serial = state.serial
         self.bytes_read = self.bytes_written = 0
         self.sync_s = 0.0
@@ -161,18 +169,43 @@ class TableFiles:
 
         Raises:
             StorageFullError: The disk is full; what was there is whole.
+            TrainingFailedError: A row is not finite; it is not written.
         """
         rows, state = table
+        self._require_finite(part, rows)
         with span("write_back", node_type=part[0], partition=part[1]):
             self._replace(functools.partial(runs.rows_file, *part), rows)
             self._replace(functools.partial(runs.state_file, *part), state)
         count("bytes_written", rows.nbytes + state.nbytes)
         self.bytes_written += rows.nbytes + state.nbytes
 
+    def keep(self, name: Callable[[int], str], array: npt.NDArray[np.generic]) -> None:
+        """Write a further file of the run, which every checkpoint from now on lists.
+
+        Args:
+            name: Gives the path of a version of the file, by its number.
+            array: The content.
+        """
+        self._replace(name, array)
+
+    def read(self, name: Callable[[int], str]) -> npt.NDArray[np.generic]:
+        """Return the content of such a file.
+
+        Raises:
+            CorruptStoreError: It is missing or damaged.
+        """
+        found = self._find(name(0))
+        return runs.read_array(self.path, found or name(0))
+
     def flush(self, state: runs.RunState) -> None:
         """Make everything stored durable and list it in the checkpoint to be committed."""
         began = time.monotonic()
         for name, table in self.operators.items():
+            if not np.isfinite(table).all():
+                raise TrainingFailedError(
+                    f"operators of edge type {name!r} are not finite; lower relation_lr or "
+                    f"raise regulariser (the checkpoint before is kept in {self.path})"
+                )
             self._replace(functools.partial(runs.relations_file, name), table)
         for name, table in self.globals.items():
             self._replace(functools.partial(runs.globals_file, name), table)
@@ -181,6 +214,8 @@ class TableFiles:
         self._volatile.clear()
         state.serial = self._serial
         state.files = dict(self._current)
+        known = self._checksums
+        state.checksums = {name: known[name] for name in state.files if name in known}
         self.sync_s += time.monotonic() - began
 
     def committed(self) -> None:
@@ -189,14 +224,27 @@ class TableFiles:
             (self.path / name).unlink(missing_ok=True)
         self._committed = set(self._current)
 
+    def _require_finite(self, part: Part, rows: Stored) -> None:
+        """Keep what the last batch of a bucket may have spoilt out of the checkpoint."""
+        row_dtype = self._config.row_dtype
+        if are_finite(rows, row_dtype):
+            return
+        found = describe_rows(self._graph, {part: to_floats(rows, row_dtype)})
+        raise TrainingFailedError(
+            f"{found} after a bucket of partition {part[1]}; lower lr or raise regulariser "
+            f"(the checkpoint before it is kept in {self.path})"
+        )
+
     def _replace(self, name: Callable[[int], str], array: Stored) -> None:
         """Write a file and drop the one before it, unless the checkpoint needs that."""
         self._serial += 1
         old, new = self._find(name(0)), name(self._serial)
         self._current[new] = runs.write_array(self.path / new, array)
+        self._checksums[new] = runs.checksum(array)
         self._volatile.add(new)
         if old is not None:
             del self._current[old]
+            self._checksums.pop(old, None)
             if old not in self._committed:
                 self._volatile.discard(old)
                 (self.path / old).unlink(missing_ok=True)

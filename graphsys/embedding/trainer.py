@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.errors import ConfigError, StorageFullError
+from graphsys.core.errors import StorageFullError
 from graphsys.core.events import count, span
 from graphsys.core.progress import Progress
 from graphsys.embedding import run as runs
@@ -17,7 +17,7 @@ from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.figures import Figures
 from graphsys.embedding.hooks import Hook
 from graphsys.embedding.model import RelationSet
-from graphsys.embedding.schedule import Layout, Schedule, Step, inside_out
+from graphsys.embedding.schedule import Layout, Schedule, Step
 from graphsys.embedding.tables import TableFiles
 from graphsys.embedding.unit import UnitTrainer
 from graphsys.storage.reader import Graph
@@ -67,23 +67,48 @@ class Trainer:
 
     def run(self, progress: Progress) -> None:
         """Train until all epochs are done, or a hook ends it."""
-        state, last = self.state, self.config.epochs
-        with self.buffer, self._explained():
-            self._saved_s = self._clock_s = time.monotonic()
-            if state.epoch < last:
-                self.buffer.expect(self.schedule.needs(state.epoch)[state.unit :])
-            for epoch in range(state.epoch, last):
-                progress.stage(f"epoch {epoch + 1}", self.edges_per_epoch, "edges")
-                if epoch + 1 < last:
-                    self.buffer.expect(self.schedule.needs(epoch + 1))
-                self._train_epoch(epoch, progress)
-                ends = [hook.after_epoch(self) for hook in self.hooks]
-                if any(ends):
-                    state.is_complete = True
-                    self.checkpoint()
-                    break
-                self._clock_s = time.monotonic()  # evaluation is not training
+        state = self.state
+        if state.is_complete:
+            return
+        with self._explained():
+            with self.buffer:
+                self._train(progress)
+            self._finish()
         progress.close()
+
+    def _train(self, progress: Progress) -> None:
+        state = self.state
+        self._saved_s = self._clock_s = time.monotonic()
+        if state.unit == 0 and state.closed_epochs < state.epoch:
+            self._close_epoch()  # where a run was interrupted
+        if self._goes_on():
+            self.buffer.expect(self.schedule.needs(state.epoch)[state.unit :])
+        while self._goes_on():
+            epoch = state.epoch
+            progress.stage(f"epoch {epoch + 1}", self.edges_per_epoch, "edges")
+            if epoch + 1 < self.config.epochs:
+                self.buffer.expect(self.schedule.needs(epoch + 1))
+            self._train_epoch(epoch, progress)
+            self._close_epoch()
+
+    def _goes_on(self) -> bool:
+        return self.state.epoch < self.config.epochs and not self.state.is_stopped
+
+    def _close_epoch(self) -> None:
+        """Do what follows an epoch; a kill before the next commit does it again."""
+        for hook in self.hooks:
+            self.state.is_stopped |= hook.after_epoch(self)
+        self.state.closed_epochs = self.state.epoch
+        if self.state.is_stopped:
+            self.checkpoint()
+        self._clock_s = time.monotonic()  # evaluation is not training
+
+    def _finish(self) -> None:
+        for hook in self.hooks:
+            hook.after_training(self)
+        self.state.is_complete = True
+        self.commit()
+        runs.remove_superseded(self.path, self.state)
 
     def checkpoint(self) -> None:
         """Make everything trained so far durable.
@@ -103,6 +128,8 @@ class Trainer:
 
     def commit(self) -> None:
         """Write ``run.json`` anew, after a change of the state alone."""
+        for hook in self.hooks:
+            hook.before_commit(self)
         runs.commit(self.path, self.state)
 
     def _train_epoch(self, epoch: int, progress: Progress) -> None:
@@ -119,14 +146,18 @@ class Trainer:
             for hook in self.hooks:
                 hook.after_unit(self)
             due = now - self._saved_s >= self.config.checkpoint_seconds
-            if due or state.is_complete:
+            if due or state.epoch == self.config.epochs:
                 self.checkpoint()
 
     def _train_unit(self, epoch: int, unit: list[Step], progress: Progress) -> None:
         self.buffer.begin_unit(self.schedule.always(unit))
+        for hook in self.hooks:
+            hook.before_unit(self, epoch, unit)
         began = time.monotonic()
         trained = self.unit_trainer.train(epoch, unit, progress)
         self.figures.compute_s += time.monotonic() - began
+        for hook in self.hooks:
+            hook.unit_trained(self, epoch, trained)
         self.buffer.end_unit({part for step in unit for part in (step.src, step.dst)})
         for bucket in trained:
             self.state.loss_sum += float(bucket.losses.sum())
@@ -140,7 +171,6 @@ class Trainer:
         state.loss_sum, state.epoch_edges, state.unit = 0.0, 0, 0
         state.epoch += 1
         state.metrics["loss"] = state.losses[-1]
-        state.is_complete = state.epoch == self.config.epochs
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -158,18 +188,3 @@ class Trainer:
         for hook in self.hooks:
             order = hook.before_bucket(self, epoch, step, order)
         return order
-
-
-def list_steps(graph: Graph, model: list[RelationSet]) -> list[Step]:
-    """List the buckets of one epoch, edge type by edge type, inside out."""
-    steps = []
-    for k, relations in enumerate(model):
-        kind = relations.edge_type
-        counts = graph.bucket_counts(kind)
-        for bucket in inside_out(*counts.shape):
-            if counts[bucket]:
-                src, dst = (kind.src_type, bucket[0]), (kind.dst_type, bucket[1])
-                steps.append(Step(k, bucket, src, dst, int(counts[bucket])))
-    if not steps:
-        raise ConfigError("the graph has no training edges; there is nothing to train on")
-    return steps

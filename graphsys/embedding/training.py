@@ -10,7 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from graphsys.core.errors import CorruptStoreError, InvalidGraphError, StorageFullError
+from graphsys.core.errors import (
+    ConfigError,
+    CorruptStoreError,
+    InvalidGraphError,
+    StorageFullError,
+)
 from graphsys.core.memory import (
     MemoryMeter,
     available_bytes,
@@ -24,13 +29,15 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.config import EmbeddingConfig, load_config
+from graphsys.embedding.edge_sets import list_steps
 from graphsys.embedding.held_out import with_split
-from graphsys.embedding.hooks import EvaluateEvery
+from graphsys.embedding.held_out_split import GraphWithHeldOut
 from graphsys.embedding.model import RelationSet, relation_sets
 from graphsys.embedding.plan import Plan, Planner
 from graphsys.embedding.probe import probe
 from graphsys.embedding.schedule import Layout, Step
-from graphsys.embedding.trainer import Trainer, list_steps
+from graphsys.embedding.supervision import source_of, supervise
+from graphsys.embedding.training_log import LOG_NAME
 from graphsys.embedding.unit import compile_kernels
 from graphsys.storage.locks import WriterLock
 from graphsys.storage.reader import Graph
@@ -109,15 +116,18 @@ def train(
         config = run_config(out) if resume else EmbeddingConfig()
     model = relation_sets(graph, config)
     if config.eval_every:
-        with_split(graph, model, config.eval_split)  # one that is not there ends here
-    steps = list_steps(graph, model)
+        seen = GraphWithHeldOut(graph, config) if config.eval_fraction else graph
+        with_split(seen, model, config.eval_split)  # one that is not there ends here
+    steps = list_steps(graph, model, config)
     if not dry_run:
         runs.require_free(out, resume=resume, overwrite=overwrite)
+    started = _started(out, resume)
+    source = source_of(graph, config, model, started)
     folder = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
     return_large_blocks()
     with single_threaded_blas():
         compile_kernels(graph, config, model)
-        plan = _make_plan(graph, config, model, steps, stated, _started(out, resume))
+        plan = _make_plan(graph, config, model, steps, stated, started)
         if dry_run:
             measured = probe(graph, config, model, steps, folder)
             metrics = {**plan.as_metrics(), **measured.estimate(plan, config)}
@@ -132,13 +142,12 @@ def train(
     path = staged if is_staged else out
     with _locked(out), _locked(path) if path != out else contextlib.nullcontext():
         state = _open_state(path, graph, config, plan.layout, resume=resume)
-        trainer = Trainer(
-            path, graph, config, model, steps, state, [EvaluateEvery()], plan.layout
-        )
         try:
             with single_threaded_blas(), MemoryMeter(_METER_S) as meter:
-                trainer.run(progress)
-        except (InvalidGraphError, CorruptStoreError):
+                trainer = supervise(
+                    path, graph, config, model, steps, state, plan.layout, source, progress
+                )
+        except (ConfigError, InvalidGraphError, CorruptStoreError):
             if not resume and not state.files:
                 _discard(path)
             raise
@@ -232,7 +241,7 @@ def _open_state(
         state = runs.read_state(path)
         runs.require_same_config(path, config)
         runs.require_same_graph(state.graph, graph, path)
-        runs.check_files(path, state)
+        runs.check_files(path, state, content=True)
         runs.remove_superseded(path, state)
         return state
     order = {"name": layout.order, "capacity": layout.order_capacity}
@@ -249,7 +258,7 @@ def _discard(path: Path) -> None:
         for name in folders:
             with contextlib.suppress(OSError):
                 (Path(folder) / name).rmdir()
-    for name in (runs.RUN_NAME, runs.CONFIG_NAME):
+    for name in (runs.RUN_NAME, runs.CONFIG_NAME, LOG_NAME):
         (path / name).unlink(missing_ok=True)
 
 

@@ -1,7 +1,7 @@
 """Training one unit: its buckets are read and cut, and workers take turns on them."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,15 +17,17 @@ from graphsys.core.rng import generator
 from graphsys.core.threads import num_cores
 from graphsys.embedding.buckets import read_bucket
 from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.diagnosis import describe_rows
 from graphsys.embedding.model import REGULARISER_CODES, RelationSet, objective_of
 from graphsys.embedding.negatives import Negatives
-from graphsys.embedding.row_types import stored_dtype
+from graphsys.embedding.row_types import stored_dtype, to_floats
 from graphsys.embedding.schedule import Part, Step, cut_bucket
 from graphsys.embedding.tables import Floats, Table
 from graphsys.kernels.cpu.embedding_bags import PLAIN, Extras
 from graphsys.kernels.cpu.embedding_chunk import Edges
 from graphsys.kernels.cpu.embedding_negatives import Candidates
-from graphsys.kernels.cpu.embedding_rows import Tables
+from graphsys.kernels.cpu.embedding_operators import Operators
+from graphsys.kernels.cpu.embedding_rows import NO_RATES, Tables
 from graphsys.kernels.cpu.embedding_step import Settings, train_batches
 from graphsys.storage.reader import Graph
 
@@ -70,6 +72,9 @@ class UnitTrainer:
         extras: Given two node types, says what makes rows of nodes from their tables.
         choose_edges: Given the epoch, a bucket and the positions of its edges, says which
             of them are trained.
+
+    Attributes:
+        rates: Factors on the learning rates of rows of partitions, where not 1.
     """
 
     def __init__(
@@ -88,6 +93,7 @@ class UnitTrainer:
         self._choose_edges = choose_edges
         self.negatives = Negatives(graph, config)
         self.num_workers = 1 if config.deterministic else config.threads or num_cores()
+        self.rates: dict[Part, Floats] = {}
         self.slots: list[npt.NDArray[np.int32]] = []
 
     def compile(self) -> None:
@@ -140,15 +146,64 @@ class UnitTrainer:
                         _report(progress, bucket, first, last)
         return work
 
+    def measure(self, step: Step, rows: Order) -> float:
+        """Return the summed loss of some edges of a bucket, and change nothing.
+
+        The same edges meet the same negatives every time.
+
+        Args:
+            step: The bucket, whose partitions are in memory.
+            rows: Positions of the edges in the bucket.
+        """
+        keys = ("measure", self.model[step.edge_type].name, *step.bucket, step.phase)
+        work = self._cut(0, step, keys, lambda every: rows.copy())
+        still = work.settings._replace(
+            lr=np.float32(0.0), relation_lr=np.float32(0.0), regulariser=np.float32(0.0)
+        )
+        tables, operators = self._arrays(step)
+        slot = np.full(self._num_rows(step), -1, dtype=np.int32)
+        train_batches(
+            tables, self.extras(step.src[0], step.dst[0]), operators, work.edges, still, 0,
+            len(work.losses), 1, slot, work.losses,
+        )  # fmt: skip
+        return float(work.losses.sum())
+
+    def _arrays(self, step: Step) -> tuple[Tables, Operators]:
+        """Return the tables and operators that a bucket is trained on."""
+        src_rows, src_state = self.tables[step.src]
+        dst_rows, dst_state = self.tables[step.dst]
+        relations = self.model[step.edge_type]
+        return (
+            Tables(
+                src_rows,
+                src_state,
+                dst_rows,
+                dst_state,
+                step.src == step.dst,
+                self.rates.get(step.src, NO_RATES),
+                self.rates.get(step.dst, NO_RATES),
+            ),
+            relations.operators(self.operators[relations.name]),
+        )
+
     def _num_rows(self, step: Step) -> int:
         src, dst = self.tables[step.src][0], self.tables[step.dst][0]
         return len(src) if step.src == step.dst else len(src) + len(dst)
 
     def _prepare(self, epoch: int, step: Step) -> Work:
+        relations = self.model[step.edge_type]
+        phase = (step.phase,) if step.phase else ()
+        keys = (epoch, relations.name, *step.bucket, *phase)
+        return self._cut(epoch, step, keys, lambda e: self._choose_edges(epoch, step, e))
+
+    def _cut(
+        self, epoch: int, step: Step, keys: Sequence[int | str],
+        choose: Callable[[Order], Order],
+    ) -> Work:  # fmt: skip
+        """Read a bucket and cut the edges chosen of it."""
         config, relations = self.config, self.model[step.edge_type]
-        keys = (epoch, relations.name, *step.bucket)
         with span("read", edge_type=relations.name, bucket=tuple(step.bucket)):
-            bucket = read_bucket(self.graph, relations.edge_type, *step.bucket)
+            bucket = read_bucket(self.graph, relations.edge_type, *step.bucket, step.split)
             weight = np.empty(0, dtype=np.float32)
             if config.edge_weights and bucket.weight is not None:
                 weight = bucket.weight.astype(np.float32, copy=False)
@@ -161,7 +216,7 @@ class UnitTrainer:
                 bucket.src.astype(np.uint32, copy=False),
                 bucket.dst.astype(np.uint32, copy=False),
                 relation, weight, relations, config, keys,
-                self._choose_edges(epoch, step, every),
+                choose(every),
             )  # fmt: skip
         draw = generator(config.seed, "negatives", *keys).integers(
             0, 2**64, dtype=np.uint64
@@ -190,13 +245,8 @@ class UnitTrainer:
     def _train_slice(
         self, pool: ThreadPoolExecutor, bucket: Work, first: int, last: int
     ) -> None:
-        step = bucket.step
-        src_rows, src_state = self.tables[step.src]
-        dst_rows, dst_state = self.tables[step.dst]
-        tables = Tables(src_rows, src_state, dst_rows, dst_state, step.src == step.dst)
-        extras = self.extras(step.src[0], step.dst[0])
-        relations = self.model[step.edge_type]
-        operators = relations.operators(self.operators[relations.name])
+        tables, operators = self._arrays(bucket.step)
+        extras = self.extras(bucket.step.src[0], bucket.step.dst[0])
         workers = min(self.num_workers, last - first)
         began_ns, busy_ns = time.perf_counter_ns(), [0] * workers
         futures = [
@@ -215,10 +265,15 @@ class UnitTrainer:
     def _check_loss(self, epoch: int, step: Step, losses: npt.NDArray[np.float64]) -> None:
         if np.isfinite(losses).all():
             return
+        rows = {
+            part: to_floats(self.tables[part][0], self.config.row_dtype)
+            for part in (step.src, step.dst)
+        }
+        found = describe_rows(self.graph, rows)
         raise TrainingFailedError(
             f"the loss is not a number in epoch {epoch + 1}, bucket {tuple(step.bucket)} "
-            f"of edge type {self.model[step.edge_type].name!r}; lower lr or raise "
-            f"regulariser (the checkpoint before it is kept in {self.path})"
+            f"of edge type {self.model[step.edge_type].name!r} ({found}); lower lr or "
+            f"raise regulariser (the checkpoint before it is kept in {self.path})"
         )
 
 

@@ -90,6 +90,12 @@ _READ: Final[dict[str, tuple[type, Any]]] = {
     "eval_fraction": (float, 0.05),
     "dynamic_relations": (bool, False),
 }
+_LOOP: Final = {
+    "init_path": "init_from",
+    "num_edge_chunks": "edge_chunks",
+    "checkpoint_preservation_interval": "preserve_every",
+    "eval_fraction": "eval_fraction",
+}
 _ENTITY: Final[dict[str, tuple[type, Any]]] = {
     "num_partitions": (int, None),
     "featurized": (bool, False),
@@ -324,15 +330,9 @@ class _Conversion:
             )
         if order != "inside_out":
             self._set("bucket_order", "bucket_order", order)
-        for key in ("init_path", "num_edge_chunks", "checkpoint_preservation_interval"):
-            self._set(key, key, self.values[key])
-        if "eval_fraction" in EmbeddingConfig.__dataclass_fields__:
-            self.mapped["eval_fraction"] = self.values["eval_fraction"]
-        elif self.values["eval_fraction"]:
-            self.tell(
-                f"eval_fraction={self.values['eval_fraction']} is left out: all edges are "
-                "trained; hold some out as a split of the graph"
-            )
+        for key, ours in _LOOP.items():
+            if self.values[key] is not None:
+                self.mapped[ours] = self.values[key]
         if self.values["init_path"] is not None:
             self.tell(
                 "init_path: a run of graphsys is expected there; make one of PBG's "

@@ -23,6 +23,7 @@ _AHEAD: Final = 8  # rows; they come from memory at random
 _STABLE: Final = np.float32(1e-10)
 _ZERO: Final = np.float32(0.0)
 _ONE: Final = np.float32(1.0)
+NO_RATES: Final = np.empty(0, dtype=np.float32)
 
 
 class Tables(NamedTuple):
@@ -33,6 +34,8 @@ class Tables(NamedTuple):
             bfloat16 or float16.
         src_state, dst_state: Row-wise Adagrad state, float32 ``[N]``.
         is_shared: Whether both sides are the same partition.
+        src_rates, dst_rates: Factor on the learning rate of every row, float32 ``[N]``, 0
+            for rows that stay; empty for ones.
     """
 
     src_rows: Table
@@ -40,6 +43,8 @@ class Tables(NamedTuple):
     dst_rows: Table
     dst_state: Floats
     is_shared: bool
+    src_rates: Floats = NO_RATES
+    dst_rates: Floats = NO_RATES
 
 
 class Optimiser(NamedTuple):
@@ -116,10 +121,14 @@ def accumulate(nodes: Ints, first: int, rows: Floats, sums: Sums) -> None:
 
 @lean_fused_jit
 def _update_row(
-    rows: Table, state: Floats, v: int, gradient: Floats, s: int, optimiser: Optimiser,
-    key: np.uint64,
+    rows: Table, state: Floats, v: int, gradient: Floats, s: int, lr: np.float32,
+    optimiser: Optimiser, key: np.uint64,
 ) -> bool:  # fmt: skip
-    """Update row ``v`` by the gradient ``s``; say whether that was finite."""
+    """Update row ``v`` by the gradient ``s``, unless ``lr`` is 0.
+
+    Returns:
+        Whether the gradient was finite.
+    """
     size = rows.shape[1]
     square = _ZERO
     for k in range(size):
@@ -127,9 +136,9 @@ def _update_row(
     square /= np.float32(size)
     if not np.isfinite(square):
         return False
-    if square > _ZERO:
+    if square > _ZERO and lr > _ZERO:
         state[v] += square
-        factor = -optimiser.lr / (np.sqrt(state[v]) + _STABLE)
+        factor = -lr / (np.sqrt(state[v]) + _STABLE)
         add_row(rows, v, optimiser.is_half, gradient, s, factor)
         length = _ZERO
         for k in range(size):
@@ -138,6 +147,11 @@ def _update_row(
         scale = optimiser.max_norm / length if length > optimiser.max_norm else _ONE
         store_row(gradient, s, scale, rows, v, optimiser.is_half, key)
     return True
+
+
+@lean_fused_jit
+def _rate(rates: Floats, v: int, optimiser: Optimiser) -> np.float32:
+    return np.float32(optimiser.lr * rates[v]) if rates.size > 0 else optimiser.lr
 
 
 @lean_fused_jit
@@ -171,13 +185,15 @@ def update_rows(tables: Tables, sums: Sums, optimiser: Optimiser, key: np.uint64
         draws = mix64(key + np.uint64(v))
         if v < num_src:
             is_finite &= _update_row(
-                tables.src_rows, tables.src_state, v, sums.gradient, s, optimiser, draws
-            )
+                tables.src_rows, tables.src_state, v, sums.gradient, s,
+                _rate(tables.src_rates, v, optimiser), optimiser, draws,
+            )  # fmt: skip
         else:
             v -= num_src
             is_finite &= _update_row(
-                tables.dst_rows, tables.dst_state, v, sums.gradient, s, optimiser, draws
-            )
+                tables.dst_rows, tables.dst_state, v, sums.gradient, s,
+                _rate(tables.dst_rates, v, optimiser), optimiser, draws,
+            )  # fmt: skip
     sums.num_used[0] = 0
     return is_finite
 
@@ -186,14 +202,14 @@ def update_rows(tables: Tables, sums: Sums, optimiser: Optimiser, key: np.uint64
 def update_parameters(
     parameters: Floats, state: Floats, gradient: Floats, lr: np.float32
 ) -> bool:
-    """Update operator parameters, one state each, and clear their gradient."""
+    """Update operator parameters, unless ``lr`` is 0, and clear their gradient."""
     is_finite = True
     for k in range(parameters.size):
         g = gradient[k]
         gradient[k] = _ZERO
         if not np.isfinite(g):
             is_finite = False
-        elif g != _ZERO:
+        elif g != _ZERO and lr > _ZERO:
             state[k] += g * g
             parameters[k] -= lr * g / (np.sqrt(state[k]) + _STABLE)
     return is_finite

@@ -11,16 +11,17 @@ import pytest
 
 from graphsys.core.errors import CorruptStoreError, StorageFullError
 from graphsys.core.events import recording
-from graphsys.core.progress import SILENT
+from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding import EmbeddingConfig, train
 from graphsys.embedding import run as runs
 from graphsys.embedding.buffer import PartitionBuffer
+from graphsys.embedding.edge_sets import list_steps
 from graphsys.embedding.figures import overlap
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.orders import ORDERS
 from graphsys.embedding.schedule import Layout, Part
 from graphsys.embedding.tables import Table, TableFiles
-from graphsys.embedding.trainer import Trainer, list_steps
+from graphsys.embedding.trainer import Trainer
 from graphsys.embedding.unit import UnitTrainer
 from graphsys.storage.reader import Graph
 
@@ -44,7 +45,7 @@ def make_trainer(
     model = relation_sets(graph, config)
     state = runs.RunState(graph=runs.describe_graph(graph))
     runs.write_config(out, config)
-    steps = list_steps(graph, model)
+    steps = list_steps(graph, model, config)
     return Trainer(out, graph, config, model, steps, state, (), layout)
 
 
@@ -133,6 +134,14 @@ def test_the_report_counts_what_was_read_and_written(
     assert writers != {threading.get_ident()}  # one in a thread of its own
 
 
+class UntilSecondEpoch(Progress):
+    """Interrupts a training when the second epoch begins."""
+
+    def stage(self, name: str, total: int | None = None, unit: str = "") -> None:
+        if name == "epoch 2":
+            raise KeyboardInterrupt
+
+
 def test_figures_of_a_resumed_run_go_on(
     make_ring: MakeRing, config: EmbeddingConfig, tmp_path: Path
 ) -> None:
@@ -140,8 +149,8 @@ def test_figures_of_a_resumed_run_go_on(
     graph, out = make_ring(4), tmp_path / "run"
     whole = train(graph, config, tmp_path / "whole").metrics
     trainer = make_trainer(graph, config, out_of(out), Layout(prefetch=False))
-    trainer.config = dataclasses.replace(config, epochs=1)
-    trainer.run(SILENT)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.run(UntilSecondEpoch())
     found = train(graph, config, out, resume=True).metrics
     # every unit stores its partitions, so breaks add no writes; the buffer is read again
     assert found["bytes_written"] == whole["bytes_written"]

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.edge_sets import list_steps
 from graphsys.embedding.model import objective_of, relation_sets
 from graphsys.embedding.negatives import DST, SRC, Negatives
 from graphsys.embedding.pools import PoolConfig
 from graphsys.embedding.schedule import Step, cut_bucket
-from graphsys.embedding.trainer import list_steps
 from graphsys.kernels.cpu.embedding_bags import PLAIN
 from graphsys.kernels.cpu.embedding_negatives import Candidates, draw_pools
 from graphsys.kernels.cpu.embedding_rows import Tables
@@ -43,7 +43,7 @@ class Oracle:
     def __init__(self, graph: Graph, config: EmbeddingConfig) -> None:
         self.config = config
         (self.relations,) = relation_sets(graph, config)
-        (step,) = list_steps(graph, [self.relations])
+        (step,) = list_steps(graph, [self.relations], config)
         bucket = graph.bucket(self.relations.edge_type, 0, 0)
         assert bucket.relation is not None
         self.edges: Edges = cut_bucket(

@@ -9,10 +9,11 @@ import pytest
 from graphsys.core.progress import SILENT
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding import run as runs
+from graphsys.embedding.edge_sets import list_steps
 from graphsys.embedding.hooks import Hook
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.schedule import Step
-from graphsys.embedding.trainer import Trainer, list_steps
+from graphsys.embedding.trainer import Trainer
 from graphsys.storage.reader import Graph
 
 MakeRing = Callable[[int], Graph]
@@ -45,7 +46,7 @@ def test_a_hook_sees_all_and_may_leave_edges_out_and_end_the_training(
 ) -> None:
     graph, config = make_ring(partitions), dataclasses.replace(ring_config, epochs=5)
     model = relation_sets(graph, config)
-    steps = list_steps(graph, model)
+    steps = list_steps(graph, model, config)
     state = runs.RunState(graph=runs.describe_graph(graph))
     hook = Listener()
     trainer = Trainer(tmp_path, graph, config, model, steps, state, hooks=[hook])

@@ -10,12 +10,12 @@ import scipy.stats
 from graphsys.core.errors import CorruptStoreError
 from graphsys.core.types import Bucket
 from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.edge_sets import list_steps
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.negatives import DST, SRC, Negatives
 from graphsys.embedding.pools import PoolConfig
 from graphsys.embedding.samplers import layout, require_sound
 from graphsys.embedding.schedule import Step, cut_bucket
-from graphsys.embedding.trainer import list_steps
 from graphsys.kernels.cpu import embedding_negatives as kernels
 from graphsys.kernels.cpu.embedding_chunk import Edges
 from graphsys.kernels.cpu.embedding_counting import Counting, leave_out, plain_counting
@@ -172,7 +172,7 @@ def test_types_and_degrees_are_those_of_training(
     (relations,) = relation_sets(graph, config)
     negatives, edges = Negatives(graph, config), ring_edges(graph)
     offsets, kind = graph.offsets("entity"), relations.edge_type
-    for step in list_steps(graph, [relations]):
+    for step in list_steps(graph, [relations], config):
         part = (step.src, step.dst)[side][1]
         low, high = offsets[part], offsets[part + 1]
         chosen = bucket_edges(graph, config, step)
@@ -211,7 +211,7 @@ def test_batch_bias_is_minus_the_log_of_the_frequency(
     config = EmbeddingConfig(negatives=pools, reciprocal=reciprocal)
     (relations,) = relation_sets(graph, config)
     negatives = Negatives(graph, config)
-    for step in list_steps(graph, [relations]):
+    for step in list_steps(graph, [relations], config):
         edges = bucket_edges(graph, config, step)
         num_nodes = int(np.diff(graph.offsets("entity"))[step.bucket[1]])
         bias = negatives.sampler(relations, step, edges, DST).edge_bias
@@ -244,7 +244,7 @@ def test_masks_equal_brute_force(
     negatives, edges = Negatives(graph, config), ring_edges(graph)
     offsets, num_masked = graph.offsets("entity"), 0
     rng = np.random.default_rng(5)
-    for step in list_steps(graph, [relations]):
+    for step in list_steps(graph, [relations], config):
         known = negatives.known(relations, step, side)
         query, answer = step.bucket if side == DST else step.bucket[::-1]
         sizes = np.diff(offsets)
@@ -329,7 +329,7 @@ def test_tables_of_partitions_that_left_are_forgotten(
     config = EmbeddingConfig(negatives=(PoolConfig(kind="degree", num=4),))
     (relations,) = relation_sets(graph, config)
     negatives = Negatives(graph, config)
-    for step in list_steps(graph, [relations]):
+    for step in list_steps(graph, [relations], config):
         negatives.hold([step.src, step.dst])
         edges = bucket_edges(graph, config, step)
         first = negatives.sampler(relations, step, edges, DST)

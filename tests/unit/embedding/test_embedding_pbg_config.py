@@ -246,3 +246,16 @@ def test_files_that_are_no_configs_are_refused(tmp_path: Path) -> None:
     text = f"def get_torchbiggraph_config():\n    a = 'x'\n{doubled}    return a\n"
     with pytest.raises(ConfigError, match=r"`a \+ a` is more than"):
         from_pbg_config(write(tmp_path, text))
+
+
+def test_what_surrounds_the_training_is_taken_over() -> None:
+    config = from_pbg_config(
+        small(
+            init_path="old", num_edge_chunks=3, checkpoint_preservation_interval=5,
+            eval_fraction=0.05,
+        )
+    )  # fmt: skip
+    assert config.init_from == "old"
+    assert config.edge_chunks == 3
+    assert config.preserve_every == 5
+    assert config.eval_fraction == 0.05

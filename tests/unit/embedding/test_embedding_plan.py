@@ -15,10 +15,10 @@ from graphsys.core.progress import Progress
 from graphsys.datasets import recipes
 from graphsys.embedding import EmbeddingConfig, train, training
 from graphsys.embedding import run as runs
+from graphsys.embedding.edge_sets import list_steps
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.plan import Planner
 from graphsys.embedding.schedule import Layout
-from graphsys.embedding.trainer import list_steps
 from graphsys.storage.ingest import ingest
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, Source
@@ -28,7 +28,7 @@ MakeRing = Callable[[int], Graph]
 
 def planner(graph: Graph, config: EmbeddingConfig, base: int = 0) -> Planner:
     model = relation_sets(graph, config)
-    return Planner(graph, config, model, list_steps(graph, model), base)
+    return Planner(graph, config, model, list_steps(graph, model, config), base)
 
 
 def layout_of(capacity: int, *, prefetch: bool) -> Layout:
@@ -199,7 +199,7 @@ MEASURED = """
     from graphsys.embedding.model import relation_sets
     from graphsys.embedding.plan import Planner
     from graphsys.embedding.schedule import Layout
-    from graphsys.embedding.trainer import list_steps
+    from graphsys.embedding.edge_sets import list_steps
 
     folder = Path(sys.argv[1])
     graph = graphsys.open(folder / "graph")
@@ -209,7 +209,8 @@ MEASURED = """
     model = relation_sets(graph, config)
     for capacity in (2, 5):
         release_free_memory()
-        planner = Planner(graph, config, model, list_steps(graph, model), resident_bytes())
+        steps = list_steps(graph, model, config)
+        planner = Planner(graph, config, model, steps, resident_bytes())
         budget = planner.memory_bytes(Layout(capacity=capacity)) + (4 << 20)
         with MemoryMeter(0.005) as meter:
             found = train(graph, config, folder / str(capacity), memory=budget).metrics

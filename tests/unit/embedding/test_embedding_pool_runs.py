@@ -12,6 +12,9 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.progress import Progress
 from graphsys.embedding import EmbeddingConfig, evaluate, train
 from graphsys.embedding import run as runs
+from graphsys.embedding.edge_sets import list_steps
+from graphsys.embedding.model import relation_sets
+from graphsys.embedding.plan import Planner
 from graphsys.embedding.pools import PoolConfig
 from graphsys.storage.reader import Graph
 
@@ -126,11 +129,13 @@ def test_a_mix_learns_the_ring(
 
 
 def test_the_plan_counts_the_tables(
-    make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path
+    make_ring: MakeRing, ring_config: EmbeddingConfig
 ) -> None:
     def planned(config: EmbeddingConfig) -> int:
-        report = train(make_ring(1), config, tmp_path / "run", dry_run=True)
-        return int(report.metrics["planned_memory_bytes"])
+        graph = make_ring(1)
+        model = relation_sets(graph, config)
+        planner = Planner(graph, config, model, list_steps(graph, model, config), 0)
+        return planner.plan(planner.choose(1 << 40, is_stated=True)).memory_bytes
 
     uniform, degree = (PoolConfig(kind="uniform", num=9), PoolConfig(kind="degree", num=9))
     plain = planned(mixed(ring_config, negatives=(uniform,)))

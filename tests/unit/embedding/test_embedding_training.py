@@ -124,7 +124,12 @@ def test_a_complete_run_has_no_litter_and_resumes_to_itself(
     graph, config, out = make_ring(4), short(ring_config), tmp_path / "run"
     train(graph, config, out)
     files = {p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file()}
-    assert files == {"run.json", "config.toml", *runs.read_state(out).files}
+    assert files == {
+        "run.json",
+        "config.toml",
+        "training.jsonl",
+        *runs.read_state(out).files,
+    }
     before = (out / "run.json").read_bytes()
     train(graph, config, out, resume=True)
     assert (out / "run.json").read_bytes() == before

@@ -9,10 +9,10 @@ import pytest
 
 from graphsys.core.errors import BudgetError
 from graphsys.embedding import EmbeddingConfig
+from graphsys.embedding.edge_sets import list_steps
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.plan import Planner
 from graphsys.embedding.schedule import Layout
-from graphsys.embedding.trainer import list_steps
 from graphsys.partitioners import get_stream_partitioner, greedy, partitioner_names
 from graphsys.partitioners.buckets import bucket_ends, sweep_loads
 from graphsys.partitioners.testing import EdgeStream
@@ -161,7 +161,7 @@ def test_a_trainer_loads_no_more_than_a_sweep_that_keeps_two_partitions(
             parts = np.repeat(np.arange(6, dtype=np.uint32), np.diff(graph.offsets("node")))
             found = sweep_loads(bucket_ends(stream, parts, 6))
             model = relation_sets(graph, config)
-            steps = list_steps(graph, model)
+            steps = list_steps(graph, model, config)
             plan = Planner(graph, config, model, steps).plan(Layout())
             filled = min(2, len(np.unique(parts)))
             assert plan.min_swaps + filled <= plan.swaps + filled <= found
