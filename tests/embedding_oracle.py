@@ -7,11 +7,11 @@ import numpy.typing as npt
 import torch
 
 from graphsys.core.types import EdgeType
+from graphsys.embedding.compiled import compiled_objective
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.model import (
     OPERATOR_CODES,
     REGULARISER_CODES,
-    objective_of,
     relation_sets,
 )
 from graphsys.embedding.samplers import uniform_candidates
@@ -197,7 +197,7 @@ class Step:
                 config, (NUM_SRC, self.num_dst), (SRC_BIAS, DST_BIAS)
             ),
             use_batch=config.num_batch_negatives > 0,
-            objective=objective_of(config),
+            objective=compiled_objective(config, self.model),
             lr=np.float32(config.lr),
             relation_lr=np.float32(RELATION_LR),
             regulariser=np.float32(config.regulariser),

@@ -16,12 +16,13 @@ from graphsys.embedding.config import (
     relation_settings,
     require_dim,
 )
+from graphsys.kernels.cpu import embedding_losses as losses
 from graphsys.kernels.cpu import embedding_operators as operators
 from graphsys.kernels.cpu import embedding_regularise
 from graphsys.kernels.cpu import embedding_scores as scores
 from graphsys.kernels.cpu.embedding_bias import BIASED
+from graphsys.kernels.cpu.embedding_calls import Objective
 from graphsys.kernels.cpu.embedding_operators import Operators
-from graphsys.kernels.cpu.embedding_scores import Objective
 
 Floats = npt.NDArray[np.float32]
 
@@ -45,9 +46,9 @@ REGULARISER_CODES: Final = {
     "l2": embedding_regularise.SQUARES,
 }
 LOSS_CODES: Final = {
-    "softmax": scores.SOFTMAX,
-    "logistic": scores.LOGISTIC,
-    "ranking": scores.RANKING,
+    "softmax": losses.SOFTMAX,
+    "logistic": losses.LOGISTIC,
+    "ranking": losses.RANKING,
 }
 
 

@@ -16,14 +16,16 @@ from graphsys.core.progress import Progress
 from graphsys.core.rng import generator
 from graphsys.core.threads import num_cores
 from graphsys.embedding.buckets import read_bucket
+from graphsys.embedding.compiled import compiled_objective
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.diagnosis import describe_rows
-from graphsys.embedding.model import REGULARISER_CODES, RelationSet, objective_of
+from graphsys.embedding.model import REGULARISER_CODES, RelationSet
 from graphsys.embedding.negatives import Negatives
 from graphsys.embedding.row_types import stored_dtype, to_floats
 from graphsys.embedding.schedule import Part, Step, cut_bucket
 from graphsys.embedding.tables import Floats, Table
 from graphsys.kernels.cpu.embedding_bags import PLAIN, Extras
+from graphsys.kernels.cpu.embedding_calls import Objective
 from graphsys.kernels.cpu.embedding_chunk import Edges
 from graphsys.kernels.cpu.embedding_negatives import Candidates
 from graphsys.kernels.cpu.embedding_operators import Operators
@@ -97,7 +99,9 @@ class UnitTrainer:
         self.slots: list[npt.NDArray[np.int32]] = []
 
     def compile(self) -> None:
-        """Compile the kernel, or load it, on an empty bucket: not a part of the time."""
+        """Compile the kernels, or load them, on an empty bucket: not a part of the time."""
+        for others in self.model[1:]:
+            self._objective(others)
         none = np.empty(0, dtype=np.uint32)
         relations = self.model[0]
         dim = self.config.dim_of(relations.edge_type.src_type)
@@ -109,7 +113,8 @@ class UnitTrainer:
         train_batches(
             Tables(rows, floats, rows, floats, True), PLAIN,
             relations.operators(relations.initial()),
-            edges, self._settings(np.uint64(0), 0, self.negatives.none()), 0, 0, 1,
+            edges, self._settings(np.uint64(0), 0, relations, self.negatives.none()),
+            0, 0, 1,
             np.full(1, -1, dtype=np.int32), np.zeros(0, dtype=np.float64),
         )  # fmt: skip
 
@@ -158,8 +163,9 @@ class UnitTrainer:
         keys = ("measure", self.model[step.edge_type].name, *step.bucket, step.phase)
         work = self._cut(0, step, keys, lambda every: rows.copy())
         still = work.settings._replace(
-            lr=np.float32(0.0), relation_lr=np.float32(0.0), regulariser=np.float32(0.0)
-        )
+            objective=compiled_objective(self.config, self.model[step.edge_type]),
+            lr=np.float32(0.0), relation_lr=np.float32(0.0), regulariser=np.float32(0.0),
+        )  # fmt: skip
         tables, operators = self._arrays(step)
         slot = np.full(self._num_rows(step), -1, dtype=np.int32)
         train_batches(
@@ -223,16 +229,22 @@ class UnitTrainer:
         )
         losses = np.zeros(len(edges.batches) - 1, dtype=np.float64)
         candidates = self.negatives.candidates(relations, step, edges)
-        return Work(step, edges, self._settings(draw, epoch, candidates), losses)
+        settings = self._settings(draw, epoch, relations, candidates)
+        return Work(step, edges, settings, losses)
 
-    def _settings(self, key: np.uint64, epoch: int, candidates: Candidates) -> Settings:
+    def _objective(self, relations: RelationSet) -> Objective:
+        return compiled_objective(self.config, relations)
+
+    def _settings(
+        self, key: np.uint64, epoch: int, relations: RelationSet, candidates: Candidates
+    ) -> Settings:
         config = self.config
         is_linear = config.lr_schedule == "linear"
         factor = 1.0 - epoch / config.epochs if is_linear else 1.0
         return Settings(
             candidates=candidates,
             use_batch=any(pool.kind == "batch" for pool in config.pools),
-            objective=objective_of(config),
+            objective=self._objective(relations),
             lr=np.float32(factor * config.lr),
             relation_lr=np.float32(factor * (config.relation_lr or config.lr)),
             regulariser=np.float32(config.regulariser),

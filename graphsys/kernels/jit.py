@@ -107,10 +107,35 @@ def compile_kernel(kernel: Kernel, **options: Any) -> Kernel:
         kernel: The function.
         options: For numba.njit, beside our own.
     """
-    compiler = numba.njit(cache=True, nogil=True, error_model="numpy", **options)
+    settings = {"cache": True, "nogil": True, "error_model": "numpy"}
+    compiler = numba.njit(**settings, no_cfunc_wrapper=True, **options)
     dispatcher = compiler(kernel)
     file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     # private to numba; a test notices if it goes
     if file is not None and hasattr(file, "_source_stamp"):
         file._source_stamp = _stamp_of_file(kernel.__code__.co_filename)
     return cast("Kernel", dispatcher)
+
+
+def compile_inner_kernel(kernel: Kernel, **options: Any) -> Kernel:
+    """Compile like :func:`compile_kernel`, for other kernels only: Python cannot call it.
+
+    The code that takes tuples of arrays apart for a call from Python is as large as many a
+    kernel, and compiled for every kernel that numba calls from another.
+
+    Args:
+        kernel: The function.
+        options: For numba.njit, beside our own.
+    """
+    made: Any = compile_kernel(kernel, no_cpython_wrapper=True, **options)
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise TypeError(f"{kernel.__name__} has no entry from Python; a kernel may call it")
+
+    # private to numba, where a call would jump to address 0; a test notices if they go
+    made._insert, made._compile_for_args = _ignore, refuse
+    return cast("Kernel", made)
+
+
+def _ignore(*_: Any, **__: Any) -> None:
+    """Do not offer what was compiled to calls from Python."""

@@ -10,7 +10,13 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.embedding_math import Floats, add_scaled, fused_jit, scale_row
+from graphsys.kernels.cpu.embedding_math import (
+    Floats,
+    add_scaled,
+    fused_jit,
+    inner_jit,
+    scale_row,
+)
 from graphsys.kernels.cpu.embedding_rows import Sums, accumulate, gather, update_parameters
 from graphsys.kernels.cpu.embedding_storage import Table, add_row
 
@@ -116,19 +122,19 @@ def _accumulate_bags(bags: Bags, nodes: Ints, first: int, rows: Floats, sums: Su
             add_scaled(gradient[slot[v]], rows[i], share)
 
 
-@fused_jit
+@inner_jit
 def has_bags(extras: Extras) -> bool:
     """Whether rows of either side are pooled."""
     return bool(extras.src_bags.begins.size > 0 or extras.dst_bags.begins.size > 0)
 
 
-@fused_jit
+@inner_jit
 def num_nodes(table: Table, bags: Bags) -> int:
     """Return the number of nodes of a partition."""
     return int(bags.begins.size - 1 if bags.begins.size > 0 else table.shape[0])
 
 
-@fused_jit
+@inner_jit
 def gather_rows(
     table: Table, bags: Bags, vector: Floats, nodes: Ints, is_half: bool, out: Floats
 ) -> None:
@@ -151,7 +157,7 @@ def gather_rows(
             add_scaled(out[i], vector[0], _ONE)
 
 
-@fused_jit
+@inner_jit
 def accumulate_rows(
     bags: Bags, nodes: Ints, first: int, rows: Floats, sums: Sums, vector: Floats
 ) -> None:
@@ -174,7 +180,7 @@ def accumulate_rows(
             add_scaled(vector, rows[i], _ONE)
 
 
-@fused_jit
+@inner_jit
 def update_globals(
     extras: Extras, src_sum: Floats, dst_sum: Floats, lr: np.float32
 ) -> bool:

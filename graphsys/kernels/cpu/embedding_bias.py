@@ -10,10 +10,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.kernels.cpu.embedding_calls import Objective
 from graphsys.kernels.cpu.embedding_counting import Counting
 from graphsys.kernels.cpu.embedding_math import (
     Floats,
     fused_jit,
+    inner_jit,
     normalise_rows,
     normalise_rows_backward,
     row_sum,
@@ -23,44 +25,30 @@ from graphsys.kernels.cpu.embedding_scores import (
     COS,
     L2,
     SQUARED_L2,
-    Objective,
     distance_gradients,
     losses_and_gradients,
     negated_distances,
-    rank_candidates,
 )
+
+Ints = npt.NDArray[np.int64]
 
 BIASED: Final = 4
 """Added to the code of a comparator that has a bias."""
 
 
-@fused_jit
+@inner_jit
 def has_distances(objective: Objective) -> bool:
     """Whether scores are distances, which are kept beside them."""
     return bool(objective.comparator % BIASED in (L2, SQUARED_L2))
 
 
-@fused_jit
-def rank_rows(
-    queries: Floats,
-    candidates: Floats,
-    nodes: npt.NDArray[np.int64],
-    weights: Floats,
-    use_batch: bool,
-    objective: Objective,
-    bias: Floats,
-    counting: Counting,
-    scratch: Floats,
-    scratch_distances: Floats,
-    dqueries: Floats,
-    dcandidates: Floats,
-) -> float:
-    """Do :func:`rank_candidates` for any comparator, with a bias or without."""
-    if objective.comparator < BIASED:
-        return rank_candidates(
-            queries, candidates, nodes, weights, use_batch, objective, bias, counting,
-            scratch, scratch_distances, dqueries, dcandidates,
-        )  # fmt: skip
+@inner_jit
+def rank_biased(
+    queries: Floats, candidates: Floats, nodes: Ints, weights: Floats, use_batch: bool,
+    objective: Objective, bias: Floats, counting: Counting, scratch: Floats,
+    scratch_distances: Floats, dqueries: Floats, dcandidates: Floats,
+) -> float:  # fmt: skip
+    """Compare with a bias, by any comparator: see the head of ``embedding_scores.py``."""
     comparator = objective.comparator - BIASED
     num_queries, num_candidates = queries.shape[0], candidates.shape[0]
     rest_q, rest_c = queries[:, 1:].copy(), candidates[:, 1:].copy()

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.kernels.cpu.embedding_calls import Calls, call_find_known
 from graphsys.kernels.cpu.embedding_counting import Counting
-from graphsys.kernels.cpu.embedding_known import allocate_masks, find_known
-from graphsys.kernels.cpu.embedding_math import Floats, fused_jit
+from graphsys.kernels.cpu.embedding_known import allocate_masks
+from graphsys.kernels.cpu.embedding_math import Floats, fused_jit, inner_jit
 from graphsys.kernels.cpu.embedding_negatives import Candidates, draw_pools
 
 Ints = npt.NDArray[np.int64]
@@ -113,7 +114,7 @@ def allocate_chunk(
     )
 
 
-@fused_jit
+@inner_jit
 def load_positives(edges: Edges, c: int, candidates: Candidates, chunk: Chunk) -> int:
     """Read the positives of chunk ``c``, by relation; return their number."""
     begin, end = edges.chunks[c, 0], edges.chunks[c, 1]
@@ -139,7 +140,7 @@ def load_positives(edges: Edges, c: int, candidates: Candidates, chunk: Chunk) -
     return size
 
 
-@fused_jit
+@inner_jit
 def draw_negatives(candidates: Candidates, key: np.uint64, n: int, chunk: Chunk) -> int:
     """Append the negatives of a chunk to its pools, with their biases.
 
@@ -158,23 +159,23 @@ def draw_negatives(candidates: Candidates, key: np.uint64, n: int, chunk: Chunk)
     return n + int(pools.begins[-1])
 
 
-@fused_jit
+@inner_jit
 def mask_known(
-    candidates: Candidates, n: int, num_src: int, num_dst: int, chunk: Chunk
+    calls: Calls, candidates: Candidates, n: int, num_src: int, num_dst: int, chunk: Chunk
 ) -> None:
     """List the candidates of either side that are known answers of its queries."""
-    if candidates.dst_known.indptr.size > 0:
-        find_known(
-            candidates.dst_known, chunk.src, chunk.relations, n, chunk.dst, num_dst,
-            chunk.dst_counting.masks,
+    if calls.find_known != 0 and candidates.dst_known.indptr.size > 0:
+        call_find_known(
+            calls.find_known, candidates.dst_known, chunk.src, chunk.relations, n,
+            chunk.dst, num_dst, chunk.dst_counting.masks,
         )  # fmt: skip
-        find_known(
-            candidates.src_known, chunk.dst, chunk.relations, n, chunk.src, num_src,
-            chunk.src_counting.masks,
+        call_find_known(
+            calls.find_known, candidates.src_known, chunk.dst, chunk.relations, n,
+            chunk.src, num_src, chunk.src_counting.masks,
         )  # fmt: skip
 
 
-@fused_jit
+@inner_jit
 def load_all_nodes(n: int, num_src: int, num_dst: int, chunk: Chunk) -> tuple[int, int]:
     """Append every node of the resident partitions to the pools of a chunk.
 

@@ -3,7 +3,7 @@
 Without reciprocal operators the scores of sources against destinations are the same
 numbers in both directions, so the block of positives against positives is computed once,
 and its two gradients meet in one product each. With as many batch as other negatives that
-is a quarter less arithmetic than two calls of ``rank_candidates``:
+is a quarter less arithmetic than asking twice:
 
     tails = P [P'; U']'     sources of the positives against all destinations
     heads = [tails[:, :n]', P' U']     destinations of the positives against all sources
@@ -15,37 +15,47 @@ is a quarter less arithmetic than two calls of ``rank_candidates``:
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.kernels.cpu.embedding_calls import Objective
 from graphsys.kernels.cpu.embedding_counting import Counting
 from graphsys.kernels.cpu.embedding_math import (
     Floats,
-    fused_jit,
+    inner_jit,
     normalise_rows,
     normalise_rows_backward,
 )
 from graphsys.kernels.cpu.embedding_products import multiply, multiply_by_rows, transpose
-from graphsys.kernels.cpu.embedding_scores import (
-    COS,
-    DOT,
-    Objective,
-    losses_and_gradients,
-)
+from graphsys.kernels.cpu.embedding_scores import losses_and_gradients
 
 Ints = npt.NDArray[np.int64]
 
 
-@fused_jit
-def has_pairs(objective: Objective, use_batch: bool) -> bool:
-    """Say whether :func:`rank_pairs` can take the place of two ``rank_candidates``."""
-    return use_batch and objective.comparator in (DOT, COS)
-
-
-@fused_jit
-def _rank_products(
+@inner_jit
+def rank_product_pairs(
     src: Floats, dst: Floats, src_nodes: Ints, dst_nodes: Ints, weights: Floats,
     objective: Objective, src_bias: Floats, dst_bias: Floats, src_counting: Counting,
     dst_counting: Counting, scratch: Floats, packed: Floats, dsrc: Floats, ddst: Floats,
 ) -> float:  # fmt: skip
-    """Do :func:`rank_pairs` for the inner product."""
+    """Ask for the destinations and for the sources, by inner products.
+
+    Args:
+        src: Sources ``[K, D]``: those of the ``B`` positives, then negatives.
+        dst: Destinations after the operator ``[K, D]``, in the same order.
+        src_nodes: Numbers of the sources ``[K]``.
+        dst_nodes: Numbers of the destinations ``[K]``.
+        weights: Weight of every positive ``[B]``.
+        objective: The kernels of the loss, margin.
+        src_bias: Added to the score of a source where it is a negative ``[K]``.
+        dst_bias: The same for destinations.
+        src_counting: Which sources do not count, or not equally.
+        dst_counting: The same for destinations.
+        scratch: At least ``2 * B * K`` floats, flat.
+        packed: At least ``max(K * D, B * B)`` floats, flat.
+        dsrc: Receives the gradient at the sources ``[K, D]``.
+        ddst: Receives the gradient at the destinations ``[K, D]``.
+
+    Returns:
+        The summed loss.
+    """
     n, k = weights.size, src.shape[0]
     tails = scratch[: n * k].reshape((n, k))
     heads = scratch[n * k : 2 * n * k].reshape((n, k))
@@ -70,54 +80,18 @@ def _rank_products(
     return total
 
 
-@fused_jit
-def rank_pairs(
-    src: Floats,
-    dst: Floats,
-    src_nodes: Ints,
-    dst_nodes: Ints,
-    weights: Floats,
-    objective: Objective,
-    src_bias: Floats,
-    dst_bias: Floats,
-    src_counting: Counting,
-    dst_counting: Counting,
-    scratch: Floats,
-    packed: Floats,
-    dsrc: Floats,
-    ddst: Floats,
-) -> float:
-    """Ask for the destinations and for the sources; return the loss and the gradients.
-
-    Args:
-        src: Sources ``[K, D]``: those of the ``B`` positives, then negatives.
-        dst: Destinations after the operator ``[K, D]``, in the same order.
-        src_nodes: Numbers of the sources ``[K]``.
-        dst_nodes: Numbers of the destinations ``[K]``.
-        weights: Weight of every positive ``[B]``.
-        objective: Codes of comparator, which :func:`has_pairs`, and loss; margin.
-        src_bias: Added to the score of a source where it is a negative ``[K]``.
-        dst_bias: The same for destinations.
-        src_counting: Which sources do not count, or not equally.
-        dst_counting: The same for destinations.
-        scratch: At least ``2 * B * K`` floats, flat.
-        packed: At least ``max(K * D, B * B)`` floats, flat.
-        dsrc: Receives the gradient at the sources ``[K, D]``.
-        ddst: Receives the gradient at the destinations ``[K, D]``.
-
-    Returns:
-        The summed loss.
-    """
-    if objective.comparator == DOT:
-        return _rank_products(
-            src, dst, src_nodes, dst_nodes, weights, objective, src_bias, dst_bias,
-            src_counting, dst_counting, scratch, packed, dsrc, ddst,
-        )  # fmt: skip
+@inner_jit
+def rank_cosine_pairs(
+    src: Floats, dst: Floats, src_nodes: Ints, dst_nodes: Ints, weights: Floats,
+    objective: Objective, src_bias: Floats, dst_bias: Floats, src_counting: Counting,
+    dst_counting: Counting, scratch: Floats, packed: Floats, dsrc: Floats, ddst: Floats,
+) -> float:  # fmt: skip
+    """Do :func:`rank_product_pairs` by cosines."""
     unit_src, src_norms = np.empty_like(src), np.empty(src.shape[0], np.float32)
     unit_dst, dst_norms = np.empty_like(dst), np.empty(dst.shape[0], np.float32)
     normalise_rows(src, unit_src, src_norms)
     normalise_rows(dst, unit_dst, dst_norms)
-    total = _rank_products(
+    total = rank_product_pairs(
         unit_src, unit_dst, src_nodes, dst_nodes, weights, objective, src_bias, dst_bias,
         src_counting, dst_counting, scratch, packed, dsrc, ddst,
     )  # fmt: skip

@@ -11,6 +11,7 @@ from graphsys.kernels.cpu.embedding_math import (
     add_cubic_gradient,
     add_scaled,
     fused_jit,
+    inner_jit,
 )
 from graphsys.kernels.cpu.embedding_operators import COMPLEX, ROTATION, Operators
 
@@ -63,7 +64,7 @@ def _regularise_operators(
         begin = end
 
 
-@fused_jit
+@inner_jit
 def regularise(
     kind: int, coefficient: np.float32, chunk: Chunk, operators: Operators, n: int,
     forward: Floats, backward: Floats,

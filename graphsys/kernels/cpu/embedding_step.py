@@ -28,7 +28,14 @@ from graphsys.kernels.cpu.embedding_bags import (
     num_nodes,
     update_globals,
 )
-from graphsys.kernels.cpu.embedding_bias import has_distances, rank_rows
+from graphsys.kernels.cpu.embedding_bias import has_distances
+from graphsys.kernels.cpu.embedding_calls import (
+    Objective,
+    call_operate,
+    call_operate_back,
+    call_rank,
+    call_rank_pairs,
+)
 from graphsys.kernels.cpu.embedding_chunk import (
     Chunk,
     Edges,
@@ -41,13 +48,7 @@ from graphsys.kernels.cpu.embedding_chunk import (
 from graphsys.kernels.cpu.embedding_counting import counting_of
 from graphsys.kernels.cpu.embedding_math import Floats, add_scaled, fused_jit
 from graphsys.kernels.cpu.embedding_negatives import Candidates
-from graphsys.kernels.cpu.embedding_operators import (
-    IDENTITY,
-    Operators,
-    apply_operators,
-    apply_operators_backward,
-)
-from graphsys.kernels.cpu.embedding_pairs import has_pairs, rank_pairs
+from graphsys.kernels.cpu.embedding_operators import IDENTITY, Operators
 from graphsys.kernels.cpu.embedding_regularise import regularise
 from graphsys.kernels.cpu.embedding_rows import (
     Optimiser,
@@ -56,7 +57,6 @@ from graphsys.kernels.cpu.embedding_rows import (
     update_parameters,
     update_rows,
 )
-from graphsys.kernels.cpu.embedding_scores import Objective
 from graphsys.kernels.cpu.hashing import mix64
 
 Ints = npt.NDArray[np.int64]
@@ -123,34 +123,40 @@ def _train_reciprocal(
     use_batch = settings.use_batch and not has_all
     relations, weights, query_g = chunk.relations[:n], chunk.weights[:n], chunk.query_g[:n]
     moved, moved_g = chunk.moved[:n], chunk.moved_g[:n]
-    codes, offsets = operators.codes, operators.offsets
-    apply_operators(codes, offsets, operators.parameters, relations, chunk.src_x[:n], moved)
-    total = rank_rows(
-        moved, chunk.dst_x[:num_dst], chunk.dst[:num_dst], weights, use_batch,
+    codes, offsets, calls = operators.codes, operators.offsets, settings.objective.calls
+    call_operate(
+        calls.operate, codes, offsets, operators.parameters, relations, chunk.src_x[:n],
+        moved,
+    )  # fmt: skip
+    total = call_rank(
+        calls.rank, moved, chunk.dst_x[:num_dst], chunk.dst[:num_dst], weights, use_batch,
         settings.objective, chunk.dst_bias[:num_dst],
         counting_of(chunk.dst_counting, has_all), chunk.scores, chunk.distances,
         query_g, chunk.dst_g[:num_dst],
     )  # fmt: skip
-    apply_operators_backward(
-        codes, offsets, operators.parameters, relations, chunk.src_x[:n], query_g,
-        moved_g, forward,
+    call_operate_back(
+        calls.operate_back, codes, offsets, operators.parameters, relations,
+        chunk.src_x[:n], query_g, moved_g, forward,
     )  # fmt: skip
     parameters = operators.back_parameters
-    apply_operators(codes, offsets, parameters, relations, chunk.dst_x[:n], moved)
-    total += rank_rows(
-        moved, chunk.src_x[:num_src], chunk.src[:num_src], weights, use_batch,
+    call_operate(
+        calls.operate, codes, offsets, parameters, relations, chunk.dst_x[:n], moved
+    )
+    total += call_rank(
+        calls.rank, moved, chunk.src_x[:num_src], chunk.src[:num_src], weights, use_batch,
         settings.objective, chunk.src_bias[:num_src],
         counting_of(chunk.src_counting, has_all), chunk.scores, chunk.distances,
         query_g, chunk.src_g[:num_src],
     )  # fmt: skip
     for i in range(n):
         add_scaled(chunk.src_g[i], moved_g[i], _ONE)
-    apply_operators_backward(
-        codes, offsets, parameters, relations, chunk.dst_x[:n], query_g, moved_g, backward
-    )
+    call_operate_back(
+        calls.operate_back, codes, offsets, parameters, relations, chunk.dst_x[:n],
+        query_g, moved_g, backward,
+    )  # fmt: skip
     for i in range(n):
         add_scaled(chunk.dst_g[i], moved_g[i], _ONE)
-    return total
+    return float(total)
 
 
 @fused_jit
@@ -166,24 +172,26 @@ def _rank_both_ways(
     src_bias, dst_bias = chunk.src_bias[:num_src], chunk.dst_bias[:num_dst]
     src_counting = counting_of(chunk.src_counting, has_all)
     dst_counting = counting_of(chunk.dst_counting, has_all)
-    if has_pairs(objective, use_batch):
-        return rank_pairs(
-            src_x, dst_x, src, dst, weights, objective, src_bias, dst_bias,
-            src_counting, dst_counting, chunk.scores, chunk.packed, src_g, dst_g,
+    calls = objective.calls
+    if use_batch and calls.rank_pairs != 0:
+        total = call_rank_pairs(
+            calls.rank_pairs, src_x, dst_x, src, dst, weights, objective, src_bias,
+            dst_bias, src_counting, dst_counting, chunk.scores, chunk.packed, src_g, dst_g,
         )  # fmt: skip
+        return float(total)
     query_g, back_g = chunk.query_g[:n], chunk.back_g[:n]
-    total = rank_rows(
-        src_x[:n], dst_x, dst, weights, use_batch, objective, dst_bias, dst_counting,
-        chunk.scores, chunk.distances, query_g, dst_g,
+    total = call_rank(
+        calls.rank, src_x[:n], dst_x, dst, weights, use_batch, objective, dst_bias,
+        dst_counting, chunk.scores, chunk.distances, query_g, dst_g,
     )  # fmt: skip
-    total += rank_rows(
-        dst_x[:n], src_x, src, weights, use_batch, objective, src_bias, src_counting,
-        chunk.scores, chunk.distances, back_g, src_g,
+    total += call_rank(
+        calls.rank, dst_x[:n], src_x, src, weights, use_batch, objective, src_bias,
+        src_counting, chunk.scores, chunk.distances, back_g, src_g,
     )  # fmt: skip
     for i in range(n):
         add_scaled(src_g[i], query_g[i], _ONE)
         add_scaled(dst_g[i], back_g[i], _ONE)
-    return total
+    return float(total)
 
 
 @fused_jit
@@ -200,18 +208,19 @@ def _train_single(
     relations = chunk.relations[:num_dst]
     moved, moved_g = chunk.moved[:num_dst], chunk.moved_g[:num_dst]
     relations[n:] = relations[0]
-    apply_operators(
-        operators.codes, operators.offsets, operators.parameters, relations,
+    calls = settings.objective.calls
+    call_operate(
+        calls.operate, operators.codes, operators.offsets, operators.parameters, relations,
         chunk.dst_x[:num_dst], moved,
     )  # fmt: skip
     total = _rank_both_ways(
         chunk, settings, has_all, moved, n, chunk.src_g[:num_src], moved_g
     )
-    apply_operators_backward(
-        operators.codes, operators.offsets, operators.parameters, relations,
-        chunk.dst_x[:num_dst], moved_g, chunk.dst_g[:num_dst], forward,
+    call_operate_back(
+        calls.operate_back, operators.codes, operators.offsets, operators.parameters,
+        relations, chunk.dst_x[:num_dst], moved_g, chunk.dst_g[:num_dst], forward,
     )  # fmt: skip
-    return total
+    return float(total)
 
 
 @fused_jit
@@ -279,7 +288,7 @@ def train_batches(
             else:
                 key = mix64(settings.key + np.uint64(c))
                 kd = ks = draw_negatives(candidates, key, n, chunk)
-            mask_known(candidates, n, ks, kd, chunk)
+            mask_known(settings.objective.calls, candidates, n, ks, kd, chunk)
             gather_rows(
                 tables.src_rows, extras.src_bags, extras.src_global, chunk.src[:ks],
                 optimiser.is_half, chunk.src_x,

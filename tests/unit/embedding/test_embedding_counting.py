@@ -8,9 +8,10 @@ import numpy.typing as npt
 import pytest
 import torch
 
+from graphsys.embedding.compiled import compiled_objective
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.edge_sets import list_steps
-from graphsys.embedding.model import objective_of, relation_sets
+from graphsys.embedding.model import relation_sets
 from graphsys.embedding.negatives import DST, SRC, Negatives
 from graphsys.embedding.pools import PoolConfig
 from graphsys.embedding.schedule import Step, cut_bucket
@@ -73,7 +74,7 @@ class Oracle:
         settings = Settings(
             candidates=self.candidates,
             use_batch=any(pool.kind == "batch" for pool in config.pools),
-            objective=objective_of(config),
+            objective=compiled_objective(config, self.relations),
             lr=np.float32(LR),
             relation_lr=np.float32(LR),
             regulariser=np.float32(0.0),

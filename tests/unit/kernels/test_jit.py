@@ -11,6 +11,7 @@ import pytest
 
 import graphsys.kernels.jit as jit_module
 from graphsys.kernels.cpu.embedding_math import fast_exp, row_sum
+from graphsys.kernels.jit import compile_inner_kernel, compile_kernel
 
 CALLEE = (
     "from kernels.jit import inline_jit\n\n@inline_jit\ndef step(x):\n    return x + {}\n"
@@ -73,3 +74,19 @@ def test_loops_with_relaxed_floating_point_carry_the_stamp_too() -> None:
     for kernel in kernels:
         text = Path(kernel.py_func.__code__.co_filename).read_text()
         assert kernel._cache._cache_file._source_stamp == jit_module.stamp_of(text)
+
+
+def test_inner_kernels_are_for_kernels_only() -> None:
+    def plus_one(x: int) -> int:
+        return x + 1
+
+    inner = compile_inner_kernel(plus_one)
+
+    def plus_two(x: int) -> int:
+        return inner(x) + 1
+
+    outer = compile_kernel(plus_two)
+    for _ in range(2):  # not compiled yet, compiled
+        with pytest.raises(TypeError, match="no entry from Python; a kernel may call it"):
+            inner(1)
+        assert outer(1) == 3
