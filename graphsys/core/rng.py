@@ -20,7 +20,20 @@ def generator(seed: int, *keys: int | str) -> np.random.Generator:
         A Philox generator (counter-based: Salmon et al., "Parallel random numbers: as
         easy as 1, 2, 3", SC 2011) whose 128-bit key is a hash of seed and keys.
     """
-    text = "\x1f".join([str(int(seed)), *(f"{type(key).__name__}:{key}" for key in keys)])
-    digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
-    key = np.frombuffer(digest, dtype="<u8").astype(np.uint64)
+    key = np.frombuffer(_digest(seed, keys, 16), dtype="<u8").astype(np.uint64)
     return np.random.Generator(np.random.Philox(key=key))
+
+
+def draw_key(seed: int, *keys: int | str) -> np.uint64:
+    """Return the key of one purpose for kernels, which draw by hashing it with counters.
+
+    Args:
+        seed: The user's seed.
+        *keys: What the numbers are for, for example ``"sample", epoch, batch, hop``.
+    """
+    return np.uint64(int.from_bytes(_digest(seed, keys, 8), "little"))
+
+
+def _digest(seed: int, keys: tuple[int | str, ...], size: int) -> bytes:
+    text = "\x1f".join([str(int(seed)), *(f"{type(key).__name__}:{key}" for key in keys)])
+    return hashlib.blake2b(text.encode(), digest_size=size).digest()

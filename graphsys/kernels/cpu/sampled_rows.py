@@ -1,0 +1,372 @@
+"""Neighbor sampling: how many entries of each row, which ones, and local numbers.
+
+Rows lie in the index files of a store, one per partition, reached by a table of addresses
+(see ``pointers``). Sampling a hop is two passes: :func:`count_sampled` says where each
+row's entries go, so that the caller can make room, and one of the ``pick`` kernels fills
+them. Every draw is a hash of (key, node, number of the draw), so neither threads nor the
+batch that a node is in changes it; nodes get local numbers in order of first occurrence.
+
+Without replacement: Floyd's algorithm (Bentley and Floyd, "A sample of brilliance", CACM
+1987), k draws for k of d. By weight: Efraimidis and Spirakis, "Weighted random sampling
+with a reservoir", IPL 2006. With replacement by weight: sorted thresholds, one pass.
+
+Legend: ``table`` has one line per partition: addresses of indptr, indices and weights.
+``wide`` says which of the first two are int64 (else uint32), ``2`` for float64 weights.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.kernels.cpu.hashing import mix64
+from graphsys.kernels.cpu.pointers import (
+    load_float32,
+    load_float64,
+    load_int64,
+    load_uint32,
+)
+from graphsys.kernels.jit import lean_inline_jit, lean_jit
+
+Ints = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+
+INDPTR, INDICES, WEIGHT = 0, 1, 2
+OUT_OF_RANGE = -1
+_LINEAR = 24  # up to so many picks, looking through them beats a hash table
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@lean_inline_jit
+def find_partition(offsets: Any, node: Any) -> Any:
+    """Return the partition of a node by bisection of the partitions' first numbers."""
+    low, high = 0, len(offsets) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if offsets[middle] <= node:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@lean_inline_jit
+def _element(table: Any, wide: Any, part: Any, column: Any, k: Any) -> Any:
+    if wide[part, column]:
+        return load_int64(table[part, column], k)
+    return np.int64(load_uint32(table[part, column], k))
+
+
+@lean_inline_jit
+def _weight(table: Any, wide: Any, part: Any, k: Any) -> Any:
+    if wide[part, WEIGHT]:
+        return load_float64(table[part, WEIGHT], k)
+    return np.float64(load_float32(table[part, WEIGHT], k))
+
+
+@lean_inline_jit
+def _below(key: Any, draw: Any, bound: Any) -> Any:
+    """Return a number from 0 to ``bound - 1``; bounds are below 2**32."""
+    word = mix64(key + np.uint64(draw) * _GOLDEN)
+    return np.int64(((word >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
+
+
+@lean_inline_jit
+def _fraction(key: Any, draw: Any) -> Any:
+    """Return a number in (0, 1)."""
+    word = mix64(key + np.uint64(draw) * _GOLDEN)
+    return (np.float64(word >> np.uint64(12)) + 0.5) * 2.0**-52
+
+
+@lean_jit
+def count_sampled(
+    offsets: Ints,
+    table: Words,
+    wide: npt.NDArray[np.uint8],
+    nodes: Ints,
+    low: int,
+    high: int,
+    fanout: int,
+    is_replacing: bool,
+    indptr: Ints,
+    row: int,
+) -> int:
+    """Write where the sampled entries of each row end.
+
+    Args:
+        offsets: First number of every partition, and the number of nodes ``[P + 1]``.
+        table: Addresses ``[P, 3]``.
+        wide: Their dtypes ``[P, 3]``.
+        nodes: Numbers of nodes; rows are sampled for ``nodes[low:high]``.
+        low: The first.
+        high: Behind the last.
+        fanout: Entries of a row at most; negative for all.
+        is_replacing: Whether every row that is not empty gets ``fanout`` entries.
+        indptr: ``indptr[row]`` is given; receives ``high - low`` more.
+        row: Where those stand.
+
+    Returns:
+        The last of them, or ``OUT_OF_RANGE`` if a node is not in the graph.
+    """
+    end = indptr[row]
+    for j in range(low, high):
+        node = nodes[j]
+        if node < 0 or node >= offsets[-1]:
+            return OUT_OF_RANGE
+        part = find_partition(offsets, node)
+        local = node - offsets[part]
+        begin = _element(table, wide, part, INDPTR, local)
+        degree = _element(table, wide, part, INDPTR, local + 1) - begin
+        if fanout >= 0 and (degree > fanout or (is_replacing and degree > 0)):
+            degree = fanout
+        end += degree
+        indptr[row + j - low + 1] = end
+    return int(end)
+
+
+@lean_inline_jit
+def _pick_floyd(key: Any, degree: Any, count: Any, places: Any, slots: Any) -> None:
+    """Write ``count`` different numbers below ``degree`` to ``places``."""
+    if count <= _LINEAR:
+        for q in range(count):
+            top = degree - count + q
+            place = _below(key, q, top + 1)
+            for r in range(q):
+                if places[r] == place:
+                    place = top
+                    break
+            places[q] = place
+        return
+    mask = np.int64(1)
+    while mask < 2 * count:
+        mask *= 2
+    mask -= 1
+    for q in range(count):
+        top = degree - count + q
+        place = _below(key, q, top + 1)
+        slot = np.int64(mix64(np.uint64(place))) & mask
+        while slots[slot] != -1 and slots[slot] != place:
+            slot = (slot + 1) & mask
+        if slots[slot] == place:
+            place = top
+            slot = np.int64(mix64(np.uint64(place))) & mask
+            while slots[slot] != -1:
+                slot = (slot + 1) & mask
+        slots[slot] = place
+        places[q] = place
+    for q in range(mask + 1):
+        slots[q] = -1
+
+
+@lean_inline_jit
+def _pick_weighted(
+    table: Any, wide: Any, part: Any, begin: Any, degree: Any, key: Any, count: Any,
+    places: Any, keys: Any,
+) -> Any:  # fmt: skip
+    """Keep the ``count`` places with the smallest -log(u) / weight, in rising order.
+
+    Returns how many have a weight: a place without one is never taken.
+    """
+    found = 0
+    for p in range(degree):
+        weight = _weight(table, wide, part, begin + p)
+        if not weight > 0.0:
+            continue
+        value = -np.log(_fraction(key, p)) / weight
+        if found == count and value >= keys[found - 1]:
+            continue
+        slot = found if found < count else found - 1
+        while slot > 0 and keys[slot - 1] > value:
+            keys[slot] = keys[slot - 1]
+            places[slot] = places[slot - 1]
+            slot -= 1
+        keys[slot], places[slot] = value, p
+        found = min(found + 1, count)
+    return found
+
+
+@lean_inline_jit
+def _pick_replacing_weighted(
+    table: Any, wide: Any, part: Any, begin: Any, degree: Any, key: Any, count: Any,
+    places: Any, keys: Any,
+) -> Any:  # fmt: skip
+    """Draw ``count`` places in proportion to their weights: one pass, sorted thresholds."""
+    total = 0.0
+    for p in range(degree):
+        total += max(_weight(table, wide, part, begin + p), 0.0)
+    if not total > 0.0:
+        return 0
+    for q in range(count):
+        value = _fraction(key, q) * total
+        slot = q
+        while slot > 0 and keys[slot - 1] > value:
+            keys[slot] = keys[slot - 1]
+            slot -= 1
+        keys[slot] = value
+    running, q, last = 0.0, 0, 0
+    for p in range(degree):
+        weight = _weight(table, wide, part, begin + p)
+        if weight > 0.0:
+            running += weight
+            last = p
+            while q < count and keys[q] < running:
+                places[q] = p
+                q += 1
+    while q < count:  # rounding
+        places[q] = last
+        q += 1
+    return count
+
+
+@lean_jit
+def pick_entries(
+    offsets: Ints,
+    table: Words,
+    wide: npt.NDArray[np.uint8],
+    first_entry: Ints,
+    nodes: Ints,
+    low: int,
+    high: int,
+    key: np.uint64,
+    fanout: int,
+    is_replacing: bool,
+    is_weighted: bool,
+    places: Ints,
+    keys: npt.NDArray[np.float64],
+    slots: Ints,
+    indptr: Ints,
+    row: int,
+    entries: Ints,
+    neighbors: Ints,
+) -> int:
+    """Choose the entries of rows and read the neighbors there.
+
+    Args:
+        offsets: As for :func:`count_sampled`, as all that is not named here.
+        table: Addresses.
+        wide: Dtypes.
+        first_entry: Entries of all partitions before each ``[P]``.
+        nodes: Nodes, of which ``low`` to ``high`` are the rows.
+        low: The first.
+        high: Behind the last.
+        key: Of this hop's draws.
+        fanout: Entries of a row at most; negative for all.
+        is_replacing: Whether an entry may be drawn several times.
+        is_weighted: Whether entries are drawn in proportion to their weights.
+        places: Scratch ``[fanout]``.
+        keys: Scratch ``[fanout]``.
+        slots: Scratch filled with -1, ``[4 * fanout]``.
+        indptr: Where each row's entries go; corrected where fewer have a weight.
+        row: Of the first row in ``indptr``.
+        entries: Receives positions in the sequence of index files ``[E]``.
+        neighbors: Receives numbers of nodes ``[E]``.
+
+    Returns:
+        The end of the last row's entries.
+    """
+    end = indptr[row]
+    for j in range(low, high):
+        node = nodes[j]
+        part = find_partition(offsets, node)
+        local = node - offsets[part]
+        begin = _element(table, wide, part, INDPTR, local)
+        degree = _element(table, wide, part, INDPTR, local + 1) - begin
+        line = row + j - low + 1
+        count = degree
+        is_drawn = degree > 0 and fanout >= 0
+        is_drawn = is_drawn and (is_replacing or is_weighted or degree > fanout)
+        if is_drawn:
+            count = fanout if is_replacing else min(fanout, degree)
+            own = mix64(key ^ np.uint64(node))
+            if is_weighted and is_replacing:
+                count = _pick_replacing_weighted(
+                    table, wide, part, begin, degree, own, count, places, keys
+                )
+            elif is_weighted:
+                count = _pick_weighted(
+                    table, wide, part, begin, degree, own, count, places, keys
+                )
+            elif is_replacing:
+                for q in range(count):
+                    places[q] = _below(own, q, degree)
+            else:
+                _pick_floyd(own, degree, count, places, slots)
+        for q in range(count):
+            place = begin + (places[q] if is_drawn else q)
+            entries[end + q] = first_entry[part] + place
+            neighbors[end + q] = _element(table, wide, part, INDICES, place)
+        end += count
+        indptr[line] = end
+    return int(end)
+
+
+@lean_jit
+def number_neighbors(
+    neighbors: Ints,
+    begin: int,
+    end: int,
+    positions: npt.NDArray[np.int32],
+    nodes: Ints,
+    num_nodes: int,
+    indices: npt.NDArray[np.int32],
+) -> int:
+    """Give neighbors local numbers in order of first occurrence.
+
+    Args:
+        neighbors: Numbers of nodes ``[E]``; ``begin`` to ``end`` are looked at.
+        begin: The first.
+        end: Behind the last.
+        positions: Local number of every node plus one, 0 for none ``[N]``.
+        nodes: The nodes that have one; receives the new ones.
+        num_nodes: How many those are.
+        indices: Receives local numbers ``[E]``.
+
+    Returns:
+        How many nodes there are now, or ``OUT_OF_RANGE`` if a neighbor is not in the graph.
+    """
+    for k in range(begin, end):
+        node = neighbors[k]
+        if node < 0 or node >= len(positions):
+            return OUT_OF_RANGE
+        position = positions[node]
+        if position == 0:
+            nodes[num_nodes] = node
+            num_nodes += 1
+            position = np.int32(num_nodes)
+            positions[node] = position
+        indices[k] = position - 1
+    return num_nodes
+
+
+@lean_jit
+def number_seeds(
+    seeds: Ints,
+    positions: npt.NDArray[np.int32],
+    nodes: Ints,
+    num_nodes: int,
+    places: npt.NDArray[np.int64],
+) -> int:
+    """Give seeds local numbers, the same to the same.
+
+    Returns:
+        How many nodes there are now, or ``-2 - k`` if seed k is not in the graph.
+    """
+    for k in range(len(seeds)):
+        node = seeds[k]
+        if node < 0 or node >= len(positions):
+            return -2 - k
+        position = positions[node]
+        if position == 0:
+            nodes[num_nodes] = node
+            num_nodes += 1
+            position = np.int32(num_nodes)
+            positions[node] = position
+        places[k] = position - 1
+    return num_nodes
+
+
+@lean_jit
+def forget_positions(positions: npt.NDArray[np.int32], nodes: Ints, num_nodes: int) -> None:
+    """Take the local numbers of nodes away."""
+    for k in range(num_nodes):
+        positions[nodes[k]] = 0

@@ -1,0 +1,12 @@
+"""Samplers that return blocks of numpy arrays, and features for them; see README.md."""
+
+from graphsys.sampling.adjacency import Rows as Rows
+from graphsys.sampling.adjacency import message_rows as message_rows
+from graphsys.sampling.adjacency import rows_of as rows_of
+from graphsys.sampling.blocks import Block as Block
+from graphsys.sampling.blocks import Sample as Sample
+from graphsys.sampling.features import FeatureRows as FeatureRows
+from graphsys.sampling.importance import ImportanceSampler as ImportanceSampler
+from graphsys.sampling.negatives import NegativeSampler as NegativeSampler
+from graphsys.sampling.neighbors import NeighborSampler as NeighborSampler
+from graphsys.sampling.walks import walk as walk

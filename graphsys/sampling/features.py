@@ -1,0 +1,134 @@
+"""Features of nodes, gathered from mapped columns into buffers that are reused."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import ConfigError, UnknownNameError
+from graphsys.core.threads import ThreadTeam
+from graphsys.kernels.cpu.gathered_rows import first_outside, gather_rows
+from graphsys.storage.reader import Graph
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+
+
+class FeatureRows:
+    """The dense features of one node type, side by side, as float32.
+
+    Nothing is copied before :meth:`gather`; the pages of mapped files belong to the page
+    cache. float16 and int8 columns are widened while gathering.
+
+    Args:
+        graph: An open graph.
+        node_type: The node type.
+        names: Features, in the order of the columns; all dense ones by default.
+
+    Raises:
+        UnknownNameError: There is no such feature.
+        ConfigError: A feature is a bag, or the type has no dense features.
+    """
+
+    def __init__(self, graph: Graph, node_type: str, names: Sequence[str] = ()) -> None:
+        self.node_type = node_type
+        self.num_nodes = graph.num_nodes_of(node_type)
+        self._offsets = graph.offsets(node_type)
+        names = list(names) or [
+            name
+            for name in graph.feature_names(node_type)
+            if _is_dense(graph, node_type, name)
+        ]
+        if not names:
+            raise ConfigError(
+                f"node type {node_type!r} of {graph.path} has no dense features; known: "
+                f"{', '.join(graph.feature_names(node_type)) or 'none'}"
+            )
+        self.names = tuple(names)
+        self._parts = [self._column(graph, name) for name in names]
+        self._dims = [parts[0].shape[1] for parts in self._parts]
+        self._addresses = [
+            np.array([part.ctypes.data for part in parts], dtype=np.uint64)
+            for parts in self._parts
+        ]
+
+    @property
+    def dim(self) -> int:
+        """Columns of all features."""
+        return sum(self._dims)
+
+    def gather(
+        self, nodes: Ints, out: Floats | None = None, team: ThreadTeam | None = None
+    ) -> Floats:
+        """Return the rows of nodes, float32 ``[n, dim]``.
+
+        Args:
+            nodes: Numbers of nodes ``[n]``.
+            out: Where to write them, C-contiguous with at least n rows; a fresh array by
+                default (which costs 1.4 to 4 times as much: its pages are new).
+            team: Threads; the calling one alone by default.
+
+        Raises:
+            UnknownNameError: A node is not in the graph.
+            ConfigError: ``out`` does not fit.
+        """
+        nodes = np.ascontiguousarray(nodes, dtype=np.int64)
+        self._check(nodes, out)
+        result = (
+            np.empty((len(nodes), self.dim), np.float32)
+            if out is None
+            else out[: len(nodes)]
+        )
+        column = 0
+        for parts, addresses, dim in zip(
+            self._parts, self._addresses, self._dims, strict=True
+        ):
+            target = result[:, column : column + dim]
+            dtype = parts[0].dtype
+            own = target if dtype == np.float32 else np.empty((len(nodes), dim), dtype)
+            counter = np.zeros(1, np.int64)
+            arguments = (
+                self._offsets, addresses, dim * dtype.itemsize, nodes,
+                np.uint64(own.ctypes.data), own.strides[0], counter,
+            )  # fmt: skip
+            if team is None:
+                gather_rows(0, *arguments)
+            else:
+                team.run(gather_rows, *arguments)
+            if own is not target:
+                target[:] = own
+            column += dim
+        return result
+
+    def _check(self, nodes: Ints, out: Floats | None) -> None:
+        outside = first_outside(nodes, self.num_nodes)
+        if outside >= 0:
+            raise UnknownNameError(
+                f"node {nodes[outside]} is not in the graph, which has {self.num_nodes} "
+                f"nodes of type {self.node_type!r}"
+            )
+        if out is None:
+            return
+        is_fit = out.ndim == 2 and out.dtype == np.float32 and out.flags.c_contiguous
+        if not is_fit or len(out) < len(nodes) or out.shape[1] != self.dim:
+            raise ConfigError(
+                f"out is {out.dtype} {list(out.shape)}, expected contiguous float32 of at "
+                f"least [{len(nodes)}, {self.dim}]"
+            )
+
+    def _column(self, graph: Graph, name: str) -> list[npt.NDArray[Any]]:
+        parts = []
+        for part in range(graph.num_partitions(self.node_type)):
+            values = graph.features(self.node_type, part, name)
+            if not isinstance(values, np.ndarray):
+                raise ConfigError(
+                    f"feature {name!r} of node type {self.node_type!r} is a bag of "
+                    "numbers, expected an array"
+                )
+            parts.append(values)
+        return parts
+
+
+def _is_dense(graph: Graph, node_type: str, name: str) -> bool:
+    return bool(graph.manifest.node_types[node_type].features[name]["dim"])

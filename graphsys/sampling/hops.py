@@ -1,0 +1,262 @@
+"""From seeds outwards, hop by hop: what every sampler of blocks shares."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import ConfigError, CorruptStoreError, UnknownNameError
+from graphsys.kernels.cpu.sampled_rows import (
+    forget_positions,
+    number_neighbors,
+    number_seeds,
+)
+from graphsys.sampling.adjacency import Rows
+from graphsys.sampling.blocks import Block, Buffers, Sample
+
+Ints = npt.NDArray[np.int64]
+Frontier = Literal["all", "new"]
+Seeds = Ints | Mapping[str, Ints]
+Pair = tuple[int, int]
+
+
+@dataclass(slots=True)
+class Growth:
+    """A sample on the way: the nodes known so far, and their local numbers.
+
+    Attributes:
+        buffers: Where everything is written.
+        sizes: Nodes of every type in the tables of positions.
+        counts: Nodes known so far by type.
+        history: Those counts after each hop.
+    """
+
+    buffers: Buffers
+    sizes: Mapping[str, int]
+    counts: dict[str, int] = field(default_factory=dict)
+    history: dict[str, list[int]] = field(default_factory=dict)
+
+    def nodes(self, node_type: str, room: int = 0) -> Ints:
+        """Return the nodes known so far, with room for more."""
+        return self.buffers.room(("nodes", node_type), room, np.int64)
+
+    def positions(self, node_type: str) -> npt.NDArray[np.int32]:
+        """Return the local number plus one of every node of a type."""
+        return self.buffers.filled(
+            ("positions", node_type), self.sizes[node_type], np.int32, 0
+        )
+
+    def begin(self) -> None:
+        """Note that a hop begins."""
+        for node_type in self.sizes:
+            self.history.setdefault(node_type, []).append(self.counts.get(node_type, 0))
+
+    def number(
+        self, node_type: str, where: Rows, neighbors: Ints, span: Any, out: Any
+    ) -> None:
+        """Give neighbors local numbers.
+
+        Raises:
+            CorruptStoreError: A number is outside the graph.
+        """
+        begin, end = span
+        known = self.counts.get(node_type, 0)
+        nodes = self.nodes(node_type, known + end - begin)
+        found = number_neighbors(
+            neighbors, begin, end, self.positions(node_type), nodes, known, out
+        )
+        if found < 0:
+            raise CorruptStoreError(
+                f"the index of edges {where.name!r} names nodes outside the graph; run "
+                "`graphsys verify`, then ingest again"
+            )
+        self.counts[node_type] = found
+
+    def forget(self) -> None:
+        """Clear the local numbers for the next sample."""
+        for node_type, count in self.counts.items():
+            if count:
+                forget_positions(self.positions(node_type), self.nodes(node_type), count)
+
+
+class HopSampler:
+    """The base of samplers that return a block per hop and relation.
+
+    A sampler may be used by several threads at once: each sample has buffers of its own,
+    which it hands back when it is released. They hold 4 bytes per node of the graph
+    besides the sample itself.
+
+    Args:
+        rows: The relations that messages travel along.
+        num_hops: Hops.
+        frontier: Whose neighbors the next hop samples: ``all`` nodes known so far, each
+            time anew (DGL's rule, and GraphSAGE's), or only the ``new`` ones of the hop
+            before (PyG's); then a node has the same neighbors in every block.
+        seed: Of all draws.
+    """
+
+    def __init__(
+        self, rows: Sequence[Rows], num_hops: int, *, frontier: Frontier, seed: int
+    ) -> None:
+        if frontier not in get_args(Frontier):
+            known = " or ".join(get_args(Frontier))
+            raise ConfigError(f"frontier: got {frontier!r}, expected {known}")
+        if not rows:
+            raise ConfigError("rows: got none, expected at least one relation")
+        if num_hops < 1:
+            raise ConfigError(f"hops: got {num_hops}, expected at least 1")
+        self.rows, self.num_hops, self.frontier, self.seed = (
+            tuple(rows),
+            num_hops,
+            frontier,
+            seed,
+        )
+        self.sizes: dict[str, int] = {}
+        for each in rows:
+            self.sizes[each.node_type] = each.num_nodes
+            self.sizes[each.neighbor_type] = each.num_neighbors
+        self._free: list[Buffers] = []
+        self._lock = threading.Lock()
+
+    def sample(self, seeds: Seeds, *, epoch: int = 0, batch: int = 0) -> Sample:
+        """Sample the surroundings of seeds.
+
+        Args:
+            seeds: Numbers of nodes, or such by type where there are several types. A seed
+                may come several times; it has one place.
+            epoch: Part of the key of the draws.
+            batch: Part of the key of the draws: another batch, other neighbors.
+
+        Returns:
+            Blocks, the farthest hop first: the same for any number of threads.
+
+        Raises:
+            UnknownNameError: A seed is not in the graph.
+            ConfigError: Seeds by no type, though there are several.
+        """
+        with self._lock:
+            buffers = self._free.pop() if self._free else Buffers()
+        growth = Growth(buffers, self.sizes)
+        try:
+            places = self._number_seeds(growth, self._by_type(seeds))
+            num_seeds = {name: count for name, count in growth.counts.items() if count}
+            spans = self._sample_hops(growth, epoch, batch)
+        finally:
+            growth.forget()
+        return Sample(
+            nodes={name: growth.nodes(name)[:n] for name, n in growth.counts.items() if n},
+            seed_places=places,
+            num_seeds=num_seeds,
+            layers=[
+                self._layer(growth, spans, hop) for hop in reversed(range(self.num_hops))
+            ],
+            hop_nodes=growth.history,
+            give_back=lambda: self._take_back(buffers),
+        )
+
+    def _pick(
+        self,
+        growth: Growth,
+        rows: Rows,
+        hop: int,
+        key: Pair,
+        span: Pair,
+        name: Any,
+        row: int,
+    ) -> int:
+        """Choose the neighbors of ``nodes[span]``; return the end of the last row.
+
+        An implementation fills the buffers ``("indptr", name)`` from ``row`` on and
+        ``("neighbors", name)``, and whatever :meth:`_extras` reads.
+        """
+        raise NotImplementedError
+
+    def _extras(self, buffers: Buffers, name: Any, end: int) -> dict[str, Any]:
+        """Return the columns of a block besides its rows."""
+        raise NotImplementedError
+
+    def _take_back(self, buffers: Buffers) -> None:
+        with self._lock:
+            self._free.append(buffers)
+
+    def _by_type(self, seeds: Seeds) -> dict[str, Ints]:
+        if not isinstance(seeds, Mapping):
+            if len(self.sizes) > 1:
+                raise ConfigError(
+                    f"seeds: the graph has node types {', '.join(self.sizes)}; give seeds "
+                    "by type"
+                )
+            seeds = {next(iter(self.sizes)): seeds}
+        for name in seeds:
+            if name not in self.sizes:
+                raise UnknownNameError(
+                    f"seeds: no relation has nodes of type {name!r}; known: "
+                    f"{', '.join(self.sizes)}"
+                )
+        return {name: np.ascontiguousarray(s, dtype=np.int64) for name, s in seeds.items()}
+
+    def _number_seeds(self, growth: Growth, seeds: dict[str, Ints]) -> dict[str, Ints]:
+        places = {}
+        for name, numbers in seeds.items():
+            places[name] = np.empty(len(numbers), dtype=np.int64)
+            nodes = growth.nodes(name, len(numbers))
+            positions = growth.positions(name)
+            found = number_seeds(numbers, positions, nodes, 0, places[name])
+            if found < 0:
+                growth.counts[name] = len(np.unique(numbers[: -2 - found]))
+                raise UnknownNameError(
+                    f"seed {numbers[-2 - found]} is not in the graph, which has "
+                    f"{self.sizes[name]} nodes of type {name!r} (0 to "
+                    f"{self.sizes[name] - 1})"
+                )
+            growth.counts[name] = found
+        return places
+
+    def _sample_hops(
+        self, growth: Growth, epoch: int, batch: int
+    ) -> dict[tuple[int, str], tuple[Any, int]]:
+        """Sample all hops; return where each relation's rows of each hop end."""
+        spans: dict[tuple[int, str], tuple[Any, int]] = {}
+        ends = {rows.name: (0, 0) for rows in self.rows}  # of rows, of entries
+        for hop in range(self.num_hops):
+            growth.begin()
+            for rows in self.rows:
+                is_new = self.frontier == "new"
+                name = rows.name if is_new else (rows.name, hop)
+                row, begin = ends[rows.name] if is_new else (0, 0)
+                high = growth.history[rows.node_type][hop]
+                if row == 0:
+                    growth.buffers.room(("indptr", name), high + 1, np.int64)[0] = 0
+                end = begin
+                if high > row:
+                    end = self._pick(
+                        growth, rows, hop, (epoch, batch), (row, high), name, row
+                    )
+                neighbors = growth.buffers.room(("neighbors", name), end, np.int64)
+                indices = growth.buffers.room(("indices", name), end, np.int32)
+                growth.number(rows.neighbor_type, rows, neighbors, (begin, end), indices)
+                ends[rows.name] = (high, end)
+                spans[hop, rows.name] = (name, end)
+        growth.begin()
+        return spans
+
+    def _layer(
+        self, growth: Growth, spans: dict[tuple[int, str], tuple[Any, int]], hop: int
+    ) -> dict[str, Block]:
+        layer = {}
+        for rows in self.rows:
+            name, end = spans[hop, rows.name]
+            num_dst = growth.history[rows.node_type][hop]
+            num_src = growth.history[rows.neighbor_type][hop + 1]
+            buffers = growth.buffers
+            layer[rows.name] = Block(
+                indptr=buffers.room(("indptr", name), 0, np.int64)[: num_dst + 1],
+                indices=buffers.room(("indices", name), 0, np.int32)[:end],
+                src_nodes=growth.nodes(rows.neighbor_type)[:num_src],
+                dst_nodes=growth.nodes(rows.node_type)[:num_dst],
+                **self._extras(buffers, name, end),
+            )
+        return layer

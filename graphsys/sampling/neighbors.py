@@ -1,0 +1,164 @@
+"""Neighbor sampling: so many neighbors of every node, hop by hop."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphsys.core.errors import ConfigError, UnknownNameError
+from graphsys.core.rng import draw_key
+from graphsys.kernels.cpu.sampled_rows import OUT_OF_RANGE, count_sampled, pick_entries
+from graphsys.sampling.adjacency import Rows
+from graphsys.sampling.blocks import Buffers
+from graphsys.sampling.hops import Frontier, Growth, HopSampler, Pair
+from graphsys.storage.reader import Graph
+
+ALL = -1
+
+
+class NeighborSampler(HopSampler):
+    """Samples neighbors of every node, uniformly or by weight.
+
+    **The first fanout belongs to the hop next to the seeds**, as in PyG and the GraphSAGE
+    paper; DGL gives the last one to the seeds, so ``[15, 10, 5]`` here is ``[5, 10, 15]``
+    there.
+
+    Args:
+        graph: An open graph of one relation, or the relations themselves.
+        fanouts: Neighbors per hop, the hop next to the seeds first; -1 for all. Or a
+            mapping with a list for each relation's name.
+        frontier: ``all`` or ``new``; see :class:`HopSampler`.
+        is_replacing: Whether a neighbor may be drawn several times; rows that are not
+            empty then have exactly as many entries as the fanout.
+        is_weighted: Whether neighbors are drawn in proportion to the edges' weights;
+            edges of weight 0 or less are never taken.
+        seed: Of all draws.
+
+    Raises:
+        ConfigError: Fanouts out of range, of different lengths, or weights that are not
+            there.
+        UnknownNameError: Fanouts for a relation that there is not.
+
+    Examples:
+        >>> import graphsys as gs, numpy as np, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> table = {"src": [1, 2, 3, 3], "dst": [0, 0, 0, 2]}
+        >>> _ = gs.ingest(table, folder + "/g")
+        >>> sampler = NeighborSampler(gs.open(folder + "/g"), [2, -1])
+        >>> sample = sampler.sample(np.array([0]))
+        >>> [block.num_dst for block in sample.blocks]
+        [3, 1]
+    """
+
+    def __init__(
+        self,
+        graph: Graph | Sequence[Rows],
+        fanouts: Sequence[int] | Mapping[str, Sequence[int]],
+        *,
+        frontier: Frontier = "all",
+        is_replacing: bool = False,
+        is_weighted: bool = False,
+        seed: int = 0,
+    ) -> None:
+        rows = as_rows(graph)
+        self.fanouts = _by_relation(rows, fanouts)
+        lengths = {len(each) for each in self.fanouts.values()}
+        if len(lengths) != 1:
+            shown = ", ".join(f"{name} {list(f)}" for name, f in self.fanouts.items())
+            raise ConfigError(
+                f"fanouts: {shown}, expected as many for every relation as there are hops"
+            )
+        for name, each in self.fanouts.items():
+            _check_fanouts(name, each, is_replacing)
+        if is_weighted:
+            for relation in rows:
+                if not relation.has_weight:
+                    raise ConfigError(
+                        f"edges {relation.name!r} have no weights, by which neighbors "
+                        "were to be drawn; draw them uniformly, or ingest a column weight"
+                    )
+        super().__init__(rows, lengths.pop(), frontier=frontier, seed=seed)
+        self.is_replacing, self.is_weighted = is_replacing, is_weighted
+
+    def _pick(
+        self,
+        growth: Growth,
+        rows: Rows,
+        hop: int,
+        key: Pair,
+        span: Pair,
+        name: Any,
+        row: int,
+    ) -> int:
+        buffers, (low, high) = growth.buffers, span
+        fanout = self.fanouts[rows.name][hop]
+        nodes = growth.nodes(rows.node_type)
+        indptr = buffers.room(("indptr", name), row + high - low + 1, np.int64)
+        end = count_sampled(
+            rows.offsets, rows.table, rows.wide, nodes, low, high, fanout,
+            self.is_replacing, indptr, row,
+        )  # fmt: skip
+        assert end != OUT_OF_RANGE  # seeds and neighbors were numbered
+        room = max(fanout, 1)
+        picked: int = pick_entries(
+            rows.offsets, rows.table, rows.wide, rows.first_entry, nodes, low, high,
+            draw_key(self.seed, "neighbors", *key, hop, rows.name),
+            fanout, self.is_replacing, self.is_weighted,
+            buffers.room("places", room, np.int64),
+            buffers.room("keys", room, np.float64),
+            buffers.filled(("slots", room), 4 * room, np.int64, -1),
+            indptr, row,
+            buffers.room(("edge", name), end, np.int64),
+            buffers.room(("neighbors", name), end, np.int64),
+        )  # fmt: skip
+        return picked
+
+    def _extras(self, buffers: Buffers, name: Any, end: int) -> dict[str, Any]:
+        return {"edge": buffers.room(("edge", name), 0, np.int64)[:end]}
+
+
+def as_rows(graph: Graph | Sequence[Rows]) -> Sequence[Rows]:
+    """Return the relations of a graph that has one, or those given.
+
+    Raises:
+        ConfigError: The graph has several relations.
+    """
+    if not isinstance(graph, Graph):
+        return graph
+    from graphsys.sampling.adjacency import message_rows
+
+    rows = message_rows(graph, reverse=False)
+    if len(rows) > 1:
+        raise ConfigError(
+            f"the graph {graph.path} has relations {', '.join(r.name for r in rows)}; "
+            "choose with graphsys.sampling.message_rows(graph, [...])"
+        )
+    return rows
+
+
+def _by_relation(
+    rows: Sequence[Rows], fanouts: Sequence[int] | Mapping[str, Sequence[int]]
+) -> dict[str, tuple[int, ...]]:
+    names = [each.name for each in rows]
+    if not isinstance(fanouts, Mapping):
+        return {name: tuple(fanouts) for name in names}
+    for name in fanouts:
+        if name not in names:
+            raise UnknownNameError(
+                f"fanouts: no relation {name!r}; known: {', '.join(names)}"
+            )
+    if missing := [name for name in names if name not in fanouts]:
+        raise ConfigError(
+            f"fanouts: none for relation {missing[0]!r}; give a list for each"
+        )
+    return {name: tuple(fanouts[name]) for name in names}
+
+
+def _check_fanouts(name: str, fanouts: Sequence[int], is_replacing: bool) -> None:
+    least = 0 if is_replacing else ALL
+    for fanout in fanouts:
+        if not isinstance(fanout, int | np.integer) or fanout < least or fanout >= 2**31:
+            more = "" if is_replacing else ", or -1 for all neighbors"
+            raise ConfigError(
+                f"fanouts of relation {name!r}: got {fanout!r}, expected an int >= 0{more}"
+            )

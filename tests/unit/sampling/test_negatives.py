@@ -1,0 +1,89 @@
+"""Negatives follow their distribution and are no neighbors; features are the store's."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from graphsys.core.errors import ConfigError, UnknownNameError
+from graphsys.core.threads import ThreadTeam
+from graphsys.sampling import FeatureRows, NegativeSampler, rows_of
+from graphsys.storage import Graph
+from tests.unit.sampling.conftest import NUM_NODES, Store, in_matrix
+
+
+def test_uniform_negatives(store: Store) -> None:
+    drawn = NegativeSampler(rows_of(store(1), "edge"), seed=1).draw(np.arange(50), 200)
+    assert drawn.shape == (50, 200)
+    assert stats.chisquare(np.bincount(drawn.ravel(), minlength=NUM_NODES)).pvalue > 1e-4
+
+
+def test_negatives_by_degree(store: Store) -> None:
+    graph = store(2)
+    degrees = rows_of(graph, "edge", "out").degrees()
+    sampler = NegativeSampler(rows_of(graph, "edge"), "degree", degrees=degrees)
+    drawn = sampler.draw(np.zeros(40, dtype=np.int64), 500)
+    counts = np.bincount(drawn.ravel(), minlength=NUM_NODES)
+    share = degrees**0.75 / (degrees**0.75).sum()
+    assert counts[degrees == 0].sum() == 0
+    seen = degrees > 0
+    assert stats.chisquare(counts[seen], share[seen] * drawn.size).pvalue > 1e-4
+
+
+def test_excluding_negatives_are_no_neighbors(store: Store) -> None:
+    graph = store(3)
+    matrix = in_matrix(graph)
+    sampler = NegativeSampler(rows_of(graph, "edge"), is_excluding=True)
+    queries = np.arange(1, NUM_NODES)  # node 0 is a neighbor of most
+    drawn = sampler.draw(queries, 50)
+    hits = matrix[np.repeat(queries, 50), drawn.ravel()]
+    assert hits.sum() == 0
+    assert (sampler.draw(queries, 50) == drawn).all()
+    assert (sampler.draw(queries, 50, batch=1) != drawn).any()
+
+
+def test_negatives_that_cannot_be(store: Store) -> None:
+    rows = rows_of(store(1), "edge")
+    with pytest.raises(ConfigError, match="negatives: got 'hub', expected uniform or"):
+        NegativeSampler(rows, "hub")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="got none degrees, expected 60"):
+        NegativeSampler(rows, "degree")
+
+
+def test_features_are_gathered_from_all_partitions(store: Store) -> None:
+    graph = store(4)
+    features = FeatureRows(graph, "node")
+    ids = graph.node_ids("node").to_numpy()
+    nodes = np.array([59, 0, 31, 31, 7])
+    expected = np.concatenate(
+        [
+            np.arange(NUM_NODES * 3).astype(np.float16).reshape(-1, 3)[ids],
+            np.arange(NUM_NODES * 5).reshape(-1, 5)[ids],
+        ],
+        axis=1,
+    )
+    assert features.dim == 8
+    assert (features.gather(nodes) == expected[nodes]).all()
+    many = np.random.default_rng(0).integers(0, NUM_NODES, 5000)
+    out = np.empty((6000, 8), dtype=np.float32)
+    with ThreadTeam(3) as team:
+        found = features.gather(many, out, team)
+    assert found.base is out
+    assert (found == expected[many]).all()
+    only = FeatureRows(graph, "node", ["half"])
+    assert (only.gather(nodes) == expected[nodes, :3]).all()
+
+
+def test_features_that_cannot_be(store: Store, shop: Graph) -> None:
+    graph = store(2)
+    features = FeatureRows(graph, "node")
+    with pytest.raises(UnknownNameError, match="node 60 is not in the graph"):
+        features.gather(np.array([1, 60]))
+    message = "out is float32 [1, 8], expected contiguous float32 of at least [2, 8]"
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        features.gather(np.array([1, 2]), np.empty((1, 8), np.float32))
+    with pytest.raises(UnknownNameError, match="unknown feature 'y'"):
+        FeatureRows(graph, "node", ["y"])
+    with pytest.raises(ConfigError, match=r"node type 'user' .* has no dense features"):
+        FeatureRows(shop, "user")
