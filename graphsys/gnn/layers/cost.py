@@ -1,0 +1,38 @@
+"""Whether to transform first or to aggregate first: the same result at another price."""
+
+from typing import TYPE_CHECKING, Final
+
+from graphsys.gnn.sparse_features import SparseFeatures
+from graphsys.gnn.sparse_rows import SparseRows
+
+if TYPE_CHECKING:
+    import torch
+
+_FLOP_S: Final = 1 / 60e9  # a core's dense product, as the benchmarks' machines measure it
+_BYTE_S: Final = 1 / 8e9  # rows gathered from all over an array
+
+
+def transform_first(
+    rows: SparseRows, x: "torch.Tensor | SparseFeatures", num_in: int, num_out: int
+) -> bool:
+    """Say whether a linear layer costs less before the sum over neighbors than after it.
+
+    Before, it is applied to every source and messages are as wide as the output; after,
+    to every row, with messages as wide as the input. The backward pass doubles the
+    products, and, where the input needs a gradient, repeats the sums.
+
+    Args:
+        rows: Where messages go.
+        x: Of the sources; sparse features are always transformed first.
+        num_in: Features of the input.
+        num_out: Features of the output.
+    """
+    if isinstance(x, SparseFeatures):
+        return True
+    needs_gradient = x.requires_grad
+    products = 6 if needs_gradient else 4
+    before = products * rows.num_src * num_in * num_out * _FLOP_S
+    before += 2 * 4 * rows.num_edges * num_out * _BYTE_S
+    after = products * rows.num_dst * num_in * num_out * _FLOP_S
+    after += (2 if needs_gradient else 1) * 4 * rows.num_edges * num_in * _BYTE_S
+    return before < after

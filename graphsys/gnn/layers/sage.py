@@ -1,0 +1,58 @@
+"""GraphSAGE: a node's own row beside an aggregate of its neighbors'."""
+
+from typing import Literal
+
+import torch
+from torch import nn
+
+from graphsys.core.errors import ConfigError
+from graphsys.gnn.functions import spmm
+from graphsys.gnn.layers.cost import transform_first
+from graphsys.gnn.sparse_features import Linear
+from graphsys.gnn.sparse_rows import SparseRows
+
+Aggregator = Literal["mean", "sum", "max", "pool"]
+
+
+class SAGE(nn.Module):
+    """``x' = W_self x + W_neighbor AGG(neighbors) + b``.
+
+    Args:
+        num_in: Features of the input.
+        num_out: Features of the output.
+        aggregator: ``mean``, ``sum``, ``max``, or ``pool``: the maximum of
+            ``relu(W x + b)``.
+
+    References:
+        Hamilton, Ying, Leskovec, "Inductive representation learning on large graphs",
+        NeurIPS 2017.
+    """
+
+    def __init__(self, num_in: int, num_out: int, aggregator: Aggregator = "mean") -> None:
+        super().__init__()
+        if aggregator not in ("mean", "sum", "max", "pool"):
+            raise ConfigError(
+                f"aggregator: got {aggregator!r}, expected mean, sum, max or pool"
+            )
+        self.aggregator = aggregator
+        self.own = Linear(num_in, num_out)
+        self.neighbor = Linear(num_in, num_out, bias=False)
+        self.pool = Linear(num_in, num_in) if aggregator == "pool" else None
+
+    def forward(
+        self, rows: SparseRows, x_src: torch.Tensor, x_dst: torch.Tensor
+    ) -> torch.Tensor:
+        """Return the new rows ``[D, num_out]``."""
+        if self.pool is not None:
+            pooled = spmm(rows, torch.relu(self.pool(x_src)), reduce="max")
+            return self.own(x_dst) + self.neighbor(pooled)  # type: ignore[no-any-return]
+        if self.aggregator == "max":
+            largest = spmm(rows, x_src, reduce="max")
+            return self.own(x_dst) + self.neighbor(largest)  # type: ignore[no-any-return]
+        reduce: Literal["mean", "sum"] = "sum" if self.aggregator == "sum" else "mean"
+        num_out, num_in = self.neighbor.weight.shape
+        if transform_first(rows, x_src, num_in, num_out):
+            messages = spmm(rows, self.neighbor(x_src), reduce=reduce)
+        else:
+            messages = self.neighbor(spmm(rows, x_src, reduce=reduce))
+        return self.own(x_dst) + messages  # type: ignore[no-any-return]

@@ -1,0 +1,110 @@
+"""Where messages go, as layers see it: compressed rows, their transposed, self-loops."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from graphsys.core.threads import ThreadTeam
+from graphsys.kernels.cpu.message_sums import transpose_block
+from graphsys.sampling.blocks import Block
+
+Ints = npt.NDArray[np.int64]
+Places = npt.NDArray[np.int32]
+
+_team = ThreadTeam(1)
+
+
+def kernel_team() -> ThreadTeam:
+    """Return the threads that kernels of layers run on; those of the calling thread."""
+    return _team
+
+
+@contextmanager
+def kernel_threads(num_threads: int) -> Iterator[None]:
+    """Run the kernels of layers on so many threads inside the block, torch's too."""
+    global _team
+    outer, of_torch = _team, torch.get_num_threads()
+    _team = ThreadTeam(num_threads)
+    torch.set_num_threads(num_threads)
+    try:
+        yield
+    finally:
+        _team.close()
+        _team = outer
+        torch.set_num_threads(of_torch)
+
+
+class SparseRows:
+    """The entries of a bipartite hop: row ``i`` receives from ``indices[indptr[i]:...]``.
+
+    Args:
+        indptr: Row offsets, int64 ``[D + 1]``.
+        indices: Places of sources, int32 ``[E]``.
+        num_src: Number of sources.
+        weight: Weights of the entries ``[E]``, or None.
+        self_weight: Weight of each row's own node, for layers that count it ``[D]``.
+        is_prefix: Whether the first D sources are the rows' own nodes.
+    """
+
+    def __init__(
+        self,
+        indptr: Ints,
+        indices: Places,
+        num_src: int,
+        *,
+        weight: torch.Tensor | None = None,
+        self_weight: torch.Tensor | None = None,
+        is_prefix: bool = True,
+    ) -> None:
+        self.indptr, self.indices, self.num_src = indptr, indices, num_src
+        self.weight, self.self_weight, self.is_prefix = weight, self_weight, is_prefix
+
+    @classmethod
+    def of(cls, block: Block, *, is_prefix: bool = True) -> "SparseRows":
+        """Wrap a block without copying it."""
+        weight = None if block.weight is None else torch.from_numpy(block.weight)
+        return cls(
+            block.indptr, block.indices, block.num_src, weight=weight, is_prefix=is_prefix
+        )
+
+    @property
+    def num_dst(self) -> int:
+        """Number of rows."""
+        return len(self.indptr) - 1
+
+    @property
+    def num_edges(self) -> int:
+        """Number of entries."""
+        return len(self.indices)
+
+    @cached_property
+    def degrees(self) -> torch.Tensor:
+        """Entries of every row, float32 ``[D]``."""
+        return torch.from_numpy(np.diff(self.indptr).astype(np.float32))
+
+    @cached_property
+    def transposed(self) -> tuple[Ints, Places, Ints]:
+        """Row offsets by source ``[S + 1]``, rows, and where each entry was ``[E]``."""
+        starts = np.zeros(self.num_src + 1, dtype=np.int64)
+        rows = np.empty(self.num_edges, dtype=np.int32)
+        entry = np.empty(self.num_edges, dtype=np.int64)
+        transpose_block(self.indptr, self.indices, starts, rows, entry)
+        return starts, rows, entry
+
+    @cached_property
+    def with_self(self) -> "SparseRows":
+        """The same rows, each with its own node as a first entry; itself without prefix."""
+        if not self.is_prefix:
+            return self
+        num_dst = self.num_dst
+        lengths = np.diff(self.indptr)
+        indices = np.empty(self.num_edges + num_dst, dtype=np.int32)
+        indptr = self.indptr + np.arange(num_dst + 1)
+        moved = np.arange(self.num_edges) + np.repeat(np.arange(1, num_dst + 1), lengths)
+        indices[moved] = self.indices
+        indices[indptr[:-1]] = np.arange(num_dst, dtype=np.int32)
+        return SparseRows(indptr, indices, self.num_src)
