@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from graphsys import datasets as datasets
     from graphsys import embedding as embedding
     from graphsys import engine as engine
+    from graphsys import gnn as gnn
     from graphsys import partitioners as partitioners
+    from graphsys import sampling as sampling
     from graphsys import storage as storage
     from graphsys.analysis.profile import profile as profile
     from graphsys.core.types import EdgeType as EdgeType
@@ -76,7 +78,10 @@ _LAZY = {
     "Topology": ("graphsys.engine.topology", "Topology"),
     "run": ("graphsys.engine.run", "run"),
 }
-_ROOMS = ("analysis", "datasets", "embedding", "engine", "partitioners", "storage")
+_ROOMS = (
+    "analysis", "datasets", "embedding", "engine", "gnn", "partitioners", "sampling",
+    "storage",
+)  # fmt: skip
 
 __all__ = [
     "NO_NODE",
@@ -99,6 +104,7 @@ __all__ = [
     "edge_state",
     "embedding",
     "engine",
+    "gnn",
     "ingest",
     "maximum",
     "minimum",
@@ -109,6 +115,7 @@ __all__ = [
     "profile",
     "random",
     "run",
+    "sampling",
     "state",
     "storage",
     "sum",

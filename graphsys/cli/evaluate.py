@@ -1,4 +1,4 @@
-"""``graphsys evaluate``: how good a run is on held-out edges."""
+"""``graphsys evaluate``: how good a run is on held-out edges or nodes."""
 
 import sys
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _RELATIONS_SHOWN = 20
 def evaluate(
     run: RunArgument,
     split: Annotated[
-        str, typer.Option("--split", metavar="NAME", help="Which held-out edges.")
+        str, typer.Option("--split", metavar="NAME", help="Which held-out edges or nodes.")
     ] = "test",
     candidates: Annotated[
         int | None,
@@ -62,11 +62,24 @@ def evaluate(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Measure a run on held-out edges: filtered ranking against all nodes of the type."""
+    """Measure a run on held-out edges (filtered ranking) or nodes (their classes)."""
     from graphsys import embedding
     from graphsys.cli.progress import open_progress
+    from graphsys.storage.run_folder import is_gnn_run
 
     progress = open_progress()
+    if is_gnn_run(run):
+        from graphsys import gnn
+
+        _refuse_sampling(candidates, queries, draw)
+        found = gnn.evaluate(run, split=split, progress=progress)
+        progress.close()
+        if json:
+            print_json(found)
+        else:
+            shown = {k.replace("_", " "): v for k, v in found["metrics"].items()}
+            print_facts({"split": found["split"]} | shown)
+        return
     result: dict[str, Any] = embedding.evaluate(
         run,
         split=split,
@@ -87,6 +100,19 @@ def evaluate(
         print_json(result)
     else:
         _show(result)
+
+
+def _refuse_sampling(candidates: int | None, queries: int | None, draw: str) -> None:
+    """Refuse options that runs of graph neural networks do not have."""
+    from graphsys.core.errors import ConfigError
+
+    for name, is_given in (
+        ("--candidates", candidates is not None),
+        ("--queries", queries is not None),
+        ("--draw", draw != "uniform"),
+    ):
+        if is_given:
+            raise ConfigError(f"{name} is for runs of embeddings; leave it out")
 
 
 def _show(result: Mapping[str, Any]) -> None:

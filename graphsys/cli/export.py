@@ -38,7 +38,9 @@ def export(
 ) -> None:
     """Write a run's embeddings to a file, keyed by the nodes' ids."""
     from graphsys import embedding
+    from graphsys.cli.options import require_embeddings
 
+    require_embeddings(run)
     written = [out]
     if relation_types is None:
         embedding.export(run, out, overwrite=overwrite)

@@ -39,7 +39,9 @@ def nearest(
 ) -> None:
     """Show the nodes whose embeddings are most like that of NODE."""
     from graphsys import embedding
+    from graphsys.cli.options import require_embeddings
 
+    require_embeddings(run)
     found = embedding.nearest(
         run,
         node,

@@ -91,6 +91,22 @@ SeedOption = Annotated[
 ]
 
 
+def require_embeddings(run: Path) -> None:
+    """Refuse a run of a graph neural network where embeddings are meant.
+
+    Raises:
+        ConfigError: It is one.
+    """
+    from graphsys.core.errors import ConfigError
+    from graphsys.storage.run_folder import is_gnn_run
+
+    if is_gnn_run(run):
+        raise ConfigError(
+            f"{run} is a run of a graph neural network; write what it says of nodes with "
+            "`graphsys predict`"
+        )
+
+
 def examples(*lines: str) -> str:
     """Return an epilog that shows commands, one a line."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

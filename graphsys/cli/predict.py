@@ -1,4 +1,4 @@
-"""``graphsys predict``: which edges are missing."""
+"""``graphsys predict``: which edges are missing, or which classes nodes have."""
 
 import time
 from pathlib import Path
@@ -20,6 +20,7 @@ EPILOG = examples(
     "graphsys predict run --relation likes -k 10 -o likes.parquet",
     "graphsys predict run --nodes users.txt --relation likes -o likes.csv",
     "graphsys predict run --nodes questions.csv --known mark -o answers.parquet",
+    "graphsys predict gnn-run -o classes.parquet",
 )
 
 
@@ -43,7 +44,8 @@ def predict(
             metavar="FILE",
             help="Who is asked about: a node per line (.txt), or a table (.csv, .tsv, "
             ".parquet, .arrow) with columns head, relation, tail, where one end is empty "
-            "and asked for. All heads of the relation by default.",
+            "and asked for, or with a column id. All heads of the relation, or all nodes, "
+            "by default.",
             rich_help_panel=INPUT,
         ),
     ] = None,
@@ -70,16 +72,22 @@ def predict(
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Predict edges: the k best answers to (head, relation, ?) and (?, relation, tail).
+    """Predict edges (embeddings), or classes and rows of nodes (graph neural networks).
 
-    Writes columns query, rank, head, relation, tail and score.
+    Embeddings answer (head, relation, ?) and (?, relation, tail) with the k best: columns
+    query, rank, head, relation, tail and score. Networks say for every node: columns id,
+    prediction and probability, or id and embedding.
     """
     from graphsys import embedding
     from graphsys.cli.progress import open_progress
     from graphsys.embedding.question_files import all_questions, read_questions
     from graphsys.engine.output import check_output, write_table
+    from graphsys.storage.run_folder import is_gnn_run
 
     check_output(out, overwrite=overwrite)
+    if is_gnn_run(run):
+        _predict_nodes(run, out, nodes, relation, overwrite=overwrite, json=json)
+        return
     opened = embedding.open_run(run)
     if nodes is not None:
         questions = read_questions(nodes, relation)
@@ -109,3 +117,39 @@ def predict(
         print_note(
             f"wrote {out}: {found.num_rows:,} answers to {questions.num_rows:,} questions"
         )
+
+
+def _predict_nodes(
+    run: Path,
+    out: Path,
+    nodes: Path | None,
+    relation: str | None,
+    *,
+    overwrite: bool,
+    json: bool,
+) -> None:
+    """Predict with a run of a graph neural network."""
+    from graphsys import gnn
+    from graphsys.cli.progress import open_progress
+    from graphsys.core.errors import ConfigError
+    from graphsys.engine.output import write_table
+    from graphsys.gnn.predicting import read_nodes
+
+    if relation is not None:
+        raise ConfigError("--relation is for runs of embeddings; leave it out")
+    begin = time.monotonic()
+    progress = open_progress()
+    chosen = None if nodes is None else read_nodes(nodes)
+    found = gnn.predict(run, chosen, progress=progress)
+    progress.close()
+    write_table(found, out, overwrite=overwrite)
+    if json:
+        print_json(
+            {
+                "output": str(out),
+                "num_nodes": found.num_rows,
+                "seconds": time.monotonic() - begin,
+            }
+        )
+    else:
+        print_note(f"wrote {out}: {found.num_rows:,} nodes")

@@ -1,7 +1,7 @@
 """``graphsys train``: models are fitted to a graph."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,6 +19,44 @@ from graphsys.cli.training_facts import metric_facts, plan_facts
 
 MODEL = "Model"
 
+RunOption = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="RUN",
+        help="The run's folder; must not exist, unless --resume.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change one setting, after preset and config; may be repeated.",
+        rich_help_panel=MODEL,
+    ),
+]
+ResumeOption = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Go on from the run's last checkpoint, with its settings.",
+        rich_help_panel=CONTROL,
+    ),
+]
+DeviceOption = Annotated[
+    str,
+    typer.Option(
+        "--device",
+        metavar="NAME",
+        help="Where to compute; cpu is the only one yet.",
+        rich_help_panel=CONTROL,
+    ),
+]
+
 app = typer.Typer(help="Train a model on a graph.", cls=VerbGroup, rich_markup_mode=None)
 
 
@@ -32,17 +70,7 @@ app = typer.Typer(help="Train a model on a graph.", cls=VerbGroup, rich_markup_m
 )
 def embedding(
     graph: GraphArgument,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="RUN",
-            help="The run's folder; must not exist, unless --resume.",
-            show_default=False,
-            rich_help_panel=OUTPUT,
-        ),
-    ],
+    out: RunOption,
     preset: Annotated[
         str | None,
         typer.Option(
@@ -61,23 +89,8 @@ def embedding(
             rich_help_panel=MODEL,
         ),
     ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Change one setting, after preset and config; may be repeated.",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help="Go on from the run's last checkpoint, with its settings.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = False,
+    set_: SetOption = None,
+    resume: ResumeOption = False,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -86,15 +99,7 @@ def embedding(
             rich_help_panel=CONTROL,
         ),
     ] = False,
-    device: Annotated[
-        str,
-        typer.Option(
-            "--device",
-            metavar="NAME",
-            help="Where to compute; cpu is the only one yet.",
-            rich_help_panel=CONTROL,
-        ),
-    ] = "cpu",
+    device: DeviceOption = "cpu",
     memory: Annotated[
         str | None,
         typer.Option(
@@ -135,6 +140,93 @@ def embedding(
             progress=progress,
         )
     progress.close()
+    _show(report, json=json, dry_run=dry_run)
+
+
+@app.command(
+    cls=Verb,
+    epilog=examples(
+        "graphsys train gnn cora -o run --preset cora-gcn",
+        "graphsys train gnn cora -o run --config my.toml --set fanouts=[15,10]",
+        "graphsys train gnn cora -o run --resume",
+    ),
+)
+def gnn(
+    graph: GraphArgument,
+    out: RunOption,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset",
+            metavar="NAME",
+            help="A config that comes with graphsys, for example cora-gcn.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            help="A TOML config. In fanouts the first number is of the hop next to the "
+            "seeds, as in PyG; DGL has it last.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    set_: SetOption = None,
+    resume: ResumeOption = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Say what memory and time it would take; write nothing.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = False,
+    device: DeviceOption = "cpu",
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="Most memory to use, for example 4GB; a training that is planned to need "
+            "more is refused.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = None,
+    overwrite: OverwriteOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Train a graph neural network on samples of a graph, or on all of it at once."""
+    import graphsys
+    from graphsys import gnn as library
+    from graphsys.cli.progress import open_progress
+    from graphsys.core.errors import ConfigError
+
+    if device != "cpu":
+        raise ConfigError(f"--device: got {device!r}; networks train on the cpu only yet")
+    progress = open_progress()
+    if resume and preset is None and config is None:
+        settings = library.run_config(out, set_ or [])
+    else:
+        settings = library.load_config(preset=preset, file=config, overrides=set_ or [])
+    with graphsys.open(graph) as opened:
+        report = library.train(
+            opened,
+            settings,
+            out,
+            resume=resume,
+            overwrite=overwrite,
+            dry_run=dry_run,
+            memory=memory,
+            progress=progress,
+        )
+    progress.close()
+    _show(report, json=json, dry_run=dry_run)
+
+
+def _show(report: Any, *, json: bool, dry_run: bool) -> None:
+    """Print a report of either training."""
     facts = {
         "run": str(report.run),
         "epochs": report.epochs,

@@ -27,6 +27,8 @@ FLAGS = {
     "graphsys train": "--help",
     "graphsys train embedding": "GRAPH --config --device --dry-run --help --json --memory "
     "--out --overwrite --preset --resume --set",
+    "graphsys train gnn": "GRAPH --config --device --dry-run --help --json --memory "
+    "--out --overwrite --preset --resume --set",
     "graphsys evaluate": "RUN --candidates --draw --help --json --queries --seed --split",
     "graphsys nearest": "RUN NODE --help --index --json --k --node-type",
     "graphsys predict": "RUN --help --json --k --known --nodes --out --overwrite "

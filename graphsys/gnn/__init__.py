@@ -1,0 +1,17 @@
+"""Graph neural networks, trained on samples or on a whole graph; see README.md."""
+
+from graphsys.gnn.config import GnnConfig as GnnConfig
+from graphsys.gnn.config import load_config as load_config
+from graphsys.gnn.config import preset_names as preset_names
+from graphsys.gnn.evaluation import evaluate as evaluate
+from graphsys.gnn.functions import attention_scores as attention_scores
+from graphsys.gnn.functions import sddmm as sddmm
+from graphsys.gnn.functions import segment_softmax as segment_softmax
+from graphsys.gnn.functions import spmm as spmm
+from graphsys.gnn.opened import OpenedRun as OpenedRun
+from graphsys.gnn.opened import open_run as open_run
+from graphsys.gnn.predicting import predict as predict
+from graphsys.gnn.sparse_rows import SparseRows as SparseRows
+from graphsys.gnn.training import TrainReport as TrainReport
+from graphsys.gnn.training import run_config as run_config
+from graphsys.gnn.training import train as train

@@ -1,0 +1,196 @@
+"""What a user sets: one frozen config, from a preset, a TOML file and overrides."""
+# ruff: noqa: RUF009  (option() only makes a field)
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from graphsys.core.config import apply_overrides, from_mapping, load_toml, option
+from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.core.threads import num_cores
+
+TaskName = Literal["node_classification", "link_prediction"]
+ModelName = Literal["sage", "gcn", "gat", "gatv2", "gin", "pinsage"]
+
+PRESET_DIR = Path(__file__).parent / "presets"
+_SMALL_WORK = 1 << 22  # numbers added up by a layer
+
+
+@dataclass(frozen=True, kw_only=True)
+class GnnConfig:
+    """Everything a run of a graph neural network depends on besides the graph."""
+
+    task: TaskName = option("node_classification", "what is learned")
+    model: ModelName = option("sage", "the layers")
+    dim: int = option(64, "features of a hidden row, all heads together", minimum=1)
+    layers: int = option(2, "layers, and hops of a sample", minimum=1)
+    aggregator: Literal["mean", "sum", "max", "pool"] = option("mean", "of model sage")
+    heads: int = option(8, "attention heads of gat and gatv2, which share dim", minimum=1)
+    output_heads: int = option(1, "heads of their last layer, averaged", minimum=1)
+    activation: Literal["relu", "elu"] = option("relu", "between layers")
+    norm: Literal["none", "layer", "batch"] = option("none", "before every layer")
+    residual: bool = option(
+        False, "add a layer's input to its output; a linear layer before and after all"
+    )
+    dropout: float = option(
+        0.0, "chance of a feature to be left out", minimum=0, maximum=0.99
+    )
+    attention_dropout: float = option(
+        0.0, "chance of a neighbor to be left out of attention", minimum=0, maximum=0.99
+    )
+    epochs: int = option(10, "passes over the training nodes or edges", minimum=1)
+    seed: int = option(0, "seed of all random draws", minimum=0)
+    threads: int = option(0, "threads, 0: one per core", minimum=0)
+    deterministic: bool = option(
+        False, "one thread, so that a rerun or a resumed run is equal bit by bit"
+    )
+    node_type: str = option("", "whose labels are learned; the only type that has them")
+    label: str = option("label", "column of the labels: one class, or a list of classes")
+    split: str = option("split", "column that says train, valid or test")
+    features: tuple[str, ...] = option((), "features by name; all of a type by default")
+    normalize_features: bool = option(False, "scale every row of features to the sum 1")
+    edge_types: tuple[str, ...] = option((), "edge types to use; all by default")
+    reverse_edges: bool = option(True, "send messages against directed edges too")
+    batch_size: int = option(
+        1024, "training nodes or edges of a step; 0: the whole graph at once", minimum=0
+    )
+    fanouts: tuple[int, ...] = option(
+        (),
+        "neighbors per hop, the hop next to the seeds first (as in PyG; DGL has it last); "
+        "-1: all; 10 each by default",
+    )
+    frontier: Literal["all", "new"] = option(
+        "all", "whose neighbors a hop samples: all nodes so far (DGL), or new ones (PyG)"
+    )
+    replace: bool = option(False, "draw neighbors with replacement")
+    weighted: bool = option(False, "draw neighbors in proportion to the edges' weights")
+    num_walks: int = option(100, "PinSage: walks from a node", minimum=1)
+    walk_length: int = option(3, "PinSage: traversals of a walk", minimum=1)
+    restart: float = option(
+        0.5, "PinSage: chance of a walk to go back", minimum=0, maximum=0.99
+    )
+    lr: float = option(0.01, "learning rate of Adam", above=0)
+    weight_decay: float = option(0.0, "L2 penalty", minimum=0)
+    decay_layers: Literal["all", "first"] = option("all", "whose weights the penalty is on")
+    lr_warmup_epochs: float = option(0.0, "epochs in which lr rises from 0", minimum=0)
+    lr_decay: float = option(1.0, "factor on lr after every epoch", above=0, maximum=1)
+    edge_type: str = option(
+        "", "link prediction: the edges that are learned; the only type"
+    )
+    positives: Literal["edges", "walks"] = option(
+        "edges", "link prediction: pairs are edges, or a node and one on a walk from it"
+    )
+    loss: Literal["margin", "logistic"] = option("margin", "of link prediction")
+    margin: float = option(0.1, "by which a positive is to beat its negatives", minimum=0)
+    num_negatives: int = option(500, "negatives that a batch shares", minimum=1)
+    negatives: Literal["uniform", "degree"] = option("uniform", "how they are drawn")
+    hard_negatives: int = option(
+        0, "PinSage: most hard negatives per positive, one more each epoch", minimum=0
+    )
+    hard_ranks: tuple[int, ...] = option(
+        (2000, 5000), "PinSage: visit ranks that those come from, first and last"
+    )
+    eval_every: int = option(
+        1, "evaluate valid after every so many epochs; 0: never", minimum=0
+    )
+    monitor: Literal["loss", "metric"] = option("metric", "what of valid is watched")
+    patience: int = option(
+        0, "epochs without a better one on valid before the end; 0: all epochs", minimum=0
+    )
+    keep: Literal["best", "last"] = option("best", "which epoch's weights a run keeps")
+    prefetch: int = option(
+        1, "batches sampled and gathered ahead in threads; 0: none", minimum=0, maximum=64
+    )
+    checkpoint_seconds: float = option(
+        10.0, "shortest time between checkpoints; the last epoch always has one", minimum=0
+    )
+
+    def __post_init__(self) -> None:
+        """Check what concerns several fields at once.
+
+        Raises:
+            ConfigError: Fields that contradict each other.
+        """
+        if self.fanouts and len(self.fanouts) != self.layers:
+            raise ConfigError(
+                f"fanouts: got {len(self.fanouts)} ({', '.join(map(str, self.fanouts))}) "
+                f"for {self.layers} layers, expected one per layer"
+            )
+        if any(fanout < -1 or fanout == 0 for fanout in self.fanouts):
+            raise ConfigError(
+                f"fanouts: got {list(self.fanouts)}, expected numbers >= 1, or -1 for all"
+            )
+        if self.model in ("gat", "gatv2") and self.dim % self.heads:
+            raise ConfigError(
+                f"dim: got {self.dim}, expected a multiple of heads, {self.heads}"
+            )
+        if len(self.hard_ranks) != 2 or not 0 <= self.hard_ranks[0] < self.hard_ranks[1]:
+            raise ConfigError(
+                f"hard_ranks: got {list(self.hard_ranks)}, expected a first rank >= 0 and "
+                "a larger last one"
+            )
+        if self.hard_negatives and self.model != "pinsage":
+            raise ConfigError(
+                f"hard_negatives: got {self.hard_negatives} with model {self.model}, "
+                "expected model pinsage, whose walks rank them"
+            )
+        if self.model == "pinsage" and not self.batch_size:
+            raise ConfigError(
+                "batch_size: got 0 with model pinsage, expected at least 1, for its "
+                "neighborhoods are sampled"
+            )
+
+    @property
+    def hop_fanouts(self) -> tuple[int, ...]:
+        """Neighbors per hop."""
+        default = 50 if self.model == "pinsage" else 10
+        return self.fanouts or (default,) * self.layers
+
+    @property
+    def is_full_batch(self) -> bool:
+        """Whether a step is over the whole graph."""
+        return self.batch_size == 0
+
+
+def num_threads(config: GnnConfig, num_edges: int) -> int:
+    """Return the threads of a training: one where handing over would cost more than work.
+
+    Args:
+        config: The settings.
+        num_edges: Of the graph.
+    """
+    if config.deterministic:
+        return 1
+    is_small = config.is_full_batch and num_edges * config.dim < _SMALL_WORK
+    return config.threads or (1 if is_small else num_cores())
+
+
+def preset_names() -> list[str]:
+    """Return the names of the presets, sorted."""
+    return sorted(path.stem for path in PRESET_DIR.glob("*.toml"))
+
+
+def load_config(
+    *,
+    preset: str | None = None,
+    file: str | Path | None = None,
+    overrides: Iterable[str] = (),
+) -> GnnConfig:
+    """Build a config from a preset or a file, with ``key=value`` overrides on top.
+
+    Raises:
+        ConfigError: Both are given, or a setting is wrong.
+        UnknownNameError: There is no such preset.
+    """
+    mapping: Mapping[str, Any] = {}
+    where = "settings"
+    if preset is not None and file is not None:
+        raise ConfigError(f"got preset {preset!r} and config file {file}; give one of them")
+    if preset is not None:
+        if preset not in preset_names():
+            raise unknown_name("preset", preset, preset_names())
+        mapping, where = load_toml(PRESET_DIR / f"{preset}.toml"), f"preset {preset}"
+    elif file is not None:
+        mapping, where = load_toml(Path(file)), Path(file).name
+    return from_mapping(GnnConfig, apply_overrides(mapping, overrides), where=where)

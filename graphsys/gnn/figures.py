@@ -1,0 +1,59 @@
+"""What a training tells about its time: sampling, gathering, computing, the overlap."""
+
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any
+
+from graphsys.gnn.loader import Batch
+
+_STAGES = ("forward", "backward", "step")
+
+
+class Figures:
+    """Sums the times of a run over its resumptions.
+
+    Args:
+        metrics: Those of the checkpoint that the training goes on from.
+
+    Attributes:
+        wall_s: Time of training, in seconds.
+        evaluate_s: Time of evaluating, in seconds.
+    """
+
+    def __init__(self, metrics: Mapping[str, Any]) -> None:
+        self.wall_s = self.evaluate_s = 0.0
+        self._sums = dict.fromkeys(("sample", "gather", *_STAGES), 0.0)
+        self._num_batches = 0
+        self._before = dict(metrics)
+
+    def add(self, batch: Batch, times: Sequence[float]) -> None:
+        """Count a batch that was trained.
+
+        Args:
+            batch: The batch.
+            times: When its forward pass, its backward pass and its step began, and the end.
+        """
+        self._num_batches += 1
+        self._sums["sample"] += batch.sample_s
+        self._sums["gather"] += batch.gather_s
+        for name, begin, end in zip(_STAGES, times[:-1], times[1:], strict=True):
+            self._sums[name] += end - begin
+
+    def update(self, metrics: MutableMapping[str, Any]) -> None:
+        """Write the figures of the run so far.
+
+        ``overlap_alpha`` is (N + C - T) / min(N, C) with N sampling and gathering, C
+        computing and T both together: 0 one after the other, 1 fully side by side; absent
+        without either.
+        """
+        values = {f"{name}_seconds": seconds for name, seconds in self._sums.items()}
+        values["evaluate_seconds"] = self.evaluate_s
+        values["train_seconds"] = self.wall_s
+        for name, value in values.items():
+            metrics[name] = value + self._before.get(name, 0.0)
+        metrics["batches"] = self._num_batches + self._before.get("batches", 0)
+        ahead = metrics["sample_seconds"] + metrics["gather_seconds"]
+        compute = sum(metrics[f"{name}_seconds"] for name in _STAGES)
+        shorter = min(ahead, compute)
+        if shorter > 0:
+            alpha = (ahead + compute - metrics["train_seconds"]) / shorter
+            metrics["overlap_alpha"] = min(max(alpha, 0.0), 1.0)

@@ -1,0 +1,181 @@
+"""Rows of all nodes, layer by layer: each node's row of each layer is computed once."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from graphsys.core.progress import SILENT, Progress
+from graphsys.core.threads import map_in_order
+from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.inputs import Inputs
+from graphsys.gnn.network import Network, Tensors
+from graphsys.gnn.sparse_features import SparseFeatures
+from graphsys.gnn.surroundings import Layer, Surroundings
+from graphsys.sampling import Sample
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+_NODES_AT_A_TIME = 8192
+_ENTRIES_AT_A_TIME = 1 << 20
+
+
+def infer(
+    network: Network,
+    surroundings: Surroundings,
+    inputs: Inputs,
+    node_type: str,
+    *,
+    nodes: Ints | None = None,
+    scratch: Path | None = None,
+    progress: Progress = SILENT,
+) -> Floats:
+    """Return the network's output for nodes, from all of their neighbors.
+
+    A layer is computed for all nodes before the next begins, in batches of about a million
+    entries, so work grows with nodes and edges and not with neighborhoods.
+
+    Args:
+        network: The network; in evaluation mode afterwards.
+        surroundings: Where messages come from.
+        inputs: What the network reads.
+        node_type: Of the nodes.
+        nodes: Numbers of nodes ``[n]``; all of the type by default.
+        scratch: Folder for files that hold the rows of hidden layers, which are mapped;
+            without it they are in memory.
+        progress: Receives a stage per layer.
+
+    Returns:
+        float32 ``[n, num_out]``.
+    """
+    network.eval()
+    num_layers = network.config.layers
+    before: dict[str, Floats] | None = None
+    with torch.no_grad():
+        for k in range(num_layers):
+            is_last = k == num_layers - 1
+            wanted = {
+                name: np.arange(size, dtype=np.int64)
+                for name, size in surroundings.one_hop.sizes.items()
+                if not is_last or name == node_type
+            }
+            if is_last and nodes is not None:
+                wanted[node_type] = np.ascontiguousarray(nodes, dtype=np.int64)
+            total = sum(len(numbers) for numbers in wanted.values())
+            progress.stage(f"layer {k + 1} of all nodes", total, "nodes")
+            after: dict[str, Floats] = {}
+            for name, numbers in wanted.items():
+                folder = None if is_last else scratch
+                found = _layer_of(
+                    network,
+                    surroundings,
+                    inputs,
+                    k,
+                    name,
+                    numbers,
+                    before,
+                    folder,
+                    progress,
+                )
+                if found is not None:
+                    after[name] = found
+            before = after
+    progress.close()
+    assert before is not None  # there is at least one layer
+    return before[node_type]
+
+
+def _layer_of(
+    network: Network,
+    surroundings: Surroundings,
+    inputs: Inputs,
+    k: int,
+    node_type: str,
+    nodes: Ints,
+    before: dict[str, Floats] | None,
+    scratch: Path | None,
+    progress: Progress,
+) -> Floats | None:
+    """Compute layer ``k`` of nodes of a type; None if no messages reach it."""
+    result: Floats | None = None
+
+    def make(span: tuple[int, int]) -> tuple[tuple[int, int], Sample, Layer]:
+        sample = surroundings.one_hop.sample({node_type: nodes[slice(*span)]})
+        return span, sample, surroundings.wrap(sample.layers)[0]
+
+    for span, sample, rows in map_in_order(
+        make, _spans(surroundings, node_type, nodes), num_threads=1
+    ):
+        h: Tensors = (
+            network.embed(inputs.gather(sample.nodes))
+            if before is None
+            else {
+                t: torch.from_numpy(before[t][n])
+                for t, n in sample.nodes.items()
+                if t in before
+            }
+        )
+        own = {t: v[: sample.num_seeds.get(t, 0)] for t, v in h.items() if t == node_type}
+        found = network.convolve(k, rows, h, own)
+        if node_type in found:
+            values = found[node_type]
+            if k == network.config.layers - 1:
+                values = network.finish({node_type: values})[node_type]
+            values = values[torch.from_numpy(sample.seed_places[node_type])]
+            if result is None:
+                result = _room((len(nodes), values.shape[1]), scratch)
+            result[slice(*span)] = values.numpy()
+        sample.release()
+        progress.advance(span[1] - span[0])
+    return result
+
+
+def _spans(
+    surroundings: Surroundings, node_type: str, nodes: Ints
+) -> list[tuple[int, int]]:
+    """Cut nodes into batches of so many nodes and entries, at least one node each."""
+    work = np.zeros(len(nodes), dtype=np.int64)
+    for rows in surroundings.rows:
+        if rows.node_type == node_type:
+            work += rows.degrees()[nodes]
+    work = np.cumsum(work)
+    spans, begin = [], 0
+    while begin < len(nodes):
+        spent = int(work[begin - 1]) if begin else 0
+        end = int(np.searchsorted(work, spent + _ENTRIES_AT_A_TIME, side="right"))
+        end = min(max(end, begin + 1), begin + _NODES_AT_A_TIME, len(nodes))
+        spans.append((begin, end))
+        begin = end
+    return spans
+
+
+def _room(shape: tuple[int, int], folder: Path | None) -> Floats:
+    if folder is None:
+        return np.empty(shape, dtype=np.float32)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        return np.memmap(file, dtype=np.float32, mode="w+", shape=shape)
+
+
+def whole_input(config: GnnConfig, x: dict[str, Any]) -> dict[str, Any]:
+    """Return the input of all nodes, sparse where it is and the first layer allows it."""
+    is_linear = config.model in ("gcn", "gat", "gatv2")
+    is_linear |= config.model == "sage" and config.aggregator in ("mean", "sum")
+    if config.norm != "none" or not (is_linear or config.residual):
+        return x
+    return {
+        name: SparseFeatures.of(values) if values.is_floating_point() else values
+        for name, values in x.items()
+    }
+
+
+def whole_output(
+    network: Network, layer: Layer, x: Mapping[str, torch.Tensor], node_type: str
+) -> torch.Tensor:
+    """Return the output for all nodes of a type, from a graph that is in memory whole."""
+    network.eval()
+    with torch.no_grad():
+        return network([layer] * network.config.layers, x)[node_type]  # type: ignore[no-any-return]

@@ -1,0 +1,169 @@
+"""Labels and splits of nodes: read from the store once, checked, as class numbers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
+from graphsys.gnn.config import GnnConfig
+from graphsys.storage.reader import Graph
+
+Ints = npt.NDArray[np.int64]
+TRAIN, VALID, TEST = "train", "valid", "test"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeLabels:
+    """The classes of the nodes of one type.
+
+    Attributes:
+        node_type: The type.
+        classes: Names of the classes, sorted.
+        begins: Where the classes of each node begin in ``codes``, and of all ``[N + 1]``.
+        codes: Class numbers, node after node.
+        splits: Numbers of the nodes of each split, rising.
+        is_multi: Whether a node may have several classes.
+    """
+
+    node_type: str
+    classes: list[Any]
+    begins: Ints
+    codes: Ints
+    splits: Mapping[str, Ints]
+    is_multi: bool
+
+    def of(self, nodes: Ints) -> npt.NDArray[Any]:
+        """Return the class of each node, int64 ``[n]``; of several, float32 ``[n, C]``."""
+        if not self.is_multi:
+            found: Ints = self.codes[self.begins[nodes]]
+            return found
+        result = np.zeros((len(nodes), len(self.classes)), dtype=np.float32)
+        lengths = self.begins[nodes + 1] - self.begins[nodes]
+        row = np.repeat(np.arange(len(nodes)), lengths)
+        within = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        result[row, self.codes[np.repeat(self.begins[nodes], lengths) + within]] = 1
+        return result
+
+    def require(self, split: str) -> Ints:
+        """Return the nodes of a split.
+
+        Raises:
+            UnknownNameError: There is none.
+        """
+        if split not in self.splits:
+            raise unknown_name("split", split, self.splits)
+        return self.splits[split]
+
+
+def read_labels(graph: Graph, config: GnnConfig) -> NodeLabels:
+    """Read the labels and splits that a config names.
+
+    Raises:
+        ConfigError: No such column, labels that are no classes, no training nodes.
+        InvalidGraphError: Nodes of a split have no label.
+    """
+    node_type = _labelled_type(graph, config)
+    labels = _column(graph, node_type, config.label)
+    splits = _read_splits(graph, node_type, config.split)
+    kind, is_multi = labels.type, False
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        kind, is_multi = kind.value_type, True
+    if not (
+        pa.types.is_integer(kind)
+        or pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_boolean(kind)
+    ):
+        raise ConfigError(
+            f"task node_classification: column {config.label!r} of node type {node_type!r} "
+            f"is {labels.type}, expected integers, text or lists of them"
+        )
+    known = pc.is_valid(labels).to_numpy()
+    for split, nodes in splits.items():
+        if len(missing := nodes[~known[nodes]]):
+            ids = graph.node_ids(node_type).take(pa.array(missing[:6])).to_pylist()
+            raise InvalidGraphError(
+                f"{len(missing)} of {len(nodes)} nodes of split {split!r} have no "
+                f"{config.label!r}: {cut_list(ids)}{' ...' if len(missing) > 6 else ''}; "
+                "label them or take them out of the split"
+            )
+    begins, values = _flatten(labels, known, is_multi)
+    classes, codes = np.unique(values, return_inverse=True)
+    if len(classes) < 2:
+        raise ConfigError(
+            f"task node_classification: column {config.label!r} of node type "
+            f"{node_type!r} has {len(classes)} classes, expected at least 2"
+        )
+    return NodeLabels(
+        node_type=node_type, classes=classes.tolist(), begins=begins,
+        codes=codes.astype(np.int64), splits=splits, is_multi=is_multi,
+    )  # fmt: skip
+
+
+def _labelled_type(graph: Graph, config: GnnConfig) -> str:
+    if config.node_type:
+        if config.node_type not in graph.node_types:
+            raise unknown_name("node type", config.node_type, graph.node_types)
+        return config.node_type
+    entries = graph.manifest.node_types
+    found = [name for name in graph.node_types if config.label in entries[name].columns]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        columns = sorted({c for entry in entries.values() for c in entry.columns})
+        raise ConfigError(
+            f"task node_classification: no node type of {graph.path} has a column "
+            f"{config.label!r}; known columns: {', '.join(columns) or 'none'}"
+        )
+    raise ConfigError(
+        f"node types {', '.join(found)} have a column {config.label!r}; choose one with "
+        "node_type"
+    )
+
+
+def _column(graph: Graph, node_type: str, name: str) -> Any:
+    known = graph.manifest.node_types[node_type].columns
+    if name not in known:
+        raise ConfigError(
+            f"node type {node_type!r} has no column {name!r}; known: "
+            f"{', '.join(known) or 'none'}"
+        )
+    parts = range(graph.num_partitions(node_type))
+    columns = [graph.nodes(node_type, part) for part in parts]
+    return pa.chunked_array(
+        [c for t in columns if t.num_rows for c in t.column(name).chunks]
+    )
+
+
+def _read_splits(graph: Graph, node_type: str, name: str) -> dict[str, Ints]:
+    column = _column(graph, node_type, name)
+    found: dict[str, Ints] = {}
+    for value in pc.unique(column).to_pylist():
+        if value is not None and value != "":
+            mask = pc.equal(column, value).to_numpy()
+            found[str(value)] = np.flatnonzero(np.asarray(mask, dtype=bool))
+    if not len(found.get(TRAIN, ())):
+        raise ConfigError(
+            f"column {name!r} of node type {node_type!r} puts no node into split 'train'; "
+            f"it has {cut_list(map(repr, found)) or 'no values'}"
+        )
+    return found
+
+
+def _flatten(labels: Any, known: npt.NDArray[np.bool_], is_multi: bool) -> tuple[Ints, Any]:
+    if not is_multi:
+        begins = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
+        return begins, _values(pc.drop_null(labels))
+    lengths = pc.fill_null(pc.list_value_length(labels), 0).to_numpy()
+    begins = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return begins, _values(pc.list_flatten(labels))
+
+
+def _values(column: Any) -> npt.NDArray[Any]:
+    values: npt.NDArray[Any] = column.to_numpy()
+    return values.astype(str) if values.dtype == object else values

@@ -1,0 +1,138 @@
+"""How high held-out pairs rank among all nodes, known ones left out."""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+
+from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.gnn.output import Output
+from graphsys.gnn.pairs import Pairs, read_pairs
+from graphsys.storage.reader import Graph
+
+Ints = npt.NDArray[np.int64]
+Doubles = npt.NDArray[np.float64]
+_AT_A_TIME: Final = 256
+_TOP: Final = 20
+_HITS: Final = (1, 3, 10)
+
+
+def held_out(graph: Graph, pairs: Pairs, split: str) -> Ints:
+    """Return the pairs of a split, int64 ``[n, 2]``.
+
+    Raises:
+        UnknownNameError: There is no such split.
+        ConfigError: Its edges join other nodes than the pairs, or there are none.
+    """
+    kind = graph.edge_type(pairs.edge_type)
+    if (kind.src_type, kind.dst_type) != (pairs.src_type, pairs.dst_type):
+        raise ConfigError(
+            f"pairs are of {pairs.src_type!r} and {pairs.dst_type!r}, edges "
+            f"{pairs.edge_type!r} of {kind.src_type!r} and {kind.dst_type!r}; there is "
+            "nothing to rank"
+        )
+    if split not in graph.splits(pairs.edge_type):
+        raise unknown_name("split", split, graph.splits(pairs.edge_type))
+    found = read_pairs(graph, pairs.edge_type, split)
+    if not len(found):
+        raise ConfigError(f"split {split!r} of edges {pairs.edge_type!r} is empty")
+    return found
+
+
+def rank_pairs(graph: Graph, pairs: Pairs, split: str, output: Output) -> dict[str, Any]:
+    """Rank the pairs of a split by inner products, both ways, against all nodes.
+
+    Rank is 1 + better + equal / 2; known pairs of any split are no candidates, but for
+    ``unfiltered``.
+
+    Returns:
+        ``mrr``, ``mr``, ``hits@1``, ``hits@3``, ``hits@10``, the same under
+        ``unfiltered``, ``num_edges``, ``num_candidates``; and as of recommendations (all
+        pairs of a source at once, those of train left out) ``recall@20`` and ``ndcg@20``.
+
+    Raises:
+        UnknownNameError: There is no such split.
+        ConfigError: Its edges join other nodes than the pairs.
+    """
+    wanted = held_out(graph, pairs, split)
+    src = output(pairs.src_type, np.arange(graph.num_nodes_of(pairs.src_type)))
+    dst = (
+        src
+        if pairs.src_type == pairs.dst_type
+        else output(pairs.dst_type, np.arange(graph.num_nodes_of(pairs.dst_type)))
+    )
+    shape = (len(src), len(dst))
+    train = _matrix([read_pairs(graph, pairs.edge_type)], shape)
+    splits = graph.splits(pairs.edge_type)
+    known = _matrix([read_pairs(graph, pairs.edge_type, name) for name in splits], shape)
+    if not graph.is_directed_type(pairs.edge_type) and shape[0] == shape[1]:
+        train, known = train + train.T, known + known.T
+    tails = _ranks(src, dst, wanted, known.tocsr())
+    heads = _ranks(dst, src, wanted[:, ::-1], known.T.tocsr())
+    filtered, raw = (np.concatenate(both) for both in zip(tails, heads, strict=True))
+    return {
+        **_means(filtered),
+        "unfiltered": _means(raw),
+        **_recommended(src, dst, wanted, train.tocsr()),
+        "num_edges": len(wanted),
+        "num_candidates": len(dst),
+    }
+
+
+def _matrix(pairs: list[Ints], shape: tuple[int, int]) -> Any:
+    rows, columns = np.concatenate(pairs).T
+    return sp.coo_matrix((np.ones(len(rows), np.int8), (rows, columns)), shape=shape)
+
+
+def _ranks(
+    queries: torch.Tensor, answers: torch.Tensor, pairs: Ints, known: Any
+) -> tuple[Doubles, Doubles]:
+    """Return filtered and unfiltered ranks ``[n]``."""
+    filtered, raw = np.empty(len(pairs)), np.empty(len(pairs))
+    for begin in range(0, len(pairs), _AT_A_TIME):
+        some = pairs[begin : begin + _AT_A_TIME]
+        line = torch.arange(len(some))
+        scores = queries[torch.from_numpy(some[:, 0].copy())] @ answers.T
+        own = scores[line, torch.from_numpy(some[:, 1].copy())][:, None]
+        better, equal = (scores > own).sum(dim=1), (scores == own).sum(dim=1) - 1
+        raw[begin : begin + len(some)] = 1 + better.numpy() + equal.numpy() / 2
+        row, column = known[some[:, 0]].nonzero()
+        is_other = column != some[row, 1]
+        row, column = torch.from_numpy(row[is_other]), torch.from_numpy(column[is_other])
+        scores[row.long(), column.long()] = -torch.inf
+        better, equal = (scores > own).sum(dim=1), (scores == own).sum(dim=1) - 1
+        filtered[begin : begin + len(some)] = 1 + better.numpy() + equal.numpy() / 2
+    return filtered, raw
+
+
+def _means(ranks: Doubles) -> dict[str, float]:
+    found = {"mrr": float((1 / ranks).mean()), "mr": float(ranks.mean())}
+    return found | {f"hits@{k}": float((ranks <= k).mean()) for k in _HITS}
+
+
+def _recommended(
+    src: torch.Tensor, dst: torch.Tensor, pairs: Ints, train: Any
+) -> dict[str, float]:
+    """Return recall and NDCG of the best 20 for every source that has pairs."""
+    wanted = _matrix([pairs], (len(src), len(dst))).tocsr()
+    users = np.unique(pairs[:, 0])
+    top = min(_TOP, len(dst))
+    discount = 1 / np.log2(np.arange(2, top + 2))
+    recalls, gains = [], []
+    for begin in range(0, len(users), _AT_A_TIME):
+        some = users[begin : begin + _AT_A_TIME]
+        scores = src[torch.from_numpy(some)] @ dst.T
+        row, column = train[some].nonzero()
+        scores[torch.from_numpy(row).long(), torch.from_numpy(column).long()] = -torch.inf
+        best = scores.topk(top, dim=1).indices.numpy()
+        for user, items in zip(some, best, strict=True):
+            own = wanted.indices[wanted.indptr[user] : wanted.indptr[user + 1]]
+            is_hit = np.isin(items, own)
+            recalls.append(is_hit.sum() / len(own))
+            gains.append((is_hit * discount).sum() / discount[: len(own)].sum())
+    return {
+        f"recall@{_TOP}": float(np.mean(recalls)),
+        f"ndcg@{_TOP}": float(np.mean(gains)),
+    }

@@ -1,0 +1,188 @@
+"""Link prediction: pairs that belong together score above pairs that do not."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.nn import functional
+
+from graphsys.core.rng import generator
+from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.link_ranking import rank_pairs
+from graphsys.gnn.loader import Batch, Layers, SeedsByType, Trim
+from graphsys.gnn.output import Output
+from graphsys.gnn.pairs import Pairs, make_pairs, without_pairs
+from graphsys.gnn.surroundings import walk_rows
+from graphsys.sampling import ImportanceSampler, NegativeSampler, Sample, rows_of
+from graphsys.storage.reader import Graph
+
+Ints = npt.NDArray[np.int64]
+VALID = "valid"
+_VISITS_PER_RANK = 8  # so that the last rank is reached
+
+
+class LinkPrediction:
+    """Rows of nodes whose inner products tell pairs that belong together.
+
+    A batch shares its negatives. PinSage adds hard ones per pair, more each epoch: none in
+    the first, one in the second, as in the paper. Edges of the batch itself are taken out
+    of the blocks that the network sees.
+
+    Args:
+        graph: An open graph.
+        config: The settings.
+
+    Raises:
+        ConfigError: Several edge types to choose from, or no training edges.
+        UnknownNameError: An edge type that is not in the graph.
+    """
+
+    metric = "mrr"
+
+    def __init__(self, graph: Graph, config: GnnConfig) -> None:
+        self.graph, self.config = graph, config
+        self.pairs: Pairs = make_pairs(graph, config)
+        self.node_type, self.num_out = self.pairs.dst_type, config.dim
+        self.classes: list[Any] = []
+        has_edges = config.positives == "edges" and config.model != "pinsage"
+        self.trim: Trim | None = self._trim if has_edges else None
+        kind = graph.edge_type(self.pairs.edge_type)
+        is_dst = kind.dst_type == self.pairs.dst_type
+        is_directed = graph.is_directed_type(self.pairs.edge_type)
+        self._is_symmetric = not is_directed and kind.src_type == kind.dst_type
+        # negatives are of the type that the rows of the other end list
+        rows = rows_of(graph, self.pairs.edge_type, "out" if is_dst else "in")
+        degrees = None
+        if config.negatives == "degree":
+            own = rows_of(graph, self.pairs.edge_type, "in" if is_dst else "out")
+            degrees = own.degrees()
+        self._negatives = NegativeSampler(
+            rows, config.negatives, degrees=degrees, seed=config.seed
+        )
+        self._ranks = self._rank_sampler() if config.hard_negatives else None
+        self._now = PairBatches(self, np.empty((0, 2), dtype=np.int64), 0)
+
+    def num_hard(self, epoch: int) -> int:
+        """Return how many hard negatives a pair has in an epoch, counted from 0."""
+        return min(epoch, self.config.hard_negatives)
+
+    def seeds(self, epoch: int) -> "PairBatches":
+        """Return the seeds of every batch of an epoch, made when they are asked for."""
+        self._now = PairBatches(self, self.pairs.epoch(epoch), epoch)
+        return self._now
+
+    def ends(self, pairs: Ints, epoch: int, number: int) -> SeedsByType:
+        """Return the ends of pairs and their negatives, as seeds by type.
+
+        Where both ends are of one type its seeds are sources, destinations, shared
+        negatives, hard negatives, else the destinations' type has all but the sources.
+        """
+        first = np.zeros(1, dtype=np.int64)
+        shared = self._negatives.draw(
+            first, self.config.num_negatives, epoch=epoch, batch=number
+        )
+        second = [pairs[:, 1], shared[0]]
+        if self.num_hard(epoch):
+            second.append(self._draw_hard(pairs[:, 0], epoch, number))
+        if self.pairs.src_type == self.pairs.dst_type:
+            return {self.pairs.src_type: np.concatenate([pairs[:, 0], *second])}
+        return {
+            self.pairs.src_type: pairs[:, 0],
+            self.pairs.dst_type: np.concatenate(second),
+        }
+
+    def loss(self, rows: Mapping[str, torch.Tensor], batch: Batch) -> torch.Tensor:
+        """Return the mean loss of a batch's pairs and negatives."""
+        src_type, dst_type = self.pairs.src_type, self.pairs.dst_type
+        num_pairs = len(self._now.pairs_of(batch.number))
+        query = rows[src_type][batch.places[src_type][:num_pairs]]
+        places = batch.places[dst_type]
+        others = rows[dst_type][places[num_pairs:] if src_type == dst_type else places]
+        end = num_pairs + self.config.num_negatives
+        positive = (query * others[:num_pairs]).sum(dim=1, keepdim=True)
+        negative = query @ others[num_pairs:end].T
+        if len(others) > end:
+            hard = others[end:].reshape(num_pairs, -1, others.shape[1])
+            negative = torch.cat([negative, (hard @ query[:, :, None])[:, :, 0]], dim=1)
+        if self.config.loss == "logistic":
+            log_chance = functional.logsigmoid(positive).mean()
+            return -(log_chance + functional.logsigmoid(-negative).mean())
+        return torch.relu(negative - positive + self.config.margin).mean()
+
+    def watch(self, output: Output) -> tuple[float, float] | None:
+        """Return 1 - MRR and MRR on valid, or None where there is no valid."""
+        kind = self.graph.edge_type(self.pairs.edge_type)
+        has_pairs = {kind.src_type, kind.dst_type} == {
+            self.pairs.src_type,
+            self.pairs.dst_type,
+        }
+        if not has_pairs or VALID not in self.graph.splits(self.pairs.edge_type):
+            return None
+        found = rank_pairs(self.graph, self.pairs, VALID, output)
+        return 1 - found["mrr"], found["mrr"]
+
+    def _trim(self, sample: Sample, seeds: SeedsByType) -> Layers:
+        src, dst = seeds[self.pairs.src_type], seeds[self.pairs.dst_type]
+        if self.pairs.src_type == self.pairs.dst_type:
+            num_pairs = (len(src) - self.config.num_negatives) // 2
+            src, dst = src[:num_pairs], src[num_pairs : 2 * num_pairs]
+        else:
+            dst = dst[: len(src)]
+        return without_pairs(
+            sample.layers, self.pairs.edge_type, src, dst, is_symmetric=self._is_symmetric
+        )
+
+    def _rank_sampler(self) -> ImportanceSampler:
+        """Return the sampler that ranks nodes by visits, with walks enough for it."""
+        config = self.config
+        rows, back = walk_rows(self.graph, config, self.node_type)
+        visits = _VISITS_PER_RANK * config.hard_ranks[1]
+        return ImportanceSampler(
+            rows, back, num_neighbors=(1,), num_walks=-(-visits // config.walk_length),
+            walk_length=config.walk_length, restart=config.restart, seed=config.seed,
+        )  # fmt: skip
+
+    def _draw_hard(self, queries: Ints, epoch: int, number: int) -> Ints:
+        """Draw nodes from far down the ranking of each query, ``[pairs * hard]``.
+
+        A query with too few visited nodes gets uniform ones.
+        """
+        assert self._ranks is not None  # there are hard negatives
+        count = self.num_hard(epoch)
+        low, high = self.config.hard_ranks
+        indptr, found, _ = self._ranks.neighborhoods(queries, high - low, skip=low)
+        rng = generator(self.config.seed, "hard", epoch, number)
+        lengths = np.diff(indptr)
+        places = (rng.random((len(queries), count)) * lengths[:, None]).astype(np.int64)
+        chosen = self._negatives.draw(queries, count, epoch=epoch, batch=-1 - number)
+        has_some = lengths > 0
+        chosen[has_some] = found[indptr[:-1][has_some, None] + places[has_some]]
+        return chosen.ravel()
+
+
+class PairBatches(Sequence[SeedsByType]):
+    """The batches of an epoch; their negatives are drawn when a batch is asked for."""
+
+    def __init__(self, objective: LinkPrediction, pairs: Ints, epoch: int) -> None:
+        self._objective, self._pairs, self._epoch = objective, pairs, epoch
+        self._size = objective.config.batch_size or max(len(pairs), 1)
+
+    def __len__(self) -> int:
+        return -(-len(self._pairs) // self._size)
+
+    def pairs_of(self, number: int) -> Ints:
+        """Return the pairs of a batch, int64 ``[n, 2]``."""
+        return self._pairs[number * self._size : (number + 1) * self._size]
+
+    @overload
+    def __getitem__(self, number: int) -> SeedsByType: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[SeedsByType]: ...
+    def __getitem__(self, number: int | slice) -> Any:
+        if isinstance(number, slice):
+            return [self[k] for k in range(*number.indices(len(self)))]
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        return self._objective.ends(self.pairs_of(number), self._epoch, number)

@@ -1,0 +1,197 @@
+"""A network of layers: inputs by node type, a layer per hop and relation, an output."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from graphsys.gnn import layers
+from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.inputs import InputShape
+from graphsys.gnn.sparse_features import Linear, SparseFeatures
+from graphsys.gnn.sparse_rows import SparseRows
+
+Rows = Mapping[str, SparseRows]
+Tensors = dict[str, torch.Tensor]
+Relation = tuple[str, str, str]
+
+
+class Network(nn.Module):
+    """The model of a run.
+
+    Messages of several relations into a node type are added. Where node types differ in
+    their input, or with ``residual``, a linear layer brings each to ``dim`` first. Types
+    without features have one learned row per node.
+
+    Args:
+        config: Layers and their sizes.
+        relations: Name, node type and neighbors' type of each relation.
+        shapes: Input of every node type.
+        num_out: Features of the output.
+    """
+
+    def __init__(
+        self,
+        config: GnnConfig,
+        relations: Sequence[Relation],
+        shapes: Mapping[str, InputShape],
+        num_out: int,
+    ) -> None:
+        super().__init__()
+        self.config, self.relations, self.num_out = config, list(relations), num_out
+        self.learned = nn.ModuleDict(
+            {
+                key_of(name): nn.Embedding(shape.num_nodes, config.dim)
+                for name, shape in shapes.items()
+                if not shape.dim
+            }
+        )
+        for table in self.learned.values():
+            nn.init.normal_(table.weight, std=0.1)  # type: ignore[arg-type]
+        dims = {name: shape.dim or config.dim for name, shape in shapes.items()}
+        is_even = len(set(dims.values())) == 1 and not config.residual
+        self.entry = nn.ModuleDict(
+            {} if is_even else {key_of(n): Linear(d, config.dim) for n, d in dims.items()}
+        )
+        first = next(iter(dims.values())) if is_even else config.dim
+        has_exit = config.residual or config.model in ("pinsage",)
+        sizes = [first, *[config.dim] * config.layers]
+        if not has_exit:
+            sizes[-1] = num_out
+        self.hops = nn.ModuleList(
+            nn.ModuleDict(
+                {
+                    key_of(name): _make_layer(
+                        config,
+                        sizes[k],
+                        sizes[k + 1],
+                        is_last=not has_exit and k == config.layers - 1,
+                    )
+                    for name, _, _ in relations
+                }
+            )
+            for k in range(config.layers)
+        )
+        self.norms = nn.ModuleList(_make_norm(config, size) for size in sizes[:-1])
+        self.exit: nn.Module = nn.Identity()
+        if config.model == "pinsage":
+            self.exit = nn.Sequential(
+                nn.Linear(config.dim, config.dim), nn.ReLU(),
+                nn.Linear(config.dim, num_out, bias=False),
+            )  # fmt: skip
+        elif has_exit:
+            self.exit = nn.Linear(config.dim, num_out)
+
+    def forward(self, hops: Sequence[Rows], x: Mapping[str, torch.Tensor]) -> Tensors:
+        """Return the rows of the seeds by type.
+
+        Args:
+            hops: Where messages go, the farthest hop first.
+            x: Input of the nodes farthest away: features, or numbers of nodes.
+        """
+        h = self.embed(x)
+        for k, rows in enumerate(hops):
+            h = self.convolve(k, rows, h)
+        return self.finish(h)
+
+    def embed(self, x: Mapping[str, torch.Tensor]) -> Tensors:
+        """Return the rows that the first layer reads."""
+        result = {}
+        for name, values in x.items():
+            key = key_of(name)
+            if key in self.learned:
+                values = self.learned[key](values)
+            if key in self.entry:
+                values = self._activate(self.entry[key](self._drop(values)))
+            result[name] = values
+        return result
+
+    def convolve(
+        self,
+        k: int,
+        rows: Rows,
+        h: Mapping[str, torch.Tensor],
+        own: Mapping[str, torch.Tensor] | None = None,
+    ) -> Tensors:
+        """Apply layer ``k``.
+
+        Args:
+            k: Which, from 0.
+            rows: Where messages go, by relation.
+            h: Rows of the sources by type.
+            own: Rows of the destinations by type; the first sources by default.
+        """
+        is_last = k == self.config.layers - 1
+        norm = self.norms[k]
+        ready = {name: self._drop(norm(value)) for name, value in h.items()}
+        mine = ready if own is None else {n: self._drop(norm(v)) for n, v in own.items()}
+        summed: Tensors = {}
+        for name, node_type, other in self.relations:
+            each = rows[name]
+            if node_type not in mine or other not in ready:
+                continue
+            x_dst = mine[node_type]
+            if len(x_dst) > each.num_dst:
+                x_dst = x_dst[: each.num_dst]
+            found = self.hops[k][key_of(name)](each, ready[other], x_dst)  # type: ignore[index]
+            summed[node_type] = summed[node_type] + found if node_type in summed else found
+        if self.config.residual:
+            before = h if own is None else own
+            return {n: before[n][: len(v)] + self._activate(v) for n, v in summed.items()}
+        if is_last and not isinstance(self.exit, nn.Sequential):
+            return summed
+        return {name: self._activate(value) for name, value in summed.items()}
+
+    def finish(self, h: Mapping[str, torch.Tensor]) -> Tensors:
+        """Return the output of the last layer's rows."""
+        return {name: self.exit(value) for name, value in h.items()}
+
+    def first_weights(self) -> list[nn.Parameter]:
+        """Return the parameters of the first layer that takes features."""
+        chosen = self.entry if len(self.entry) else self.hops[0]
+        return list(chosen.parameters())
+
+    def _drop(self, x: Any) -> Any:
+        if isinstance(x, SparseFeatures):
+            return x.dropout(self.config.dropout, self.training)
+        return functional.dropout(x, self.config.dropout, self.training)
+
+    def _activate(self, x: torch.Tensor) -> torch.Tensor:
+        if self.config.model == "pinsage":
+            return x  # the layer has its own
+        return functional.elu(x) if self.config.activation == "elu" else torch.relu(x)
+
+
+def key_of(name: str) -> str:
+    """Return a name as torch allows it in the names of modules."""
+    return name.replace("%", "%25").replace(".", "%2E")
+
+
+def _make_layer(
+    config: GnnConfig, num_in: int, num_out: int, *, is_last: bool
+) -> nn.Module:
+    if config.model == "sage":
+        return layers.SAGE(num_in, num_out, config.aggregator)
+    if config.model == "gcn":
+        return layers.GCN(num_in, num_out)
+    if config.model == "gin":
+        return layers.GIN(num_in, num_out)
+    if config.model == "pinsage":
+        return layers.PinSage(num_in, num_out)
+    kind: Any = layers.GAT if config.model == "gat" else layers.GATv2
+    dropout = config.attention_dropout
+    if is_last:
+        last: nn.Module = kind(
+            num_in, num_out, config.output_heads, is_concatenating=False, dropout=dropout
+        )
+        return last
+    hidden: nn.Module = kind(num_in, num_out // config.heads, config.heads, dropout=dropout)
+    return hidden
+
+
+def _make_norm(config: GnnConfig, size: int) -> nn.Module:
+    if config.norm == "layer":
+        return nn.LayerNorm(size)
+    return nn.BatchNorm1d(size) if config.norm == "batch" else nn.Identity()

@@ -1,0 +1,116 @@
+"""A run opened for use: its network with the weights that it keeps, and its graph."""
+
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import ConfigError
+from graphsys.core.progress import SILENT, Progress
+from graphsys.gnn import run as runs
+from graphsys.gnn.config import num_threads
+from graphsys.gnn.inference import infer, whole_input, whole_output
+from graphsys.gnn.labels import NodeLabels, read_labels
+from graphsys.gnn.sparse_rows import kernel_threads
+from graphsys.gnn.trainer import Parts
+from graphsys.storage import run_folder
+from graphsys.storage.reader import Graph
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+
+
+class OpenedRun:
+    """The weights of a run's best epoch (or last, as its config says).
+
+    Args:
+        path: The run's folder.
+        graph: The graph it was trained on; opened from the recorded path if not given.
+
+    Raises:
+        ConfigError: There is no run, its graph is gone, or another was given.
+        CorruptStoreError: A file of the checkpoint is missing or damaged.
+    """
+
+    def __init__(self, path: str | Path, *, graph: Graph | None = None) -> None:
+        self.path = Path(path)
+        self.state = runs.read_state(self.path)
+        self.config = runs.read_config(self.path)
+        run_folder.check_files(self.path, self.state.files)
+        self.graph = graph or self._open_graph()
+        run_folder.require_same_graph(self.state.graph, self.graph, self.path)
+
+    @cached_property
+    def parts(self) -> Parts:
+        """The task, the graph and the network with its weights."""
+        from graphsys.gnn.training import build_parts
+
+        parts = build_parts(self.graph, self.config, is_checking=False)
+        weights = runs.load(self.path, self.state, "best")
+        if weights is None:
+            weights = runs.load(self.path, self.state, "weights")
+        if weights is None:
+            raise ConfigError(
+                f"the run {self.path} has no weights yet; go on with --resume"
+            )
+        parts.network.load_state_dict(weights)
+        parts.network.eval()
+        return parts
+
+    @property
+    def node_type(self) -> str:
+        """Whose rows the network computes."""
+        return self.parts.objective.node_type
+
+    @cached_property
+    def labels(self) -> NodeLabels:
+        """The labels of the graph's nodes."""
+        return read_labels(self.graph, self.config)
+
+    def output(
+        self,
+        nodes: Ints | None = None,
+        *,
+        node_type: str | None = None,
+        progress: Progress = SILENT,
+    ) -> Floats:
+        """Return the network's output for nodes, from all of their neighbors.
+
+        Args:
+            nodes: Numbers ``[n]``; all nodes of the type by default.
+            node_type: Their type; the one that was trained for by default.
+            progress: Receives a stage per layer.
+
+        Returns:
+            float32 ``[n, num_out]``.
+        """
+        parts, config = self.parts, self.config
+        chosen = node_type or self.node_type
+        with kernel_threads(num_threads(config, self.graph.num_edges)):
+            if not config.is_full_batch:
+                return infer(
+                    parts.network, parts.surroundings, parts.inputs, chosen,
+                    nodes=nodes, progress=progress,
+                )  # fmt: skip
+            sizes = parts.surroundings.sampler.sizes
+            everything = {name: np.arange(size) for name, size in sizes.items()}
+            x = whole_input(config, parts.inputs.gather(everything))
+            found: Floats = whole_output(
+                parts.network, parts.surroundings.whole(), x, chosen
+            ).numpy()
+            return found if nodes is None else found[nodes]
+
+    def _open_graph(self) -> Graph:
+        path = Path(self.state.graph["path"])
+        if not path.exists():
+            raise ConfigError(
+                f"the graph {path} of the run {self.path} is gone; give the graph it was "
+                "trained on"
+            )
+        return Graph(path)
+
+
+def open_run(path: str | Path, *, graph: Graph | None = None) -> OpenedRun:
+    """Open a run for use; see :class:`OpenedRun`."""
+    return OpenedRun(path, graph=graph)

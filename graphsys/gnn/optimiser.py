@@ -1,0 +1,59 @@
+"""Adam as a config states it, its rate over time, and its state as plain tensors."""
+
+from typing import Any
+
+import torch
+
+from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.network import Network
+
+
+def make_optimiser(config: GnnConfig, network: Network) -> torch.optim.Adam:
+    """Return Adam over all parameters, the penalty on those that the config says."""
+    parameters = [p for p in network.parameters() if p.requires_grad]
+    if config.decay_layers == "all":
+        return torch.optim.Adam(parameters, config.lr, weight_decay=config.weight_decay)
+    first = {id(p) for p in network.first_weights()}
+    groups: list[dict[str, Any]] = [
+        {
+            "params": [p for p in parameters if id(p) in first],
+            "weight_decay": config.weight_decay,
+        },
+        {"params": [p for p in parameters if id(p) not in first]},
+    ]
+    return torch.optim.Adam(groups, config.lr)
+
+
+def rate_at(config: GnnConfig, epoch: int, batch: int, num_batches: int) -> float:
+    """Return the learning rate of a step: a linear rise at first, then a factor per epoch.
+
+    Examples:
+        >>> config = GnnConfig(lr=1.0, lr_warmup_epochs=1, lr_decay=0.5)
+        >>> [rate_at(config, epoch, batch, 4) for epoch, batch in [(0, 0), (0, 3), (2, 0)]]
+        [0.25, 1.0, 0.25]
+    """
+    done = epoch + (batch + 1) / num_batches
+    warm = min(1.0, done / config.lr_warmup_epochs) if config.lr_warmup_epochs else 1.0
+    return config.lr * warm * config.lr_decay**epoch
+
+
+def dump_optimiser(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    """Return an optimiser's state by name, ``parameter.moment``."""
+    states = optimiser.state_dict()["state"]
+    return {
+        f"{number}.{name}": torch.as_tensor(value).clone()
+        for number, moments in states.items()
+        for name, value in moments.items()
+    }
+
+
+def load_optimiser(
+    optimiser: torch.optim.Optimizer, tensors: dict[str, torch.Tensor]
+) -> None:
+    """Put a state back that :func:`dump_optimiser` returned."""
+    whole = optimiser.state_dict()
+    states: dict[int, dict[str, torch.Tensor]] = {}
+    for key, value in tensors.items():
+        number, _, name = key.partition(".")
+        states.setdefault(int(number), {})[name] = value
+    optimiser.load_state_dict({**whole, "state": states})

@@ -1,0 +1,62 @@
+"""What a training would take, measured on a few batches whose steps are thrown away."""
+
+import copy
+import itertools
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from graphsys.core.memory import MemoryMeter
+from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.loader import Batch
+from graphsys.gnn.run import RunState
+from graphsys.gnn.trainer import Parts, Trainer
+
+_BATCHES = 3
+_METER_S = 0.005
+
+
+def make_plan(config: GnnConfig, parts: Parts) -> Mapping[str, Any]:
+    """Train a few batches on a copy of the network and extrapolate.
+
+    Returns:
+        ``planned_memory_bytes`` (the most that the process held, and the batches that
+        wait), ``planned_parameter_bytes``, ``planned_batches`` per epoch,
+        ``probed_edges_per_batch``, ``estimated_seconds_per_epoch`` and
+        ``estimated_seconds``, both without evaluation.
+    """
+    copied = Parts(
+        objective=parts.objective,
+        surroundings=parts.surroundings,
+        inputs=parts.inputs,
+        network=copy.deepcopy(parts.network),
+    )
+    trainer = Trainer(None, config, RunState(graph={}), copied)
+    seeds = parts.objective.seeds(0)
+    times, edges, waiting = [], 0, 0
+    with MemoryMeter(_METER_S) as meter:
+        for batch in itertools.islice(trainer.batches(0, seeds), _BATCHES):
+            began = time.perf_counter()
+            trainer.train_batch(0, batch, len(seeds))
+            taken = time.perf_counter() - began
+            times.append(taken + batch.sample_s + batch.gather_s)
+            edges = max(edges, batch.num_edges)
+            waiting = max(waiting, _input_bytes(batch))
+            trainer.loader.release(batch)
+    parameters = sum(p.numel() * p.element_size() for p in parts.network.parameters())
+    epoch_s = min(times) * len(seeds)
+    return {
+        "planned_memory_bytes": meter.peak_bytes + waiting * config.prefetch,
+        "planned_parameter_bytes": parameters,
+        "planned_batches": len(seeds),
+        "probed_edges_per_batch": edges,
+        "estimated_seconds_per_epoch": epoch_s,
+        "estimated_seconds": epoch_s * config.epochs,
+    }
+
+
+def _input_bytes(batch: Batch) -> int:
+    rows = sum(x.numel() * x.element_size() for x in batch.x.values())
+    return rows + sum(
+        each.indices.nbytes * 5 for hop in batch.hops for each in hop.values()
+    )

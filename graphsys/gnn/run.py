@@ -1,0 +1,191 @@
+"""A run of a graph neural network on disk: ``run.json``, ``config.toml``, weights."""
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from graphsys.core.config import difference, from_mapping, load_toml, to_mapping, to_toml
+from graphsys.core.errors import ConfigError, CorruptStoreError
+from graphsys.gnn.config import GnnConfig
+from graphsys.storage.manifest_check import build
+from graphsys.storage.run_folder import CONFIG_NAME, GNN, RUN_NAME, write_durably
+
+FORMAT_VERSION: Final = 1
+Weights = dict[str, torch.Tensor]
+
+
+@dataclass(kw_only=True)
+class RunState:
+    """The content of ``run.json``: one checkpoint.
+
+    Attributes:
+        graph: Path, generation, fingerprint and counts of the graph trained on.
+        kind: ``gnn``, which tells such runs from those of embeddings.
+        num_out: Features of the network's output.
+        classes: Names of the classes, where nodes are classified.
+        epoch: Epochs completed.
+        batch: Batches of the current epoch completed.
+        serial: The last number given to a file; no name is ever given twice.
+        seconds: Training time so far, evaluation apart.
+        num_edges: Entries of the blocks trained on so far.
+        losses: Mean loss of every completed epoch.
+        loss_sum: Summed loss of the seeds of the current epoch so far.
+        num_seeds: Seeds of the current epoch so far.
+        history: Epoch, loss and metric of every evaluation while training.
+        best_epoch: The epoch whose weights are kept; 0 for none.
+        best_value: What ``monitor`` was then.
+        is_complete: Whether the training is over.
+        metrics: Times and evaluations.
+        files: Bytes of every file of the checkpoint, by name.
+        format_version: Version of the layout.
+    """
+
+    graph: dict[str, Any]
+    kind: str = GNN
+    num_out: int = 0
+    classes: list[Any] = field(default_factory=list)
+    epoch: int = 0
+    batch: int = 0
+    serial: int = 0
+    seconds: float = 0.0
+    num_edges: int = 0
+    losses: list[float] = field(default_factory=list)
+    loss_sum: float = 0.0
+    num_seeds: int = 0
+    history: list[list[float]] = field(default_factory=list)
+    best_epoch: int = 0
+    best_value: float = 0.0
+    is_complete: bool = False
+    metrics: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)
+    format_version: int = FORMAT_VERSION
+
+
+def read_state(path: Path) -> RunState:
+    """Read ``run.json``.
+
+    Raises:
+        ConfigError: There is no run, or it is of another kind.
+        CorruptStoreError: The file cannot be understood, or is of a newer format.
+    """
+    file = path / RUN_NAME
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        if content.get("kind") != GNN:
+            raise ConfigError(
+                f"{path} is no run of a graph neural network; train one with "
+                "`graphsys train gnn GRAPH -o RUN`"
+            )
+        version = int(content["format_version"])
+        if version > FORMAT_VERSION:
+            raise ValueError(f"format {version} is newer than {FORMAT_VERSION}")
+        state: RunState = build(RunState, content)
+        if not isinstance(state.graph.get("path"), str):
+            raise ValueError("graph.path is missing")
+        return state
+    except FileNotFoundError as err:
+        raise ConfigError(
+            f"{path} holds no run (no {RUN_NAME}); train one with "
+            "`graphsys train gnn GRAPH -o RUN`"
+        ) from err
+    except ConfigError:
+        raise
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as err:
+        raise CorruptStoreError(
+            f"{file} cannot be read: {err}; train again or install a newer graphsys"
+        ) from err
+
+
+def read_config(path: Path) -> GnnConfig:
+    """Read the resolved config of a run."""
+    mapping = load_toml(path / CONFIG_NAME)
+    return from_mapping(GnnConfig, mapping, where=str(path / CONFIG_NAME))
+
+
+def require_same_config(path: Path, config: GnnConfig) -> None:
+    """Check that a run is resumed with its own settings.
+
+    Raises:
+        ConfigError: They differ; the message says where.
+    """
+    changes = difference(to_mapping(read_config(path)), to_mapping(config))
+    if changes:
+        raise ConfigError(
+            f"the run {path} has other settings ({'; '.join(changes)}); resume it with "
+            "its own, or train a new run"
+        )
+
+
+def begin(path: Path, config: GnnConfig, state: RunState) -> None:
+    """Write the first state of a run.
+
+    Raises:
+        StorageFullError: It cannot be written.
+    """
+    write_durably(path / CONFIG_NAME, to_toml(config).encode())
+    commit(path, state, {})
+
+
+def commit(path: Path, state: RunState, tensors: dict[str, Weights | None]) -> None:
+    """Make a checkpoint the current one, and remove what it replaces.
+
+    Args:
+        path: The run's folder.
+        state: Its state; ``files`` and ``serial`` are brought up to date.
+        tensors: Contents of files by their stem; None for one that has not changed.
+
+    Raises:
+        StorageFullError: A file cannot be written; the checkpoint before stays.
+    """
+    from safetensors.torch import save
+
+    files: dict[str, int] = {}
+    state.serial += 1
+    for stem, content in tensors.items():
+        if content is None:
+            files |= {n: size for n, size in state.files.items() if _stem(n) == stem}
+            continue
+        data = save({name: value.contiguous() for name, value in content.items()})
+        name = f"{stem}.{state.serial}.safetensors"
+        write_durably(path / name, data)
+        files[name] = len(data)
+    state.files = files
+    text = json.dumps(dataclasses.asdict(state), indent=1) + "\n"
+    write_durably(path / RUN_NAME, text.encode())
+    remove_superseded(path, state)
+
+
+def remove_superseded(path: Path, state: RunState) -> None:
+    """Remove weights that the checkpoint does not list."""
+    for file in path.glob("*.safetensors*"):
+        if file.name not in state.files:
+            file.unlink(missing_ok=True)
+
+
+def load(path: Path, state: RunState, stem: str) -> Weights | None:
+    """Return the tensors of a checkpoint's file, or None if it has no such file.
+
+    Raises:
+        CorruptStoreError: The file cannot be read.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    name = next((name for name in state.files if _stem(name) == stem), None)
+    if name is None:
+        return None
+    try:
+        found: Weights = load_file(path / name)
+    except (OSError, SafetensorError, ValueError) as err:
+        raise CorruptStoreError(
+            f"{path / name} cannot be read: {err}; train the run again"
+        ) from err
+    return found
+
+
+def _stem(name: str) -> str:
+    return name.split(".", 1)[0]

@@ -1,0 +1,273 @@
+"""The training loop: epochs of batches, evaluation, the best epoch, checkpoints."""
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from graphsys.core.errors import BudgetError, TrainingFailedError
+from graphsys.core.events import count, span
+from graphsys.core.progress import Progress
+from graphsys.core.rng import draw_key
+from graphsys.gnn import run as runs
+from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.figures import Figures
+from graphsys.gnn.inference import infer, whole_input, whole_output
+from graphsys.gnn.inputs import Inputs
+from graphsys.gnn.loader import Batch, Loader
+from graphsys.gnn.network import Network
+from graphsys.gnn.objectives import Objective, Seeds
+from graphsys.gnn.optimiser import dump_optimiser, load_optimiser, make_optimiser, rate_at
+from graphsys.gnn.surroundings import Layer, Surroundings
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(kw_only=True)
+class Parts:
+    """What a training is made of.
+
+    Attributes:
+        objective: The task.
+        surroundings: Where messages come from.
+        inputs: What the network reads.
+        network: The network.
+    """
+
+    objective: Objective
+    surroundings: Surroundings
+    inputs: Inputs
+    network: Network
+
+
+class Trainer:
+    """Carries a checkpoint to the end.
+
+    Args:
+        path: The run's folder; None: nothing is written.
+        config: The settings.
+        state: The checkpoint to go on from.
+        parts: The task, the graph and the network.
+    """
+
+    def __init__(
+        self, path: Path | None, config: GnnConfig, state: runs.RunState, parts: Parts
+    ) -> None:
+        self.path, self.config, self.state, self.parts = path, config, state, parts
+        self.network = parts.network
+        self.optimiser = make_optimiser(config, parts.network)
+        self.loader = Loader(
+            parts.surroundings, parts.inputs, config.prefetch, parts.objective.trim
+        )
+        self.figures = Figures(state.metrics)
+        self._whole: tuple[Layer, dict[str, torch.Tensor]] | None = None
+        self._best: runs.Weights | None = None
+        self._is_best_saved = True
+        self._saved_s = time.monotonic()
+        if path is not None and state.files:
+            self._load(path)
+
+    def run(self, progress: Progress) -> None:
+        """Train until all epochs are done or valid gets no better.
+
+        Raises:
+            TrainingFailedError: The loss is not a number.
+            BudgetError: A batch does not fit into memory.
+            StorageFullError: A checkpoint cannot be written; the one before stays.
+        """
+        state, config = self.state, self.config
+        self._saved_s = time.monotonic()
+        first = state.epoch
+        while not state.is_complete:
+            epoch = state.epoch
+            seeds = self.parts.objective.seeds(epoch)
+            if not config.is_full_batch:
+                progress.stage(f"epoch {epoch + 1}", len(seeds), "batches")
+            elif epoch == first:
+                progress.stage("train", config.epochs - first, "epochs")
+            self._train_epoch(epoch, seeds, progress)
+            if config.eval_every and state.epoch % config.eval_every == 0:
+                self._evaluate()
+            state.is_complete = state.epoch >= config.epochs or self._is_out_of_patience()
+            if state.is_complete or self._is_due():
+                self.checkpoint()
+        progress.close()
+
+    def checkpoint(self) -> None:
+        """Make everything trained so far durable.
+
+        Raises:
+            StorageFullError: The disk is full; the checkpoint before stays.
+        """
+        if self.path is None:
+            return
+        self.figures.update(self.state.metrics)
+        tensors: dict[str, runs.Weights | None] = {
+            "weights": _copy(self.network),
+            "optimizer": dump_optimiser(self.optimiser),
+        }
+        if self._best is not None:
+            tensors["best"] = None if self._is_best_saved else self._best
+        with span("checkpoint"):
+            runs.commit(self.path, self.state, tensors)
+        self._is_best_saved = True
+        self._saved_s = time.monotonic()
+
+    def output(self, node_type: str, nodes: Ints) -> torch.Tensor:
+        """Return the output for nodes, from all of their neighbors."""
+        parts = self.parts
+        if self.config.is_full_batch:
+            layer, x = self._whole_graph()
+            found = whole_output(self.network, layer, x, node_type)
+            return found[torch.from_numpy(nodes)]
+        rows = infer(self.network, parts.surroundings, parts.inputs, node_type, nodes=nodes)
+        return torch.from_numpy(rows)
+
+    def train_batch(self, epoch: int, batch: Batch, num_batches: int) -> float:
+        """Take one step; return the mean loss.
+
+        Raises:
+            TrainingFailedError: The loss is not a number.
+        """
+        self.network.train()
+        torch.manual_seed(
+            int(draw_key(self.config.seed, "dropout", epoch, batch.number)) >> 1
+        )
+        rate = rate_at(self.config, epoch, batch.number, num_batches)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        times = [time.perf_counter()]
+        with span("forward", batch=batch.number):
+            rows = self.network(batch.hops, batch.x)
+            loss = self.parts.objective.loss(rows, batch)
+            value = loss.item()
+        times.append(time.perf_counter())
+        if not math.isfinite(value):
+            raise TrainingFailedError(
+                f"the loss of batch {batch.number} of epoch {epoch + 1} is {value}; lower "
+                f"lr (now {rate:g}), or look for odd features; the last checkpoint stays"
+            )
+        with span("backward", batch=batch.number):
+            self.optimiser.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+        times.append(time.perf_counter())
+        with span("step", batch=batch.number):
+            self.optimiser.step()
+        times.append(time.perf_counter())
+        self.figures.add(batch, times)
+        return value
+
+    def _train_epoch(self, epoch: int, seeds: Seeds, progress: Progress) -> None:
+        state = self.state
+        began = time.monotonic()
+        for batch in self.batches(epoch, seeds):
+            try:
+                loss = self.train_batch(epoch, batch, len(seeds))
+            except (RuntimeError, MemoryError) as err:
+                if not _is_out_of_memory(err):
+                    raise
+                raise BudgetError(_smaller(self.config, batch)) from err
+            size = _size(batch.seeds)
+            state.loss_sum += loss * size
+            state.num_seeds += size
+            state.num_edges += batch.num_edges
+            count("edges", batch.num_edges)
+            self.loader.release(batch)
+            progress.advance(1, loss=loss)
+            now = time.monotonic()
+            state.seconds += now - began
+            self.figures.wall_s += now - began
+            began, state.batch = now, batch.number + 1
+            if state.batch < len(seeds) and self._is_due():
+                self.checkpoint()
+                began = time.monotonic()
+        state.losses.append(state.loss_sum / max(state.num_seeds, 1))
+        state.metrics["loss"] = state.losses[-1]
+        state.loss_sum, state.num_seeds, state.batch = 0.0, 0, 0
+        state.epoch += 1
+
+    def batches(self, epoch: int, seeds: Seeds) -> Iterator[Batch]:
+        """Yield the batches of an epoch that are still to be trained."""
+        if not self.config.is_full_batch:
+            yield from self.loader.batches(seeds, epoch=epoch, first=self.state.batch)
+            return
+        layer, x = self._whole_graph()
+        places = {name: torch.from_numpy(nodes) for name, nodes in seeds[0].items()}
+        hops = [layer] * self.config.layers
+        edges = sum(rows.num_edges for rows in layer.values()) * self.config.layers
+        yield Batch(
+            number=0, seeds=seeds[0], places=places, hops=hops, x=x, num_edges=edges
+        )
+
+    def _whole_graph(self) -> tuple[Layer, dict[str, torch.Tensor]]:
+        if self._whole is None:
+            sizes = self.parts.surroundings.sampler.sizes
+            nodes = {name: np.arange(size, dtype=np.int64) for name, size in sizes.items()}
+            x = whole_input(self.config, self.parts.inputs.gather(nodes))
+            self._whole = self.parts.surroundings.whole(), x
+        return self._whole
+
+    def _evaluate(self) -> None:
+        began = time.monotonic()
+        with span("evaluate"):
+            found = self.parts.objective.watch(self.output)
+        if found is None:
+            return
+        state, metric = self.state, self.parts.objective.metric
+        self.figures.evaluate_s += time.monotonic() - began
+        state.history.append([float(state.epoch), *found])
+        is_loss = self.config.monitor == "loss"
+        value = -found[0] if is_loss else found[1]
+        if not state.best_epoch or value > state.best_value:
+            state.best_epoch, state.best_value = state.epoch, value
+            state.metrics["best_epoch"] = state.epoch
+            state.metrics["valid_loss"], state.metrics[f"valid_{metric}"] = found
+            if self.config.keep == "best":
+                self._best, self._is_best_saved = _copy(self.network), False
+
+    def _is_out_of_patience(self) -> bool:
+        state, patience = self.state, self.config.patience
+        return bool(
+            patience and state.best_epoch and state.epoch - state.best_epoch >= patience
+        )
+
+    def _is_due(self) -> bool:
+        return time.monotonic() - self._saved_s >= self.config.checkpoint_seconds
+
+    def _load(self, path: Path) -> None:
+        weights = runs.load(path, self.state, "weights")
+        states = runs.load(path, self.state, "optimizer")
+        if weights is not None:
+            self.network.load_state_dict(weights)
+        if states is not None:
+            load_optimiser(self.optimiser, states)
+        self._best = runs.load(path, self.state, "best")
+
+
+def _copy(network: Network) -> runs.Weights:
+    return {name: value.detach().clone() for name, value in network.state_dict().items()}
+
+
+def _size(seeds: Mapping[str, Ints]) -> int:
+    return sum(len(nodes) for nodes in seeds.values())
+
+
+def _is_out_of_memory(err: BaseException) -> bool:
+    return isinstance(err, MemoryError) or "can't allocate memory" in str(err)
+
+
+def _smaller(config: GnnConfig, batch: Batch) -> str:
+    """Say what would make a batch fit."""
+    nodes = sum(len(x) for x in batch.x.values())
+    smaller = f"batch_size={max(1, config.batch_size // 2)}"
+    if config.is_full_batch:
+        smaller = "batch_size=1024"
+    return (
+        f"a batch of {nodes} nodes and {batch.num_edges} edges does not fit into memory; "
+        f"try --set {smaller}, or smaller fanouts than {list(config.hop_fanouts)}"
+    )

@@ -1,0 +1,215 @@
+"""Training a network: what is checked before, where the run is built, the report."""
+
+import contextlib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from graphsys.core.errors import BudgetError
+from graphsys.core.memory import MemoryMeter, format_bytes, parse_bytes
+from graphsys.core.progress import SILENT, Progress
+from graphsys.core.rng import draw_key
+from graphsys.gnn import run as runs
+from graphsys.gnn.config import GnnConfig, load_config, num_threads
+from graphsys.gnn.inputs import Inputs, require_types
+from graphsys.gnn.network import Network
+from graphsys.gnn.objectives import make_objective
+from graphsys.gnn.plan import make_plan
+from graphsys.gnn.sparse_rows import kernel_threads
+from graphsys.gnn.surroundings import Surroundings
+from graphsys.gnn.trainer import Parts, Trainer
+from graphsys.storage import run_folder
+from graphsys.storage.reader import Graph
+
+_METER_S = 0.1  # seconds between looks at the memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainReport:
+    """What a training run did.
+
+    Attributes:
+        run: The run's folder; for a dry run, where it would be.
+        epochs: Epochs completed, over all resumptions.
+        seconds: Time spent training, over all resumptions, evaluation apart.
+        edges_per_second: Entries of blocks trained on in that time.
+        metrics: ``loss``, ``valid_loss`` and ``valid_accuracy`` of the best epoch, the
+            seconds of sampling, gathering, forward, backward and step, ``overlap_alpha``
+            (see :class:`graphsys.gnn.figures.Figures`), memory; for a dry run the plan.
+    """
+
+    run: Path
+    epochs: int
+    seconds: float
+    edges_per_second: float
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+
+def train(
+    graph: Graph,
+    config: GnnConfig | None,
+    out: str | Path,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    dry_run: bool = False,
+    memory: int | str | None = None,
+    progress: Progress = SILENT,
+) -> TrainReport:
+    """Train a graph neural network and leave a run on disk.
+
+    Args:
+        graph: An open graph.
+        config: The settings; None for the defaults, or for ``resume`` those of the run,
+            which others may not differ from.
+        out: Folder of the run.
+        resume: Go on from the last checkpoint of ``out``.
+        overwrite: Replace a run in ``out``, once the new one is complete; until then it
+            is ``OUT.partial``, which ``resume`` continues.
+        dry_run: Only plan: memory, and by a few batches that leave nothing, the time.
+        memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes; a plan
+            that needs more is refused.
+        progress: Receives an epoch per stage.
+
+    Returns:
+        What was done.
+
+    Raises:
+        ConfigError: Settings that do not fit the graph, or a resume with other settings
+            or another graph.
+        InvalidGraphError: Labels are missing, or features are not finite.
+        OutputExistsError: ``out`` exists.
+        StoreBusyError: Another training writes to ``out``.
+        BudgetError: The plan does not fit in the budget.
+        StorageFullError: The disk is full; the last checkpoint stays.
+        TrainingFailedError: The loss is not a number; the last checkpoint stays.
+    """
+    out = Path(out)
+    budget = None if memory is None else parse_bytes(memory)
+    if config is None:
+        config = run_config(out) if resume else GnnConfig()
+    if not dry_run:
+        run_folder.require_free(out, resume=resume, overwrite=overwrite)
+    threads = num_threads(config, graph.num_edges)
+    with torch.random.fork_rng(devices=[]), kernel_threads(threads):
+        parts = build_parts(graph, config)
+        if dry_run or budget is not None:
+            plan = make_plan(config, parts)
+            if budget is not None and plan["planned_memory_bytes"] > budget:
+                raise BudgetError(
+                    f"the training takes about "
+                    f"{format_bytes(plan['planned_memory_bytes'])}, the budget is "
+                    f"{format_bytes(budget)}; give more memory, or smaller batch_size, "
+                    "fanouts, dim or prefetch"
+                )
+            if dry_run:
+                return TrainReport(
+                    run=out, epochs=0, seconds=0.0, edges_per_second=0.0, metrics=plan
+                )
+        return _train(
+            graph, config, out, parts, progress, resume=resume, overwrite=overwrite
+        )
+
+
+def build_parts(graph: Graph, config: GnnConfig, *, is_checking: bool = True) -> Parts:
+    """Return the task, the surroundings, the inputs and a network with its first weights.
+
+    Args:
+        graph: An open graph.
+        config: The settings.
+        is_checking: Whether to look at all features once.
+
+    Raises:
+        ConfigError: Settings that do not fit the graph.
+        InvalidGraphError: Labels are missing, or features are not finite.
+    """
+    objective = make_objective(graph, config)
+    surroundings = Surroundings(graph, config, objective.node_type)
+    require_types(graph, surroundings.node_types, objective.node_type)
+    inputs = Inputs(graph, surroundings.node_types, config)
+    if is_checking:
+        inputs.check()
+    torch.manual_seed(int(draw_key(config.seed, "weights")) >> 1)
+    network = Network(config, surroundings.relations, inputs.shapes, objective.num_out)
+    return Parts(
+        objective=objective, surroundings=surroundings, inputs=inputs, network=network
+    )
+
+
+def run_config(out: str | Path, overrides: Iterable[str] = ()) -> GnnConfig:
+    """Return the settings of the run that a resume goes on with.
+
+    Args:
+        out: Folder of the run.
+        overrides: ``key=value`` settings on top, which a resume compares with the run's.
+
+    Raises:
+        ConfigError: There is no run, or a setting is wrong.
+    """
+    out = Path(out)
+    run_folder.require_free(out, resume=True, overwrite=False)
+    folder = _folder_to_resume(out)
+    runs.read_state(folder)  # one of another kind ends here
+    return load_config(file=folder / run_folder.CONFIG_NAME, overrides=overrides)
+
+
+def _train(
+    graph: Graph,
+    config: GnnConfig,
+    out: Path,
+    parts: Parts,
+    progress: Progress,
+    *,
+    resume: bool,
+    overwrite: bool,
+) -> TrainReport:
+    staged = run_folder.staging_path(out)
+    if resume:
+        path = _folder_to_resume(out)
+    else:
+        path = staged if (out / run_folder.RUN_NAME).exists() and overwrite else out
+    holding = run_folder.locked(path) if path != out else contextlib.nullcontext()
+    with run_folder.locked(out), holding:
+        state = _open_state(path, graph, config, parts, resume=resume)
+        trainer = Trainer(path, config, state, parts)
+        with MemoryMeter(_METER_S) as meter:
+            trainer.run(progress)
+        if path != out:
+            run_folder.replace_run(path, out)
+    metrics = dict(state.metrics) | {"peak_memory_bytes": meter.peak_bytes}
+    speed = state.num_edges / state.seconds if state.seconds else 0.0
+    return TrainReport(
+        run=out,
+        epochs=state.epoch,
+        seconds=state.seconds,
+        edges_per_second=speed if math.isfinite(speed) else 0.0,
+        metrics=metrics,
+    )
+
+
+def _folder_to_resume(out: Path) -> Path:
+    staged = run_folder.staging_path(out)
+    return staged if (staged / run_folder.RUN_NAME).exists() else out
+
+
+def _open_state(
+    path: Path, graph: Graph, config: GnnConfig, parts: Parts, *, resume: bool
+) -> runs.RunState:
+    if resume:
+        state = runs.read_state(path)
+        runs.require_same_config(path, config)
+        run_folder.require_same_graph(state.graph, graph, path)
+        run_folder.check_files(path, state.files)
+        runs.remove_superseded(path, state)
+        return state
+    state = runs.RunState(
+        graph=run_folder.describe_graph(graph),
+        num_out=parts.objective.num_out,
+        classes=list(parts.objective.classes),
+    )
+    runs.begin(path, config, state)
+    return state

@@ -1,0 +1,234 @@
+"""Link prediction: ranks against plain Python, what a batch holds, what a network sees."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from graphsys import gnn
+from graphsys.core.errors import ConfigError, UnknownNameError
+from graphsys.core.types import EdgeType
+from graphsys.gnn import GnnConfig
+from graphsys.gnn.link_ranking import rank_pairs
+from graphsys.gnn.links import LinkPrediction
+from graphsys.gnn.pairs import make_pairs, read_pairs, without_pairs
+from graphsys.sampling import NeighborSampler, message_rows
+from graphsys.storage import Graph, NodeChunk
+from tests.stores import edge_chunk, make_store
+from tests.unit.gnn.conftest import Store
+
+
+def config_of(**changes: Any) -> GnnConfig:
+    settings: dict[str, Any] = {
+        "task": "link_prediction", "dim": 16, "epochs": 8, "batch_size": 50, "lr": 0.02,
+        "fanouts": (5, 5), "num_negatives": 20, "threads": 1, "num_walks": 20,
+    }  # fmt: skip
+    return GnnConfig(**{**settings, **changes})
+
+
+@pytest.fixture
+def pins(tmp_path: Path) -> Graph:
+    """Return 12 boards of 4 topics that hold 6 of 40 pins each, undirected."""
+    rng = np.random.default_rng(0)
+    pairs = [
+        (b, int(p))
+        for b in range(12)
+        for p in rng.choice(np.arange(b % 4, 40, 4), 6, replace=False)
+    ]
+    x = rng.normal(0, 0.6, (40, 6)).astype(np.float32)
+    x[np.arange(40), np.arange(40) % 4] += 1
+    make_store(
+        tmp_path / "pins",
+        NodeChunk(ids=np.arange(12), node_type="board"),
+        NodeChunk(ids=np.arange(40), node_type="pin", features={"x": x}),
+        edge_chunk(pairs, EdgeType("board", "holds", "pin")),
+        is_directed=False,
+    )
+    return Graph(tmp_path / "pins")
+
+
+def test_ranks_are_those_of_plain_python(library: Graph) -> None:
+    config = config_of()
+    pairs = make_pairs(library, config)
+    generator = torch.Generator().manual_seed(0)
+    rows = {
+        "reader": torch.randint(-2, 3, (30, 3), generator=generator).float(),
+        "book": torch.randint(-2, 3, (24, 3), generator=generator).float(),
+    }
+    found = rank_pairs(library, pairs, "test", lambda name, nodes: rows[name][nodes])
+    known = {
+        (int(s), int(d))
+        for split in ("train", "valid", "test")
+        for s, d in read_pairs(library, "reads", split)
+    }
+    scores = rows["reader"] @ rows["book"].T
+    ranks = []
+    for s, d in read_pairs(library, "reads", "test"):
+        tails = [t for t in range(24) if t == d or (int(s), t) not in known]
+        heads = [h for h in range(30) if h == s or (h, int(d)) not in known]
+        for others, own in (
+            (scores[s, tails], scores[s, d]),
+            (scores[heads, d], scores[s, d]),
+        ):
+            better, equal = (others > own).sum().item(), (others == own).sum().item() - 1
+            ranks.append(1 + better + equal / 2)
+    assert found["mrr"] == pytest.approx(np.mean(1 / np.array(ranks)))
+    assert found["hits@10"] == pytest.approx(np.mean(np.array(ranks) <= 10))
+    assert found["mr"] == pytest.approx(np.mean(ranks))
+    assert found["unfiltered"]["mrr"] < found["mrr"]
+    recalls = []
+    for s in {int(s) for s, _ in read_pairs(library, "reads", "test")}:
+        wanted = {int(d) for a, d in read_pairs(library, "reads", "test") if a == s}
+        train = {int(d) for a, d in read_pairs(library, "reads") if a == s}
+        order = [int(d) for d in torch.argsort(scores[s], descending=True, stable=True)]
+        best = [d for d in order if d not in train][:20]
+        recalls.append(len(wanted & set(best)) / len(wanted))
+    # ties at the border may fall either way
+    assert found["recall@20"] == pytest.approx(np.mean(recalls), abs=0.1)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model": "sage", "loss": "logistic"},
+        {"model": "gcn", "negatives": "degree"},
+        {"model": "sage", "batch_size": 0, "epochs": 60},
+    ],
+)
+def test_links_of_readers_and_books_are_learned(
+    library: Graph, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    report = gnn.train(library, config_of(**{"epochs": 25, **changes}), tmp_path / "run")
+    found = gnn.evaluate(tmp_path / "run")
+    assert found["split"] == "test"
+    # books of the right taste are half of 24: chance is an MRR of about 0.16
+    assert found["metrics"]["mrr"] > 0.25
+    assert found["metrics"]["num_edges"] == 30
+    assert "valid_mrr" in report.metrics
+    table = gnn.predict(tmp_path / "run")
+    assert table["embedding"][0].as_py().__len__() == 16
+
+
+def test_batches_hold_ends_and_shared_negatives(library: Graph) -> None:
+    objective = LinkPrediction(library, config_of())
+    batches = objective.seeds(0)
+    assert len(batches) == 4  # 200 edges
+    seen = []
+    for number in range(4):
+        seeds = batches[number]
+        assert len(seeds["reader"]) == 50
+        assert len(seeds["book"]) == 50 + 20
+        seen += list(
+            zip(seeds["reader"].tolist(), seeds["book"][:50].tolist(), strict=True)
+        )
+    assert sorted(seen) == sorted(map(tuple, read_pairs(library, "reads").tolist()))
+    again = objective.seeds(0)[1]
+    assert all((again[name] == batches[1][name]).all() for name in again)
+    assert (objective.seeds(1)[1]["reader"] != batches[1]["reader"]).any()
+
+
+def test_the_batch_s_own_edges_are_hidden(library: Graph, groups: Store) -> None:
+    sampler = NeighborSampler(message_rows(library), [-1, -1])
+    pairs = read_pairs(library, "reads")[:40]
+    sample = sampler.sample({"reader": pairs[:, 0], "book": pairs[:, 1]})
+    hidden = {(int(s), int(d)) for s, d in pairs}
+    layers = without_pairs(sample.layers, "reads", pairs[:, 0], pairs[:, 1])
+    for before, after in zip(sample.layers, layers, strict=True):
+        for name, block in after.items():
+            rows = np.repeat(block.dst_nodes, np.diff(block.indptr))
+            others = block.src_nodes[block.indices]
+            ends = (others, rows) if name == "reads" else (rows, others)
+            found = set(zip(*(part.tolist() for part in ends), strict=True))
+            assert not found & hidden
+            assert before[name].num_edges - block.num_edges <= len(hidden)
+            assert block.edge is not None
+            assert len(block.edge) == block.num_edges
+    graph = groups(1)
+    one = NeighborSampler(graph, [-1]).sample(np.arange(48))
+    some = read_pairs(graph, "edge")[:9]
+    block = without_pairs(one.layers, "edge", some[:, 0], some[:, 1], is_symmetric=True)[0][
+        "edge"
+    ]
+    assert one.blocks[0].num_edges - block.num_edges == 2 * 9  # both directions
+
+
+def test_pinsage_learns_pins_of_one_topic(pins: Graph, tmp_path: Path) -> None:
+    config = config_of(
+        model="pinsage", positives="walks", walk_length=2, hard_negatives=2,
+        hard_ranks=(5, 20), epochs=15, lr_warmup_epochs=1, lr_decay=0.95, batch_size=20,
+    )  # fmt: skip
+    gnn.train(pins, config, tmp_path / "run")
+    table = gnn.predict(tmp_path / "run")
+    rows = np.array(table["embedding"].to_pylist())
+    topic = np.array(table["id"].to_pylist()) % 4
+    scores = rows @ rows.T
+    np.fill_diagonal(scores, -np.inf)
+    best = np.argsort(-scores, axis=1)[:, :5]
+    assert (topic[best] == topic[:, None]).mean() > 0.6  # chance: 0.23
+    with pytest.raises(ConfigError, match="there is nothing to rank"):
+        gnn.evaluate(tmp_path / "run")
+
+
+def test_hard_negatives_follow_the_curriculum(pins: Graph) -> None:
+    config = config_of(
+        model="pinsage", positives="walks", hard_negatives=3, hard_ranks=(2, 6),
+        batch_size=10,
+    )  # fmt: skip
+    objective = LinkPrediction(pins, config)
+    assert [objective.num_hard(epoch) for epoch in range(6)] == [0, 1, 2, 3, 3, 3]
+    assert len(objective.seeds(0)[0]["pin"]) == 2 * 10 + 20
+    seeds = objective.seeds(2)[0]["pin"]
+    assert len(seeds) == 2 * 10 + 20 + 2 * 10
+    ranker = objective._ranks
+    assert ranker is not None
+    indptr, ranked, _ = ranker.neighborhoods(seeds[:10], 4, skip=2)
+    hard = seeds[40:].reshape(10, 2)
+    for k in range(10):
+        assert set(hard[k].tolist()) <= set(ranked[indptr[k] : indptr[k + 1]].tolist())
+
+
+def test_margin_loss_is_the_paper_s(library: Graph) -> None:
+    objective = LinkPrediction(
+        library, config_of(batch_size=3, num_negatives=2, margin=0.5)
+    )
+    seeds = objective.seeds(0)[0]
+    q, i = torch.tensor([[1.0], [2.0], [0.0]]), torch.tensor([[1.0], [1.0], [3.0]])
+    negatives = torch.tensor([[0.9], [2.0]])
+    rows = {"reader": q, "book": torch.cat([i, negatives])}
+    places = {"reader": torch.arange(3), "book": torch.arange(5)}
+    batch = gnn_batch(seeds, places)
+    expected = np.mean(
+        [max(0, a * n - a * b + 0.5) for a, b in ((1, 1), (2, 1), (0, 3)) for n in (0.9, 2)]
+    )
+    assert objective.loss(rows, batch).item() == pytest.approx(expected)
+
+
+def gnn_batch(seeds: Any, places: Any) -> Any:
+    from graphsys.gnn.loader import Batch
+
+    return Batch(number=0, seeds=seeds, places=places, hops=[], x={}, num_edges=0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        (
+            {"edge_type": "likes"},
+            UnknownNameError,
+            "unknown edge type 'likes'; known: reads",
+        ),
+        ({"model": "pinsage"}, ConfigError, "model pinsage has rows for one node type"),
+        (
+            {"positives": "walks", "node_type": "shelf"},
+            ConfigError,
+            "node_type: got 'shelf', but edges 'reads' join 'reader' and 'book'",
+        ),
+    ],
+)
+def test_links_that_cannot_be_learned(
+    library: Graph, tmp_path: Path, changes: Any, error: Any, message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        gnn.train(library, config_of(**changes), tmp_path / "run")

@@ -1,0 +1,305 @@
+"""Training: it learns, resumes bit by bit, and does not depend on threads."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from graphsys import gnn
+from graphsys.core.errors import (
+    BudgetError,
+    ConfigError,
+    InvalidGraphError,
+    OutputExistsError,
+    TrainingFailedError,
+    UnknownNameError,
+)
+from graphsys.core.progress import Progress
+from graphsys.gnn import GnnConfig
+from graphsys.storage import Graph
+from tests.unit.gnn.conftest import NUM_NODES, Store
+
+MODELS = ("sage", "gcn", "gat", "gatv2", "gin", "pinsage")
+
+
+def config_of(**changes: Any) -> GnnConfig:
+    settings: dict[str, Any] = {
+        "dim": 16, "heads": 2, "epochs": 25, "batch_size": 8, "fanouts": (5, 5), "lr": 0.02,
+        "num_walks": 20, "eval_every": 0, "keep": "last", "threads": 1,
+    }  # fmt: skip
+    return GnnConfig(**{**settings, **changes})
+
+
+def weights_of(run: Path) -> dict[str, torch.Tensor]:
+    return dict(gnn.open_run(run).parts.network.state_dict())
+
+
+def are_equal(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_overfits_batches(groups: Store, tmp_path: Path, model: Any) -> None:
+    report = gnn.train(groups(2), config_of(model=model, epochs=40), tmp_path / "run")
+    found = gnn.evaluate(tmp_path / "run", split="train")
+    assert found["metrics"]["accuracy"] >= 0.95
+    assert report.epochs == 40
+    assert report.metrics["loss"] < 0.4
+    assert report.edges_per_second > 0
+
+
+@pytest.mark.parametrize("model", [name for name in MODELS if name != "pinsage"])
+def test_every_model_overfits_the_whole_graph(
+    groups: Store, tmp_path: Path, model: Any
+) -> None:
+    config = config_of(model=model, batch_size=0, epochs=80)
+    gnn.train(groups(2), config, tmp_path / "run")
+    found = gnn.evaluate(tmp_path / "run", split="train")["metrics"]
+    assert found["accuracy"] >= 0.9
+    assert gnn.evaluate(tmp_path / "run")["metrics"]["num_nodes"] == 12
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model": "sage", "norm": "layer", "residual": True, "dropout": 0.2},
+        {"model": "sage", "aggregator": "pool", "norm": "batch"},
+        {"model": "gat", "activation": "elu", "attention_dropout": 0.2},
+        {"model": "sage", "frontier": "new", "replace": True},
+    ],
+)
+def test_options_of_models_train(
+    groups: Store, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    gnn.train(groups(1), config_of(epochs=40, **changes), tmp_path / "run")
+    assert gnn.evaluate(tmp_path / "run", split="train")["metrics"]["accuracy"] >= 0.9
+
+
+@pytest.mark.parametrize("model", ["sage", "gcn", "gat", "gin"])
+def test_layers_over_all_nodes_are_the_whole_graph_s(
+    groups: Store, tmp_path: Path, model: Any
+) -> None:
+    """Inference layer by layer equals one pass over the graph, and so do full fanouts."""
+    graph = groups(3)
+    config = config_of(model=model, fanouts=(-1, -1), epochs=3)
+    gnn.train(graph, config, tmp_path / "run")
+    opened = gnn.open_run(tmp_path / "run")
+    parts, nodes = opened.parts, np.array([5, 40, 0])
+    by_layer = opened.output(nodes)
+    with torch.no_grad():
+        layer = parts.surroundings.whole()
+        x = parts.inputs.gather({"node": np.arange(NUM_NODES)})
+        whole = parts.network([layer, layer], x)["node"][torch.from_numpy(nodes)]
+        sample = parts.surroundings.sampler.sample(nodes)
+        inputs = parts.inputs.gather(sample.nodes)
+        sampled = parts.network(parts.surroundings.wrap(sample.layers), inputs)["node"]
+    assert np.allclose(by_layer, whole.numpy(), atol=1e-5)
+    assert np.allclose(by_layer, sampled.numpy(), atol=1e-5)
+
+
+class StoppedError(Exception):
+    """Stands for a kill between two batches."""
+
+
+class StopAfter(Progress):
+    """Raises after so many steps."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    def advance(self, steps: int, **figures: float) -> None:
+        """Count down."""
+        self.steps -= steps
+        if self.steps == 0:
+            raise StoppedError
+
+
+@pytest.mark.parametrize(("batch_size", "stop"), [(8, 5), (8, 3), (0, 3)])
+def test_resumed_run_is_equal_bit_by_bit(
+    groups: Store, tmp_path: Path, batch_size: int, stop: int
+) -> None:
+    graph = groups(2)
+    config = config_of(
+        model="gat", batch_size=batch_size, epochs=4, dropout=0.3, deterministic=True,
+        checkpoint_seconds=0, eval_every=1, keep="best",
+    )  # fmt: skip
+    whole = gnn.train(graph, config, tmp_path / "whole")
+    with pytest.raises(StoppedError):
+        gnn.train(graph, config, tmp_path / "run", progress=StopAfter(stop))
+    report = gnn.train(graph, None, tmp_path / "run", resume=True)
+    assert report.epochs == 4
+    assert are_equal(weights_of(tmp_path / "run"), weights_of(tmp_path / "whole"))
+    assert report.metrics["loss"] == whole.metrics["loss"]
+    assert report.metrics["best_epoch"] == whole.metrics["best_epoch"]
+    names = {file.name.split(".")[0] for file in (tmp_path / "run").iterdir()}
+    assert names - {""} == {"best", "config", "optimizer", "run", "weights"}
+
+
+def test_threads_and_prefetching_change_nothing(groups: Store, tmp_path: Path) -> None:
+    graph = groups(2)
+    losses = []
+    for k, (threads, prefetch) in enumerate([(1, 0), (1, 4), (3, 1)]):
+        config = config_of(epochs=3, threads=threads, prefetch=prefetch, dropout=0.1)
+        losses.append(gnn.train(graph, config, tmp_path / f"run{k}").metrics["loss"])
+    assert losses[0] == losses[1]
+    assert losses[2] == pytest.approx(losses[0], rel=1e-5)
+
+
+def test_best_epoch_is_kept_and_patience_ends(groups: Store, tmp_path: Path) -> None:
+    config = config_of(
+        epochs=200, eval_every=1, patience=4, keep="best", monitor="loss", lr=0.05
+    )
+    report = gnn.train(groups(1), config, tmp_path / "run")
+    best = report.metrics["best_epoch"]
+    assert report.epochs == best + 4 < 200
+    state = gnn.open_run(tmp_path / "run").state
+    assert state.history[best - 1][1] == min(loss for _, loss, _ in state.history)
+    found = gnn.evaluate(tmp_path / "run", split="valid")["metrics"]
+    assert found["loss"] == pytest.approx(report.metrics["valid_loss"], rel=1e-4)
+    assert found["accuracy"] == pytest.approx(report.metrics["valid_accuracy"])
+
+
+def test_report_says_where_time_went(groups: Store, tmp_path: Path) -> None:
+    metrics = gnn.train(groups(1), config_of(epochs=3), tmp_path / "run").metrics
+    parts = ("sample", "gather", "forward", "backward", "step")
+    assert all(metrics[f"{name}_seconds"] > 0 for name in parts)
+    assert 0 <= metrics["overlap_alpha"] <= 1
+    assert metrics["batches"] == 9
+    assert metrics["peak_memory_bytes"] > 0
+
+
+def test_predictions_are_the_users_ids_and_classes(groups: Store, tmp_path: Path) -> None:
+    graph = groups(2)
+    gnn.train(graph, config_of(epochs=40), tmp_path / "run")
+    table = gnn.predict(tmp_path / "run")
+    assert sorted(table["id"].to_pylist()) == list(range(100, 100 + NUM_NODES))
+    right = [p == (i - 100) % 3 for i, p in zip(*_columns(table), strict=True)]
+    assert sum(right) > 0.8 * NUM_NODES
+    some = gnn.predict(tmp_path / "run", [130, "101"])
+    assert some["id"].to_pylist() == [130, 101]
+    whole = dict(zip(*_columns(table), strict=True))
+    assert some["prediction"].to_pylist() == [whole[130], whole[101]]
+    assert all(1 / 3 <= p <= 1 for p in some["probability"].to_pylist())
+    with pytest.raises(UnknownNameError, match="node 7 is not among the 48 nodes"):
+        gnn.predict(tmp_path / "run", [7])
+
+
+def _columns(table: pa.Table) -> tuple[list[Any], list[Any]]:
+    return table["id"].to_pylist(), table["prediction"].to_pylist()
+
+
+def test_several_classes_per_node(groups: Store, tmp_path: Path) -> None:
+    lists = [[f"c{k % 3}"] + (["even"] if k % 2 == 0 else []) for k in range(NUM_NODES)]
+    graph = groups(1, columns={"tags": pa.array(lists)})
+    gnn.train(graph, config_of(label="tags", epochs=60), tmp_path / "run")
+    found = gnn.evaluate(tmp_path / "run", split="train")["metrics"]
+    assert found["f1_micro"] > 0.8
+    assert {"f1_macro", "roc_auc", "accuracy"} <= found.keys()
+    table = gnn.predict(tmp_path / "run", [100])
+    assert set(table["prediction"].to_pylist()[0]) <= {"c0", "c1", "c2", "even"}
+
+
+def test_types_without_features_are_learned(library: Graph, tmp_path: Path) -> None:
+    for name, size in (("batches", 4), ("whole", 0)):
+        config = config_of(epochs=30, batch_size=size)
+        gnn.train(library, config, tmp_path / name)
+        found = gnn.evaluate(tmp_path / name, split="train")["metrics"]
+        assert found["accuracy"] == 1.0
+        assert "roc_auc" in found
+    assert gnn.predict(tmp_path / "whole")["prediction"][0].as_py().startswith("taste")
+
+
+# ---- bad input
+
+
+def test_labels_missing_for_a_split(groups: Store, tmp_path: Path) -> None:
+    label = [None if k in (0, 2) else k % 3 for k in range(NUM_NODES)]
+    graph = groups(1, columns={"label": pa.array(label, pa.int64())})
+    message = "2 of 24 nodes of split 'train' have no 'label': "
+    with pytest.raises(InvalidGraphError, match=re.escape(message)):
+        gnn.train(graph, config_of(), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_features_that_are_no_numbers(groups: Store, tmp_path: Path) -> None:
+    x = np.ones((NUM_NODES, 4), dtype=np.float32)
+    x[[3, 30], 1] = np.nan, np.inf
+    message = (
+        "features x of 2 of 48 nodes of type 'node' are not finite; the first are rows"
+    )
+    with pytest.raises(InvalidGraphError, match=message):
+        gnn.train(groups(1, x=x), config_of(), tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"fanouts": (5,)}, "fanouts: got 1 (5) for 2 layers, expected one per layer"),
+        ({"fanouts": (5, 0)}, "fanouts: got [5, 0], expected numbers >= 1, or -1 for all"),
+        ({"dim": 15, "model": "gat"}, "dim: got 15, expected a multiple of heads, 2"),
+        ({"hard_negatives": 2}, "hard_negatives: got 2 with model sage, expected model"),
+        ({"label": "group"}, "no node type of"),
+        ({"label": "x1"}, "column 'x1' of node type 'node' is double, expected integers"),
+        ({"split": "label"}, "puts no node into split 'train'; it has '0', '1', '2'"),
+        ({"features": ("y",)}, "unknown feature 'y'; known: x"),
+        ({"edge_types": ("y",)}, "unknown edge type 'y'; known: edge"),
+        ({"node_type": "paper"}, "unknown node type 'paper'; known: node"),
+        ({"weighted": True}, "edges 'edge' have no weights"),
+        ({"model": "pinsage", "batch_size": 0}, "batch_size: got 0 with model pinsage"),
+        ({"model": "pinsage", "fanouts": (3, -1)}, "fanouts: got [3, -1] with model pin"),
+    ],
+)
+def test_settings_that_do_not_fit(
+    groups: Store, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    graph = groups(1, columns={"x1": np.ones(NUM_NODES)})
+    with pytest.raises((ConfigError, UnknownNameError), match=re.escape(message)):
+        gnn.train(graph, config_of(**changes), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_resume_with_other_settings(groups: Store, tmp_path: Path) -> None:
+    graph = groups(1)
+    gnn.train(graph, config_of(epochs=1), tmp_path / "run")
+    message = "has other settings (dim: 16 -> 8); resume it with its own"
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        gnn.train(graph, config_of(epochs=1, dim=8), tmp_path / "run", resume=True)
+    with pytest.raises(ConfigError, match=r"was trained on another graph \(.*partitions"):
+        gnn.train(groups(2), None, tmp_path / "run", resume=True)
+    with pytest.raises(ConfigError, match="holds no run to resume"):
+        gnn.train(graph, None, tmp_path / "other", resume=True)
+
+
+def test_runs_are_not_overwritten_unasked(groups: Store, tmp_path: Path) -> None:
+    graph, run = groups(1), tmp_path / "run"
+    gnn.train(graph, config_of(epochs=1), run)
+    with pytest.raises(OutputExistsError, match="holds a run; continue it with --resume"):
+        gnn.train(graph, config_of(epochs=1), run)
+    before = weights_of(run)
+    with pytest.raises(StoppedError):
+        gnn.train(graph, config_of(dim=8), run, overwrite=True, progress=StopAfter(2))
+    assert are_equal(weights_of(run), before)  # the old one survives
+    gnn.train(graph, config_of(epochs=1, dim=8), run, overwrite=True)
+    assert gnn.open_run(run).config.dim == 8
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith("run")) == ["run"]
+
+
+def test_loss_that_is_not_a_number(groups: Store, tmp_path: Path) -> None:
+    x = np.full((NUM_NODES, 4), 1e38, dtype=np.float32)
+    with pytest.raises(TrainingFailedError, match="the loss of batch 0 of epoch 1 is"):
+        gnn.train(groups(1, x=x), config_of(), tmp_path / "run")
+
+
+def test_dry_run_plans_and_writes_nothing(groups: Store, tmp_path: Path) -> None:
+    graph = groups(1)
+    report = gnn.train(graph, config_of(), tmp_path / "run", dry_run=True)
+    assert not (tmp_path / "run").exists()
+    assert report.metrics["planned_batches"] == 3
+    assert report.metrics["planned_memory_bytes"] > 1 << 20
+    assert report.metrics["estimated_seconds"] > 0
+    with pytest.raises(BudgetError, match=r"the training takes about .*; give more memory"):
+        gnn.train(graph, config_of(), tmp_path / "run", memory="1MB")
