@@ -163,18 +163,11 @@ def _sum_into(
         _run(sums.sum_head_messages, *arguments)
     else:
         weight = np.empty(0, x.dtype) if weight is None else weight
-        target = out.numpy()
+        base = np.uint64(x.ctypes.data if x.nbytes > sums.CACHE_BYTES else 0)
         _run(
-            sums.sum_messages,
-            indptr,
-            indices,
-            entry,
-            weight,
-            is_mean,
-            x,
-            _counter(),
-            target,
-        )
+            sums.sum_messages, indptr, indices, entry, weight, is_mean, x, base,
+            _counter(), out.numpy(),
+        )  # fmt: skip
     return out
 
 

