@@ -127,6 +127,9 @@ class EmbeddingConfig(ControlConfig):
     buffer_partitions: int = option(
         0, "partitions in memory; 0: as --memory allows, without it the fewest", minimum=0
     )
+    join_partitions: bool = option(
+        False, "train all partitions as one, in memory, with negatives from all nodes"
+    )
     prefetch: bool = option(
         True, "read and write partitions while others are trained, with one to spare"
     )
@@ -164,6 +167,7 @@ class EmbeddingConfig(ControlConfig):
                 "to compare)"
             )
         self._check_negatives()
+        self._check_joined()
 
     def _check_negatives(self) -> None:
         if self.negatives:
@@ -191,6 +195,16 @@ class EmbeddingConfig(ControlConfig):
                 f"importance_weights: got true with the loss {self.loss}, expected the "
                 "loss softmax, whose sum over negatives it estimates"
             )
+
+    def _check_joined(self) -> None:
+        if not self.join_partitions:
+            return
+        for name in ("init_from", "eval_fraction", "buffer_partitions"):
+            if getattr(self, name):
+                raise ConfigError(
+                    f"{name}: got {getattr(self, name)!r} with join_partitions, which it "
+                    "does not go with; leave one of them out"
+                )
 
     @property
     def chunk_size(self) -> int:

@@ -10,6 +10,7 @@ from graphsys.embedding.hooks import Hook
 from graphsys.embedding.run import RunState
 from graphsys.embedding.stopping import HELD_OUT_LOSS, is_waiting_over, take_value
 from graphsys.embedding.training_log import TrainingLog
+from graphsys.storage.joined import stored_graph
 
 if TYPE_CHECKING:
     from graphsys.embedding.trainer import Trainer
@@ -67,7 +68,8 @@ class EpochEnd(Hook):
     def _evaluate(self, trainer: "Trainer") -> None:
         from graphsys.embedding.evaluation import evaluate
 
-        config, state, graph = trainer.config, trainer.state, trainer.graph
+        config, state = trainer.config, trainer.state
+        graph = stored_graph(trainer.graph)
         if config.eval_split == HELD_OUT:
             graph = GraphWithHeldOut(graph, config)
         result = evaluate(

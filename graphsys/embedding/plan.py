@@ -24,6 +24,7 @@ from graphsys.storage.reader import Graph
 # the first of those with the fewest bytes is taken; the others draw, or never win
 CANDIDATES: Final = ("inside_out", "beta", "hilbert", "comet")
 _SLACK_BYTES: Final = 16 << 20  # threads' stacks, pages not given back at once
+_UNJOINED: Final = ", or train partition by partition: --set join_partitions=false"
 _MOST_PARTITIONS: Final = 1 << 14
 _UNEVEN: Final = 1.1  # the largest partition over the mean, in a guess of more partitions
 
@@ -229,6 +230,8 @@ class Planner:
         per_edge, sorting = 4 + 4, 0  # the order; relations or weights in another type
         if config.is_cut_by_relation and any(len(m.relations) > 1 for m in self._model):
             sorting = 16  # codes in order, their order, the order by relation
+        if config.join_partitions:
+            per_edge += 4 + 4 + 4 + 4  # both ends, relation and weight are copied
         longest = max(step.num_edges for step in unit)
         orders = sum(step.num_edges for step in unit) * per_edge + longest * sorting
         widest = max(
@@ -244,12 +247,12 @@ class Planner:
 
     def _refusal(self, layout: Layout, budget: int) -> str:
         needed = self.memory_bytes(layout)
-        parts = len(self._swapped)
+        parts, is_joined = len(self._swapped), self._config.join_partitions
         buffer = f" with a buffer of {layout.capacity} of {parts} partitions" * (parts > 0)
         return (
             f"memory: training needs {format_bytes(needed)}{buffer}, got "
             f"{format_bytes(budget)}; give --memory {-(-needed // 10**6)}MB"
-            f"{self._more_partitions(budget)}"
+            f"{_UNJOINED if is_joined else self._more_partitions(budget)}"
         )
 
     def _more_partitions(self, budget: int) -> str:

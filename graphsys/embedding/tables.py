@@ -1,6 +1,7 @@
 """The tables on disk: partitions are loaded from a run's files and stored to new ones."""
 
 import functools
+import itertools
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ from graphsys.embedding.row_types import (
 )
 from graphsys.embedding.schedule import Part
 from graphsys.kernels.cpu.embedding_bags import NO_VECTOR, Extras
+from graphsys.storage.joined import stored_graph
 from graphsys.storage.reader import Graph
 
 Floats = npt.NDArray[np.float32]
@@ -107,9 +109,12 @@ class TableFiles:
         state: runs.RunState,
     ) -> None:
         self.path = path
-        self._config, self._graph = config, graph
+        self._config = config
         self.node_rows = NodeRows(graph, config)
-        self._sizes = {t: self.node_rows.sizes(t) for t in graph.node_types}
+        self._graph = stored_graph(graph)
+        on_disk = NodeRows(self._graph, config)
+        self._sizes = {t: on_disk.sizes(t) for t in graph.node_types}
+        self._is_joined = self._graph is not graph
         self._current = dict(state.files)
         self._committed = set(state.files)
         self._volatile: set[str] = set()
@@ -145,6 +150,16 @@ class TableFiles:
         Raises:
             CorruptStoreError: Its file is missing or of another shape.
         """
+        if not self._is_joined:
+            return self._load(part)
+        size, dim = int(self._sizes[part[0]].sum()), self._config.dim_of(part[0])
+        rows = np.empty((size, dim), dtype=stored_dtype(self._config.row_dtype))
+        states = np.empty(size, dtype=np.float32)
+        for piece, chosen in self._pieces(part):
+            rows[chosen], states[chosen] = self._load(piece)
+        return rows, states
+
+    def _load(self, part: Part) -> Table:
         node_type, number = part
         size, dim = int(self._sizes[node_type][number]), self._config.dim_of(node_type)
         rows_name = self._find(runs.rows_file(node_type, number, 0))
@@ -171,6 +186,10 @@ class TableFiles:
             StorageFullError: The disk is full; what was there is whole.
             TrainingFailedError: A row is not finite; it is not written.
         """
+        for piece, chosen in self._pieces(part):
+            self._store(piece, (table[0][chosen], table[1][chosen]))
+
+    def _store(self, part: Part, table: Table) -> None:
         rows, state = table
         self._require_finite(part, rows)
         with span("write_back", node_type=part[0], partition=part[1]):
@@ -178,6 +197,16 @@ class TableFiles:
             self._replace(functools.partial(runs.state_file, *part), state)
         count("bytes_written", rows.nbytes + state.nbytes)
         self.bytes_written += rows.nbytes + state.nbytes
+
+    def _pieces(self, part: Part) -> list[tuple[Part, slice]]:
+        """List the partitions on disk that one in memory stands for, and their rows."""
+        if not self._is_joined:
+            return [(part, slice(None))]
+        bounds = np.concatenate([[0], np.cumsum(self._sizes[part[0]])]).tolist()
+        return [
+            ((part[0], k), slice(begin, end))
+            for k, (begin, end) in enumerate(itertools.pairwise(bounds))
+        ]
 
     def keep(self, name: Callable[[int], str], array: npt.NDArray[np.generic]) -> None:
         """Write a further file of the run, which every checkpoint from now on lists.

@@ -39,6 +39,7 @@ from graphsys.embedding.schedule import Layout, Step
 from graphsys.embedding.supervision import source_of, supervise
 from graphsys.embedding.training_log import LOG_NAME
 from graphsys.embedding.unit import compile_kernels
+from graphsys.storage.joined import JoinedGraph
 from graphsys.storage.locks import WriterLock
 from graphsys.storage.reader import Graph
 from graphsys.storage.transaction import disk_errors
@@ -118,7 +119,8 @@ def train(
     if config.eval_every:
         seen = GraphWithHeldOut(graph, config) if config.eval_fraction else graph
         with_split(seen, model, config.eval_split)  # one that is not there ends here
-    steps = list_steps(graph, model, config)
+    trained = JoinedGraph(graph) if config.join_partitions else graph
+    steps = list_steps(trained, model, config)
     if not dry_run:
         runs.require_free(out, resume=resume, overwrite=overwrite)
     started = _started(out, resume)
@@ -126,10 +128,10 @@ def train(
     folder = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
     return_large_blocks()
     with single_threaded_blas():
-        compile_kernels(graph, config, model)
-        plan = _make_plan(graph, config, model, steps, stated, started)
+        compile_kernels(trained, config, model)
+        plan = _make_plan(trained, config, model, steps, stated, started)
         if dry_run:
-            measured = probe(graph, config, model, steps, folder)
+            measured = probe(trained, config, model, steps, folder)
             metrics = {**plan.as_metrics(), **measured.estimate(plan, config)}
             return TrainReport(
                 run=out, epochs=0, seconds=0.0, edges_per_second=0.0, metrics=metrics
@@ -145,8 +147,9 @@ def train(
         try:
             with single_threaded_blas(), MemoryMeter(_METER_S) as meter:
                 trainer = supervise(
-                    path, graph, config, model, steps, state, plan.layout, source, progress
-                )
+                    path, trained, config, model, steps, state, plan.layout, source,
+                    progress,
+                )  # fmt: skip
         except (ConfigError, InvalidGraphError, CorruptStoreError):
             if not resume and not state.files:
                 _discard(path)

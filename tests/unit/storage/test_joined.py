@@ -1,0 +1,110 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from graphsys.core.errors import InvalidGraphError
+from graphsys.core.types import EdgeType
+from graphsys.storage.ingest import ingest
+from graphsys.storage.joined import JoinedGraph, stored_graph
+from graphsys.storage.reader import Graph
+from graphsys.storage.source import EdgeChunk, NodeChunk, Source
+
+BUYS = EdgeType("user", "buys", "item")
+KNOWS = EdgeType("user", "knows", "user")
+
+
+class Shop(Source):
+    """Users with a feature buy items; they know each other by one of two relations."""
+
+    name = "shop"
+
+    def chunks(self):  # type: ignore[no-untyped-def]
+        rng = np.random.default_rng(0)
+        ids = np.arange(30)
+        yield NodeChunk(
+            ids=ids,
+            node_type="user",
+            features={
+                "x": np.arange(60, dtype=np.float32).reshape(30, 2),
+                "bag": pa.array([[k, k] for k in range(30)], pa.large_list(pa.uint32())),
+            },
+        )
+        yield EdgeChunk(
+            src=rng.integers(0, 30, 200),
+            dst=rng.integers(0, 20, 200),
+            edge_type=BUYS,
+            columns={"weight": rng.random(200).astype(np.float32)},
+        )
+        yield EdgeChunk(
+            src=rng.integers(0, 30, 90),
+            dst=rng.integers(0, 30, 90),
+            edge_type=KNOWS,
+            columns={"relation": pa.array(["friend", "foe", "foe"] * 30)},
+        )
+
+
+@pytest.fixture(params=[{"user": 1, "item": 1}, {"user": 3, "item": 2}])
+def graph(tmp_path, request) -> Graph:  # type: ignore[no-untyped-def]
+    ingest(Shop(), tmp_path / "shop", partitions=request.param)
+    return Graph(tmp_path / "shop")
+
+
+def edges_of(graph: Graph, kind: EdgeType) -> list[tuple[object, ...]]:
+    """Return all edges by the users' ids, with their columns, sorted."""
+    src_ids = graph.node_ids(kind.src_type).to_numpy()
+    dst_ids = graph.node_ids(kind.dst_type).to_numpy()
+    found = []
+    for i, j in graph.buckets(kind):
+        bucket = graph.bucket(kind, i, j)
+        src = bucket.src + graph.offsets(kind.src_type)[i]
+        dst = bucket.dst + graph.offsets(kind.dst_type)[j]
+        column = bucket.weight if bucket.weight is not None else bucket.relation
+        assert column is not None
+        found += list(zip(src_ids[src], dst_ids[dst], column, strict=True))
+    return sorted(found)
+
+
+def neighbours_of(graph: Graph, kind: EdgeType) -> list[tuple[int, ...]]:
+    own = graph.num_partitions(kind.src_type)
+    rows = []
+    for part in range(own):
+        index = graph.out_index(kind, part)
+        rows += [
+            tuple(index.indices[index.indptr[u] : index.indptr[u + 1]].tolist())
+            for u in range(len(index.indptr) - 1)
+        ]
+    return rows
+
+
+@pytest.mark.parametrize("kind", [BUYS, KNOWS])
+def test_a_joined_graph_has_the_same_edges_in_one_bucket(
+    graph: Graph, kind: EdgeType
+) -> None:
+    whole = JoinedGraph(graph)
+    assert whole.num_partitions("user") == whole.num_partitions("item") == 1
+    assert whole.bucket_counts(kind).tolist() == [[graph.num_edges_of(kind)]]
+    assert edges_of(whole, kind) == edges_of(graph, kind)
+    assert neighbours_of(whole, kind) == neighbours_of(graph, kind)
+    incoming = whole.in_index(kind, 0)
+    assert incoming.indptr[-1] == len(incoming.indices) == graph.num_edges_of(kind)
+
+
+def test_nodes_and_features_follow_each_other(graph: Graph) -> None:
+    whole = JoinedGraph(graph)
+    ids = whole.nodes("user", 0).column("id").to_numpy()
+    assert np.array_equal(ids, graph.node_ids("user").to_numpy())
+    features = whole.features("user", 0, "x")
+    assert np.array_equal(features, np.stack([2 * ids, 2 * ids + 1], axis=1))
+    bags = whole.features("user", 0, "bag")
+    assert isinstance(bags, pa.Array)
+    assert bags.to_pylist() == [[k, k] for k in ids.tolist()]
+
+
+def test_there_is_one_partition_and_the_stored_graph_stays_open(graph: Graph) -> None:
+    whole = JoinedGraph(graph)
+    with pytest.raises(InvalidGraphError, match="partitions 0 to 0, got 1"):
+        whole.nodes("user", 1)
+    whole.close()
+    assert stored_graph(whole) is graph
+    assert stored_graph(graph) is graph
+    assert graph.nodes("user", 0).num_rows
