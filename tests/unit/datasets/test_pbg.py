@@ -116,7 +116,7 @@ def test_a_config_tells_what_relations_of_several_types_join(tmp_path: Path) -> 
     for name in ("all_0", "all_1"):
         (tmp_path / f"entity_count_{name}.txt").unlink()
     (folder / "edges_0_1.h5").unlink()
-    config = {
+    config: dict[str, Any] = {
         "entity_path": str(tmp_path),
         "edge_paths": ["edges"],
         "relations": [

@@ -62,8 +62,8 @@ def test_ranks_are_those_of_pbgs_formulas(
         "tail": [NAMES[k] for k in rhs],
     }
     expected = []
-    for edge in made.edges[:9]:
-        scores, place = made.scores(*edge, True)
+    for head, kind, tail in made.edges[:9]:
+        scores, place = made.scores(head, kind, tail, True)
         expected.append(scores[place])
     assert embedding.score(run, triples) == pytest.approx(
         np.array(expected), rel=1e-5, abs=1e-5

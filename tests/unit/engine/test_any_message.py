@@ -59,7 +59,8 @@ def edges(request: pytest.FixtureRequest) -> Any:
 
 
 def run(program: gs.VertexProgram, edges: Any, threads: int) -> Any:
-    topology = Topology.from_edges(*edges, NUM_NODES)
+    src, dst = edges
+    topology = Topology.from_edges(src, dst, NUM_NODES)
     return gs.run(program, topology, num_threads=threads).table
 
 
