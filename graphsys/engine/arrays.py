@@ -39,8 +39,13 @@ class RunArrays:
         self._next: dict[str, Array] = {}
         self._arrays: dict[str, Array] = {}
         self.states: dict[str, Array] = {
-            name: allocate(self.num_nodes, dtype) for name, dtype in plan.dtypes.items()
+            name: self._room(self.num_nodes, dtype) for name, dtype in plan.dtypes.items()
         }
+
+    def _room(self, length: int, dtype: Any) -> Array:
+        """Make an array that is written before it is read: zeros would cost a pass."""
+        make = np.empty if self._allocate is np.zeros else self._allocate
+        return make(length, dtype)
 
     def message(self, phase: PhasePlan, kind: str, i: int) -> Array:
         """Return the i-th array of messages (in, out), accumulators or sent messages."""
@@ -48,7 +53,8 @@ class RunArrays:
         kind = "message" if kind in ("in", "out") else kind
         name = f"{kind}_{dtype.name}_{i}_{phase.number if kind != 'message' else ''}"
         if name not in self._arrays:
-            self._arrays[name] = self._allocate(self.num_nodes, dtype)
+            make = self._allocate if kind == "sent" else self._room
+            self._arrays[name] = make(self.num_nodes, dtype)
             if kind == "acc" and phase.combiner != "any":
                 self._arrays[name].fill(phase.identity[i])
         return self._arrays[name]
@@ -76,12 +82,12 @@ class RunArrays:
     @cached_property
     def touched_list(self) -> Array:
         """Room for a list of all nodes, int64 ``[N]``."""
-        return self._allocate(self.num_nodes, np.int64)
+        return self._room(self.num_nodes, np.int64)
 
     def next_of(self, name: str) -> Array:
         """Return the array that receives a state's next values."""
         if name not in self._next:
-            self._next[name] = self._allocate(self.num_nodes, self.plan.dtypes[name])
+            self._next[name] = self._room(self.num_nodes, self.plan.dtypes[name])
         return self._next[name]
 
     def swap(self, names: Iterable[str]) -> None:

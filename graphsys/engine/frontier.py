@@ -18,6 +18,7 @@ class Frontier:
         count: Nodes of the set.
         edges: Entries of their rows along the messages' direction.
         everyone: Whether it is all nodes; then neither form is filled.
+        is_alike: Whether all its nodes are known to hold the same states.
     """
 
     num_nodes: int
@@ -26,6 +27,7 @@ class Frontier:
     everyone: bool = False
     _words: npt.NDArray[np.uint64] | None = field(default=None, repr=False)
     _listed: npt.NDArray[Any] | None = field(default=None, repr=False)
+    is_alike: bool = False
 
     @classmethod
     def all(cls, num_nodes: int, edges: int) -> "Frontier":

@@ -61,6 +61,21 @@ class PhasePlan:
     uses_edge_states: bool = False
     reasons: tuple[str, ...] = ()
 
+    @property
+    def spreads_alike(self) -> bool:
+        """Whether senders of the same states leave receivers of the same states.
+
+        The message reads nothing of its sender but what receivers then hold, and they take
+        over one message whatever they held before: as in a search, level by level.
+        """
+        message, update = self.functions["message"], self.functions["update"]
+        if message is None or update is None or self.combiner != "any":
+            return False
+        reads_more = set(message.reads("src")) - set(self.spec.updates)
+        asks_nodes = [*update.reads("node"), *update.reads("at"), *message.reads("at")]
+        is_plain = self.kind == "node" and self.spec.schedule == "changed"
+        return is_plain and not reads_more and not asks_nodes
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramPlan:

@@ -1,7 +1,7 @@
 """Blocks of rows that kernels run over: the whole graph in memory, or parts from disk."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -139,6 +139,13 @@ def all_nodes(topology: Topology) -> RowBlock:
         blocks["nodes"] = RowBlock(("nodes",), 0, n, 0, nowhere, np.empty(0, np.uint32))
     block: RowBlock = blocks["nodes"]
     return block
+
+
+def part_of_nodes(block: RowBlock, first: int, most: int) -> RowBlock:
+    """Return nodes of :func:`all_nodes` from a number on, which 64 divides."""
+    num = min(most, block.num_rows - first)
+    indptr = block.indptr[first : first + num + 1]
+    return replace(block, key=("some",), row_base=first, num_rows=num, indptr=indptr)
 
 
 def block_of(csr: Csr, direction: Direction) -> RowBlock:

@@ -24,7 +24,7 @@ from graphsys.engine.directions import (
 from graphsys.engine.frontier import Frontier
 from graphsys.engine.launch import Launch, Launcher
 from graphsys.engine.plan import PhasePlan
-from graphsys.engine.rows import RowBlock, Rows, all_nodes
+from graphsys.engine.rows import RowBlock, Rows, all_nodes, part_of_nodes
 from graphsys.kernels.cpu.bits import num_words
 from graphsys.kernels.cpu.node_lists import clear_listed, mark_neighbours
 
@@ -92,6 +92,12 @@ class Supersteps:
     def run(self, phase: PhasePlan, frontier: Frontier) -> Step:
         """Run one superstep of a phase, in which the frontier sends."""
         senders = self._senders(phase, frontier)
+        step = self._run_by_mode(phase, senders)
+        if phase.spreads_alike and (senders.is_alike or senders.count == 1):
+            step.frontier.is_alike = True
+        return step
+
+    def _run_by_mode(self, phase: PhasePlan, senders: Frontier) -> Step:
         if phase.kind == "local":
             return self._local(phase, senders)
         if self._is_dense(phase, senders):
@@ -196,11 +202,15 @@ class Supersteps:
         """Return the one message of all senders, as the kernels take it."""
         if not self.launcher.has(f"same_{phase.number}"):
             return {}
-        dtype = phase.message_dtypes[0]
-        first = np.zeros(max(len(self.all_nodes.bounds) - 1, 1), dtype)
+        dtype, block, extra = phase.message_dtypes[0], self.all_nodes, {}
+        if senders.is_alike:  # ask those of one word alone
+            word = int(np.argmax(senders.words() != 0))
+            block = part_of_nodes(self.all_nodes, 64 * word, 64)
+            extra = {"active": senders.words()[word:], "everyone": False}
+        first = np.zeros(max(len(block.bounds) - 1, 1), dtype)
         launch = Launch(
-            kernel="same", block=self.all_nodes, phase=phase, senders=senders,
-            extra={"first_0": first},
+            kernel="same", block=block, phase=phase, senders=senders,
+            extra={"first_0": first, **extra},
         )  # fmt: skip
         num_sent, num_same = self.launcher.call(launch)[:, :2].T
         messages = first[: len(num_sent)][num_sent > 0]

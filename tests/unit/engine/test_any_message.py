@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import graphsys as gs
+from graphsys.engine.launch import Launch, Launcher
+from graphsys.engine.plan import plan_of
+from graphsys.engine.spec import spec_of
 from graphsys.engine.topology import Topology
 
 NUM_NODES = 3000
@@ -49,6 +52,41 @@ class FoundBy(gs.VertexProgram):
 
     def update(self, node: Any, message: Any) -> Any:
         return self.superstep + 1, message
+
+
+class Offset(Waves):
+    """What a node takes over depends on the node: a level holds different states."""
+
+    def update(self, node: Any, message: Any) -> Any:
+        return message + 1 + node.id % 2
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"), [(Waves, True), (FoundBy, False), (Offset, False)]
+)
+def test_levels_are_alike_where_nothing_else_is_read(
+    program: type[gs.VertexProgram], expected: bool
+) -> None:
+    assert plan_of(spec_of(program), {}).phases[0].spreads_alike is expected
+
+
+def test_levels_that_are_alike_are_asked_for_one_message(
+    edges: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    call = Launcher.call
+
+    def noted(self: Launcher, launch: Launch) -> Any:
+        if launch.kernel == "same":
+            asked.append(launch.block.num_rows)
+        return call(self, launch)
+
+    monkeypatch.setattr(Launcher, "call", noted)
+    run(Waves(), edges, 1)
+    assert max(asked, default=64) <= 64
+    asked.clear()
+    run(FoundBy(), edges, 1)
+    assert all(num == NUM_NODES for num in asked)
 
 
 @pytest.fixture(scope="module", params=[2, 40])
