@@ -1,4 +1,4 @@
-"""What kernels do with memory that numba has no word for: prefetch, addresses."""
+"""Asking for rows of a table before they are needed, which numba has no word for."""
 
 from typing import Any, Final
 
@@ -7,22 +7,12 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from graphsys.kernels.cpu.pointers import address
 from graphsys.kernels.jit import lean_inline_jit
 
 _LINE: Final = 64  # bytes
 _INT32: Final = ir.IntType(32)
 _BYTES: Final = ir.IntType(8).as_pointer()
-
-
-@intrinsic
-def address(_: Any, array: Any) -> Any:
-    """Return where an array begins in memory."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        return builder.ptrtoint(data, context.get_value_type(types.intp))
-
-    return types.intp(array), generate
 
 
 @intrinsic

@@ -21,7 +21,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from graphsys.kernels.cpu.embedding_math import Floats
-from graphsys.kernels.cpu.embedding_memory import address
+from graphsys.kernels.cpu.pointers import address
 from graphsys.kernels.jit import lean_jit
 
 _IS_WIDE: Final = bool(llvm.get_host_cpu_features().get("avx512f"))

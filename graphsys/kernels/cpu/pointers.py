@@ -60,6 +60,17 @@ def copy_bytes(typing_context, target, source, num_bytes):  # type: ignore[no-un
 
 
 @intrinsic
+def address(typing_context, array):  # type: ignore[no-untyped-def]
+    """Return where an array begins in memory."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return builder.ptrtoint(data, context.get_value_type(types.intp))
+
+    return types.intp(array), generate
+
+
+@intrinsic
 def prefetch(typing_context, address):  # type: ignore[no-untyped-def]
     """Ask for the cache line at ``address``; any address will do."""
     signature = types.void(types.uint64)
