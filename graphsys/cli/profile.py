@@ -14,6 +14,7 @@ EPILOG = examples(
     "graphsys profile -o report.html --level L0 -- train embedding shop -o run --preset "
     "demo-complex",
     "graphsys profile -o trace.html --trace kineto.json.gz",
+    "graphsys profile --compile sm_90 pagerank",
     "graphsys profile --compare before.json after.json",
 )
 
@@ -78,6 +79,17 @@ def profile(
             rich_help_panel=CONTROL,
         ),
     ] = None,
+    compile_: Annotated[
+        str | None,
+        typer.Option(
+            "--compile",
+            metavar="TARGET",
+            help="Compile COMMAND, an algorithm or file.py:Class, for sm_90 without a GPU; "
+            "say what registers and instructions its kernels take.",
+            show_default=False,
+            rich_help_panel=CONTROL,
+        ),
+    ] = None,
     chrome_trace: Annotated[
         Path | None,
         typer.Option(
@@ -93,7 +105,7 @@ def profile(
         bool,
         typer.Option(
             "--json",
-            help="With --compare, print one JSON object and nothing else.",
+            help="With --compare and --compile, print one JSON object and nothing else.",
             rich_help_panel=OUTPUT,
         ),
     ] = False,
@@ -102,10 +114,10 @@ def profile(
     from graphsys.core.errors import ConfigError
 
     words = command or []
-    if json and not compare:
+    if json and not compare and compile_ is None:
         raise ConfigError(
-            "--json belongs to --compare here; the profiled command takes its own after "
-            "--, and the report's JSON is written beside the page"
+            "--json belongs to --compare and --compile here; the profiled command takes "
+            "its own after --, and the report's JSON is written beside the page"
         )
     if compare:
         if len(words) != 2 or out is not None:
@@ -114,6 +126,13 @@ def profile(
                 f"{len(words)} names{'' if out is None else ' and --out'}"
             )
         _compare(Path(words[0]), Path(words[1]), as_json=json)
+        return 0
+    if compile_ is not None:
+        if len(words) != 1 or out is not None or trace is not None:
+            raise ConfigError(
+                "--compile takes one algorithm or file.py:Class, nothing else"
+            )
+        _compile(words[0], compile_, as_json=json)
         return 0
     if trace is None:
         _check_words(words)
@@ -163,6 +182,31 @@ def _run(words: list[str], out: Path, chrome_trace: Path | None, **settings: Any
         recorded.write_trace(chrome_trace)
         print_note(f"profile: wrote {chrome_trace}")
     return 1 if code else 0
+
+
+def _compile(program: str, target: str, *, as_json: bool) -> None:
+    """Print what the compiler says of a program's kernels."""
+    from graphsys.analysis.compiled import compile_facts
+
+    facts = compile_facts(program, target)
+    if as_json:
+        print_json(facts)
+        return
+    columns = ("kernel", "registers", "shared B", "stack B", "spilled B", "CTAs per SM",
+               "occupancy", "limit", "instructions")  # fmt: skip
+    rows = []
+    for row in facts["kernels"]:
+        mix = row["instructions"]
+        kinds = sorted(mix.items(), key=lambda item: -item[1]) if mix else []
+        told = ", ".join(f"{kind} {count}" for kind, count in kinds)
+        rows.append(
+            (
+                row["name"], row["registers"], row["shared_bytes"], row["stack_bytes"],
+                row["spill_bytes"], row["ctas_per_sm"], f"{100 * row['occupancy']:.0f} %",
+                row["occupancy_limit"], told or "not counted: nvdisasm is not installed",
+            )
+        )  # fmt: skip
+    print_table(columns, rows)
 
 
 def _check_trace(path: Path, *, overwrite: bool) -> None:

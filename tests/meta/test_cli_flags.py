@@ -35,8 +35,8 @@ FLAGS = {
     "--relation",
     "graphsys export": "RUN --help --json --out --overwrite --relation-types",
     "graphsys doctor": "--help --json",
-    "graphsys profile": "COMMAND --chrome-trace --compare --gpu-model --help --json "
-    "--level --out --overwrite --trace",
+    "graphsys profile": "COMMAND --chrome-trace --compare --compile --gpu-model --help "
+    "--json --level --out --overwrite --trace",
 }
 
 

@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from graphsys.core.errors import MissingDependencyError
 from graphsys.engine.cuda.cuda_source import module_source
+from graphsys.engine.cuda.disassembly import instruction_mix
 from graphsys.engine.plan import PhasePlan, ProgramPlan
 from graphsys.engine.program_cache import load_module
 
@@ -49,6 +50,7 @@ class KernelReport:
         shared_bytes: Static shared memory per block.
         stack_bytes: Stack per thread.
         spill_bytes: Bytes of registers spilled to memory, stores and loads.
+        instructions: How many it has by kind, where that was asked for and could be said.
     """
 
     name: str
@@ -56,6 +58,7 @@ class KernelReport:
     shared_bytes: int
     stack_bytes: int
     spill_bytes: int
+    instructions: dict[str, int] | None = None
 
 
 def find_ptxas() -> str:
@@ -72,8 +75,12 @@ def find_ptxas() -> str:
     return found
 
 
-def compile_program(plan: ProgramPlan) -> list[KernelReport]:
+def compile_program(plan: ProgramPlan, *, disassemble: bool = False) -> list[KernelReport]:
     """Compile every kernel of a program for Hopper.
+
+    Args:
+        plan: The lowered program.
+        disassemble: Count instructions, too.
 
     Raises:
         MissingDependencyError: numba-cuda's compiler or ``ptxas`` is missing.
@@ -85,7 +92,7 @@ def compile_program(plan: ProgramPlan) -> list[KernelReport]:
         phase = plan.phases[int(digits)] if digits.isdigit() else None
         types = tuple(argument_type(a, plan, phase) for a in arguments)
         typed.append((name, function.py_func, types))
-    return _compile_all(typed)
+    return _compile_all(typed, disassemble=disassemble)
 
 
 def compile_common(id_dtype: np.dtype[Any]) -> list[KernelReport]:
@@ -117,7 +124,9 @@ def compile_common(id_dtype: np.dtype[Any]) -> list[KernelReport]:
     return _compile_all(typed)
 
 
-def _compile_all(typed: list[tuple[str, Any, tuple[Any, ...]]]) -> list[KernelReport]:
+def _compile_all(
+    typed: list[tuple[str, Any, tuple[Any, ...]]], *, disassemble: bool = False
+) -> list[KernelReport]:
     ptxas = find_ptxas()
     _forget_the_driver()
     reports = []
@@ -125,7 +134,11 @@ def _compile_all(typed: list[tuple[str, Any, tuple[Any, ...]]]) -> list[KernelRe
         for name, function, types in typed:
             path = Path(folder) / f"{name}.ptx"
             path.write_text(_ptx(function, types))
-            reports.append(_assemble(ptxas, name, path))
+            report = _assemble(ptxas, name, path)
+            if disassemble:
+                mix = instruction_mix(path.with_suffix(".cubin"))
+                report = replace(report, instructions=mix)
+            reports.append(report)
     return reports
 
 
@@ -202,9 +215,17 @@ def _forget_the_driver() -> None:
 def _ptx(function: Any, types: tuple[Any, ...]) -> str:
     from numba import cuda
 
-    text, _ = cuda.compile(
-        function, types, device=False, abi="numba", cc=CAPABILITY, output="ptx"
-    )
+    try:
+        text, _ = cuda.compile(
+            function, types, device=False, abi="numba", cc=CAPABILITY, output="ptx"
+        )
+    except RuntimeError as err:
+        if type(err).__name__ != "DynamicLibNotFoundError":  # cuda.pathfinder's
+            raise
+        raise MissingDependencyError(
+            f"{str(err).splitlines()[0].partition(':')[0].lower()}: CUDA's compiler is "
+            "missing; pip install 'graphsys[gpu]'"
+        ) from err
     return (text if isinstance(text, str) else text.decode()).rstrip("\0")
 
 

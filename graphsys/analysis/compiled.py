@@ -1,0 +1,94 @@
+"""A program's CUDA kernels, compiled without a GPU: registers, occupancy, instructions."""
+
+from typing import Any
+
+from graphsys.analysis.devices import GPUS, occupancy
+from graphsys.core.errors import ConfigError
+
+TARGETS = {"sm_90": "h100"}
+"""Targets that can be compiled for, with the GPU whose occupancy is told."""
+CTA_THREADS = 256
+"""Threads of a CTA, as the engine launches."""
+
+
+def compile_facts(program: str, target: str) -> dict[str, Any]:
+    """Compile a program's kernels and return what the compiler says of each.
+
+    Args:
+        program: A listed algorithm that has a vertex program, or ``file.py:Class``.
+        target: ``sm_90``.
+
+    Returns:
+        ``program``, ``target``, ``gpu``, ``cta_threads`` and ``kernels``: of each its
+        ``name``, ``registers`` (per thread), ``shared_bytes`` (per CTA), ``stack_bytes``
+        and ``spill_bytes`` (per thread), ``ctas_per_sm``, ``occupancy``,
+        ``occupancy_limit`` and ``instructions`` (by kind; null without ``nvdisasm``).
+
+    Raises:
+        ConfigError: the target is not known, or the algorithm has no vertex program.
+        CompileError: the program cannot be compiled.
+        MissingDependencyError: numba-cuda's compiler or ``ptxas`` is missing.
+    """
+    from graphsys.engine.cuda.offline import compile_program
+    from graphsys.engine.plan import plan_of
+    from graphsys.engine.spec import spec_of
+
+    if target not in TARGETS:
+        raise ConfigError(
+            f"cannot compile for {target!r}; known targets: {', '.join(TARGETS)}"
+        )
+    import numpy as np
+
+    columns = {"weight": np.dtype(np.float64)}
+    plan = plan_of(spec_of(_program_of(program)), columns)
+    gpu = GPUS[TARGETS[target]]
+    kernels = []
+    for report in compile_program(plan, disassemble=True):
+        full = occupancy(
+            gpu,
+            threads=CTA_THREADS,
+            registers=report.registers,
+            shared_bytes=report.shared_bytes,
+        )
+        kernels.append(
+            {
+                "name": report.name,
+                "registers": report.registers,
+                "shared_bytes": report.shared_bytes,
+                "stack_bytes": report.stack_bytes,
+                "spill_bytes": report.spill_bytes,
+                "ctas_per_sm": full.ctas,
+                "occupancy": full.fraction,
+                "occupancy_limit": full.limit,
+                "instructions": report.instructions,
+            }
+        )
+    return {
+        "program": program,
+        "target": target,
+        "gpu": gpu.name,
+        "cta_threads": CTA_THREADS,
+        "kernels": kernels,
+    }
+
+
+def _program_of(name: str) -> Any:
+    """Return a program's class, or the program with placeholders where it needs values."""
+    import inspect
+
+    from graphsys.engine import algorithms
+    from graphsys.engine.user_program import load_program
+
+    if ".py" in name:
+        return load_program(name)
+    listed = algorithms.get(name)
+    if not listed.program:
+        raise ConfigError(
+            f"{name} is native only and has no CUDA kernels to compile; give an algorithm "
+            "with a vertex program (graphsys run --list)"
+        )
+    made = listed.program_class()
+    if isinstance(made, type):
+        return made
+    given = inspect.signature(made).parameters.values()
+    return made(**{p.name: 0 for p in given if p.default is inspect.Parameter.empty})

@@ -1,0 +1,73 @@
+"""Compiling a program's kernels for Hopper without a GPU, as a user does."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from graphsys.analysis.compiled import compile_facts
+from graphsys.core.errors import ConfigError, UnknownNameError
+from graphsys.engine.cuda.disassembly import count_kinds, find_nvdisasm
+from tests.conftest import Run
+
+
+def test_what_cannot_be_compiled_is_refused() -> None:
+    with pytest.raises(
+        ConfigError, match="cannot compile for 'sm_20'; known targets: sm_90"
+    ):
+        compile_facts("pagerank", "sm_20")
+    with pytest.raises(ConfigError, match="triangle_count is native only"):
+        compile_facts("triangle_count", "sm_90")
+    with pytest.raises(UnknownNameError, match="unknown algorithm 'pagerang'"):
+        compile_facts("pagerang", "sm_90")
+
+
+def test_instructions_are_counted_by_kind() -> None:
+    text = """
+        /*0000*/                   MOV R1, c[0x0][0x28] ;
+        /*0010*/              @!P0 BRA `(.L_x_1) ;
+        /*0020*/                   LDG.E.64.CONSTANT R2, [R2.64] ;
+                                                             /* 0x0000 */
+        /*0030*/             @!UP0 UIADD3 UR4, UR4, 0x1, URZ ;
+        /*0040*/                   DFMA R4, R2, R6, R4 ;
+        /*0050*/                   HMMA.1688 R4, R2, R6, R4 ;
+        /*0060*/                   NOP;
+    """
+    assert count_kinds(text) == {
+        "move": 1, "control": 1, "memory": 1, "uniform": 1, "fp64": 1, "other": 1
+    }  # fmt: skip
+
+
+@pytest.mark.e2e
+def test_a_listed_program_is_compiled_for_hopper(tmp_path: Path, run_cli: Run) -> None:
+    pytest.importorskip("numba_cuda", reason="the gpu extra (numba-cuda) is not installed")
+    pytest.importorskip("nvidia.cu13", reason="the CUDA compiler is not installed")
+    if shutil.which("ptxas") is None:
+        pytest.skip("ptxas is not on PATH")
+    program = tmp_path / "tiny.py"
+    program.write_text(
+        "import graphsys as gs\n\n\n"
+        "class Tiny(gs.VertexProgram):\n"
+        "    mark = gs.state('int64')\n"
+        "    combine = gs.sum\n"
+        "    max_supersteps = 1\n\n"
+        "    def message(self, src, edge):\n"
+        "        return src.mark\n\n"
+        "    def update(self, node, message):\n"
+        "        return message\n"
+    )
+    done = run_cli("profile", "--compile", "sm_90", f"{program}:Tiny", "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert (facts["target"], facts["gpu"]) == ("sm_90", "H100 SXM")
+    kernels = {row["name"]: row for row in facts["kernels"]}
+    pull = kernels["pull_thread_0"]
+    assert 8 <= pull["registers"] <= 128
+    assert pull["spill_bytes"] == 0
+    assert pull["ctas_per_sm"] >= 2
+    if find_nvdisasm() is None:
+        assert pull["instructions"] is None
+    else:
+        assert pull["instructions"]["memory"] > 2
+        assert pull["instructions"]["control"] > 0
