@@ -1,12 +1,13 @@
 """What the host's own counters say: launches, work, transfers, waiting, threads' shares."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphsys.analysis.intervals import Intervals
 from graphsys.core.events import Event
 
+_OF_BATCH = ("forward", "backward", "step")
 _TRANSFERS = ("bytes_read", "bytes_written", "bytes_copied")
 
 
@@ -83,6 +84,7 @@ class HostFigures:
         at_most: Whether ``edges`` is an upper bound.
         transfers: Sizes in bytes of what was read, written or copied.
         transfer_s: Time of reading and writing; None for copies to a device.
+        prepare_s: The same, or the time of sampling and gathering batches.
         waiting_s: Of it, what the work waited for.
         compute_s: Time of the work itself.
         compile_s: Time of compiling, or loading compiled code.
@@ -97,6 +99,7 @@ class HostFigures:
     at_most: bool = False
     transfers: list[int] = field(default_factory=list)
     transfer_s: float | None = 0.0
+    prepare_s: float | None = 0.0
     waiting_s: float = 0.0
     compute_s: float = 0.0
     compile_s: float = 0.0
@@ -105,10 +108,12 @@ class HostFigures:
     @property
     def overlap_alpha(self) -> float | None:
         """(N + C - T) / min(N, C): 0 one after the other, 1 fully side by side."""
-        if self.transfer_s is None:
+        if self.prepare_s is None:
             return None
-        shorter = min(self.transfer_s, self.compute_s)
-        return (self.transfer_s - self.waiting_s) / shorter if shorter > 0 else None
+        shorter = min(self.prepare_s, self.compute_s)
+        if shorter <= 0:
+            return None
+        return min(max((self.prepare_s - self.waiting_s) / shorter, 0.0), 1.0)
 
 
 def figures_of(events: Sequence[Event]) -> HostFigures:
@@ -156,14 +161,15 @@ def _add_launch(found: HostFigures, event: Event, compiling: Intervals) -> None:
 
 
 def _steps(events: Sequence[Event], compiling: Intervals) -> list[Step]:
-    """Return the supersteps, or units of a training, with what belongs to each.
+    """Return supersteps, units or batches of a training, with what belongs to each.
 
     Edges, rows and launches are told before the superstep ends that they belong to; the
-    edges of a unit after its end.
+    edges of a unit or a batch after its end.
     """
-    name = "superstep" if any(e.name == "superstep" for e in events) else "compute"
+    names = {event.name for event in events}
+    name = next((it for it in ("superstep", "compute") if it in names), "step")
     steps: list[Step] = []
-    pending, launches = Step({}, 0, None), list[Event]()
+    pending, launches, parts = Step({}, 0, None), list[Event](), list[Event]()
     for event in events:
         if event.name == "edges":
             owner = pending if name == "superstep" or not steps else steps[-1]
@@ -173,11 +179,32 @@ def _steps(events: Sequence[Event], compiling: Intervals) -> list[Step]:
             pending.launches.append(int(str(event.attributes["launch"])))
         elif event.name == "kernel_launches":
             launches.append(event)
-        elif event.name == name:
-            _end_step(pending, event, launches, compiling)
+        elif event.name in _OF_BATCH and name == "step":
+            parts.append(event)
+        if event.name == name:
+            _end_step(pending, _whole(parts) if parts else event, launches, compiling)
             steps.append(pending)
-            pending, launches = Step({}, 0, None), []
+            pending, launches, parts = Step({}, 0, None), [], []
+    if name == "step":
+        _number_epochs(steps)
     return steps
+
+
+def _whole(parts: list[Event]) -> Event:
+    """Return the parts of a batch as one event."""
+    took = sum(event.duration_ns for event in parts)
+    return replace(parts[-1], start_ns=parts[0].start_ns, duration_ns=took)
+
+
+def _number_epochs(batches: list[Step]) -> None:
+    """An epoch begins where the numbers of the batches begin again."""
+    epoch, before = -1, 0
+    for step in batches:
+        number = int(step.facts.get("batch", 0))
+        if epoch < 0 or number <= before:
+            epoch += 1
+        before = number
+        step.facts |= {"number": number, "epoch": epoch}
 
 
 def _end_step(
@@ -203,18 +230,31 @@ def _add_transfers(found: HostFigures, events: Sequence[Event]) -> None:
     found.transfer_s = sum(e.duration_ns for e in moved) / 1e9
     if any(e.name == "bytes_copied" for e in events):
         found.transfer_s = None
+    found.swaps = int(sum(e.value for e in events if e.name == "swaps"))
     checkpoints = Intervals(_span(e) for e in events if e.name == "checkpoint")
     stored = sum(checkpoints.inside(*_span(e)) for e in moved)
     waits = sum(e.duration_ns for e in events if e.name == "wait")
     found.waiting_s = (waits + stored) / 1e9
-    found.swaps = int(sum(e.value for e in events if e.name == "swaps"))
+    found.prepare_s = found.transfer_s
     known = [step.seconds for step in found.steps if step.seconds is not None]
     found.compute_s = sum(known)
-    if any(e.name == "superstep" for e in events):  # which wait inside
+    names = {event.name for event in events}
+    if "superstep" in names:  # which wait inside
         found.compute_s = max(found.compute_s - waits / 1e9, 0.0)
-    else:  # a unit of a training reads and cuts its edges first
+    elif "compute" in names:  # a unit of a training reads and cuts its edges first
         cuts = (e for e in events if e.name == "read" and "bucket" in e.attributes)
         found.compute_s += sum(e.duration_ns for e in cuts) / 1e9
+    elif "step" in names:
+        _add_batches(found, events)
+
+
+def _add_batches(found: HostFigures, events: Sequence[Event]) -> None:
+    """Batches are sampled and gathered while others are trained: see how far."""
+    making = Intervals(_span(e) for e in events if e.name in ("sample", "gather"))
+    training = Intervals(_span(e) for e in events if e.name in _OF_BATCH)
+    both = Intervals(_span(e) for e in events if e.name in ("sample", "gather", *_OF_BATCH))
+    found.prepare_s, found.compute_s = making.length / 1e9, training.length / 1e9
+    found.waiting_s = (both.length - training.length) / 1e9
 
 
 def _is_read(event: Event) -> bool:

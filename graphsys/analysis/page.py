@@ -1,6 +1,6 @@
 """The report as one HTML page: nothing is fetched, everything is drawn here."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -28,6 +28,20 @@ _MAIN = (
     ("device_idle_share", "Device idle between kernels"),
     ("lost_kernels", "Kernels that the profiler lost"),
     ("load_average", "Load average of the machine"),
+)
+_STEP_COLUMNS = (
+    ("number", "step", "count"),
+    ("phase", "phase", "text"),
+    ("mode", "mode", "text"),
+    ("senders", "senders", "count"),
+    ("messages", "messages", "count"),
+    ("changed", "changed", "count"),
+    ("edges", "entries visited", "count"),
+    ("seconds", "ms", "ms"),
+    ("kernel_seconds", "in kernels, ms", "ms"),
+    ("kernels", "kernels", "count"),
+    ("gpu_mapping", "GPU mapping", "text"),
+    ("lane_utilization", "lanes at work", "share"),
 )
 MAX_STEPS = 500
 """Supersteps that the page lists; the JSON has them all."""
@@ -58,11 +72,41 @@ def page_of(report: Mapping[str, Any]) -> str:
         report=report,
         main=[(label, figure_text(metric), metric) for label, metric in main],
         metrics=[(metric, figure_text(metric)) for metric in report["metrics"]],
-        steps=report["supersteps"][:MAX_STEPS],
+        steps=_step_table(report["supersteps"][:MAX_STEPS]),
         num_steps=len(report["supersteps"]),
         lanes=metrics["lane_utilization"],
         **_drawings(report),
     )
+
+
+def _step_table(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the per-superstep table without the columns that are empty in all rows."""
+    shown = [
+        (name, label, kind)
+        for name, label, kind in _STEP_COLUMNS
+        if any(step[name] not in (None, "") for step in steps)
+    ]
+    return {
+        "title": "Batches" if any(s["mode"] == "train" for s in steps) else "Supersteps",
+        "heads": [{"label": label, "is_text": kind == "text"} for _, label, kind in shown],
+        "rows": [
+            [_step_cell(step, name, kind) for name, _, kind in shown] for step in steps
+        ],
+    }
+
+
+def _step_cell(step: Mapping[str, Any], name: str, kind: str) -> dict[str, Any]:
+    value = step[name]
+    texts: dict[str, Callable[[Any], str]] = {
+        "text": str,
+        "count": number_text,
+        "ms": _milliseconds,
+        "share": _percent,
+    }
+    text = "" if value is None else texts[kind](value)
+    if name == "edges" and value is not None and not step["edges_exact"]:
+        text = f"at most {text}"
+    return {"text": text, "value": value, "is_text": kind == "text"}
 
 
 def _drawings(report: Mapping[str, Any]) -> dict[str, Any]:

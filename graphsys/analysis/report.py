@@ -17,8 +17,8 @@ from graphsys.core.machine import cpu_model, describe_gpu
 from graphsys.core.threads import num_cores
 
 SCHEMA_VERSION = 1
-_SPANS = ("read", "write_back", "wait", "checkpoint", "evaluate", "sample", "gather",
-          "upload", "compile")  # fmt: skip
+_SPANS = ("forward", "backward", "step", "sample", "gather", "read", "write_back", "wait",
+          "checkpoint", "evaluate", "upload", "compile")  # fmt: skip
 L0_ONLY = "not asked for: level L0"
 
 

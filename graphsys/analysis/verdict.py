@@ -169,7 +169,7 @@ def _around(figures: HostFigures, metrics: Mapping[str, Metric]) -> Finding | No
     return Finding(
         max(rest / wall, 0.0),
         f"{rest:.2g} of {wall:.2g} seconds passed before, between and after the work: "
-        "starting, opening the graph, making rows, writing results.",
+        "importing, opening the graph, making rows, writing results.",
         "It does not grow with the supersteps: judge short runs by the supersteps' time.",
     )
 

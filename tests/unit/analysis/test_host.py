@@ -94,6 +94,30 @@ def test_transfers_overlap_with_units_of_a_training() -> None:
     assert found.swaps == 1
 
 
+def test_batches_of_a_network_are_steps_and_overlap_with_sampling() -> None:
+    events = []
+    for k, number in enumerate((0, 1, 0, 1)):  # two epochs
+        begin = 100 * k
+        events += [
+            span("sample", begin - 40, begin - 20, batch=number),
+            span("gather", begin - 20, begin + 20, batch=number),
+            span("forward", begin, begin + 30, batch=number),
+            launch(begin + 5, begin + 25, 20, 20, kernel="spmm"),
+            span("backward", begin + 30, begin + 70, batch=number),
+            span("step", begin + 70, begin + 80, batch=number),
+            amount("edges", 7),
+        ]
+    found = figures_of(events)
+    assert [(s.facts["number"], s.facts["epoch"]) for s in found.steps] == [
+        (0, 0), (1, 0), (0, 1), (1, 1)
+    ]  # fmt: skip
+    assert [(s.seconds, s.edges, s.kernels) for s in found.steps] == [(0.08, 7, 1)] * 4
+    # batches take 60 ms to make, 40 of them while others train
+    assert (found.prepare_s, found.compute_s) == (0.24, 0.32)
+    assert found.overlap_alpha == pytest.approx((0.24 - found.waiting_s) / 0.24)
+    assert found.waiting_s == pytest.approx(0.04 + 3 * 0.02)
+
+
 def test_copies_to_a_device_have_no_time_on_the_host() -> None:
     facts = {"kernel": "pull_0", "grid": 4, "block": 256}
     events = [

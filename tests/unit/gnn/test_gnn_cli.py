@@ -120,3 +120,21 @@ def test_verbs_of_embeddings_refuse_networks(
         code, _, error = call(*arguments)
         assert code == 2
         assert message in error
+
+
+def test_a_training_is_profiled(graph: Graph, tmp_path: Path, call: Call) -> None:
+    page = tmp_path / "r.html"
+    words = ("train", "gnn", graph.path, "-o", tmp_path / "run", *SETTINGS, "--json")
+    code, said, _ = call("profile", "-o", page, "--", *words)
+    assert code == 0
+    facts = json.loads(said)
+    report = json.loads(page.with_suffix(".json").read_text())
+    metrics = {metric["name"]: metric["value"] for metric in report["metrics"]}
+    batches = facts["metrics"]["batches"]
+    assert metrics["supersteps"] == len(report["supersteps"]) == batches
+    assert {step["phase"] for step in report["supersteps"]} == {"epoch 1", "epoch 2"}
+    assert metrics["kernel_invocations"] > batches
+    assert metrics["work_per_invocation"] > 0
+    assert 0 <= metrics["overlap_alpha"] <= 1
+    operators = {row["name"]: row["calls"] for row in report["operators"]}
+    assert operators["forward"] == operators["sample"] == batches
