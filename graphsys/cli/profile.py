@@ -79,6 +79,17 @@ def profile(
             rich_help_panel=CONTROL,
         ),
     ] = None,
+    ncu: Annotated[
+        Path | None,
+        typer.Option(
+            "--ncu",
+            metavar="FILE",
+            help="Explain Nsight Compute's counters (its --csv, --page raw or details) "
+            "instead of a command.",
+            show_default=False,
+            rich_help_panel=CONTROL,
+        ),
+    ] = None,
     compile_: Annotated[
         str | None,
         typer.Option(
@@ -134,14 +145,17 @@ def profile(
             )
         _compile(words[0], compile_, as_json=json)
         return 0
-    if trace is None:
+    if trace is None and ncu is None:
         _check_words(words)
-    elif len(words) > 1 or chrome_trace is not None:
-        raise ConfigError("--trace takes one report's .json at most, and no command")
+    elif len(words) > (ncu is None) or chrome_trace is not None or (trace and ncu):
+        raise ConfigError(
+            "--trace takes one report's .json at most, --ncu nothing, and neither a command"
+        )
     if out is None:
         raise ConfigError("name the page to write with --out FILE.html")
-    if trace is not None:
-        _explain(trace, [Path(word) for word in words], out, overwrite=overwrite)
+    if trace is not None or ncu is not None:
+        own = [Path(word) for word in words]
+        _explain(trace, ncu, own, out, overwrite=overwrite)
         return 0
     if chrome_trace is not None:
         _check_trace(chrome_trace, overwrite=overwrite)
@@ -221,13 +235,20 @@ def _check_trace(path: Path, *, overwrite: bool) -> None:
         raise ConfigError(f"{path.parent} is no folder; make it first")
 
 
-def _explain(trace: Path, own: list[Path], out: Path, *, overwrite: bool) -> None:
-    """Write the report of a trace."""
+def _explain(
+    trace: Path | None, ncu: Path | None, own: list[Path], out: Path, *, overwrite: bool
+) -> None:
+    """Write the report of a trace, or of counters."""
     from graphsys.analysis.files import check_target, read_report, write_report
+    from graphsys.analysis.ncu_report import report_of_ncu
     from graphsys.analysis.trace_report import report_of_trace
 
     check_target(out, overwrite=overwrite)
-    report = report_of_trace(trace, read_report(own[0]) if own else None)
+    if trace is not None:
+        report = report_of_trace(trace, read_report(own[0]) if own else None)
+    else:
+        assert ncu is not None  # one of the two
+        report = report_of_ncu(ncu)
     write_report(report, out)
     print_note(f"profile: {report['verdict']['summary']}")
     print_note(f"profile: wrote {out} and {out.with_suffix('.json').name}")

@@ -36,7 +36,7 @@ FLAGS = {
     "graphsys export": "RUN --help --json --out --overwrite --relation-types",
     "graphsys doctor": "--help --json",
     "graphsys profile": "COMMAND --chrome-trace --compare --compile --gpu-model --help "
-    "--json --level --out --overwrite --trace",
+    "--json --level --ncu --out --overwrite --trace",
 }
 
 

@@ -1,0 +1,158 @@
+"""Counters of Nsight Compute: both forms of its CSV, odd files, and names that exist."""
+
+import ctypes
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphsys.analysis.files import report_schema
+from graphsys.analysis.ncu import CORE, MEMORY, STALL, read_ncu
+from graphsys.analysis.ncu_report import report_of_ncu
+from graphsys.analysis.page import page_of
+from graphsys.core.errors import InputError
+from tests.unit.analysis.schemas import violations
+
+RAW = """==PROF== Connected to process 7
+==PROF== Profiling "pull_0" - 0: 0%....100% - 3 passes
+"ID","Process ID","Kernel Name","Block Size","Grid Size","gpu__time_duration.sum",\
+"smsp__thread_inst_executed.sum","smsp__inst_executed.sum","sm__cycles_active.avg",\
+"sm__cycles_active.max","smsp__average_warp_latency_issue_stalled_long_scoreboard.ratio",\
+"smsp__average_warp_latency_issue_stalled_wait.ratio","dram__bytes_read.sum",\
+"dram__bytes_write.sum","launch__registers_per_thread","new__metric.sum"
+"","","","","","usecond","inst","inst","cycle","cycle","","","Mbyte","Kbyte","register",""
+"0","7","pull_0","(256, 1, 1)","(8, 1, 1)","1,000.5","3,200","400","10","30","9","1",\
+"2","5",\
+"32","1"
+"1","7","push_0","(256, 1, 1)","(8, 1, 1)","500","1,600","100","10","10","9","1","1","5",\
+"32","n/a"
+"""
+LONG = """"ID","Kernel Name","Section Name","Metric Name","Metric Unit","Metric Value"
+"0","pull_0","Command line","gpu__time_duration.sum","nsecond","2,000"
+"0","pull_0","Command line","sm__ctas_launched.min","block","3"
+"1","pull_0","Command line","gpu__time_duration.sum","msecond","1"
+"1","pull_0","Command line","sm__ctas_launched.min","block","4"
+"""
+
+
+def metrics_at(path: Path) -> dict[str, dict[str, Any]]:
+    report = report_of_ncu(path)
+    assert violations(report_schema(), report) == []
+    assert "ncu.csv" in page_of(report)
+    return {metric["name"]: metric for metric in report["metrics"]}
+
+
+def test_a_column_per_metric(tmp_path: Path) -> None:
+    path = tmp_path / "ncu.csv"
+    path.write_text(RAW)
+    metrics = metrics_at(path)
+    values = {name: metric["value"] for name, metric in metrics.items()}
+    assert values["kernel_invocations"] == 2
+    assert values["kernel_seconds"] == pytest.approx(1.5005e-3)
+    assert values["lane_utilization"] == pytest.approx(4800 / 500 / 32)
+    assert values["sm_imbalance"] == 2.0
+    assert values["dram_bytes"] == 3_010_000
+    assert values["stall_long_scoreboard"] == pytest.approx(0.9)
+    assert metrics["l2_hit_rate"]["reason"] == "the file lacks lts__t_sector_hit_rate.pct"
+    assert metrics["transfer_count"]["value"] is None
+    report = report_of_ncu(path)
+    assert (
+        report["configuration"]["not used"]
+        == "launch__registers_per_thread, new__metric.sum"
+    )
+    assert [row["name"] for row in report["operators"]] == ["pull_0", "push_0"]
+    assert "Warps wait for memory" in report["verdict"]["summary"]
+
+
+def test_a_row_per_metric(tmp_path: Path) -> None:
+    path = tmp_path / "ncu.csv"
+    path.write_text(LONG)
+    values = {name: metric["value"] for name, metric in metrics_at(path).items()}
+    assert values["kernel_seconds"] == pytest.approx(0.001002)
+    assert values["ctas_per_sm_min"] == 7
+    assert values["lane_utilization"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no column 'Kernel Name'"),
+        ("a,b\n1,2\n", "has no column 'Kernel Name'"),
+        ("==ERROR== ERR_NVGPUCTRPERM - The user...\n", "counters were not permitted"),
+        (RAW.partition('"0","7"')[0], "counted no kernel"),
+        (RAW + '"2","7"\n', "a row does not fit its heads"),
+        (RAW.replace('"3,200"', '"many"'), "a row does not fit its heads"),
+    ],
+)
+def test_odd_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "ncu.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_ncu(path)
+
+
+class Struct(ctypes.Structure):
+    """CUPTI's structures begin with their size and a pointer of its own."""
+
+
+def made(fields: list[tuple[str, Any]], **values: Any) -> Any:
+    kind = type("Params", (Struct,), {
+        "_fields_": [("structSize", ctypes.c_size_t), ("pPriv", ctypes.c_void_p), *fields]
+    })  # fmt: skip
+    found = kind(**values)
+    last = getattr(kind, fields[-1][0])
+    found.structSize = last.offset + last.size
+    return found
+
+
+def libraries() -> Iterator[str]:
+    chosen = os.environ.get("CUPTI_LIB")
+    if chosen:
+        yield chosen
+    yield "libcupti.so"
+    for folder in sorted(Path("/usr/local").glob("cuda*/**/libcupti.so*")):
+        yield str(folder)
+
+
+def cupti() -> Any:
+    for name in libraries():
+        try:
+            found = ctypes.CDLL(name)
+            assert found.cuptiProfilerHostInitialize
+        except (OSError, AttributeError):
+            continue
+        return found
+    pytest.skip("libcupti is not installed; set CUPTI_LIB (pip install nvidia-cuda-cupti)")
+
+
+def test_every_counter_named_here_exists_on_hopper() -> None:
+    library = cupti()
+    pointer, text = ctypes.c_void_p, ctypes.c_char_p
+    begin = made(
+        [
+            ("profilerType", ctypes.c_int),
+            ("chip", text),
+            ("avail", pointer),
+            ("host", pointer),
+        ],
+        chip=b"GH100",
+    )
+    assert library.cuptiProfilerHostInitialize(ctypes.byref(begin)) == 0
+
+    def is_known(name: str) -> bool:
+        names = (text * 1)(name.encode())
+        listed = ctypes.POINTER(text)
+        wanted = made(
+            [("host", pointer), ("names", listed), ("count", ctypes.c_size_t)],
+            host=begin.host, names=ctypes.cast(names, listed), count=1,
+        )  # fmt: skip
+        found: int = library.cuptiProfilerHostConfigAddMetrics(ctypes.byref(wanted))
+        return found == 0
+
+    stalls = [
+        f"{STALL}{why}.ratio" for why in ("long_scoreboard", "barrier", "lg_throttle")
+    ]
+    assert [name for name in (*CORE, *MEMORY, *stalls) if not is_known(name)] == []
+    assert not is_known("sm__no_such_metric.sum")
