@@ -149,6 +149,11 @@ def _run(kernel: Any, *arguments: Any) -> None:
     kernel_team().run(kernel, *arguments)
 
 
+def _room(shape: tuple[int, ...], like: torch.Tensor) -> torch.Tensor:
+    """Return a tensor to be filled; NumPy asks for huge pages, torch by itself does not."""
+    return torch.from_numpy(np.empty(shape, dtype=_numpy(like[:0]).dtype))
+
+
 def _counter() -> Any:
     return np.zeros(1, dtype=np.int64)
 
@@ -156,7 +161,7 @@ def _counter() -> Any:
 def _sum_into(
     indptr: Any, indices: Any, entry: Any, weight: Any, is_mean: bool, x: Any, num_rows: int
 ) -> torch.Tensor:
-    out = torch.empty((num_rows, *x.shape[1:]), dtype=x.dtype)
+    out = _room((num_rows, *x.shape[1:]), x)
     x = _numpy(x)
     if x.ndim == 3:
         arguments = (indptr, indices, entry, weight, x, _counter(), out.numpy())
@@ -205,7 +210,7 @@ class _Max(Function):
 
     @staticmethod
     def forward(ctx: Any, rows: Any, x: Any) -> Any:
-        out = torch.empty((rows.num_dst, x.shape[1]), dtype=x.dtype)
+        out = _room((rows.num_dst, x.shape[1]), x)
         winner = np.empty(out.shape, dtype=np.int32)
         _run(
             sums.max_messages, rows.indptr, rows.indices, _numpy(x), _counter(),
@@ -225,7 +230,7 @@ class _Max(Function):
 def _dot(rows: SparseRows, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     if x.dim() == 2:
         x, y = x[:, None], y[:, None]
-    out = torch.empty((rows.num_edges, x.shape[1]), dtype=x.dtype)
+    out = _room((rows.num_edges, x.shape[1]), x)
     _run(
         sums.dot_entries, rows.indptr, rows.indices, _numpy(x), _numpy(y), _counter(),
         out.numpy(),
@@ -256,10 +261,8 @@ class _Dot(Function):
         return None, of_x, of_y
 
 
-def _sum_values(
-    indptr: Any, entry: Any, values: Any, num_rows: int, dtype: Any
-) -> torch.Tensor:
-    out = torch.empty((num_rows, values.shape[1]), dtype=dtype)
+def _sum_values(indptr: Any, entry: Any, values: Any, num_rows: int) -> torch.Tensor:
+    out = torch.from_numpy(np.empty((num_rows, values.shape[1]), dtype=values.dtype))
     _run(segments.sum_entries, indptr, entry, values, _counter(), out.numpy())
     return out
 
@@ -270,7 +273,7 @@ class _Add(Function):
     @staticmethod
     def forward(ctx: Any, rows: Any, x: Any, y: Any) -> Any:
         ctx.rows = rows
-        out = torch.empty((rows.num_edges, x.shape[1]), dtype=x.dtype)
+        out = _room((rows.num_edges, x.shape[1]), x)
         _run(
             segments.add_ends, rows.indptr, rows.indices, _numpy(x), _numpy(y), _counter(),
             out.numpy(),
@@ -283,9 +286,9 @@ class _Add(Function):
         of_x = of_y = None
         if ctx.needs_input_grad[1]:
             starts, _, entry = rows.transposed
-            of_x = _sum_values(starts, entry, grad, rows.num_src, grads[0].dtype)
+            of_x = _sum_values(starts, entry, grad, rows.num_src)
         if ctx.needs_input_grad[2]:
-            of_y = _sum_values(rows.indptr, _NO_ENTRIES, grad, rows.num_dst, grads[0].dtype)
+            of_y = _sum_values(rows.indptr, _NO_ENTRIES, grad, rows.num_dst)
         return None, of_x, of_y
 
 
@@ -294,7 +297,7 @@ class _Softmax(Function):
 
     @staticmethod
     def forward(ctx: Any, rows: Any, scores: Any) -> Any:
-        out = torch.empty_like(scores, memory_format=torch.contiguous_format)
+        out = _room(tuple(scores.shape), scores)
         _run(segments.softmax_rows, rows.indptr, _numpy(scores), _counter(), out.numpy())
         ctx.rows = rows
         ctx.save_for_backward(out)
@@ -303,7 +306,7 @@ class _Softmax(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         (shares,) = ctx.saved_tensors
-        out = torch.empty_like(shares)
+        out = _room(tuple(shares.shape), shares)
         _run(
             segments.softmax_rows_gradient, ctx.rows.indptr, _numpy(shares),
             _numpy(grads[0]), _counter(), out.numpy(),
@@ -318,7 +321,7 @@ class _Attend(Function):
     def forward(ctx: Any, rows: Any, x: Any, y: Any, attention: Any, slope: float) -> Any:
         ctx.rows, ctx.slope = rows, slope
         ctx.save_for_backward(x, y, attention)
-        out = torch.empty((rows.num_edges, x.shape[1]), dtype=x.dtype)
+        out = _room((rows.num_edges, x.shape[1]), x)
         _run(
             segments.attend_ends, rows.indptr, rows.indices, _numpy(x), _numpy(y),
             _numpy(attention), _scalar(x, slope), _counter(), out.numpy(),
@@ -331,14 +334,14 @@ class _Attend(Function):
         grad, slope = _numpy(grads[0]), _scalar(x, ctx.slope)
         vector = _numpy(attention)
         of_attention = np.zeros((kernel_team().num_threads, *vector.shape), vector.dtype)
-        of_y = torch.empty(y.shape, dtype=y.dtype)
+        of_y = _room(tuple(y.shape), y)
         _run(
             segments.attend_ends_gradient, rows.indptr, rows.indices, _NO_ENTRIES,
             _numpy(x), _numpy(y), vector, slope, grad, _counter(), of_y.numpy(),
             of_attention,
         )  # fmt: skip
         starts, indices, entry = rows.transposed
-        of_x = torch.empty(x.shape, dtype=x.dtype)
+        of_x = _room(tuple(x.shape), x)
         _run(
             segments.attend_ends_gradient, starts, indices, entry, _numpy(y), _numpy(x),
             vector, slope, grad, _counter(), of_x.numpy(), of_attention[:0],

@@ -1,0 +1,207 @@
+"""Sampling: neighbors, PinSage's neighborhoods and features, against DGL and NumPy.
+
+All in one process and interleaved; DGL 1.1.3 uses all cores within a batch, we make one
+batch per core at a time, as training does.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.cases.gnn_inputs import (
+    NUM_FEATURES,
+    about_equal,
+    dgl_graph,
+    make_graph,
+    seeds_with_edges,
+)
+from bench.harness import Contender, Outcome, Work, WrongResultError
+from bench.limits import Limits
+from graphsys.core.threads import ThreadTeam, map_in_order, num_cores
+from graphsys.sampling import FeatureRows, ImportanceSampler, NeighborSampler, rows_of
+
+PEERS = {"DGL": "dgl"}
+FANOUTS = (5, 10, 15)  # the hop next to the seeds first; DGL has it last
+WALKS = {
+    "T=3": {"count": 3, "walks": 10, "length": 4, "restart": 0.5},
+    "T=50": {"count": 50, "walks": 200, "length": 6, "restart": 0.3},
+}
+
+
+def works(
+    *, quick: bool, folder: Path, limits: Limits, missing: list[str]
+) -> Iterator[Work]:
+    """Yield the works."""
+    graph, name = make_graph(folder, quick=quick)
+    batches = seeds_with_edges(graph, 10 if quick else 40)
+    peer = None if "DGL" in missing else dgl_graph(graph)
+    yield neighbor_work(graph, name, batches, peer)
+    for label, settings in WALKS.items():
+        few = batches[: 4 if settings["count"] > 3 else None]
+        yield walk_work(graph, f"{label}, {name}", few, peer, settings)
+    yield gather_work(graph, name, batches)
+
+
+def neighbor_work(graph: Any, name: str, batches: list[Any], peer: Any) -> Work:
+    """Three hops, every node known so far sampled anew each hop (DGL's rule)."""
+    sampler = NeighborSampler(graph, FANOUTS)
+
+    def ours(threads: int) -> Callable[[], Outcome]:
+        def sample(number: int) -> int:
+            with sampler.sample(batches[number], batch=number) as found:
+                return found.num_edges
+
+        def run() -> Outcome:
+            return timed(
+                lambda: sum(map_in_order(sample, range(len(batches)), num_threads=threads))
+            )
+
+        return run
+
+    contenders = [
+        Contender(system="graphsys", run=ours(num_cores())),
+        Contender(system="graphsys, 1 thread", run=ours(1)),
+    ]
+    if peer is not None:
+        contenders.append(Contender(system="DGL", run=dgl_neighbors(peer, batches)))
+    amount = float(ours(1)().result["amount"])
+    return Work(
+        name=f"neighbors 15/10/5, {name}", amount=amount, unit="edges/s",
+        contenders=contenders, verify=about_equal,
+    )  # fmt: skip
+
+
+def dgl_neighbors(peer: Any, batches: list[Any]) -> Callable[[], Outcome]:
+    """Return DGL's sampler over the batches."""
+    import dgl
+    import torch
+
+    sampler = dgl.dataloading.NeighborSampler(list(reversed(FANOUTS)))
+    seeds = [torch.from_numpy(batch) for batch in batches]
+
+    def run() -> Outcome:
+        def sample() -> int:
+            return sum(
+                sum(block.num_edges() for block in sampler.sample(peer, batch)[2])
+                for batch in seeds
+            )
+
+        return timed(sample)
+
+    return run
+
+
+def walk_work(
+    graph: Any, name: str, batches: list[Any], peer: Any, settings: dict[str, Any]
+) -> Work:
+    """PinSage's neighborhoods along out-edges.
+
+    Where DGL ends a walk we go back to the seed and walk on, so ours takes more steps.
+    """
+    rows = rows_of(graph, "edge", "out")
+    sampler = ImportanceSampler(
+        rows, num_neighbors=(settings["count"],), num_walks=settings["walks"],
+        walk_length=settings["length"], restart=settings["restart"],
+    )  # fmt: skip
+
+    def ours(threads: int) -> Callable[[], Outcome]:
+        def sample(number: int) -> int:
+            with sampler.sample(batches[number], batch=number) as found:
+                return found.num_seeds["node"]
+
+        def run() -> Outcome:
+            return timed(
+                lambda: sum(map_in_order(sample, range(len(batches)), num_threads=threads))
+            )
+
+        return run
+
+    contenders = [
+        Contender(system="graphsys", run=ours(num_cores())),
+        Contender(system="graphsys, 1 thread", run=ours(1)),
+    ]
+    if peer is not None:
+        contenders.append(Contender(system="DGL", run=dgl_walks(peer, batches, settings)))
+    return Work(
+        name=f"PinSage neighborhoods {name}", amount=float(sum(map(len, batches))),
+        unit="seeds/s", contenders=contenders, verify=about_equal,
+    )  # fmt: skip
+
+
+def dgl_walks(
+    peer: Any, batches: list[Any], settings: dict[str, Any]
+) -> Callable[[], Outcome]:
+    """Return DGL's random-walk neighbor sampler over the batches."""
+    import dgl
+    import torch
+
+    graph = peer.formats(["csr", "csc"])
+    graph.create_formats_()
+    sampler = dgl.sampling.RandomWalkNeighborSampler(
+        graph, settings["length"], settings["restart"], settings["walks"],
+        settings["count"], metapath=[("_N", "_E", "_N")],
+    )  # fmt: skip
+    seeds = [torch.from_numpy(batch) for batch in batches]
+
+    def run() -> Outcome:
+        def sample() -> int:
+            for batch in seeds:
+                sampler(batch)
+            return sum(map(len, seeds))
+
+        return timed(sample)
+
+    return run
+
+
+def gather_work(graph: Any, name: str, batches: list[Any]) -> Work:
+    """The features of the nodes of a sample, from the mapped file into a used buffer."""
+    features = FeatureRows(graph, "node")
+    nodes = NeighborSampler(graph, FANOUTS).sample(batches[0]).input_nodes.copy()
+    mapped = graph.features("node", 0, "x")
+    out = np.empty((len(nodes), NUM_FEATURES), dtype=np.float32)
+    team = ThreadTeam(num_cores())
+
+    def repeated(gather: Callable[[], Any]) -> Callable[[], Outcome]:
+        def run() -> Outcome:
+            outcome = timed(lambda: [gather() for _ in range(10)] and len(nodes))
+            return Outcome(
+                seconds=outcome.seconds / 10,
+                result={"amount": len(nodes), "rows": out[:: len(nodes) // 50].copy()},
+            )
+
+        return run
+
+    def take() -> Any:
+        return np.take(mapped, nodes, axis=0, out=out, mode="clip")
+
+    def same_rows(results: Any) -> None:
+        first, *rest = (result["rows"] for result in results.values())
+        if any((first != other).any() for other in rest):
+            raise WrongResultError("the systems gathered different rows")
+
+    return Work(
+        name=f"gather {len(nodes) / 1e3:.0f}k x {NUM_FEATURES} float32, {name}",
+        amount=float(len(nodes)), unit="rows/s",
+        contenders=[
+            Contender(
+                system="graphsys, 1 thread",
+                run=repeated(lambda: features.gather(nodes, out)),
+            ),
+            Contender(
+                system="graphsys", run=repeated(lambda: features.gather(nodes, out, team))
+            ),
+            Contender(system="numpy.take, clip", run=repeated(take)),
+        ],
+        verify=same_rows,
+    )  # fmt: skip
+
+
+def timed(work: Callable[[], int]) -> Outcome:
+    """Return the time of some work and how much it did."""
+    began = time.perf_counter()
+    amount = work()
+    return Outcome(seconds=time.perf_counter() - began, result={"amount": amount})
