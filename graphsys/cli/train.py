@@ -52,7 +52,7 @@ DeviceOption = Annotated[
     typer.Option(
         "--device",
         metavar="NAME",
-        help="Where to compute; cpu is the only one yet.",
+        help="Where to train: cpu, or cuda for embeddings (not yet run on a GPU).",
         rich_help_panel=CONTROL,
     ),
 ]
@@ -117,10 +117,7 @@ def embedding(
     import graphsys
     from graphsys import embedding as library
     from graphsys.cli.progress import open_progress
-    from graphsys.core.errors import ConfigError
 
-    if device != "cpu":
-        raise ConfigError(f"--device: got {device!r}; embeddings train on the cpu only yet")
     progress = open_progress()
     if resume and preset is None and config is None:
         settings = library.run_config(out, set_ or [])
@@ -137,6 +134,7 @@ def embedding(
             overwrite=overwrite,
             dry_run=dry_run,
             memory=memory,
+            device=device,
             progress=progress,
         )
     progress.close()

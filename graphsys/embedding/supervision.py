@@ -6,6 +6,7 @@ from typing import Any
 from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.core.progress import Progress
 from graphsys.embedding import run as runs
+from graphsys.embedding.backend import Backend
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.control import InheritedRates, Selection, Watch
 from graphsys.embedding.drifting import drift
@@ -56,6 +57,7 @@ def supervise(
     steps: list[Step],
     state: runs.RunState,
     layout: Layout,
+    backend: Backend,
     source: Embeddings | None,
     progress: Progress,
 ) -> Trainer:
@@ -69,6 +71,7 @@ def supervise(
         steps: The buckets of an epoch.
         state: The checkpoint to go on from; changed.
         layout: Order of the units and size of the buffer.
+        backend: Where slices are trained.
         source: A run to begin with, where that has not been done.
         progress: Receives the stages.
 
@@ -86,7 +89,7 @@ def supervise(
         if config.init_factor != 1.0:
             model = with_inherited_rates(model, state.warm["relations"], config.init_factor)
             hooks = [InheritedRates(), *hooks]
-        trainer = Trainer(path, graph, config, model, steps, state, hooks, layout)
+        trainer = Trainer(path, graph, config, model, steps, state, hooks, layout, backend)
         trainer.run(progress)
     finally:
         log.close()

@@ -12,14 +12,13 @@ from graphsys.core.errors import StorageFullError
 from graphsys.core.events import count, span
 from graphsys.core.progress import Progress
 from graphsys.embedding import run as runs
+from graphsys.embedding.backend import Backend
 from graphsys.embedding.buffer import PartitionBuffer
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.figures import Figures
 from graphsys.embedding.hooks import Hook
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.schedule import Layout, Schedule, Step
-from graphsys.embedding.tables import TableFiles
-from graphsys.embedding.unit import UnitTrainer
 from graphsys.storage.reader import Graph
 
 
@@ -35,6 +34,7 @@ class Trainer:
         state: The checkpoint to go on from.
         hooks: Called before every bucket, after every unit and after every epoch.
         layout: The order of the units and the size of the buffer.
+        backend: Where slices are trained.
     """
 
     def __init__(
@@ -47,14 +47,15 @@ class Trainer:
         state: runs.RunState,
         hooks: Sequence[Hook] = (),
         layout: Layout = Layout(),  # noqa: B008  (frozen)
+        backend: Backend = Backend(),  # noqa: B008  (frozen)
     ) -> None:
         self.path, self.graph, self.config, self.model = path, graph, config, model
         self.state, self.hooks = state, hooks
-        self.files = TableFiles(path, graph, model, config, state)
+        self.files = backend.files(path, graph, model, config, state)
         self.buffer = PartitionBuffer(self.files, layout.capacity, prefetch=layout.prefetch)
         partitions = {name: graph.num_partitions(name) for name in graph.node_types}
         self.schedule = Schedule(steps, partitions, layout, config.seed)
-        self.unit_trainer = UnitTrainer(
+        self.unit_trainer = backend.unit_trainer(
             path, graph, config, model, self.buffer.resident, self.files.operators,
             self.files.extras, self._choose_edges,
         )  # fmt: skip

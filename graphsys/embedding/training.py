@@ -27,6 +27,7 @@ from graphsys.core.memory import (
 )
 from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding import run as runs
+from graphsys.embedding.backend import open_backend
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.config import EmbeddingConfig, load_config
 from graphsys.embedding.edge_sets import list_steps
@@ -78,6 +79,7 @@ def train(
     overwrite: bool = False,
     dry_run: bool = False,
     memory: int | str | None = None,
+    device: str = "cpu",
     progress: Progress = SILENT,
 ) -> TrainReport:
     """Train embeddings and leave a run on disk.
@@ -95,6 +97,8 @@ def train(
         memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes: the
             largest buffer of partitions that fits is taken, and the order with the fewest
             bytes. None: the smallest buffer, within what is available.
+        device: ``"cpu"``, or ``"cuda"`` for Triton kernels; not a setting of the run, so
+            that a resume may change it.
         progress: Receives an epoch per stage.
 
     Returns:
@@ -103,6 +107,7 @@ def train(
     Raises:
         ConfigError: Settings that do not fit the graph, or a resume with other settings
             or another graph.
+        MissingDependencyError: A package for the device is not installed.
         OutputExistsError: ``out`` exists.
         InvalidGraphError: The graph has weights that cannot be trained.
         CorruptStoreError: The graph's files are damaged.
@@ -115,6 +120,7 @@ def train(
     stated = None if memory is None else parse_bytes(memory)
     if config is None:
         config = run_config(out) if resume else EmbeddingConfig()
+    backend = open_backend(device, config)
     model = relation_sets(graph, config)
     if config.eval_every:
         seen = GraphWithHeldOut(graph, config) if config.eval_fraction else graph
@@ -128,7 +134,8 @@ def train(
     folder = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
     return_large_blocks()
     with single_threaded_blas():
-        compile_kernels(trained, config, model)
+        if device == "cpu" or dry_run:
+            compile_kernels(trained, config, model)
         plan = _make_plan(trained, config, model, steps, stated, started)
         if dry_run:
             measured = probe(trained, config, model, steps, folder)
@@ -147,8 +154,8 @@ def train(
         try:
             with single_threaded_blas(), MemoryMeter(_METER_S) as meter:
                 trainer = supervise(
-                    path, trained, config, model, steps, state, plan.layout, source,
-                    progress,
+                    path, trained, config, model, steps, state, plan.layout, backend,
+                    source, progress,
                 )  # fmt: skip
         except (ConfigError, InvalidGraphError, CorruptStoreError):
             if not resume and not state.files:

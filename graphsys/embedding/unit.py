@@ -166,6 +166,7 @@ class UnitTrainer:
             objective=compiled_objective(self.config, self.model[step.edge_type]),
             lr=np.float32(0.0), relation_lr=np.float32(0.0), regulariser=np.float32(0.0),
         )  # fmt: skip
+        self._refresh(step)
         tables, operators = self._arrays(step)
         slot = np.full(self._num_rows(step), -1, dtype=np.int32)
         train_batches(
@@ -173,6 +174,9 @@ class UnitTrainer:
             len(work.losses), 1, slot, work.losses,
         )  # fmt: skip
         return float(work.losses.sum())
+
+    def _refresh(self, step: Step) -> None:
+        """Bring rows and operators of a bucket up to date, where a device trains them."""
 
     def _arrays(self, step: Step) -> tuple[Tables, Operators]:
         """Return the tables and operators that a bucket is trained on."""
@@ -277,6 +281,7 @@ class UnitTrainer:
     def _check_loss(self, epoch: int, step: Step, losses: npt.NDArray[np.float64]) -> None:
         if np.isfinite(losses).all():
             return
+        self._refresh(step)
         rows = {
             part: to_floats(self.tables[part][0], self.config.row_dtype)
             for part in (step.src, step.dst)

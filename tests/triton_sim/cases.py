@@ -15,4 +15,5 @@ CASES = (
     "bucket:complex_diagonal,dot,softmax,reciprocal",
     "bucket:translation,squared_l2,ranking,shared", "bucket:linear,cos,logistic",
     "bucket:complex_diagonal,dot,softmax,reciprocal,bfloat16",
+    "run:2",
 )  # fmt: skip

@@ -5,6 +5,7 @@ root; prints one JSON line per case:
 
     step:OPERATOR,COMPARATOR,LOSS[,FLAG]...     one step, against torch's autograd too
     bucket:OPERATOR,COMPARATOR,LOSS[,FLAG]...   several batches of odd sizes
+    run:PARTITIONS                              a whole training, files and all
 
 A process of its own, since the interpreter is chosen
 when Triton is imported. On a machine with a GPU, without the variable, the same cases run
@@ -14,6 +15,8 @@ there.
 import json
 import sys
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -24,10 +27,14 @@ from graphsys.embedding.cuda.shapes import BlockShapes
 from graphsys.embedding.cuda.trainer import DeviceTrainer
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.schedule import cut_bucket
+from graphsys.embedding.training import train
 from graphsys.kernels.cpu.embedding_bags import PLAIN
 from graphsys.kernels.cpu.embedding_rows import Tables
 from graphsys.kernels.cpu.embedding_step import train_batches
+from graphsys.storage.ingest import ingest
+from graphsys.storage.reader import Graph
 from tests.embedding_oracle import DIM, OneEdgeType, Result, Step
+from tests.unit.embedding.conftest import Ring
 
 Floats = npt.NDArray[np.float32]
 SMALL = BlockShapes(
@@ -181,7 +188,36 @@ def run_bucket(case: str) -> dict[str, object]:
     }
 
 
-RUNNERS = {"step": run_step, "bucket": run_bucket}
+def run_training(case: str) -> dict[str, object]:
+    """Train a whole run on the device and on the CPU, given the number of partitions."""
+    config = EmbeddingConfig(
+        dim=18, epochs=2, deterministic=True, operator="complex_diagonal", reciprocal=True,
+        batch_size=32, num_batch_negatives=16, num_uniform_negatives=7, lr=0.2,
+        init_scale=0.3, regulariser=0.01, importance_weights=True, eval_fraction=0.1,
+    )  # fmt: skip
+    losses, rows, held_out = {}, {}, {}
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        ingest(Ring(), folder / "graph", partitions=int(case))
+        for device in ("cpu", "cuda"):
+            with Graph(folder / "graph") as graph:
+                train(graph, config, folder / device, device=device)
+            state = json.loads((folder / device / "run.json").read_text())
+            losses[device] = np.array(state["losses"])
+            held_out[device] = np.array(state["metrics"]["held_out_loss"])
+            found = sorted((folder / device / "rows").rglob("*.npy"))
+            rows[device] = np.concatenate([np.load(p, allow_pickle=False) for p in found])
+    return {
+        "loss": float(losses["cuda"].sum()),
+        "cpu_loss": float(losses["cpu"].sum()),
+        "tolerance": 1e-4,
+        "from_cpu": largest(rows["cuda"], rows["cpu"]),
+        "held_out_from_cpu": largest(held_out["cuda"], held_out["cpu"]),
+        "moved": float(losses["cuda"][0] - losses["cuda"][-1]),
+    }
+
+
+RUNNERS = {"step": run_step, "bucket": run_bucket, "run": run_training}
 
 
 def main() -> None:

@@ -163,7 +163,6 @@ class BatchStep:
             "COMPARATOR": int(objective.comparator),
             "LOSS": int(objective.loss),
             "USE_BATCH": bool(settings.use_batch),
-            "COUNT_ALL": bool(settings.use_batch) or objective.comparator > scores.COS,
             "PRECISION": shapes.precision,
             # the interpreter has no bfloat16 products
             "NARROW": self.is_rounded and not is_interpreted(),

@@ -17,7 +17,9 @@ _KNOWN: Final = {
     "num_batch_negatives", "num_uniform_negatives", "importance_weights", "lr",
     "relation_lr", "lr_schedule", "regulariser", "operator_init", "init_scale",
     "checkpoint_seconds", "eval_every", "eval_split", "row_dtype",
-    "bucket_order", "buffer_partitions", "prefetch",
+    "bucket_order", "buffer_partitions", "prefetch", "edge_sets", "edge_chunks",
+    "preserve_every", "eval_fraction", "patience", "stop_metric", "min_improvement",
+    "init_from", "init_state", "join_partitions",
 }  # fmt: skip
 """Settings that kernels know, or that the host alone takes care of."""
 
@@ -41,8 +43,8 @@ def require_supported(config: EmbeddingConfig) -> None:
     for name, value in _changed(config, _KNOWN):
         raise _refusal(name, value)
     for name, allowed in _ONLY.items():
-        value = getattr(config, name, None)
-        if value is not None and value not in allowed:
+        value = getattr(config, name)
+        if value not in allowed:
             raise _refusal(name, value, allowed)
     for relation, settings in config.relations.items():
         where = f"relations.{relation}"

@@ -27,7 +27,7 @@ def score_candidates(
     normaliser, own_gradient, gradients,
     num_positions, first_query, blocks_per_chunk, margin, DIM: tl.constexpr,
     COMPARATOR: tl.constexpr, LOSS: tl.constexpr, USE_BATCH: tl.constexpr,
-    COUNT_ALL: tl.constexpr, PRECISION: tl.constexpr, NARROW: tl.constexpr,
+    PRECISION: tl.constexpr, NARROW: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_C: tl.constexpr, BLOCK_K: tl.constexpr,
     BLOCK_D: tl.constexpr,
 ):  # fmt: skip
@@ -84,7 +84,7 @@ def score_candidates(
         elif LOSS == LOGISTIC:
             _, part = softplus(score)
             part = tl.where(used, part, 0.0)
-            weight /= tl.maximum(pool if COUNT_ALL else pool - size, 1).to(tl.float32)
+            weight /= tl.maximum(pool if USE_BATCH else pool - size, 1).to(tl.float32)
         else:
             part = tl.where(used & (margin + score - kept[None, :] > 0), 1.0, 0.0)
         part *= weight[None, :]

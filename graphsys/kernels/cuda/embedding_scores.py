@@ -106,7 +106,7 @@ def score_queries(
     normaliser, own_gradient, losses, gradients,
     num_positions, first_query, blocks_per_chunk, margin, DIM: tl.constexpr,
     COMPARATOR: tl.constexpr, LOSS: tl.constexpr, USE_BATCH: tl.constexpr,
-    COUNT_ALL: tl.constexpr, PRECISION: tl.constexpr, NARROW: tl.constexpr,
+    PRECISION: tl.constexpr, NARROW: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_C: tl.constexpr, BLOCK_K: tl.constexpr,
     BLOCK_D: tl.constexpr,
 ):  # fmt: skip
@@ -136,7 +136,6 @@ def score_queries(
         COMPARATOR: Code of the comparator.
         LOSS: Code of the loss.
         USE_BATCH: Whether the other positives of a chunk are candidates.
-        COUNT_ALL: Whether the logistic mean is over the positives' columns, too.
         PRECISION: Of float32 products on tensor cores.
         NARROW: Whether the operands of products are bfloat16, else float32.
         BLOCK_Q: Queries per program.
@@ -242,7 +241,7 @@ def score_queries(
         total = weight[:, None] * (total / summed[:, None] - own_factor[:, None] * own_row)
         factors = weight * (factors / summed - own_factor)
     elif LOSS == LOGISTIC:
-        share = weight / tl.maximum(pool if COUNT_ALL else pool - size, 1).to(tl.float32)
+        share = weight / tl.maximum(pool if USE_BATCH else pool - size, 1).to(tl.float32)
         own_loss, slope = softplus(-positive)
         loss = share * summed + weight * own_loss
         own = -weight * slope

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[4]
 
 STEPS = tuple(case for case in CASES if case.startswith("step:"))
 BUCKETS = tuple(case for case in CASES if case.startswith("bucket:"))
+RUNS = tuple(case for case in CASES if case.startswith("run:"))
 
 
 @cache
@@ -53,3 +54,12 @@ def test_bucket_is_trained_as_on_the_cpu(case: str) -> None:
     if "bfloat16" not in case:
         assert found["from_cpu"] < 2e-3
         assert found["operators_from_cpu"] < 2e-3
+
+
+@pytest.mark.parametrize("case", RUNS)
+def test_run_has_the_losses_and_rows_of_the_cpu(case: str) -> None:
+    found = outcomes()[case]
+    assert found["loss"] == pytest.approx(found["cpu_loss"], rel=found["tolerance"])
+    assert found["from_cpu"] < 1e-3
+    assert found["held_out_from_cpu"] < 1e-3
+    assert found["moved"] > 0  # the loss fell

@@ -1,0 +1,85 @@
+"""The embedding trainer's part of scripts/gpu_check: edges a second, swaps, agreement."""
+
+import contextlib
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+SETTINGS = {
+    "dim": 100, "epochs": 2, "lr": 0.1, "batch_size": 20_000, "num_batch_negatives": 500,
+    "num_uniform_negatives": 500, "checkpoint_seconds": 3600.0,
+}  # fmt: skip
+LARGEST_DIFFERENCE = 0.02
+"""Of the mean losses of CPU and device, which train other batches side by side."""
+
+
+def train(graph: Any, out: Path, device: str, **settings: Any) -> dict[str, Any]:
+    """Train and return speed, loss and what was copied."""
+    from graphsys.core.events import recording
+    from graphsys.embedding import EmbeddingConfig
+    from graphsys.embedding import train as run
+
+    with recording() as recorder:
+        report = run(graph, EmbeddingConfig(**{**SETTINGS, **settings}), out, device=device)
+    copied = sum(e.value for e in recorder.events if e.name == "bytes_copied")
+    plain = {k: v for k, v in report.metrics.items() if isinstance(v, int | float)}
+    return {
+        "edges_per_second": report.edges_per_second,
+        "seconds": report.seconds,
+        "bytes_copied": int(copied),
+        **plain,
+    }
+
+
+def bench(deadline: float, scale: int, left_out: list[str]) -> list[dict[str, Any]]:
+    """Time the trainer on R-MAT graphs of 1 and 4 partitions.
+
+    Args:
+        deadline: Nothing is begun after this time (monotonic).
+        scale: Logarithm of the number of nodes.
+        left_out: Receives the cases that did not fit.
+    """
+    import graphsys
+    from graphsys.datasets import recipes
+
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        recipes.build("rmat", folder / "small", scale=10, edge_factor=30, partitions=1)
+        with contextlib.suppress(Exception), graphsys.open(folder / "small") as graph:
+            train(graph, folder / "warm", "cuda", row_dtype="float32")  # compiles
+        for partitions in (1, 4):
+            store = folder / f"rmat-{partitions}"
+            recipes.build("rmat", store, scale=scale, edge_factor=10, partitions=partitions)
+            cases = [("cpu", "float32", 20_000)]
+            cases += [
+                ("cuda", d, b) for b in (20_000, 1000) for d in ("float32", "bfloat16")
+            ]
+            expected = None
+            for device, dtype, batch in cases:
+                case = f"rmat{scale}/{partitions}/{device}/{dtype}/{batch}"
+                if time.monotonic() > deadline:
+                    left_out.append(case)
+                    continue
+                row: dict[str, Any] = {
+                    "graph": f"rmat{scale}", "program": "embedding", "device": device,
+                    "partitions": partitions, "rows": dtype, "batch_size": batch,
+                }  # fmt: skip
+                try:
+                    with graphsys.open(store) as graph:
+                        out = folder / case.replace("/", "-")
+                        row |= train(graph, out, device, row_dtype=dtype, batch_size=batch)
+                except Exception as err:  # one that fails must not hide the others
+                    row["error"] = f"{type(err).__name__}: {err}"[:300]
+                if device == "cpu":
+                    expected = row.get("loss")
+                elif expected and "loss" in row and batch == 20_000:
+                    difference = abs(row["loss"] / expected - 1)
+                    row["loss_from_cpu"] = difference
+                    if difference > LARGEST_DIFFERENCE:
+                        row["error"] = "the loss differs from the CPU's"
+                rows.append(row)
+                print(json.dumps(row), flush=True)
+    return rows
