@@ -1,0 +1,118 @@
+"""Tables of the case ``bottlenecks`` in Markdown, from a result file."""
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.output import RESULTS
+
+MAPPINGS = ("thread", "sub-warp", "warp", "block", "twc", "edge", "merge-path")
+GPU = "h100"
+HOST = ("runs of", "launches", "supersteps", "entries per launch")
+BALANCE = {
+    "warp sigma/mu": "warp_variance thread",
+    "CTA sigma/mu": "cta_variance thread",
+    "CTAs per SM": "ctas_per_sm thread",
+    "SM max/mean": "sm_imbalance thread",
+}
+MEMORY = {
+    "sectors per request, thread": "value_sectors_per_request thread",
+    "coalescing, thread": "coalescing_efficiency thread",
+    "sectors per request, warp": "value_sectors_per_request warp",
+    "coalescing, warp": "coalescing_efficiency warp",
+    "conflicts, edge": "conflicts_per_request edge",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the tables of the file that is named, or of the newest."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path, nargs="?", help="the newest result by default")
+    path = parser.parse_args(arguments).file or newest()
+    if path is None:
+        print("no result yet: scripts/bench/run bottlenecks --save", file=sys.stderr)
+        return 1
+    print(tables(json.loads(path.read_text())))
+    return 0
+
+
+def newest() -> Path | None:
+    """Return the newest result of the case."""
+    found = sorted(RESULTS.glob("bottlenecks_*.json"))
+    return found[-1] if found else None
+
+
+def tables(result: dict[str, Any]) -> str:
+    """Return all tables: launches, lanes, balance, memory, and graph beside control."""
+    rows = [(kept["work"], kept["figures"]) for kept in result["machine"]["runs"]]
+    text = ["Launches, and the work of each, counted on the host:\n"]
+    text += table(HOST, [(work, *host_cells(figures)) for work, figures in rows])
+    text += ["", "Lanes at work by mapping, modelled from the rows visited (exact):\n"]
+    names = [f"lane_utilization {mapping}" for mapping in MAPPINGS]
+    text += table(("runs of", *MAPPINGS), figure_rows(rows, names, percent=True))
+    text += ["", "Thread per row on an H100: variation and balance (modelled):\n"]
+    text += table(("runs of", *BALANCE), figure_rows(rows, list(BALANCE.values())))
+    text += ["", "Requests for neighbours' values (exact):\n"]
+    text += table(("runs of", *MEMORY), figure_rows(rows, list(MEMORY.values())))
+    text += ["", "Medians over graph applications and over controls:\n", *beside(rows)]
+    return "\n".join(text)
+
+
+def beside(rows: list[tuple[str, dict[str, float]]]) -> list[str]:
+    """Return the medians of the graph applications beside those of the controls."""
+    named = {
+        "launches": "kernel_invocations",
+        "entries per launch": f"{GPU} work_per_invocation",
+        "lanes at work, thread": f"{GPU} lane_utilization thread",
+        "CTA sigma/mu, thread": f"{GPU} cta_variance thread",
+        "coalescing, thread": f"{GPU} coalescing_efficiency thread",
+    }
+    lines = []
+    for label, name in named.items():
+        both = []
+        for is_control in (False, True):
+            known = [
+                figures[name]
+                for work, figures in rows
+                if work.startswith("control") == is_control and name in figures
+            ]
+            both.append(f"{statistics.median(known):.4g}" if known else "-")
+        lines.append((label, *both))
+    return table(("median", "graph applications", "controls"), lines)
+
+
+def host_cells(figures: dict[str, float]) -> tuple[str, ...]:
+    """Return launches, supersteps and entries per launch."""
+    names = ("kernel_invocations", "supersteps", f"{GPU} work_per_invocation")
+    return tuple(f"{figures[name]:,.0f}" if name in figures else "-" for name in names)
+
+
+def figure_rows(
+    rows: list[tuple[str, dict[str, float]]], names: list[str], *, percent: bool = False
+) -> list[tuple[str, ...]]:
+    """Return a row of figures of the GPU's model for every work."""
+    how = "{:.1%}" if percent else "{:.3g}"
+    return [
+        (
+            work,
+            *(
+                how.format(figures[f"{GPU} {name}"]) if f"{GPU} {name}" in figures else "-"
+                for name in names
+            ),
+        )
+        for work, figures in rows
+    ]
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a Markdown table."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

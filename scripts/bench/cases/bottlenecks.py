@@ -1,0 +1,214 @@
+"""Case ``bottlenecks``: the study of Xu, Jeon and Annavaram (IISWC 2014) on this engine.
+
+The paper's twelve graph applications, as vertex programs, and four controls that are no
+graph work, each profiled at level L1: kernel launches and the work of each, lanes at work
+by mapping, variation of warps and CTAs, balance of SMs, coalescing and conflicts. Seconds
+are those of the supersteps on this CPU; nothing here ran on a GPU. The figures of each run
+are kept beside its times; ``scripts/bench/bottlenecks_table`` prints them as tables.
+
+Two applications differ from the paper's: APSP is SSSP from four sources, and survey
+propagation is belief propagation, whose messages travel the same way.
+"""
+
+import functools
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.cases.bottlenecks_controls import CONTROLS
+from bench.harness import OURS, Contender, Outcome, Work, WrongResultError
+from bench.limits import Limits
+
+PEERS: dict[str, str] = {}
+INPUTS = ("kron14", "grid200", "wiki-Vote", "brightkite")
+QUICK_INPUTS = ("kron11",)
+SHARED = Path(
+    os.environ.get("GRAPHSYS_SHARED", Path(__file__).resolve().parents[4] / "shared")
+)
+FILES = {
+    "wiki-Vote": "wiki-Vote/wiki-Vote.txt",
+    "brightkite": "kcore-repo-graphs/soc-brightkite.txt",
+}
+NUM_SOURCES = 4
+
+APPLICATIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    # the paper's name: our algorithm, and its parameters
+    "APSP": ("sssp", {}),
+    "AGM": ("matching", {}),
+    "BFS": ("bfs", {}),
+    "CCL": ("wcc", {}),
+    "GCL": ("clustering", {}),
+    "GCO": ("coloring", {}),
+    "GCU": ("min_cut", {}),
+    "MIS": ("mis", {}),
+    "MST": ("mst", {}),
+    "PR": ("pagerank", {"iterations": 10}),
+    "SP": ("belief_propagation", {"iterations": 10}),
+    "SSSP": ("sssp", {}),
+}
+GPUS = ("h100", "m2050")
+MAPPINGS = ("thread", "sub-warp", "warp", "block", "twc", "edge", "merge-path", "auto")
+LANES = {
+    "lane_utilization": MAPPINGS,
+    "intra_task_waste": ("thread", "warp"),
+    "inter_task_waste": ("thread", "warp"),
+    "value_sectors_per_request": ("thread", "warp", "edge"),
+    "coalescing_efficiency": ("thread", "warp", "edge"),
+    "conflicts_per_request": ("thread", "edge"),
+    "warp_variance": ("thread", "warp"),
+}
+"""What is kept of the first GPU, by mapping."""
+BALANCE = {
+    "cta_variance": ("thread", "auto"),
+    "ctas_per_sm": ("thread", "auto"),
+    "sm_imbalance": ("thread", "auto"),
+}
+"""What is kept of every GPU."""
+
+
+def works(
+    *,
+    quick: bool,
+    folder: Path,
+    limits: Limits,
+    missing: list[str],
+    inputs: Sequence[str] = (),
+) -> Iterator[Work]:
+    """Yield the twelve applications on every graph, then the controls."""
+    for name in inputs or (QUICK_INPUTS if quick else INPUTS):
+        topology = load(name)
+        if topology is None:
+            print(f"{name}: its file is not in {SHARED.name}; left out")
+            continue
+        for application in APPLICATIONS:
+            run = functools.partial(run_application, application, topology)
+            title = f"{application}, {name}, {topology.num_edges / 1e6:.3g}M edges"
+            yield _work(title, topology.num_edges, run)
+    size = 96 if quick else 256
+    for name, control in CONTROLS.items():
+        amount, run = control(size)
+        yield _work(f"control {name}, size {size}", amount, run)
+
+
+def load(name: str) -> Any:
+    """Return a graph by name; None where its file is not at hand."""
+    import numpy as np
+
+    from graphsys.engine.topology import Topology
+
+    if name not in FILES:
+        from bench.cases.engine_graphs import _source
+        from graphsys.storage.source import EdgeChunk
+
+        chunks = [c for c in _source(name).chunks() if isinstance(c, EdgeChunk)]
+        src = np.concatenate([np.asarray(chunk.src) for chunk in chunks])
+        dst = np.concatenate([np.asarray(chunk.dst) for chunk in chunks])
+    else:
+        path = SHARED / "data" / FILES[name]
+        if not path.exists():
+            return None
+        pairs = np.loadtxt(path, dtype=np.int64, comments=("#", "%"), usecols=(0, 1))
+        _, numbers = np.unique(pairs, return_inverse=True)
+        src, dst = numbers.reshape(-1, 2).T
+    keep = src != dst
+    src, dst = np.ascontiguousarray(src[keep]), np.ascontiguousarray(dst[keep])
+    num_nodes = int(max(src.max(), dst.max())) + 1
+    rng = np.random.default_rng(7)
+    return Topology.from_edges(
+        src, dst, num_nodes, weight=rng.integers(1, 64, len(src)) / 4, directed=False
+    )
+
+
+def sources_of(topology: Any) -> list[int]:
+    """Return the nodes of largest degree, by number, ties to the smallest."""
+    import numpy as np
+
+    degrees = np.asarray(topology.out_degree)
+    return np.argsort(-degrees, kind="stable")[:NUM_SOURCES].tolist()  # type: ignore[no-any-return]
+
+
+def run_application(application: str, topology: Any) -> None:
+    """Run one of the twelve."""
+    from graphsys.engine import algorithms
+
+    name, options = APPLICATIONS[application]
+    first, *others = sources_of(topology)
+    run = algorithms.get(name)
+    if application == "APSP":
+        for source in (first, *others):
+            run(topology, implementation="program", source=source)
+        return
+    if "source" in run.parameters("program"):
+        options = {**options, "source": first}
+    if "target" in run.parameters("program"):
+        options = {**options, "target": others[-1]}
+    run(topology, implementation="program", **options)
+
+
+class Profiled:
+    """Profiles a run: every time at level L0, once for each GPU at level L1.
+
+    What the model says does not change from round to round, so it is asked in the first.
+
+    Args:
+        run: The work.
+    """
+
+    def __init__(self, run: Callable[[], None]) -> None:
+        self.run = run
+        self.modelled: dict[str, float] = {}
+
+    def __call__(self) -> Outcome:
+        """Return the supersteps' time, and the figures as the result."""
+        from graphsys.analysis.profile import profile
+
+        with profile(level="L0") as timed:
+            self.run()
+        host = {metric["name"]: metric["value"] for metric in timed.report["metrics"]}
+        if not self.modelled:
+            for gpu in GPUS:
+                with profile(level="L1", gpu_model=gpu) as modelled:
+                    self.run()
+                self.modelled |= gpu_figures(gpu, modelled.report)
+        names = ("kernel_invocations", "supersteps", "thread_imbalance")
+        figures = {name: host[name] for name in names if host[name] is not None}
+        seconds = host["superstep_seconds"] or host["wall_seconds"]
+        result = {"figures": {**figures, **self.modelled}}
+        return Outcome(seconds=float(seconds), result=result)
+
+
+def gpu_figures(gpu: str, report: Mapping[str, Any]) -> dict[str, float]:
+    """Return a report's figures of the model, by names that say GPU and mapping.
+
+    Lanes and requests are the same on every GPU with warps of 32: they are kept once.
+    """
+    metrics = {metric["name"]: metric["value"] for metric in report["metrics"]}
+    wanted = dict(BALANCE)
+    if gpu == GPUS[0]:
+        wanted |= LANES
+    found = {f"{gpu} work_per_invocation": metrics["work_per_invocation"]}
+    for name, mappings in wanted.items():
+        for mapping in mappings:
+            suffix = "" if mapping == "auto" else f".{mapping}"
+            found[f"{gpu} {name} {mapping}"] = metrics.get(f"{name}{suffix}")
+    return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def _work(name: str, amount: float, run: Callable[[], None]) -> Work:
+    def verify(results: Mapping[str, Any]) -> None:
+        figures = results[OURS]["figures"]
+        for mapping in MAPPINGS:
+            share = figures.get(f"h100 lane_utilization {mapping}", 1.0)
+            if not 0 < share <= 1:
+                raise WrongResultError(
+                    f"{name}: {mapping} has {share} of its lanes at work"
+                )
+
+    return Work(
+        name=name,
+        amount=amount,
+        unit="edges/s",
+        contenders=[Contender(system=OURS, run=Profiled(run))],
+        verify=verify,
+    )
