@@ -89,6 +89,7 @@ class HostFigures:
         compute_s: Time of the work itself.
         compile_s: Time of compiling, or loading compiled code.
         swaps: Partitions replaced in the buffer.
+        spans: Seconds of all spans by name.
     """
 
     steps: list[Step] = field(default_factory=list)
@@ -104,6 +105,7 @@ class HostFigures:
     compute_s: float = 0.0
     compile_s: float = 0.0
     swaps: int = 0
+    spans: dict[str, float] = field(default_factory=dict)
 
     @property
     def overlap_alpha(self) -> float | None:
@@ -128,6 +130,10 @@ def figures_of(events: Sequence[Event]) -> HostFigures:
     for event in events:
         if event.name == "kernel_launches":
             _add_launch(found, event, compiling)
+    for event in events:
+        if event.duration_ns > 0 and event.name not in ("kernel_launches", "observing"):
+            seconds = found.spans.get(event.name, 0.0) + event.duration_ns / 1e9
+            found.spans[event.name] = seconds
     found.steps = _steps(events, compiling)
     edges = [event for event in events if event.name == "edges"]
     found.has_edges = bool(edges)

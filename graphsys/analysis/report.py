@@ -17,8 +17,8 @@ from graphsys.core.machine import cpu_model, describe_gpu
 from graphsys.core.threads import num_cores
 
 SCHEMA_VERSION = 1
-_SPANS = ("forward", "backward", "step", "sample", "gather", "read", "write_back", "wait",
-          "checkpoint", "evaluate", "upload", "compile")  # fmt: skip
+_NOT_OPERATORS = ("superstep", "compute", "kernel_launches", "observing")
+"""Spans that stand elsewhere in the report."""
 L0_ONLY = "not asked for: level L0"
 
 
@@ -140,7 +140,7 @@ def _operators(figures: HostFigures, events: Sequence[Event]) -> list[dict[str, 
     rows = [_kernel_facts(kernel) for kernel in kernels]
     spans: dict[str, list[int]] = {}
     for event in events:
-        if event.name in _SPANS:
+        if event.duration_ns > 0 and event.name not in _NOT_OPERATORS:
             spans.setdefault(event.name, []).append(event.duration_ns)
     for name, lengths in sorted(spans.items(), key=lambda item: -sum(item[1])):
         rows.append(

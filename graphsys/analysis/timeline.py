@@ -43,14 +43,18 @@ def lanes_of(
     if length <= 0:
         return []
     found = []
-    for name, label in _LANES.items():
-        own = [event for event in events if event.name == name and event.duration_ns > 0]
-        if not own:
-            continue
+    timed = [event for event in events if event.duration_ns > 0]
+    others = dict.fromkeys(event.name for event in timed if event.name not in _LANES)
+    others.pop("observing", None)
+    for name, label in {**_LANES, **{name: name for name in others}}.items():
         spans = []
-        for event in own:
+        for event in timed:
+            if event.name != name:
+                continue
             begin = event.start_ns - start_ns - observing.inside(start_ns, event.start_ns)
             spans.append((begin, begin + event.duration_ns))
+        if not spans:
+            continue
         filled = Intervals(spans)
         edges = [length * k // num_bins for k in range(num_bins + 1)]
         shares = [

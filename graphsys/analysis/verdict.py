@@ -29,6 +29,7 @@ class Finding:
 
 
 _WORTH_SAYING = 0.05
+_NUM_SPANS = 4
 
 
 def verdict_of(
@@ -54,10 +55,22 @@ def verdict_of(
         "went into the kernels themselves."
     )
     if not figures.steps and not figures.kernels:
-        nothing = "Nothing was measured: no superstep and no kernel ran."
-        findings = []
+        return verdict_from([], _of_spans(figures, metrics))
     found = verdict_from([found for found in findings if found is not None], nothing)
     return {**found, "summary": f"{_breakdown(figures, metrics)}{found['summary']}"}
+
+
+def _of_spans(figures: HostFigures, metrics: Mapping[str, Metric]) -> str:
+    """Say which spans took the time, where neither supersteps nor kernels ran."""
+    wall = _value(metrics, "wall_seconds")
+    if not figures.spans or not wall:
+        return "Nothing was measured: no superstep and no kernel ran."
+    longest = sorted(figures.spans.items(), key=lambda item: -item[1])[:_NUM_SPANS]
+    parts = [f"{_percent(seconds / wall)} {name}" for name, seconds in longest]
+    return (
+        f"Of {wall:.3g} s: {', '.join(parts)}, in whichever thread; no superstep and no "
+        "kernel of a team ran."
+    )
 
 
 def _breakdown(figures: HostFigures, metrics: Mapping[str, Metric]) -> str:

@@ -130,3 +130,13 @@ def test_spans_are_written_as_a_chrome_trace_that_can_be_read_back(
     assert report_at(tmp_path / "t.html")["configuration"]["events"] > 0
     again = run_cli("profile", "-o", tmp_path / "t.html", "--trace", spans)
     assert again.returncode == 2
+
+
+def test_an_ingest_is_broken_down_into_its_spans(
+    tmp_path: Path, edges_file: Path, run_cli: Run
+) -> None:
+    page = tmp_path / "r.html"
+    done = run_cli("profile", "-o", page, "--", "ingest", edges_file, "-o", tmp_path / "g")
+    assert done.returncode == 0, done.stderr
+    names = {row["name"] for row in report_at(page)["operators"]}
+    assert {"scan", "number", "group", "write"} <= names

@@ -184,3 +184,11 @@ def test_spans_become_events_of_a_chrome_trace() -> None:
     assert event["name"] == "pull_0"
     assert (event["ph"], event["ts"], event["dur"]) == ("X", 2000.0, 2000.0)
     assert event["args"] == {"kernel": "pull_0", "busy_ns": [MS, 2 * MS]}
+
+
+def test_a_run_of_spans_alone_is_broken_down() -> None:
+    events = [span("scan", 0, 300), span("write", 300, 900), span("number", 900, 950)]
+    _, verdict = judged(events, 1.0)
+    assert verdict["summary"].startswith("Of 1 s: 60 % write, 30 % scan, 5 % number,")
+    lanes = lanes_of(events, 0, 1000 * MS, num_bins=10)
+    assert [name for name, _ in lanes] == ["scan", "write", "number"]
