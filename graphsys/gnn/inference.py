@@ -60,7 +60,7 @@ def infer(
             is_last = k == num_layers - 1
             wanted = {
                 name: np.arange(size, dtype=np.int64)
-                for name, size in surroundings.one_hop.sizes.items()
+                for name, size in surroundings.sampler.sizes.items()
                 if not is_last or name == node_type
             }
             if is_last and nodes is not None:
@@ -102,9 +102,10 @@ def _layer_of(
 ) -> Floats | None:
     """Compute layer ``k`` of nodes of a type; None if no messages reach it."""
     result: Floats | None = None
+    sampler = surroundings.one_hop(k)
 
     def make(span: tuple[int, int]) -> tuple[tuple[int, int], Sample, Layer]:
-        sample = surroundings.one_hop.sample({node_type: nodes[slice(*span)]})
+        sample = sampler.sample({node_type: nodes[slice(*span)]})
         return span, sample, surroundings.wrap(sample.layers)[0]
 
     for span, sample, rows in map_in_order(
@@ -167,13 +168,17 @@ def whole_input(config: GnnConfig, x: dict[str, Any]) -> dict[str, Any]:
     if config.norm != "none" or not (is_linear or config.residual):
         return x
     return {
-        name: SparseFeatures.of(values) if values.is_floating_point() else values
+        name: SparseFeatures.of(values) if _is_dense(values) else values
         for name, values in x.items()
     }
 
 
+def _is_dense(values: Any) -> bool:
+    return isinstance(values, torch.Tensor) and values.is_floating_point()
+
+
 def whole_output(
-    network: Network, layer: Layer, x: Mapping[str, torch.Tensor], node_type: str
+    network: Network, layer: Layer, x: Mapping[str, Any], node_type: str
 ) -> torch.Tensor:
     """Return the output for all nodes of a type, from a graph that is in memory whole."""
     network.eval()

@@ -1,4 +1,4 @@
-"""What the first layer reads: features of a type side by side, bags, or learned rows."""
+"""What the first layer reads: features side by side, bags of words, or learned rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import torch
 
 from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
 from graphsys.gnn.config import GnnConfig
-from graphsys.sampling import FeatureRows
+from graphsys.sampling import BagRows, FeatureRows
 from graphsys.sampling.blocks import Buffers
 from graphsys.storage.reader import Graph
 
@@ -24,16 +24,36 @@ class InputShape:
     """What a network has to know of the input of one node type.
 
     Attributes:
-        dim: Dense features; 0: none, so rows are learned, one per node.
-        num_nodes: Nodes of the type.
+        dim: Dense features; 0: none, so rows are learned.
+        num_learned: Rows to learn: one per node, or one per number of a bag feature.
+        is_bag: Whether a node's row is the mean of those in its bag.
     """
 
     dim: int
-    num_nodes: int
+    num_learned: int = 0
+    is_bag: bool = False
+
+
+@dataclass(frozen=True)
+class Bags:
+    """Bags of nodes, one after the other.
+
+    Attributes:
+        values: Numbers, int64 ``[E]``.
+        begins: Where each bag begins, int64 ``[n]``.
+    """
+
+    values: torch.Tensor
+    begins: torch.Tensor
+
+    def __len__(self) -> int:
+        return len(self.begins)
 
 
 class Inputs:
-    """The input of every node type: dense features, or numbers of nodes.
+    """The input of every node type: dense features, a bag feature, or numbers of nodes.
+
+    Without names a type has all its dense features, else its only bag.
 
     Args:
         graph: An open graph.
@@ -42,36 +62,27 @@ class Inputs:
 
     Raises:
         UnknownNameError: No type has a feature that the config names.
-        ConfigError: A feature that is named is a bag.
+        ConfigError: Several bags of a type, or a bag beside dense features.
     """
 
     def __init__(self, graph: Graph, node_types: Sequence[str], config: GnnConfig) -> None:
         self._is_scaling = config.normalize_features
-        self._rows: dict[str, FeatureRows | None] = {}
+        self._rows: dict[str, FeatureRows | BagRows | None] = {}
         self._sizes = {name: graph.num_nodes_of(name) for name in node_types}
         everything = sorted({f for name in node_types for f in graph.feature_names(name)})
         for name in config.features:
             if name not in everything:
                 raise unknown_name("feature", name, everything)
         for name in node_types:
-            entries = graph.manifest.node_types[name].features
-            chosen = [
-                f
-                for f, entry in entries.items()
-                if f in config.features or (not config.features and entry["dim"])
-            ]
-            self._rows[name] = FeatureRows(graph, name, chosen) if chosen else None
+            self._rows[name] = _rows_of(graph, name, config)
 
     @property
     def shapes(self) -> Mapping[str, InputShape]:
         """What the network has to know, by type."""
-        return {
-            name: InputShape(dim=rows.dim if rows else 0, num_nodes=self._sizes[name])
-            for name, rows in self._rows.items()
-        }
+        return {name: self._shape(name) for name in self._rows}
 
     def gather(self, nodes: Mapping[str, Ints], buffers: Buffers | None = None) -> Any:
-        """Return the input of nodes by type: float32 ``[n, F]``, or their numbers ``[n]``.
+        """Return the input of nodes by type: float32 ``[n, F]``, bags, or numbers ``[n]``.
 
         Args:
             nodes: Numbers of nodes by type.
@@ -88,7 +99,7 @@ class Inputs:
             InvalidGraphError: Some are no finite numbers; says how many and where.
         """
         for name, rows in self._rows.items():
-            if rows is None:
+            if not isinstance(rows, FeatureRows):
                 continue
             count, first = 0, list[int]()
             for begin in range(0, rows.num_nodes, _AT_A_TIME):
@@ -103,19 +114,48 @@ class Inputs:
                     f"{cut_list(first)}; mend them and ingest again"
                 )
 
-    def _gather(self, name: str, nodes: Ints, buffers: Buffers | None) -> torch.Tensor:
+    def _shape(self, name: str) -> InputShape:
         rows = self._rows[name]
+        if isinstance(rows, FeatureRows):
+            return InputShape(dim=rows.dim)
+        if isinstance(rows, BagRows):
+            return InputShape(dim=0, num_learned=max(rows.size, 1), is_bag=True)
+        return InputShape(dim=0, num_learned=self._sizes[name])
+
+    def _gather(
+        self, name: str, nodes: Ints, buffers: Buffers | None
+    ) -> torch.Tensor | Bags:
+        rows = self._rows[name]
+        if isinstance(rows, BagRows):
+            values, begins = rows.gather(nodes)
+            return Bags(torch.from_numpy(values), torch.from_numpy(begins))
         if rows is None:
             return torch.from_numpy(np.array(nodes, dtype=np.int64))
         out = None
         if buffers is not None:
             room = buffers.room(("features", name), len(nodes) * rows.dim, np.float32)
             out = room[: len(nodes) * rows.dim].reshape(len(nodes), rows.dim)
-        values = rows.gather(nodes, out)
+        found = rows.gather(nodes, out)
         if self._is_scaling:
-            total = values.sum(axis=1, keepdims=True)
-            np.divide(values, total, out=values, where=total != 0)
-        return torch.from_numpy(values)
+            total = found.sum(axis=1, keepdims=True)
+            np.divide(found, total, out=found, where=total != 0)
+        return torch.from_numpy(found)
+
+
+def _rows_of(graph: Graph, name: str, config: GnnConfig) -> FeatureRows | BagRows | None:
+    """Return the features of a type that a config names, or those it has."""
+    dims = {f: e["dim"] for f, e in graph.manifest.node_types[name].features.items()}
+    if config.features:
+        dims = {f: dim for f, dim in dims.items() if f in config.features}
+    dense, bags = [f for f, d in dims.items() if d], [f for f, d in dims.items() if not d]
+    if dense and not (bags and config.features):
+        return FeatureRows(graph, name, dense)
+    if len(bags) > 1 or dense:
+        raise ConfigError(
+            f"features: node type {name!r} has {', '.join([*dense, *bags])}; choose one "
+            "bag, or arrays of numbers"
+        )
+    return BagRows(graph, name, bags[0]) if bags else None
 
 
 def require_types(graph: Graph, node_types: Sequence[str], wanted: str) -> None:

@@ -43,7 +43,7 @@ class Batch:
     seeds: Mapping[str, Ints]
     places: Mapping[str, torch.Tensor]
     hops: list[Layer]
-    x: Mapping[str, torch.Tensor]
+    x: Mapping[str, Any]
     num_edges: int
     sample_s: float = 0.0
     gather_s: float = 0.0

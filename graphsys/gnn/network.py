@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from graphsys.gnn import layers
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.inputs import InputShape
+from graphsys.gnn.inputs import Bags, InputShape
 from graphsys.gnn.sparse_features import Linear, SparseFeatures
 from graphsys.gnn.sparse_rows import SparseRows
 
@@ -23,7 +23,7 @@ class Network(nn.Module):
 
     Messages of several relations into a node type are added. Where node types differ in
     their input, or with ``residual``, a linear layer brings each to ``dim`` first. Types
-    without features have one learned row per node.
+    without features have one learned row per node, those with bags one per number in them.
 
     Args:
         config: Layers and their sizes.
@@ -43,7 +43,9 @@ class Network(nn.Module):
         self.config, self.relations, self.num_out = config, list(relations), num_out
         self.learned = nn.ModuleDict(
             {
-                key_of(name): nn.Embedding(shape.num_nodes, config.dim)
+                key_of(name): nn.EmbeddingBag(shape.num_learned, config.dim, mode="mean")
+                if shape.is_bag
+                else nn.Embedding(shape.num_learned, config.dim)
                 for name, shape in shapes.items()
                 if not shape.dim
             }
@@ -84,24 +86,26 @@ class Network(nn.Module):
         elif has_exit:
             self.exit = nn.Linear(config.dim, num_out)
 
-    def forward(self, hops: Sequence[Rows], x: Mapping[str, torch.Tensor]) -> Tensors:
+    def forward(self, hops: Sequence[Rows], x: Mapping[str, Any]) -> Tensors:
         """Return the rows of the seeds by type.
 
         Args:
             hops: Where messages go, the farthest hop first.
-            x: Input of the nodes farthest away: features, or numbers of nodes.
+            x: Input of the nodes farthest away: features, bags, or numbers of nodes.
         """
         h = self.embed(x)
         for k, rows in enumerate(hops):
             h = self.convolve(k, rows, h)
         return self.finish(h)
 
-    def embed(self, x: Mapping[str, torch.Tensor]) -> Tensors:
+    def embed(self, x: Mapping[str, Any]) -> Tensors:
         """Return the rows that the first layer reads."""
         result = {}
         for name, values in x.items():
             key = key_of(name)
-            if key in self.learned:
+            if isinstance(values, Bags):
+                values = self.learned[key](values.values, values.begins)
+            elif key in self.learned:
                 values = self.learned[key](values)
             if key in self.entry:
                 values = self._activate(self.entry[key](self._drop(values)))
@@ -161,7 +165,7 @@ class Network(nn.Module):
     def _activate(self, x: torch.Tensor) -> torch.Tensor:
         if self.config.model == "pinsage":
             return x  # the layer has its own
-        return functional.elu(x) if self.config.activation == "elu" else torch.relu(x)
+        return functional.elu(x) if self.config.activation == "elu" else torch.relu_(x)
 
 
 def key_of(name: str) -> str:

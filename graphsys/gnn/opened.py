@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
+from graphsys.core.memory import available_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.gnn import run as runs
 from graphsys.gnn.config import num_threads
@@ -91,7 +92,7 @@ class OpenedRun:
             if not config.is_full_batch:
                 return infer(
                     parts.network, parts.surroundings, parts.inputs, chosen,
-                    nodes=nodes, progress=progress,
+                    nodes=nodes, progress=progress, scratch=self._scratch(),
                 )  # fmt: skip
             sizes = parts.surroundings.sampler.sizes
             everything = {name: np.arange(size) for name, size in sizes.items()}
@@ -100,6 +101,12 @@ class OpenedRun:
                 parts.network, parts.surroundings.whole(), x, chosen
             ).numpy()
             return found if nodes is None else found[nodes]
+
+    def _scratch(self) -> Path | None:
+        """Return where rows of hidden layers lie if memory is too small for two layers."""
+        num_nodes = sum(self.parts.surroundings.sampler.sizes.values())
+        is_large = 2 * 4 * num_nodes * self.config.dim > available_bytes() // 2
+        return self.path if is_large else None
 
     def _open_graph(self) -> Graph:
         path = Path(self.state.graph["path"])

@@ -6,6 +6,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+import torch
+
 from graphsys.core.memory import MemoryMeter
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.loader import Batch
@@ -56,7 +58,11 @@ def make_plan(config: GnnConfig, parts: Parts) -> Mapping[str, Any]:
 
 
 def _input_bytes(batch: Batch) -> int:
-    rows = sum(x.numel() * x.element_size() for x in batch.x.values())
+    rows = sum(
+        x.numel() * x.element_size()
+        for x in batch.x.values()
+        if isinstance(x, torch.Tensor)
+    )
     return rows + sum(
         each.indices.nbytes * 5 for hop in batch.hops for each in hop.values()
     )

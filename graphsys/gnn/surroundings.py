@@ -66,11 +66,10 @@ class Surroundings:
         """Node types that take part."""
         return list(self.sampler.sizes)
 
-    @cached_property
-    def one_hop(self) -> HopSampler:
-        """The sampler of inference: all neighbors, or PinSage's, one hop."""
+    def one_hop(self, k: int) -> HopSampler:
+        """Return the sampler of inference for layer ``k``: all neighbors, or PinSage's."""
         if self.config.model == "pinsage":
-            return self._importance(self.config.hop_fanouts[:1])
+            return self._importance((self.config.hop_fanouts[-1 - k],))
         return NeighborSampler(self.rows, [-1], seed=self.config.seed)
 
     def wrap(self, layers: Sequence[Mapping[str, Block]]) -> list[Layer]:

@@ -5,6 +5,7 @@ from graphsys.sampling.adjacency import message_rows as message_rows
 from graphsys.sampling.adjacency import rows_of as rows_of
 from graphsys.sampling.blocks import Block as Block
 from graphsys.sampling.blocks import Sample as Sample
+from graphsys.sampling.features import BagRows as BagRows
 from graphsys.sampling.features import FeatureRows as FeatureRows
 from graphsys.sampling.importance import ImportanceSampler as ImportanceSampler
 from graphsys.sampling.negatives import NegativeSampler as NegativeSampler

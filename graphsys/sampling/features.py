@@ -102,12 +102,7 @@ class FeatureRows:
         return result
 
     def _check(self, nodes: Ints, out: Floats | None) -> None:
-        outside = first_outside(nodes, self.num_nodes)
-        if outside >= 0:
-            raise UnknownNameError(
-                f"node {nodes[outside]} is not in the graph, which has {self.num_nodes} "
-                f"nodes of type {self.node_type!r}"
-            )
+        _require_inside(nodes, self.num_nodes, self.node_type)
         if out is None:
             return
         is_fit = out.ndim == 2 and out.dtype == np.float32 and out.flags.c_contiguous
@@ -128,6 +123,78 @@ class FeatureRows:
                 )
             parts.append(values)
         return parts
+
+
+class BagRows:
+    """A bag feature of one node type: lists of numbers, such as the words of a text.
+
+    Args:
+        graph: An open graph.
+        node_type: The node type.
+        name: The feature.
+
+    Raises:
+        UnknownNameError: There is no such feature.
+        ConfigError: It is no bag.
+
+    Attributes:
+        size: The largest number and one more; 0 if all bags are empty.
+    """
+
+    def __init__(self, graph: Graph, node_type: str, name: str) -> None:
+        self.node_type, self.name = node_type, name
+        self.num_nodes = graph.num_nodes_of(node_type)
+        self._offsets = graph.offsets(node_type)
+        self._begins: list[npt.NDArray[Any]] = []
+        self._values: list[npt.NDArray[Any]] = []
+        for part in range(graph.num_partitions(node_type)):
+            column: Any = graph.features(node_type, part, name)
+            if isinstance(column, np.ndarray):
+                raise ConfigError(
+                    f"feature {name!r} of node type {node_type!r} is an array of numbers, "
+                    "expected bags"
+                )
+            self._begins.append(column.offsets.to_numpy())
+            self._values.append(column.values.to_numpy())
+        self.size = 1 + max((int(v.max()) for v in self._values if len(v)), default=-1)
+
+    def gather(self, nodes: Ints) -> tuple[Ints, Ints]:
+        """Return the bags of nodes one after the other.
+
+        Returns:
+            Numbers, int64 ``[E]``, and where each bag begins, int64 ``[n]``.
+
+        Raises:
+            UnknownNameError: A node is not in the graph.
+        """
+        nodes = np.ascontiguousarray(nodes, dtype=np.int64)
+        _require_inside(nodes, self.num_nodes, self.node_type)
+        parts = np.searchsorted(self._offsets, nodes, side="right") - 1
+        local = nodes - self._offsets[parts]
+        lengths = np.zeros(len(nodes), dtype=np.int64)
+        first = np.zeros(len(nodes), dtype=np.int64)
+        for part in np.unique(parts):
+            chosen = parts == part
+            begins = self._begins[part]
+            first[chosen] = begins[local[chosen]]
+            lengths[chosen] = begins[local[chosen] + 1] - first[chosen]
+        ends = np.cumsum(lengths)
+        place = np.arange(int(lengths.sum())) + np.repeat(first - (ends - lengths), lengths)
+        values = np.empty(len(place), dtype=np.int64)
+        part_of = np.repeat(parts, lengths)
+        for part in np.unique(parts):
+            chosen = part_of == part
+            values[chosen] = self._values[part][place[chosen]]
+        return values, ends - lengths
+
+
+def _require_inside(nodes: Ints, num_nodes: int, node_type: str) -> None:
+    outside = first_outside(nodes, num_nodes)
+    if outside >= 0:
+        raise UnknownNameError(
+            f"node {nodes[outside]} is not in the graph, which has {num_nodes} nodes of "
+            f"type {node_type!r}"
+        )
 
 
 def _is_dense(graph: Graph, node_type: str, name: str) -> bool:

@@ -51,8 +51,8 @@ class SAGE(nn.Module):
             return self.own(x_dst) + self.neighbor(largest)  # type: ignore[no-any-return]
         reduce: Literal["mean", "sum"] = "sum" if self.aggregator == "sum" else "mean"
         num_out, num_in = self.neighbor.weight.shape
+        own: torch.Tensor = self.own(x_dst)
         if transform_first(rows, x_src, num_in, num_out):
-            messages = spmm(rows, self.neighbor(x_src), reduce=reduce)
-        else:
-            messages = self.neighbor(spmm(rows, x_src, reduce=reduce))
-        return self.own(x_dst) + messages  # type: ignore[no-any-return]
+            return own + spmm(rows, self.neighbor(x_src), reduce=reduce)
+        # added where the product is: a row of the output is large, and written once
+        return own.addmm_(spmm(rows, x_src, reduce=reduce), self.neighbor.weight.T)

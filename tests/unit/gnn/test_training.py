@@ -20,6 +20,7 @@ from graphsys.core.errors import (
 )
 from graphsys.core.progress import Progress
 from graphsys.gnn import GnnConfig
+from graphsys.gnn.inference import infer
 from graphsys.storage import Graph
 from tests.unit.gnn.conftest import NUM_NODES, Store
 
@@ -211,6 +212,28 @@ def test_types_without_features_are_learned(library: Graph, tmp_path: Path) -> N
         assert found["accuracy"] == 1.0
         assert "roc_auc" in found
     assert gnn.predict(tmp_path / "whole")["prediction"][0].as_py().startswith("taste")
+
+
+@pytest.mark.parametrize("batch_size", [8, 0])
+def test_bags_of_words_are_learned(groups: Store, tmp_path: Path, batch_size: int) -> None:
+    words = pa.array(
+        [[k % 3, 3 + k % 7] for k in range(NUM_NODES)], pa.large_list(pa.uint32())
+    )
+    graph = groups(2, x=words)
+    gnn.train(graph, config_of(batch_size=batch_size, epochs=60), tmp_path / "run")
+    assert gnn.evaluate(tmp_path / "run")["metrics"]["accuracy"] >= 0.8
+    names = gnn.open_run(tmp_path / "run").parts.network.state_dict()
+    assert names["learned.node.weight"].shape == (10, 16)
+
+
+def test_hidden_rows_may_lie_in_files(groups: Store, tmp_path: Path) -> None:
+    gnn.train(groups(2), config_of(epochs=2), tmp_path / "run")
+    opened = gnn.open_run(tmp_path / "run")
+    parts = opened.parts
+    mapped = infer(
+        parts.network, parts.surroundings, parts.inputs, "node", scratch=tmp_path
+    )
+    assert np.array_equal(mapped, opened.output())
 
 
 # ---- bad input

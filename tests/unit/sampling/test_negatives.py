@@ -1,15 +1,18 @@
 """Negatives follow their distribution and are no neighbors; features are the store's."""
 
 import re
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy import stats
 
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.threads import ThreadTeam
-from graphsys.sampling import FeatureRows, NegativeSampler, rows_of
-from graphsys.storage import Graph
+from graphsys.sampling import BagRows, FeatureRows, NegativeSampler, rows_of
+from graphsys.storage import Graph, NodeChunk
+from tests.stores import edge_chunk, make_store
 from tests.unit.sampling.conftest import NUM_NODES, Store, in_matrix
 
 
@@ -87,3 +90,26 @@ def test_features_that_cannot_be(store: Store, shop: Graph) -> None:
         FeatureRows(graph, "node", ["y"])
     with pytest.raises(ConfigError, match=r"node type 'user' .* has no dense features"):
         FeatureRows(shop, "user")
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_bags_are_gathered_one_after_the_other(tmp_path: Path, partitions: int) -> None:
+    bags = [[k, k + 1][: k % 3] for k in range(20)]
+    column = pa.array(bags, pa.large_list(pa.uint32()))
+    make_store(
+        tmp_path / "g",
+        NodeChunk(ids=np.arange(20), features={"words": column}),
+        edge_chunk([(k, (k + 1) % 20) for k in range(20)]),
+        partitions=partitions,
+    )
+    graph = Graph(tmp_path / "g")
+    rows = BagRows(graph, "node", "words")
+    assert rows.size == 1 + max(max(bag, default=0) for bag in bags)
+    ids = graph.node_ids("node").to_pylist()
+    nodes = np.array([19, 0, 5, 5, 8])
+    values, begins = rows.gather(nodes)
+    ends = [*begins[1:], len(values)]
+    found = [values[a:b].tolist() for a, b in zip(begins, ends, strict=True)]
+    assert found == [bags[ids[node]] for node in nodes]
+    with pytest.raises(UnknownNameError, match="node 20 is not in the graph"):
+        rows.gather(np.array([20]))

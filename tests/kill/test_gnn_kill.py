@@ -1,0 +1,75 @@
+"""A killed training of a graph neural network goes on as if nothing had happened."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from graphsys import gnn
+from graphsys.storage import Graph, NodeChunk
+from tests.stores import edge_chunk, make_store
+
+pytestmark = pytest.mark.kill
+SETTINGS = (
+    "epochs=40", "dim=16", "batch_size=16", "fanouts=[4,4]", "dropout=0.2",
+    "deterministic=true", "checkpoint_seconds=0", "threads=1",
+)  # fmt: skip
+DEADLINE_S = 120
+
+
+def make_graph(path: Path) -> Graph:
+    """Return 90 nodes of 3 classes on a ring with chords."""
+    nodes = NodeChunk(
+        ids=np.arange(90),
+        columns={
+            "label": np.arange(90) % 3,
+            "split": pa.array(["train", "train", "valid"] * 30),
+        },
+        features={"x": np.random.default_rng(0).random((90, 8), dtype=np.float32)},
+    )
+    pairs = [(k, (k + step) % 90) for k in range(90) for step in (1, 3, 30)]
+    make_store(path, nodes, edge_chunk(pairs), is_directed=False)
+    return Graph(path)
+
+
+def progress_of(run: Path) -> tuple[int, int]:
+    """Return epochs and batches of the last checkpoint; a commit is one rename."""
+    try:
+        state = json.loads((run / "run.json").read_text())
+    except FileNotFoundError:
+        return -1, 0
+    return state["epoch"], state["batch"]
+
+
+def test_killed_training_resumes_bit_by_bit(tmp_path: Path, graphsys_command: str) -> None:
+    epoch = 5
+    graph, run = make_graph(tmp_path / "g"), tmp_path / "run"
+    options = [part for setting in SETTINGS for part in ("--set", setting)]
+    command = [graphsys_command, "train", "gnn", str(graph.path), "-o", str(run), *options]
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    began = time.monotonic()
+    while progress_of(run) < (epoch, 1):
+        assert process.poll() is None
+        assert time.monotonic() - began < DEADLINE_S
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    killed_at, _ = progress_of(run)
+    assert epoch <= killed_at < 40
+    report = gnn.train(graph, None, run, resume=True)
+    assert report.epochs == 40
+    whole = gnn.train(graph, gnn.load_config(overrides=SETTINGS), tmp_path / "whole")
+    assert report.metrics["loss"] == whole.metrics["loss"]
+    ours, theirs = (
+        gnn.open_run(path).parts.network.state_dict() for path in (run, tmp_path / "whole")
+    )
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
