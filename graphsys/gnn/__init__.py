@@ -8,6 +8,7 @@ from graphsys.gnn.functions import attention_scores as attention_scores
 from graphsys.gnn.functions import sddmm as sddmm
 from graphsys.gnn.functions import segment_softmax as segment_softmax
 from graphsys.gnn.functions import spmm as spmm
+from graphsys.gnn.functions import spmm_with_own as spmm_with_own
 from graphsys.gnn.opened import OpenedRun as OpenedRun
 from graphsys.gnn.opened import open_run as open_run
 from graphsys.gnn.predicting import predict as predict

@@ -58,6 +58,30 @@ def spmm(
     return _apply(_Sum, rows, x, weight, False)
 
 
+def spmm_with_own(
+    rows: SparseRows, x: torch.Tensor, reduce: Literal["sum", "mean"]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the sums or means of rows, and the rows' own rows of ``x``.
+
+    The same as ``spmm(rows, x, reduce=reduce), x[: rows.num_dst]``; but the gradients of
+    both are added where the first is made, which saves two passes over arrays as large as
+    ``x``: a quarter of a training step of GraphSAGE.
+
+    Args:
+        rows: Where messages go; the first sources are the rows' own nodes.
+        x: Of the sources, floats ``[S, F]``.
+        reduce: ``sum`` or ``mean``.
+
+    Raises:
+        ConfigError: Shapes that do not fit, or rows of which that is not so.
+    """
+    _check(rows, x, rows.num_src, "x")
+    if not rows.is_prefix:
+        raise ConfigError("rows whose own nodes are no sources have no own rows of x")
+    found: Any = _SumWithOwn.apply(rows, x, reduce == "mean")  # type: ignore[no-untyped-call]
+    return found[0], found[1]
+
+
 def sddmm(
     rows: SparseRows, x: torch.Tensor, y: torch.Tensor, op: Literal["dot", "add"] = "dot"
 ) -> torch.Tensor:
@@ -125,6 +149,11 @@ def attention_scores(
             f"{list(attention.shape)}; expected the same [heads, features]"
         )
     return _apply(_Attend, rows, x, y, attention, slope)
+
+
+def is_beginning(part: torch.Tensor, whole: torch.Tensor) -> bool:
+    """Tell whether a tensor is the first rows of another, not a copy of them."""
+    return part.data_ptr() == whole.data_ptr() and part.stride() == whole.stride()
 
 
 def _check(rows: SparseRows, x: torch.Tensor, length: int, name: str) -> None:
@@ -203,6 +232,30 @@ class _Sum(Function):
             factor = None if weight is None else _numpy(weight)
             of_x = _sum_into(starts, indices, entry, factor, False, grad, rows.num_src)
         return None, of_x, of_weight, None
+
+
+class _SumWithOwn(Function):
+    """Sums and means of rows, beside the first rows of the input."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Any, x: Any, is_mean: bool) -> Any:
+        ctx.rows, ctx.is_mean = rows, is_mean
+        summed = _sum_into(
+            rows.indptr, rows.indices, _NO_ENTRIES, None, is_mean, x, rows.num_dst
+        )
+        return summed, x[: rows.num_dst]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        rows, (grad, of_own) = ctx.rows, grads
+        if not ctx.needs_input_grad[1]:
+            return None, None, None
+        if ctx.is_mean:
+            grad = grad / rows.degrees.clamp(min=1).to(grad.dtype)[:, None]
+        starts, indices, entry = rows.transposed
+        of_x = _sum_into(starts, indices, entry, None, False, grad, rows.num_src)
+        of_x[: rows.num_dst] += of_own
+        return None, of_x, None
 
 
 class _Max(Function):

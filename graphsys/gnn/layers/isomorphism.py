@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from graphsys.gnn.functions import spmm
+from graphsys.gnn.functions import is_beginning, spmm, spmm_with_own
 from graphsys.gnn.sparse_rows import SparseRows
 
 
@@ -29,4 +29,8 @@ class GIN(nn.Module):
         self, rows: SparseRows, x_src: torch.Tensor, x_dst: torch.Tensor
     ) -> torch.Tensor:
         """Return the new rows ``[D, num_out]``."""
-        return self.mlp((1 + self.eps) * x_dst + spmm(rows, x_src))  # type: ignore[no-any-return]
+        if rows.is_prefix and is_beginning(x_dst, x_src):
+            messages, x_dst = spmm_with_own(rows, x_src, "sum")
+        else:
+            messages = spmm(rows, x_src)
+        return self.mlp((1 + self.eps) * x_dst + messages)  # type: ignore[no-any-return]

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from graphsys.core.errors import ConfigError
-from graphsys.gnn.functions import spmm
+from graphsys.gnn.functions import is_beginning, spmm, spmm_with_own
 from graphsys.gnn.layers.cost import transform_first
 from graphsys.gnn.sparse_features import Linear
 from graphsys.gnn.sparse_rows import SparseRows
@@ -51,8 +51,13 @@ class SAGE(nn.Module):
             return self.own(x_dst) + self.neighbor(largest)  # type: ignore[no-any-return]
         reduce: Literal["mean", "sum"] = "sum" if self.aggregator == "sum" else "mean"
         num_out, num_in = self.neighbor.weight.shape
-        own: torch.Tensor = self.own(x_dst)
         if transform_first(rows, x_src, num_in, num_out):
-            return own + spmm(rows, self.neighbor(x_src), reduce=reduce)
+            first: torch.Tensor = self.own(x_dst)
+            return first + spmm(rows, self.neighbor(x_src), reduce=reduce)
+        if rows.is_prefix and is_beginning(x_dst, x_src):
+            messages, x_dst = spmm_with_own(rows, x_src, reduce)
+        else:
+            messages = spmm(rows, x_src, reduce=reduce)
+        own: torch.Tensor = self.own(x_dst)
         # added where the product is: a row of the output is large, and written once
-        return own.addmm_(spmm(rows, x_src, reduce=reduce), self.neighbor.weight.T)
+        return own.addmm_(messages, self.neighbor.weight.T)

@@ -9,7 +9,13 @@ import scipy.sparse as sp
 import torch
 
 from graphsys.core.errors import ConfigError
-from graphsys.gnn.functions import attention_scores, sddmm, segment_softmax, spmm
+from graphsys.gnn.functions import (
+    attention_scores,
+    sddmm,
+    segment_softmax,
+    spmm,
+    spmm_with_own,
+)
 from graphsys.gnn.sparse_rows import SparseRows, kernel_threads
 
 NUM_SRC, NUM_DST = 9, 6
@@ -97,6 +103,8 @@ CASES: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
         [(NUM_SRC, 2), (NUM_DST, 2)],
     ),
     "softmax": (segment_softmax, [(-1, 2)]),
+    "sum and own": (lambda rows, x: spmm_with_own(rows, x, "sum"), [(NUM_SRC, 5)]),
+    "mean and own": (lambda rows, x: spmm_with_own(rows, x, "mean"), [(NUM_SRC, 5)]),
     "attention": (attention_scores, [(NUM_SRC, 2, 3), (NUM_DST, 2, 3), (2, 3)]),
 }
 
@@ -111,6 +119,18 @@ def test_gradients_are_right(name: str) -> None:
     ]
     with kernel_threads(2):
         assert torch.autograd.gradcheck(lambda *given: function(rows, *given), inputs)
+
+
+def test_sums_beside_own_rows_are_both() -> None:
+    rows, _ = random_rows()
+    x = values(NUM_SRC, 4)
+    for reduce in ("sum", "mean"):
+        summed, own = spmm_with_own(rows, x, reduce)  # type: ignore[arg-type]
+        assert torch.equal(summed, spmm(rows, x, reduce=reduce))  # type: ignore[arg-type]
+        assert torch.equal(own, x[:NUM_DST])
+    apart = SparseRows(rows.indptr, rows.indices, NUM_SRC, is_prefix=False)
+    with pytest.raises(ConfigError, match="have no own rows"):
+        spmm_with_own(apart, x, "sum")
 
 
 def test_rows_with_their_own_nodes() -> None:
