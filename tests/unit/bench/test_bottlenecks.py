@@ -1,7 +1,6 @@
 """The tables of the study, and what its controls say of themselves."""
 
-import sys
-from pathlib import Path
+import importlib
 from typing import Any
 
 import pytest
@@ -12,18 +11,17 @@ from tests.conftest import ROOT
 
 
 @pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make ``bench`` importable, as scripts/bench/run does."""
-    monkeypatch.setattr(sys, "path", [str(Path(ROOT) / "scripts"), *sys.path])
+def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return what imports modules of ``bench``, as scripts/bench/run does."""
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    return importlib.import_module
 
 
-@pytest.mark.usefixtures("bench")
-def test_controls_visit_what_they_compute() -> None:
-    from bench.cases.bottlenecks_controls import CONTROLS
-
+def test_controls_visit_what_they_compute(bench: Any) -> None:
+    controls = bench("bench.cases.bottlenecks_controls").CONTROLS
     wanted = {"GEMM": 8**3, "reduction": 8 * 32 * 32, "stencil": 5 * 64 - 4 * 8,
               "histogram": 8 * 1024}  # fmt: skip
-    for name, control in CONTROLS.items():
+    for name, control in controls.items():
         amount, run = control(8)
         seen: list[Any] = []
         with recording({"rows": seen.extend}) as recorder:
@@ -35,10 +33,8 @@ def test_controls_visit_what_they_compute() -> None:
             assert walk(visit.lengths, "thread").utilization == 1.0
 
 
-@pytest.mark.usefixtures("bench")
-def test_tables_have_a_row_for_every_run() -> None:
-    from bench.bottlenecks_table import tables
-
+def test_tables_have_a_row_for_every_run(bench: Any) -> None:
+    tables = bench("bench.bottlenecks_table").tables
     graph = {"kernel_invocations": 20.0, "supersteps": 9.0, "h100 work_per_invocation": 5.0,
              "h100 lane_utilization thread": 0.25}  # fmt: skip
     control = {"kernel_invocations": 1.0, "h100 lane_utilization thread": 1.0}
