@@ -5,6 +5,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+_MEASURED = (
+    "started", "model_seconds", "copied_bytes_per_second", "gemm_flop_per_second"
+)  # fmt: skip
+"""Of the configuration, what differs from run to run."""
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -70,7 +75,7 @@ def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[st
 
 def _setting(report: Mapping[str, Any]) -> dict[str, Any]:
     own = dict(report.get("configuration", {}))
-    for name in ("started", "model_seconds"):
+    for name in _MEASURED:
         own.pop(name, None)
     machine = {k: v for k, v in report["machine"].items() if k != "load_average"}
     return {**own, "machine": machine, "status": report["status"]}

@@ -7,6 +7,7 @@ from typing import Any
 from graphsys.analysis.intervals import Intervals
 from graphsys.core.events import Event
 
+_NESTED = ("kernel_launches", "observing", "operator")
 _OF_BATCH = ("forward", "backward", "step")
 _TRANSFERS = ("bytes_read", "bytes_written", "bytes_copied")
 
@@ -131,7 +132,7 @@ def figures_of(events: Sequence[Event]) -> HostFigures:
         if event.name == "kernel_launches":
             _add_launch(found, event, compiling)
     for event in events:
-        if event.duration_ns > 0 and event.name not in ("kernel_launches", "observing"):
+        if event.duration_ns > 0 and event.name not in _NESTED:
             seconds = found.spans.get(event.name, 0.0) + event.duration_ns / 1e9
             found.spans[event.name] = seconds
     found.steps = _steps(events, compiling)

@@ -19,11 +19,13 @@ class Surroundings:
         wall_s: Its length without the time of observers, in seconds.
         peak_bytes: Most anonymous memory that was sampled.
         bandwidth: What the machine copies, bytes/s; None where nothing asks for it.
+        gemm_rate: What it multiplies, float32 FLOP/s; None where nothing asks for it.
     """
 
     wall_s: float
     peak_bytes: int
     bandwidth: float | None
+    gemm_rate: float | None = None
 
 
 def host_metrics(

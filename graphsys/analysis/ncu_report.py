@@ -66,6 +66,9 @@ def _operators(found: NcuFigures) -> list[dict[str, Any]]:
             "busy_seconds": None,
             "imbalance": None,
             "waiting": None,
+            "flop": None,
+            "bytes": None,
+            "limit_share": None,
         }
         for name, took in sorted(seconds.items(), key=lambda item: -(item[1] or 0.0))
     ]

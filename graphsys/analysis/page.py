@@ -69,6 +69,7 @@ def page_of(report: Mapping[str, Any]) -> str:
         "bytes": format_bytes,
         "percent": _percent,
         "milliseconds": _milliseconds,
+        "millions": _millions,
     }
     metrics = {metric["name"]: metric for metric in report["metrics"]}
     main = [(label, metrics[name]) for name, label in _MAIN if name in metrics]
@@ -152,6 +153,10 @@ def _drawings(report: Mapping[str, Any]) -> dict[str, Any]:
 
 def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.1f} %"
+
+
+def _millions(amount: int | None) -> str:
+    return "" if amount is None else number_text(amount / 1e6)
 
 
 def _milliseconds(seconds: float | None) -> str:

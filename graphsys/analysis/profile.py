@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from graphsys.analysis.devices import gpu_of
 from graphsys.core.compiling import CompileWatch
 from graphsys.core.errors import ConfigError
-from graphsys.core.events import Recorder, recording
+from graphsys.core.events import Observer, Recorder, recording
 from graphsys.core.memory import MemoryMeter
+from graphsys.core.operators import OPERATORS
 
 if TYPE_CHECKING:
     import os
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 LEVELS = ("L0", "L1")
 _COPY_BYTES = 128 << 20
+_GEMM = (512, 512, 512)
 
 
 class Profile:
@@ -55,11 +57,12 @@ class Profile:
         self._error = error
 
     def __enter__(self) -> "Profile":
-        observers = {}
+        observers: dict[str, Observer] = {}
         if self.level == "L1":
             from graphsys.analysis.row_model import RowModel
 
             self._model = observers["rows"] = RowModel(self._gpu)
+            observers[OPERATORS] = _ignore  # they are told as spans
         self._open.enter_context(CompileWatch(emits=True))
         self._open.enter_context(self._meter)
         self._recorder = self._open.enter_context(recording(observers))
@@ -85,11 +88,12 @@ class Profile:
         """Make the report, and write it where a path was given."""
         from graphsys.analysis.measured import Surroundings
         from graphsys.analysis.report import Recorded, report_of
-        from graphsys.core.bandwidth import copy_bandwidth
+        from graphsys.core.bandwidth import copy_bandwidth, gemm_rate
 
         events = list(self._recorder.events)
         observing = sum(self._recorder.observing_ns.values())
-        has_steps = any(event.name == "superstep" for event in events)
+        names = {event.name for event in events}
+        moves = bool(names & {"superstep", "operator", "kernel_work"})
         self.report = report_of(
             Recorded(
                 command=self.command,
@@ -98,7 +102,8 @@ class Profile:
                 around=Surroundings(
                     wall_s=max(end_ns - self._start_ns - observing, 0) / 1e9,
                     peak_bytes=self._meter.peak_bytes,
-                    bandwidth=copy_bandwidth(_COPY_BYTES, 3) if has_steps else None,
+                    bandwidth=copy_bandwidth(_COPY_BYTES, 3) if moves else None,
+                    gemm_rate=gemm_rate(_GEMM, 3) if "operator" in names else None,
                 ),
                 start_ns=self._start_ns,
                 end_ns=end_ns,
@@ -152,6 +157,9 @@ class Profile:
         from graphsys.analysis.text import events_table
 
         return events_table(self._recorder.events)
+
+
+def _ignore(_: Any) -> None: ...
 
 
 def profile(

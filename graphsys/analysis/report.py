@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphsys.analysis.host import HostFigures, KernelTotals, Step, figures_of
+from graphsys.analysis.host import Step, figures_of
 from graphsys.analysis.measured import Surroundings, host_metrics
 from graphsys.analysis.metrics import by_name
+from graphsys.analysis.operators import operator_rows
 from graphsys.analysis.predicted import NO_ROWS, gpu_facts, predicted_metrics
 from graphsys.analysis.row_model import RowModel
 from graphsys.analysis.timeline import lanes_of
@@ -17,8 +18,6 @@ from graphsys.core.machine import cpu_model, describe_gpu
 from graphsys.core.threads import num_cores
 
 SCHEMA_VERSION = 1
-_NOT_OPERATORS = ("superstep", "compute", "kernel_launches", "observing")
-"""Spans that stand elsewhere in the report."""
 L0_ONLY = "not asked for: level L0"
 
 
@@ -68,10 +67,14 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
         "error": recorded.error,
         "machine": machine,
         "verdict": verdict_of(figures, by_name(metrics), machine),
-        "configuration": dict(recorded.configuration),
+        "configuration": {
+            **recorded.configuration,
+            "copied_bytes_per_second": recorded.around.bandwidth,
+            "gemm_flop_per_second": recorded.around.gemm_rate,
+        },
         "metrics": [metric.as_mapping() for metric in metrics],
         "supersteps": [_step_facts(k, step, model) for k, step in enumerate(figures.steps)],
-        "operators": _operators(figures, recorded.events),
+        "operators": operator_rows(figures, recorded.events, recorded.around),
         "transfers": transfer_sizes(figures.transfers),
         "timeline": {
             "seconds": recorded.around.wall_s,
@@ -131,39 +134,6 @@ def _step_facts(place: int, step: Step, model: RowModel | None) -> dict[str, Any
         "kernel_seconds": step.kernel_s,
         "gpu_mapping": mapping,
         "lane_utilization": utilization,
-    }
-
-
-def _operators(figures: HostFigures, events: Sequence[Event]) -> list[dict[str, Any]]:
-    """Return kernels, then spans of other work, each sorted by time."""
-    kernels = sorted(figures.kernels.values(), key=lambda kernel: -kernel.seconds)
-    rows = [_kernel_facts(kernel) for kernel in kernels]
-    spans: dict[str, list[int]] = {}
-    for event in events:
-        if event.duration_ns > 0 and event.name not in _NOT_OPERATORS:
-            spans.setdefault(event.name, []).append(event.duration_ns)
-    for name, lengths in sorted(spans.items(), key=lambda item: -sum(item[1])):
-        rows.append(
-            {
-                "name": name, "kind": "span", "device": "cpu", "calls": len(lengths),
-                "seconds": sum(lengths) / 1e9, "busy_seconds": None,
-                "imbalance": None, "waiting": None,
-            }
-        )  # fmt: skip
-    return rows
-
-
-def _kernel_facts(kernel: KernelTotals) -> dict[str, Any]:
-    is_timed = kernel.device == "cpu"
-    return {
-        "name": kernel.name,
-        "kind": "kernel",
-        "device": kernel.device,
-        "calls": kernel.calls,
-        "seconds": kernel.seconds if is_timed else None,
-        "busy_seconds": kernel.busy_s if is_timed else None,
-        "imbalance": kernel.imbalance,
-        "waiting": kernel.waiting,
     }
 
 

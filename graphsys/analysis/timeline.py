@@ -10,6 +10,7 @@ _LANES = {
     "superstep": "supersteps",
     "compute": "training",
     "kernel_launches": "kernels",
+    "operator": "operators",
     "forward": "forward",
     "backward": "backward",
     "step": "updating",

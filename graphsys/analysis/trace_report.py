@@ -104,6 +104,9 @@ def _operators(found: TraceFigures) -> list[dict[str, Any]]:
             "busy_seconds": None,
             "imbalance": None,
             "waiting": None,
+            "flop": None,
+            "bytes": None,
+            "limit_share": None,
         }
         for name, kind, calls, us in rows
     ]

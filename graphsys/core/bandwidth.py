@@ -1,4 +1,4 @@
-"""How fast this machine copies memory: the yardstick for work that moves bytes."""
+"""How fast this machine copies memory and multiplies matrices: yardsticks for work."""
 
 import statistics
 import time
@@ -36,3 +36,20 @@ def copy_bandwidth(num_bytes: int, repeats: int) -> float:
         np.copyto(target[part], source[part])
 
     return 2 * num_bytes / median_seconds(lambda: run_parallel(copy, parts), repeats)
+
+
+def gemm_rate(shape: tuple[int, int, int], repeats: int) -> float:
+    """Multiply float32 matrices [M, K] x [K, N] through torch; return FLOP/s."""
+    import torch
+
+    rows, inner, columns = shape
+    left, right = torch.rand(rows, inner), torch.rand(inner, columns)
+    out = torch.empty(rows, columns)
+    flops = 2 * rows * inner * columns
+    times = max(1, int(2e9 / flops))
+
+    def multiply() -> None:
+        for _ in range(times):
+            torch.mm(left, right, out=out)
+
+    return times * flops / median_seconds(multiply, repeats)

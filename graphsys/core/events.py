@@ -237,6 +237,11 @@ def observe(name: str, make: Callable[[], Any]) -> None:
         _recorder.show(name, make)
 
 
+def is_asked(name: str) -> bool:
+    """Return whether a recorder wants to see an observation."""
+    return _recorder is not None and name in _recorder.observers
+
+
 def is_recording() -> bool:
     """Return whether anybody listens: for facts that cost more than an ``if`` to gather."""
     return _recorder is not None

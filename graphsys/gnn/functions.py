@@ -12,6 +12,7 @@ import torch
 from torch.autograd import Function
 
 from graphsys.core.errors import ConfigError
+from graphsys.core.events import count
 from graphsys.gnn.sparse_rows import SparseRows, kernel_team
 from graphsys.kernels.cpu import message_sums as sums
 from graphsys.kernels.cpu import segments
@@ -192,6 +193,12 @@ def _sum_into(
 ) -> torch.Tensor:
     out = _room((num_rows, *x.shape[1:]), x)
     x = _numpy(x)
+    kernel = sums.sum_head_messages if x.ndim == 3 else sums.sum_messages
+    width = x[:1].size
+    count(
+        "kernel_work", 2 * len(indices) * width, kernel=kernel.__name__,
+        bytes=len(indices) * (width * x.itemsize + indices.itemsize) + out.nbytes,
+    )  # fmt: skip
     if x.ndim == 3:
         arguments = (indptr, indices, entry, weight, x, _counter(), out.numpy())
         _run(sums.sum_head_messages, *arguments)

@@ -12,6 +12,7 @@ import torch
 
 from graphsys.core.errors import BudgetError, TrainingFailedError
 from graphsys.core.events import count, span
+from graphsys.core.operators import watch_operators
 from graphsys.core.progress import Progress
 from graphsys.core.rng import draw_key
 from graphsys.gnn import run as runs
@@ -142,7 +143,7 @@ class Trainer:
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         times = [time.perf_counter()]
-        with span("forward", batch=batch.number):
+        with span("forward", batch=batch.number), watch_operators():
             rows = self.network(batch.hops, batch.x)
             loss = self.parts.objective.loss(rows, batch)
             value = loss.item()
@@ -152,11 +153,11 @@ class Trainer:
                 f"the loss of batch {batch.number} of epoch {epoch + 1} is {value}; lower "
                 f"lr (now {rate:g}), or look for odd features; the last checkpoint stays"
             )
-        with span("backward", batch=batch.number):
+        with span("backward", batch=batch.number), watch_operators():
             self.optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
         times.append(time.perf_counter())
-        with span("step", batch=batch.number):
+        with span("step", batch=batch.number), watch_operators():
             self.optimiser.step()
         times.append(time.perf_counter())
         self.figures.add(batch, times)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphsys.core.bandwidth import copy_bandwidth, median_seconds
+from graphsys.core.bandwidth import copy_bandwidth, gemm_rate, median_seconds
 from graphsys.core.threads import num_cores, run_parallel
 from graphsys.kernels.jit import jit
 
@@ -90,23 +90,6 @@ def gather_rate(table_bytes: int, repeats: int) -> float:
         lambda: run_parallel(lambda part: _gather(table, part), places), repeats
     )
     return sum(map(len, places)) / seconds
-
-
-def gemm_rate(shape: tuple[int, int, int], repeats: int) -> float:
-    """Multiply float32 matrices [M, K] x [K, N] through torch; return FLOP/s."""
-    import torch
-
-    rows, inner, columns = shape
-    left, right = torch.rand(rows, inner), torch.rand(inner, columns)
-    out = torch.empty(rows, columns)
-    flops = 2 * rows * inner * columns
-    times = max(1, int(2e9 / flops))
-
-    def multiply() -> None:
-        for _ in range(times):
-            torch.mm(left, right, out=out)
-
-    return times * flops / median_seconds(multiply, repeats)
 
 
 def disk_bandwidths(folder: Path, num_bytes: int) -> tuple[float, float, float]:

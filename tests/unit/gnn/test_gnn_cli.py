@@ -136,5 +136,9 @@ def test_a_training_is_profiled(graph: Graph, tmp_path: Path, call: Call) -> Non
     assert metrics["kernel_invocations"] > batches
     assert metrics["work_per_invocation"] > 0
     assert 0 <= metrics["overlap_alpha"] <= 1
-    operators = {row["name"]: row["calls"] for row in report["operators"]}
-    assert operators["forward"] == operators["sample"] == batches
+    operators = {row["name"]: row for row in report["operators"]}
+    assert operators["forward"]["calls"] == operators["sample"]["calls"] == batches
+    assert operators["gemm"]["flop"] > 0
+    assert operators["gemm"]["limit_share"] > 0
+    spmm = operators["sum_messages"]
+    assert 0 < spmm["flop"] < 8 * spmm["bytes"]
