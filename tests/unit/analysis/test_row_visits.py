@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import graphsys as gs
 from graphsys.core.events import recording
 from graphsys.core.visits import RowVisit
 from graphsys.engine import algorithms
@@ -94,14 +95,52 @@ def test_a_search_tells_the_entries_that_it_looks_at(
             assert visit.lengths.tolist() == wanted
 
 
-def test_a_program_along_both_directions_tells_what_it_skips() -> None:
-    """Rows of the second direction are not walked where the first has found a sender."""
+class Around(gs.VertexProgram):
+    """Hops from node 7, along edges in both directions."""
+
+    hops = gs.state("int64", default=-1, null=-1)
+    direction = "both"
+    combine = gs.any
+
+    def start(self, graph: Any) -> Any:
+        return {7: {"hops": 0}}
+
+    def message(self, src: Any, edge: Any) -> Any:
+        return src.hops + 1
+
+    def accepts(self, node: Any) -> Any:
+        return node.hops < 0
+
+    def update(self, node: Any, message: Any) -> Any:
+        return message
+
+
+def test_rows_of_the_other_direction_are_not_walked_after_a_hit() -> None:
     topology = random_topology(5)
-    visits = visits_of(topology, "wcc", "program")
-    pulls = [visit for visit in visits if visit.kind == "pull"]
-    assert pulls
-    first, second = pulls[:2]
-    assert first.lengths.sum() == second.lengths.sum() == topology.num_edges
+    seen: list[RowVisit] = []
+    with recording({"rows": lambda visits: seen.extend(copy.deepcopy(visits))}):
+        done = gs.run(Around, topology)
+    hops = done.table["value"].to_numpy()
+    sides = [topology.csr("in"), topology.csr("out")]
+    pulls = [visit for visit in seen if visit.kind == "pull"]
+    assert len(pulls) >= 2
+    for first, second in zip(pulls[::2], pulls[1::2], strict=True):
+        level = first.superstep
+        assert second.superstep == level
+        expected: list[list[int]] = [[], []]
+        for node in range(topology.num_nodes):
+            looks = hops[node] < 0 or hops[node] > level
+            for rows, trips in zip(sides, expected, strict=True):
+                walked = 0
+                begin, end = int(rows.indptr[node]), int(rows.indptr[node + 1])
+                for other in rows.indices[begin:end].tolist() if looks else ():
+                    walked += 1
+                    if hops[other] == level:
+                        looks = False
+                        break
+                trips.append(walked)
+        assert first.lengths.tolist() == expected[0]
+        assert second.lengths.tolist() == expected[1]
 
 
 @pytest.mark.parametrize("implementation", ["native", "program"])
