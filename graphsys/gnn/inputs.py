@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import torch
 
 from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
@@ -66,7 +67,7 @@ class Inputs:
     """
 
     def __init__(self, graph: Graph, node_types: Sequence[str], config: GnnConfig) -> None:
-        self._is_scaling = config.normalize_features
+        self._graph, self._is_scaling = graph, config.normalize_features
         self._rows: dict[str, FeatureRows | BagRows | None] = {}
         self._sizes = {name: graph.num_nodes_of(name) for name in node_types}
         everything = sorted({f for name in node_types for f in graph.feature_names(name)})
@@ -108,10 +109,11 @@ class Inputs:
                 count += int(is_bad.sum())
                 first += nodes[is_bad][: _ROWS_SHOWN - len(first)].tolist()
             if count:
+                ids = self._graph.node_ids(name).take(pa.array(first)).to_pylist()
                 raise InvalidGraphError(
                     f"features {', '.join(rows.names)} of {count} of {rows.num_nodes} "
-                    f"nodes of type {name!r} are not finite; the first are rows "
-                    f"{cut_list(first)}; mend them and ingest again"
+                    f"nodes of type {name!r} are not finite, first of nodes "
+                    f"{cut_list(ids)}; mend them and ingest again"
                 )
 
     def _shape(self, name: str) -> InputShape:

@@ -125,8 +125,8 @@ def test_sums_beside_own_rows_are_both() -> None:
     rows, _ = random_rows()
     x = values(NUM_SRC, 4)
     for reduce in ("sum", "mean"):
-        summed, own = spmm_with_own(rows, x, reduce)  # type: ignore[arg-type]
-        assert torch.equal(summed, spmm(rows, x, reduce=reduce))  # type: ignore[arg-type]
+        summed, own = spmm_with_own(rows, x, reduce)
+        assert torch.equal(summed, spmm(rows, x, reduce=reduce))
         assert torch.equal(own, x[:NUM_DST])
     apart = SparseRows(rows.indptr, rows.indices, NUM_SRC, is_prefix=False)
     with pytest.raises(ConfigError, match="have no own rows"):

@@ -76,9 +76,10 @@ def attention(
     for h in range(layer.num_heads):
         scores = score(layer, messages, x, h).masked_fill(looped == 0, -torch.inf)
         heads.append(torch.softmax(scores, dim=1) @ messages[:, h])
+    bias: torch.Tensor = layer.bias
     if layer.is_concatenating:
-        return torch.cat(heads, dim=1) + layer.bias
-    return torch.stack(heads).mean(dim=0) + layer.bias
+        return torch.cat(heads, dim=1) + bias
+    return torch.stack(heads).mean(dim=0) + bias
 
 
 def gat_score(layer: Any, messages: torch.Tensor, x: torch.Tensor, h: int) -> torch.Tensor:
@@ -91,7 +92,8 @@ def gatv2_score(
 ) -> torch.Tensor:
     own = (x @ layer.target.weight.T).reshape(NUM_NODES, layer.num_heads, -1)[:, h]
     both = functional.leaky_relu(own[:, None] + messages[None, :, h], 0.2)
-    return both @ layer.attention[h]
+    scores: torch.Tensor = both @ layer.attention[h]
+    return scores
 
 
 def pinsage(layer: layers.PinSage, a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
@@ -99,7 +101,8 @@ def pinsage(layer: layers.PinSage, a: torch.Tensor, x: torch.Tensor) -> torch.Te
     pooled = share @ torch.relu(x @ layer.message.weight.T + layer.message.bias)
     both = torch.cat([x, pooled], dim=1)
     z = torch.relu(both @ layer.combine.weight.T + layer.combine.bias)
-    return z / z.norm(dim=1, keepdim=True).clamp(min=1e-12)
+    found: torch.Tensor = z / z.norm(dim=1, keepdim=True).clamp(min=1e-12)
+    return found
 
 
 CASES: dict[str, tuple[Any, Any]] = {
@@ -154,7 +157,7 @@ def test_order_of_transform_and_sum_changes_nothing(
     torch.manual_seed(3)
     make, formula = CASES[name]
     layer = make()
-    module = layers.sage if name.startswith("sage") else layers.convolution  # type: ignore[attr-defined]
+    module = layers.sage if name.startswith("sage") else layers.convolution
     monkeypatch.setattr(module, "transform_first", lambda *given: is_first)
     found = layer(rows_of(dense), features(), features())
     assert torch.allclose(

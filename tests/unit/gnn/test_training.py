@@ -21,6 +21,7 @@ from graphsys.core.errors import (
 from graphsys.core.progress import Progress
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.inference import infer
+from graphsys.gnn.network import Network
 from graphsys.storage import Graph
 from tests.unit.gnn.conftest import NUM_NODES, Store
 
@@ -251,11 +252,11 @@ def test_labels_missing_for_a_split(groups: Store, tmp_path: Path) -> None:
 def test_features_that_are_no_numbers(groups: Store, tmp_path: Path) -> None:
     x = np.ones((NUM_NODES, 4), dtype=np.float32)
     x[[3, 30], 1] = np.nan, np.inf
-    message = (
-        "features x of 2 of 48 nodes of type 'node' are not finite; the first are rows"
-    )
-    with pytest.raises(InvalidGraphError, match=message):
+    message = "features x of 2 of 48 nodes of type 'node' are not finite, first of nodes "
+    with pytest.raises(InvalidGraphError, match=message) as caught:
         gnn.train(groups(1, x=x), config_of(), tmp_path / "run")
+    assert "103" in str(caught.value)
+    assert "130" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -315,6 +316,18 @@ def test_loss_that_is_not_a_number(groups: Store, tmp_path: Path) -> None:
     x = np.full((NUM_NODES, 4), 1e38, dtype=np.float32)
     with pytest.raises(TrainingFailedError, match="the loss of batch 0 of epoch 1 is"):
         gnn.train(groups(1, x=x), config_of(), tmp_path / "run")
+
+
+def test_batch_that_does_not_fit_into_memory(
+    groups: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried ...")
+
+    monkeypatch.setattr(Network, "forward", fail)
+    message = "edges does not fit into memory; try --set batch_size=4, or smaller fanouts"
+    with pytest.raises(BudgetError, match=message):
+        gnn.train(groups(1), config_of(), tmp_path / "run")
 
 
 def test_dry_run_plans_and_writes_nothing(groups: Store, tmp_path: Path) -> None:
