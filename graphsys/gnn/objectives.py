@@ -48,6 +48,9 @@ class Objective(Protocol):
 class NodeClassification:
     """Classes of nodes: cross-entropy; with several classes a node, one by one.
 
+    What is watched on valid is accuracy, of two classes the ROC-AUC, of several classes a
+    node the micro F1.
+
     Raises:
         ConfigError: As :func:`read_labels`.
         InvalidGraphError: Nodes of a split have no label.
@@ -57,7 +60,10 @@ class NodeClassification:
         self.labels: NodeLabels = read_labels(graph, config)
         self.node_type, self.classes = self.labels.node_type, self.labels.classes
         self.num_out = len(self.classes)
-        self.metric = "f1_micro" if self.labels.is_multi else "accuracy"
+        has_two = self.num_out == 2
+        self.metric = "roc_auc" if has_two else "accuracy"
+        if self.labels.is_multi:
+            self.metric = "f1_micro"
         self.trim: Trim | None = None
         self._config = config
 
@@ -84,8 +90,10 @@ class NodeClassification:
         found = output(self.node_type, nodes)
         target = torch.from_numpy(self.labels.of(nodes))
         loss = float(self._loss(found, target))
-        if not self.labels.is_multi:
+        if self.metric == "accuracy":
             return loss, float((found.argmax(dim=1) == target).float().mean())
+        if self.metric == "roc_auc":
+            return loss, roc_auc((found[:, 1] - found[:, 0]).numpy(), target.numpy() == 1)
         chosen, wanted = found > 0, target > 0
         hits = float((chosen & wanted).sum())
         return loss, 2 * hits / max(float(chosen.sum() + wanted.sum()), 1.0)
@@ -94,6 +102,23 @@ class NodeClassification:
         if self.labels.is_multi:
             return functional.binary_cross_entropy_with_logits(found, target)
         return functional.cross_entropy(found, target)
+
+
+def roc_auc(scores: npt.NDArray[Any], is_positive: npt.NDArray[np.bool_]) -> float:
+    """Return the chance that a positive scores above a negative, ties counting half.
+
+    Examples:
+        >>> roc_auc(np.array([0.1, 0.4, 0.4, 0.8]), np.array([False, True, False, True]))
+        0.875
+    """
+    from scipy.stats import rankdata
+
+    num_positive = int(is_positive.sum())
+    num_negative = len(scores) - num_positive
+    if not num_positive or not num_negative:
+        return 0.5
+    ranks = rankdata(scores)[is_positive].sum() - num_positive * (num_positive + 1) / 2
+    return float(ranks / (num_positive * num_negative))
 
 
 def make_objective(graph: Graph, config: GnnConfig) -> Objective:
