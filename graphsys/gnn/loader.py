@@ -92,9 +92,9 @@ class Loader:
             yield from map(make, numbers)
             return
         threads = max(1, self.prefetch // 2)
-        yield from map_in_order(
-            make, numbers, num_threads=threads, ahead=self.prefetch - threads
-        )
+        # one more than are made ahead: the one that the caller has
+        ahead = self.prefetch + 1 - threads
+        yield from map_in_order(make, numbers, num_threads=threads, ahead=ahead)
 
     def make(self, seeds: Mapping[str, Ints], *, epoch: int, number: int) -> Batch:
         """Sample the surroundings of seeds and gather their input.

@@ -1,6 +1,7 @@
 """Training: it learns, resumes bit by bit, and does not depend on threads."""
 
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from graphsys.core.errors import (
 from graphsys.core.progress import Progress
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.inference import infer
+from graphsys.gnn.loader import Batch, Loader
 from graphsys.gnn.network import Network
+from graphsys.gnn.training import build_parts
 from graphsys.storage import Graph
 from tests.unit.gnn.conftest import NUM_NODES, Store
 
@@ -149,6 +152,28 @@ def test_threads_and_prefetching_change_nothing(groups: Store, tmp_path: Path) -
         losses.append(gnn.train(graph, config, tmp_path / f"run{k}").metrics["loss"])
     assert losses[0] == losses[1]
     assert losses[2] == pytest.approx(losses[0], rel=1e-5)
+
+
+@pytest.mark.parametrize("prefetch", [1, 3])
+def test_batches_are_made_while_another_is_used(groups: Store, prefetch: int) -> None:
+    config = config_of(prefetch=prefetch)
+    parts = build_parts(groups(1), config)
+    loader = Loader(parts.surroundings, parts.inputs, prefetch)
+    began: dict[int, threading.Event] = {k: threading.Event() for k in range(8)}
+    make = loader.make
+
+    def noted(seeds: Any, *, epoch: int, number: int) -> Batch:
+        began[number].set()
+        assert threading.current_thread() is not threading.main_thread()
+        return make(seeds, epoch=epoch, number=number)
+
+    loader.make = noted  # type: ignore[method-assign]
+    seeds = [{"node": np.arange(k, 48, 8)} for k in range(8)]
+    for batch in loader.batches(seeds, epoch=0):
+        following = range(batch.number + 1, min(batch.number + 1 + prefetch, 8))
+        assert all(began[number].wait(timeout=10) for number in following)
+        assert not any(began[k].is_set() for k in range(batch.number + 2 + prefetch, 8))
+        loader.release(batch)
 
 
 def test_best_epoch_is_kept_and_patience_ends(groups: Store, tmp_path: Path) -> None:
