@@ -14,6 +14,7 @@ from pathlib import Path
 
 from graphsys.core.errors import ConfigError, cut_list
 from graphsys.embedding import run as runs
+from graphsys.storage.run_folder import write_durably
 from graphsys.storage.transaction import disk_errors
 
 FOLDER = "checkpoints"
@@ -68,7 +69,7 @@ def preserve(path: Path, state: runs.RunState) -> None:
             _link_files(path, new, state.files)
             shutil.copyfile(path / runs.CONFIG_NAME, new / runs.CONFIG_NAME)
             text = json.dumps(dataclasses.asdict(state), indent=1)
-            runs.write_text(new / runs.RUN_NAME, text + "\n")
+            write_durably(new / runs.RUN_NAME, (text + "\n").encode())
             new.rename(target)
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)

@@ -13,9 +13,9 @@ from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.embeddings import Embeddings
-from graphsys.embedding.run import write_text
 from graphsys.kernels.cpu.embedding_math import normalise_rows
 from graphsys.storage.manifest import file_name
+from graphsys.storage.run_folder import write_durably
 from graphsys.storage.transaction import disk_errors
 
 IndexKind = Literal["exact", "hnsw", "ivf"]
@@ -152,7 +152,7 @@ def _write(index: Any, out: Path, stamp: str) -> None:
             new.replace(out)
     finally:
         new.unlink(missing_ok=True)
-    write_text(_stamp_file(out), json.dumps({"of": stamp}) + "\n")
+    write_durably(_stamp_file(out), (json.dumps({"of": stamp}) + "\n").encode())
 
 
 def _read(file: Path, kind: IndexKind) -> Any:

@@ -5,11 +5,9 @@ replacement of ``run.json`` makes them the checkpoint; only then do the old ones
 at any moment leaves the checkpoint before or the one after.
 """
 
-import contextlib
 import dataclasses
 import json
 import os
-import shutil
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,19 +17,23 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.config import difference, from_mapping, load_toml, to_mapping, to_toml
-from graphsys.core.errors import ConfigError, CorruptStoreError, OutputExistsError
+from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.storage.locks import LOCK_NAME
 from graphsys.storage.manifest import file_name
 from graphsys.storage.manifest_check import build
-from graphsys.storage.reader import Graph
+from graphsys.storage.run_folder import CONFIG_NAME as CONFIG_NAME
+from graphsys.storage.run_folder import RUN_NAME as RUN_NAME
+from graphsys.storage.run_folder import describe_graph as describe_graph
+from graphsys.storage.run_folder import replace_run as replace_run
+from graphsys.storage.run_folder import require_free as require_free
+from graphsys.storage.run_folder import require_same_graph as require_same_graph
+from graphsys.storage.run_folder import staging_path as staging_path
+from graphsys.storage.run_folder import sync_folder, write_durably
 from graphsys.storage.transaction import disk_errors
 
 Floats = npt.NDArray[np.float32]
 
 FORMAT_VERSION: Final = 1
-RUN_NAME: Final = "run.json"
-CONFIG_NAME: Final = "config.toml"
 _ADVICE: Final = "train the run again, or go on from a copy of a preserved checkpoint"
 _FOLDERS: Final = ("rows", "state", "relations", "globals", "origin", "fresh")
 
@@ -88,34 +90,6 @@ class RunState:
     files: dict[str, int] = field(default_factory=dict)
     checksums: dict[str, int] = field(default_factory=dict)
     format_version: int = FORMAT_VERSION
-
-
-def describe_graph(graph: Graph) -> dict[str, Any]:
-    """Return what identifies a graph: where it lies and what it holds."""
-    types = graph.node_types
-    return {
-        "path": str(graph.path.resolve()),
-        "generation": graph.generation,
-        "fingerprint": graph.manifest.fingerprint,
-        "num_nodes": graph.num_nodes,
-        "num_edges": graph.num_edges,
-        "partitions": {name: graph.num_partitions(name) for name in types},
-    }
-
-
-def require_same_graph(stated: dict[str, Any], graph: Graph, path: Path) -> None:
-    """Check that a graph is the one that a run was trained on.
-
-    Raises:
-        ConfigError: It is another; the message says in what.
-    """
-    found = describe_graph(graph)
-    changes = difference(stated, found | {"path": stated["path"]})
-    if changes:
-        raise ConfigError(
-            f"the run {path} was trained on another graph ({'; '.join(changes)}); give "
-            "the graph it was trained on, or train a new run"
-        )
 
 
 def read_state(path: Path) -> RunState:
@@ -192,8 +166,9 @@ def commit(path: Path, state: RunState) -> None:
     """Make a checkpoint the current one; its files are durable, others' stay."""
     with disk_errors(path):
         for folder in {str((path / name).parent) for name in state.files}:
-            _sync_folder(Path(folder))
-    write_text(path / RUN_NAME, json.dumps(dataclasses.asdict(state), indent=1) + "\n")
+            sync_folder(Path(folder))
+    text = json.dumps(dataclasses.asdict(state), indent=1) + "\n"
+    write_durably(path / RUN_NAME, text.encode())
 
 
 def remove_superseded(path: Path, state: RunState) -> None:
@@ -202,18 +177,6 @@ def remove_superseded(path: Path, state: RunState) -> None:
         for file in (path / folder).rglob("*.npy"):
             if file.relative_to(path).as_posix() not in state.files:
                 file.unlink(missing_ok=True)
-
-
-def write_text(file: Path, text: str) -> None:
-    """Replace a small file atomically and durably."""
-    new = file.with_name(file.name + ".new")
-    with disk_errors(file):
-        with new.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        new.replace(file)
-        _sync_folder(file.parent)
 
 
 def write_array(file: Path, array: npt.NDArray[Any]) -> int:
@@ -291,39 +254,6 @@ def find_file(state: RunState, name: str) -> str | None:
     return next((file for file in state.files if file.rsplit(".", 2)[0] == stem), None)
 
 
-def staging_path(out: Path) -> Path:
-    """Return where a run is built that will replace an existing one."""
-    return out.with_name(out.name + ".partial")
-
-
-def require_free(out: Path, *, resume: bool, overwrite: bool) -> None:
-    """Check that the output may be written.
-
-    Raises:
-        OutputExistsError: A run is there and neither option was given, or other files.
-        ConfigError: There is nothing to resume.
-    """
-    is_run = (out / RUN_NAME).exists()
-    if resume:
-        if not is_run and not (staging_path(out) / RUN_NAME).exists():
-            raise ConfigError(f"{out} holds no run to resume; train without --resume")
-        return
-    names = {p.name for p in out.iterdir()} if out.is_dir() else set()
-    if out.is_dir() and not names and not overwrite:
-        raise OutputExistsError(
-            f"{out} already exists, an empty folder; remove it or pass --overwrite"
-        )
-    names -= {LOCK_NAME, CONFIG_NAME, f"{RUN_NAME}.new", f"{CONFIG_NAME}.new"}
-    if is_run and not overwrite:
-        raise OutputExistsError(
-            f"{out} holds a run; continue it with --resume or replace it with --overwrite"
-        )
-    if not is_run and (names or (out.exists() and not out.is_dir())):
-        raise OutputExistsError(
-            f"{out} exists and is no embedding run; choose another output"
-        )
-
-
 def require_same_config(path: Path, config: EmbeddingConfig) -> None:
     """Check that a run is resumed with its own settings.
 
@@ -340,24 +270,4 @@ def require_same_config(path: Path, config: EmbeddingConfig) -> None:
 
 def write_config(path: Path, config: EmbeddingConfig) -> None:
     """Write the resolved config beside the result."""
-    write_text(path / CONFIG_NAME, to_toml(config))
-
-
-def replace_run(new: Path, out: Path) -> None:
-    """Put a finished run in the place of the old one, which goes."""
-    old = out.with_name(out.name + ".old")
-    shutil.rmtree(old, ignore_errors=True)
-    with disk_errors(out):
-        out.rename(old)
-        new.rename(out)
-        _sync_folder(out.parent)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    write_durably(path / CONFIG_NAME, to_toml(config).encode())

@@ -41,9 +41,8 @@ from graphsys.embedding.supervision import source_of, supervise
 from graphsys.embedding.training_log import LOG_NAME
 from graphsys.embedding.unit import compile_kernels
 from graphsys.storage.joined import JoinedGraph
-from graphsys.storage.locks import WriterLock
 from graphsys.storage.reader import Graph
-from graphsys.storage.transaction import disk_errors
+from graphsys.storage.run_folder import locked
 
 _METER_S = 0.1  # seconds between looks at the memory
 
@@ -149,7 +148,7 @@ def train(
     if resume:
         is_staged = (staged / runs.RUN_NAME).exists()
     path = staged if is_staged else out
-    with _locked(out), _locked(path) if path != out else contextlib.nullcontext():
+    with locked(out), locked(path) if path != out else contextlib.nullcontext():
         state = _open_state(path, graph, config, plan.layout, resume=resume)
         try:
             with single_threaded_blas(), MemoryMeter(_METER_S) as meter:
@@ -226,22 +225,6 @@ def run_config(out: str | Path, overrides: Iterable[str] = ()) -> EmbeddingConfi
     staged = runs.staging_path(out)
     folder = staged if (staged / runs.RUN_NAME).exists() else out
     return load_config(file=folder / runs.CONFIG_NAME, overrides=overrides)
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Any:
-    """Hold a folder's writer lock; a folder made for it goes if nothing came of it."""
-    is_new = not path.exists()
-    with disk_errors(path):
-        path.mkdir(parents=True, exist_ok=True)
-        lock = WriterLock(path)
-    try:
-        yield
-    finally:
-        lock.release()
-        if is_new:
-            with contextlib.suppress(OSError):
-                path.rmdir()
 
 
 def _open_state(

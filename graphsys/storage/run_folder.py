@@ -147,7 +147,7 @@ def write_durably(file: Path, data: bytes) -> None:
             new.replace(file)
         finally:
             new.unlink(missing_ok=True)
-        _sync_folder(file.parent)
+        sync_folder(file.parent)
 
 
 def replace_run(new: Path, out: Path) -> None:
@@ -161,13 +161,15 @@ def replace_run(new: Path, out: Path) -> None:
     with disk_errors(out):
         out.rename(old)
         new.rename(out)
-        _sync_folder(out.parent)
+        sync_folder(out.parent)
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable; one that is gone has none."""
+    with contextlib.suppress(FileNotFoundError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

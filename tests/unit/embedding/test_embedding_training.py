@@ -224,7 +224,7 @@ def test_a_folder_with_other_files_is_never_written_to(
 ) -> None:
     (tmp_path / "thesis.tex").write_text("")
     for overwrite in (False, True):
-        with pytest.raises(OutputExistsError, match="exists and is no embedding run"):
+        with pytest.raises(OutputExistsError, match="exists and is no run"):
             train(make_ring(1), ring_config, tmp_path, overwrite=overwrite)
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
 
