@@ -1,5 +1,6 @@
 """Graph neural networks, trained on samples or on a whole graph; see README.md."""
 
+from graphsys.gnn import layers as layers
 from graphsys.gnn.config import GnnConfig as GnnConfig
 from graphsys.gnn.config import load_config as load_config
 from graphsys.gnn.config import preset_names as preset_names
@@ -13,6 +14,7 @@ from graphsys.gnn.opened import OpenedRun as OpenedRun
 from graphsys.gnn.opened import open_run as open_run
 from graphsys.gnn.predicting import predict as predict
 from graphsys.gnn.sparse_rows import SparseRows as SparseRows
+from graphsys.gnn.sparse_rows import kernel_threads as kernel_threads
 from graphsys.gnn.training import TrainReport as TrainReport
 from graphsys.gnn.training import run_config as run_config
 from graphsys.gnn.training import train as train
