@@ -72,6 +72,7 @@ def main(arguments: list[str]) -> int:
             missing=missing,
             **({"inputs": inputs} if inputs else {}),
         )
+        failed: list[str] = []
         with LoadMeter() as load:
             for work in works:
                 if options.only and options.only not in work.name:
@@ -79,8 +80,10 @@ def main(arguments: list[str]) -> int:
                 try:
                     new_rows, new_runs = measure(work, rounds=rounds, report=note)
                 except (WrongResultError, ChildFailedError) as err:
+                    # hours of other works are not thrown away for it
                     print(f"error: {work.name}: {err}", file=sys.stderr)
-                    return 1
+                    failed.append(work.name)
+                    continue
                 rows += new_rows
                 runs += new_runs
         machine = describe_machine(folder)
@@ -103,11 +106,11 @@ def main(arguments: list[str]) -> int:
         output.print_rows(rows, runs)
         note("load average {:.2f} to {:.2f}".format(*load.load_average))
         note(f"other processes used {load.other_cpu_share:.0%} of the processors")
-    if options.save:
-        is_part = bool(options.only or inputs)
+    if options.save and rows:
+        is_part = bool(options.only or inputs or failed)
         path = output.save(result, keep_other_works=is_part)
         note(f"wrote {path}")
-    return 0
+    return int(bool(failed))
 
 
 def chosen(given: str | None, known: Iterable[str], what: str) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ class Sizes(NamedTuple):
     chunk: int
 
 
-FULL = (Sizes(20, 10, 2000, 50), Sizes(20, 1, 2000, 500))
+FULL = (Sizes(20, 10, 2000, 50), Sizes(17, 8, 2000, 500))
 QUICK = (Sizes(16, 10, 500, 50), Sizes(16, 2, 500, 500))
 
 
