@@ -68,7 +68,7 @@ def read_labels(graph: Graph, config: GnnConfig) -> NodeLabels:
         InvalidGraphError: Nodes of a split have no label.
     """
     node_type = _labelled_type(graph, config)
-    labels = _column(graph, node_type, config.label)
+    labels = node_column(graph, node_type, config.label)
     splits = _read_splits(graph, node_type, config.split)
     kind, is_multi = labels.type, False
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
@@ -126,7 +126,12 @@ def _labelled_type(graph: Graph, config: GnnConfig) -> str:
     )
 
 
-def _column(graph: Graph, node_type: str, name: str) -> Any:
+def node_column(graph: Graph, node_type: str, name: str) -> Any:
+    """Return a column of all nodes of a type, by number, as an Arrow array.
+
+    Raises:
+        ConfigError: There is no such column.
+    """
     known = graph.manifest.node_types[node_type].columns
     if name not in known:
         raise ConfigError(
@@ -141,7 +146,7 @@ def _column(graph: Graph, node_type: str, name: str) -> Any:
 
 
 def _read_splits(graph: Graph, node_type: str, name: str) -> dict[str, Ints]:
-    column = _column(graph, node_type, name)
+    column = node_column(graph, node_type, name)
     found: dict[str, Ints] = {}
     for value in pc.unique(column).to_pylist():
         if value is not None and value != "":
