@@ -146,7 +146,8 @@ class NodeColumns:
 
 def _masks(splits: Any) -> dict[str, Values]:
     names = sorted(str(it) for it in pc.unique(splits).to_pylist() if it)
-    order = [it for it in ("train", "valid", "test") if it in names]
+    usual: list[str] = ["train", "valid", "test"]
+    order = [it for it in usual if it in names]
     order += [it for it in names if it not in order]
     return {
         MASKS.get(name, f"{name}_mask"): np.asarray(
@@ -236,7 +237,8 @@ class EdgeColumns:
             return self._rows.column(column, entries)
         if column not in self._further:
             self._further[column] = self._read(column)
-        return self._further[column][self._rows.column("edge", entries)]
+        found: Values = self._further[column][self._rows.column("edge", entries)]
+        return found
 
     def _is_numeric(self, column: str, i: int, j: int) -> bool:
         kind = self._graph.bucket(self._rows.edge_type, i, j).columns[column].type

@@ -119,7 +119,7 @@ def _nodes(data: Any, count: int) -> npt.NDArray[np.int64]:
     return numbers
 
 
-class GraphsysBlockSampler(dgl.dataloading.BlockSampler):  # type: ignore[misc]  # untyped
+class GraphsysBlockSampler(dgl.dataloading.BlockSampler):  # type: ignore[misc,name-defined]  # untyped
     """Our neighbor sampler for DGL's DataLoader; the graph it is given is not read.
 
     Blocks view the sample's buffers, which are new for each batch. They have int32 ids,

@@ -118,7 +118,7 @@ def from_dgl(
     return Graph(path)
 
 
-class GraphsysFeatureStorage(dgl.storages.FeatureStorage):  # type: ignore[misc]  # untyped
+class GraphsysFeatureStorage(dgl.storages.FeatureStorage):  # type: ignore[misc,name-defined]  # untyped
     """One column of nodes or edges, fetched row by row from the store.
 
     Args:

@@ -19,7 +19,7 @@ pyg_neighbors = require("torch_geometric.sampler.neighbor_sampler", extra="pyg")
 Fanouts = Sequence[int] | Mapping[Any, Sequence[int]]
 
 
-class GraphsysSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]  # PyG is untyped
+class GraphsysSampler(pyg_sampler.BaseSampler):  # type: ignore[misc,name-defined]  # PyG is untyped
     """Samples neighbors straight from a store's mapped index files.
 
     Nodes and edges come hop by hop, so ``trim_to_layer`` works. Edge ids are places in the

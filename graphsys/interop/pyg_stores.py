@@ -22,7 +22,7 @@ from graphsys.storage.reader import Graph
 pyg_data = require("torch_geometric.data", extra="pyg")
 
 
-class GraphsysFeatureStore(pyg_data.FeatureStore):  # type: ignore[misc]  # PyG is untyped
+class GraphsysFeatureStore(pyg_data.FeatureStore):  # type: ignore[misc,name-defined]  # PyG is untyped
     """Features, labels and splits of nodes: ``x``, ``y``, ``train_mask`` and so on.
 
     ``x`` stays in the mapped files, and a batch's rows are gathered from there (float32,
@@ -131,7 +131,7 @@ class GraphsysFeatureStore(pyg_data.FeatureStore):  # type: ignore[misc]  # PyG 
         return False
 
 
-class GraphsysGraphStore(pyg_data.GraphStore):  # type: ignore[misc]  # PyG is untyped
+class GraphsysGraphStore(pyg_data.GraphStore):  # type: ignore[misc,name-defined]  # PyG is untyped
     """The edges of every type in compressed columns (``csc``).
 
     They are copied to int64 when they are asked for, which loaders with our sampler never

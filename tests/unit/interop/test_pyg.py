@@ -367,7 +367,7 @@ def test_a_pyg_model_learns_over_node_loader(planted: Graph) -> None:
                 scores(batch), batch.y[: batch.batch_size]
             )
             optimiser.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
     test = features.nodes_of("test")
     (batch,) = NodeLoader((features, edges), sampler, test, batch_size=len(test))
