@@ -6,10 +6,12 @@ edge: a directed pair ``src -> dst``, with an edge type and perhaps columns.
 partition: the nodes of one type that live in one file; ``offset`` is its first number.
 local: a number minus the offset of its partition; what buckets hold.
 bucket: the edges from one source partition to one destination partition.
-split: the part of the edges (or nodes) used to ``train``, ``valid`` or ``test``.
+split: the part of the edges (or nodes) used to ``train``, ``valid`` or ``test``; pairs that
+    are known to be no edges come as a split ``..._negative``.
 generation: one committed state of a store.
 """
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -22,6 +24,7 @@ WIDE_ID: Final = np.dtype(np.int64)
 
 MAX_USER_ID: Final = 2**63 - 1
 DEFAULT_SPLIT: Final = "train"
+_NEGATIVE: Final = "_negative"
 
 
 class EdgeType(NamedTuple):
@@ -33,6 +36,16 @@ class EdgeType(NamedTuple):
 
     def __str__(self) -> str:
         return f"({self.src_type}, {self.relation}, {self.dst_type})"
+
+
+def true_splits(splits: Iterable[str]) -> list[str]:
+    """Return the splits whose edges are true, in their order.
+
+    Examples:
+        >>> true_splits(["train", "test", "test_negative"])
+        ['train', 'test']
+    """
+    return [split for split in splits if not split.endswith(_NEGATIVE)]
 
 
 class Bucket(NamedTuple):

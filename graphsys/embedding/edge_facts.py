@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.types import true_splits
 from graphsys.embedding.buckets import read_bucket
 from graphsys.embedding.edge_stream import stream_edges
 from graphsys.embedding.model import RelationSet
@@ -65,7 +66,7 @@ def relation_categories(graph: Graph, relations: RelationSet) -> list[str]:
     """Call every relation 1-1, 1-n, n-1 or n-n.
 
     A side is n where a pair of the relation and a node at the other end has on average at
-    least 1.5 nodes there, over the distinct edges of all splits (Bordes et al.,
+    least 1.5 nodes there, over the distinct true edges of all splits (Bordes et al.,
     "Translating embeddings for modeling multi-relational data", NIPS 2013, section 4.3);
     ``1-n`` has one head and many tails. Edges without direction count both ways.
 
@@ -77,7 +78,7 @@ def relation_categories(graph: Graph, relations: RelationSet) -> list[str]:
         A category per relation; a relation without edges is 1-1.
     """
     kind, num = relations.edge_type, len(relations.relations)
-    splits = graph.splits(kind)
+    splits = true_splits(graph.splits(kind))
     rows, columns = graph.num_partitions(kind.src_type), graph.num_partitions(kind.dst_type)
     is_symmetric = not graph.is_directed_type(kind) and kind.src_type == kind.dst_type
     triples, pairs = np.zeros(num, dtype=np.int64), np.zeros((2, num), dtype=np.int64)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.types import EdgeType
+from graphsys.core.types import EdgeType, true_splits
 from graphsys.embedding.edge_stream import stream_edges
 from graphsys.embedding.held_out import HeldOut
 from graphsys.storage.reader import Graph
@@ -32,7 +32,7 @@ class Queries:
         target: Number of the answer asked for, -1 where any is ``[Q]``.
         known_begin: Where the known answers of a query begin in ``known`` ``[Q]``.
         known_end: Where they end ``[Q]``.
-        known: Numbers of answers in any split, ascending within a query, each once.
+        known: Numbers of answers in any true split, ascending within a query, each once.
     """
 
     index: Ints
@@ -179,7 +179,8 @@ def _cut(own: npt.NDArray[np.integer], counts: Ints) -> Iterator[tuple[int, int]
 class _Adjacency:
     """The answers that the edges of all splits give, looked up for many keys at once.
 
-    A key is a node and a relation: ``node * num_relations + relation``.
+    Splits of labelled negatives give none. A key is a node and a relation:
+    ``node * num_relations + relation``.
     """
 
     def __init__(self, graph: Graph, edge_type: EdgeType, asks_for_dst: bool) -> None:
@@ -222,7 +223,7 @@ class _Adjacency:
         """Yield the edges that answer keys: places among the keys, and answers."""
         is_given = np.zeros(self.num_given, dtype=bool)
         is_given[wanted // self.num_relations] = True
-        splits = self.graph.splits(self.edge_type)
+        splits = true_splits(self.graph.splits(self.edge_type))
         for edges in stream_edges(self.graph, self.edge_type, splits):
             for is_src_given in self.sides:
                 given, answer = edges.src, edges.dst

@@ -10,11 +10,20 @@ import pyarrow.parquet
 import pytest
 
 from graphsys.core.errors import ConfigError, UnknownNameError
-from graphsys.embedding import EmbeddingConfig, Embeddings, open_run, predict, score, train
+from graphsys.embedding import (
+    EmbeddingConfig,
+    Embeddings,
+    evaluate,
+    open_run,
+    predict,
+    score,
+    train,
+)
 from graphsys.embedding.model import OPERATOR_CODES
 from graphsys.embedding.question_files import all_questions, read_questions
 from graphsys.storage.reader import Graph
 from tests.ranking_oracle import compare, operate, triples
+from tests.unit.embedding.triple_graphs import write
 
 MakeRing = Callable[[int], Graph]
 RING = [f"e{k:02d}" for k in range(40)]
@@ -231,3 +240,22 @@ def test_files_of_questions_that_are_none(make_ring: MakeRing, tmp_path: Path) -
         all_questions(run)
     with pytest.raises(UnknownNameError, match="unknown relation 'nxt'"):
         all_questions(run, "nxt")
+
+
+def test_labelled_negatives_are_no_known_answers(tmp_path: Path) -> None:
+    splits = {
+        "train": [(k, "next", (k + 1) % 12) for k in range(10)],
+        "test": [(k, "next", (k + 1) % 12) for k in range(10, 12)],
+        "test_negative": [(k, "next", (k + 5) % 12) for k in range(10)],
+    }
+    ranks = []
+    for number, names in enumerate((("train", "test"), tuple(splits))):
+        graph = write(tmp_path / f"graph{number}", {name: splits[name] for name in names})
+        config = EmbeddingConfig(dim=8, epochs=1, init_scale=1.0, deterministic=True)
+        train(graph, config, tmp_path / f"run{number}")
+        run = Embeddings(tmp_path / f"run{number}")
+        marked = run.predict(3, "next", None, k=12, known="mark")
+        assert marked.filter(marked["known"])["id"].to_pylist() == [4]
+        ranks.append(evaluate(run)["metrics"])
+    assert ranks[0] == ranks[1]
+    assert set(ranks[1]["by_category"]) == {"1-1"}
