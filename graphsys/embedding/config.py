@@ -104,6 +104,12 @@ class EmbeddingConfig(ControlConfig):
     negatives: tuple[PoolConfig, ...] = option(
         (), "[[negatives]] tables, one per pool, in place of the three keys above"
     )
+    disable_src_negatives: bool = option(
+        False, "sources are no negatives: only destinations are asked for"
+    )
+    disable_dst_negatives: bool = option(
+        False, "destinations are no negatives: only sources are asked for"
+    )
     mask_known_edges: bool = option(
         False, "never count a known answer of a query, of this partition, as a negative"
     )
@@ -167,6 +173,7 @@ class EmbeddingConfig(ControlConfig):
                 "to compare)"
             )
         self._check_negatives()
+        self._check_disabled()
         self._check_joined()
 
     def _check_negatives(self) -> None:
@@ -195,6 +202,23 @@ class EmbeddingConfig(ControlConfig):
                 f"importance_weights: got true with the loss {self.loss}, expected the "
                 "loss softmax, whose sum over negatives it estimates"
             )
+
+    def _check_disabled(self) -> None:
+        if self.disable_src_negatives and self.disable_dst_negatives:
+            raise ConfigError(
+                "disable_src_negatives and disable_dst_negatives: got true and true, "
+                "expected negatives on one side at least; remove one of them"
+            )
+        if not (self.disable_src_negatives or self.disable_dst_negatives):
+            return
+        for name, relation in self.relations.items():
+            if relation.all_negatives:
+                side = "src" if self.disable_src_negatives else "dst"
+                raise ConfigError(
+                    f"relations.{name}.all_negatives: got true with "
+                    f"disable_{side}_negatives, which does not hold for all nodes; remove "
+                    "one of them"
+                )
 
     def _check_joined(self) -> None:
         if not self.join_partitions:

@@ -125,7 +125,7 @@ class Negatives:
             aliases=tables.aliases,
             type_begins=tables.type_begins,
             type_nodes=tables.type_nodes,
-            pool_bias=self._pool_bias(part[0], num_nodes),
+            pool_bias=self._pool_bias(part[0], num_nodes, side),
             node_bias=tables.node_bias,
             has_type_bias=np.array(
                 [pool.importance and pool.kind == "type" for pool in self._drawn],
@@ -194,8 +194,15 @@ class Negatives:
             type_nodes=nodes,
         )
 
-    def _pool_bias(self, node_type: str, num_nodes: int) -> Floats:
+    def _is_disabled(self, side: int) -> bool:
+        """Whether the nodes of a side are no negatives; their scores become -inf."""
+        config = self._config
+        return (config.disable_src_negatives, config.disable_dst_negatives)[side]
+
+    def _pool_bias(self, node_type: str, num_nodes: int, side: int) -> Floats:
         """Return the constant part of each pool's logQ correction, float32 ``[P]``."""
+        if self._is_disabled(side):
+            return np.full(len(self._drawn), -np.inf, np.float32)
         return np.array(
             [
                 self._log_weight(node_type, pool.num)
@@ -219,6 +226,8 @@ class Negatives:
         self, relations: RelationSet, part: Part, num_nodes: int, edges: Edges, side: int
     ) -> Floats:
         """Return the logQ correction of in-batch negatives, but for the chunk's size."""
+        if self._is_disabled(side):
+            return np.full(len(edges.src), -np.inf, np.float32)
         if not any(p.importance for p in self._config.pools if p.kind == "batch"):
             return np.empty(0, np.float32)
         is_mixed = len(relations.relations) == 1 or not self._config.is_cut_by_relation

@@ -133,9 +133,10 @@ def load_positives(edges: Edges, c: int, candidates: Candidates, chunk: Chunk) -
         if edges.weight.size > 0:
             chunk.weights[i] *= edges.weight[e]
         chunk.src_bias[i] = chunk.dst_bias[i] = 0.0
+        others = np.float32(np.log(max(size - 1, 1)))
         if candidates.src.edge_bias.size > 0:
-            others = np.float32(np.log(max(size - 1, 1)))
             chunk.src_bias[i] = candidates.src.edge_bias[e] - others
+        if candidates.dst.edge_bias.size > 0:
             chunk.dst_bias[i] = candidates.dst.edge_bias[e] - others
     return size
 

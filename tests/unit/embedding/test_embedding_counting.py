@@ -131,9 +131,10 @@ class Oracle:
             [(int(s), int(r), int(d)) in self.known for s in src]
             for d, r in zip(dst[:n], relation, strict=True)
         ]
-        return self._side(tails, dst, dst_bias, known_tails) + self._side(
-            heads, src, src_bias, known_heads
-        )
+        config = self.config
+        return self._side(
+            tails, dst, dst_bias, known_tails, config.disable_dst_negatives
+        ) + self._side(heads, src, src_bias, known_heads, config.disable_src_negatives)
 
     def _side(
         self,
@@ -141,6 +142,7 @@ class Oracle:
         nodes: npt.NDArray[np.int64],
         bias: Floats,
         known: list[list[bool]],
+        is_disabled: bool,
     ) -> torch.Tensor:
         n, spans = len(scores), [(0, len(scores), 0)]
         pools = self.candidates.pools
@@ -152,6 +154,8 @@ class Oracle:
         use_batch = any(pool.kind == "batch" for pool in self.config.pools)
         if not use_batch:
             counts[:, :n] = False
+        if is_disabled:
+            counts[:] = False
         num_easy = 0
         values = scores.detach().numpy().astype(np.float64)
         for low, high, kept in spans:
@@ -223,6 +227,24 @@ CASES: dict[str, dict[str, Any]] = {
             weighed(HARD, adversarial=1.0),
         ),
         "loss": "logistic",
+    },
+    "no sources": {
+        "negatives": (BATCH, weighed(UNIFORM, importance=True)),
+        "disable_src_negatives": True,
+    },
+    "no destinations": {
+        "negatives": (weighed(BATCH, importance=True), DEGREE),
+        "disable_dst_negatives": True,
+    },
+    "no sources, ranking": {
+        "negatives": (BATCH, HARD),
+        "loss": "ranking",
+        "disable_src_negatives": True,
+    },
+    "no destinations, logistic": {
+        "negatives": (BATCH, weighed(UNIFORM, adversarial=2.0), HARD),
+        "loss": "logistic",
+        "disable_dst_negatives": True,
     },
     "self-adversarial without batch": {
         "negatives": (weighed(TYPE, adversarial=1.5), UNIFORM),

@@ -109,6 +109,13 @@ def test_json_and_overrides(tmp_path: Path) -> None:
     assert (config.loss, config.dim, config.lr) == ("logistic", 20, 0.5)
 
 
+def test_sides_without_negatives_are_taken_over() -> None:
+    config = from_pbg_config(small(disable_lhs_negs=True))
+    assert (config.disable_src_negatives, config.disable_dst_negatives) == (True, False)
+    config = from_pbg_config(small(disable_rhs_negs=True))
+    assert (config.disable_src_negatives, config.disable_dst_negatives) == (False, True)
+
+
 def test_relations_with_their_own_settings() -> None:
     relations: list[dict[str, Any]] = [
         {"name": "a", "lhs": "all", "rhs": "all", "operator": "translation"},

@@ -8,7 +8,12 @@ import pytest
 
 from graphsys.core.config import from_mapping, to_toml
 from graphsys.core.errors import ConfigError
-from graphsys.embedding.config import EmbeddingConfig, load_config, preset_names
+from graphsys.embedding.config import (
+    EmbeddingConfig,
+    RelationConfig,
+    load_config,
+    preset_names,
+)
 from graphsys.embedding.pools import PoolConfig
 from graphsys.embedding.samplers import layout
 from graphsys.kernels.cpu import embedding_negatives as kernels
@@ -175,3 +180,11 @@ def test_degrees_of_nothing_are_drawn_equally() -> None:
     indptr = np.array([0, 4, 4, 5], dtype=np.uint32)
     assert degree_weights(indptr, 0.5).tolist() == [2.0, 0.0, 1.0]
     assert degree_weights(indptr, 0.0).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_one_side_at_least_has_negatives() -> None:
+    with pytest.raises(ConfigError, match=r"got true and true, expected negatives on one"):
+        EmbeddingConfig(disable_src_negatives=True, disable_dst_negatives=True)
+    everything = {"a": RelationConfig(all_negatives=True)}
+    with pytest.raises(ConfigError, match=r"relations\.a\.all_negatives: got true with d"):
+        EmbeddingConfig(disable_dst_negatives=True, relations=everything)
