@@ -110,7 +110,7 @@ class _PhaseWriter(PhaseText):
         if phase.kind == "node":
             made.append(self.send())
         if self.can_be_same:
-            made.append(self.same())
+            made += [self.same(), self.look()]
         if phase.kind == "mode":
             made += [self.send(), self.mode()]
         elif phase.kind != "local":
@@ -169,6 +169,19 @@ class _PhaseWriter(PhaseText):
         kernel.add(2, "partial[c, 0] = num_sent", "partial[c, 1] = num_same")
         return kernel
 
+    def look(self) -> KernelText:
+        """Look along each row of one block for a sender; all of them send the same."""
+        kernel = self.kernel("look")
+        kernel.use("counter", "bounds", "indptr", "indices", "active", "same_0")
+        kernel.add(1, "listed = False", "fresh = np.empty(1, dtype=np.int64)", *_CHUNKS)
+        kernel.add(2, *self.begin_parts(), "for v in range(bounds[c], bounds[c + 1]):")
+        kernel.add(3, *self.accepts_lines(kernel, updates=False))
+        kernel.add(3, "for e in range(np.int64(indptr[v]), np.int64(indptr[v + 1])):")
+        kernel.add(4, "if has_bit(active, np.int64(indices[e])):")
+        kernel.add(5, *self.update_lines(kernel, "same"), "break")
+        kernel.add(2, *self.end_parts(kernel))
+        return kernel
+
     def pull(self, *, fused: bool) -> KernelText:
         """Combine the messages along each row; fused: and update the node at once."""
         phase = self.phase
@@ -201,11 +214,7 @@ class _PhaseWriter(PhaseText):
         lines = []
         if phase.kind == "node":
             kernel.use(*(f"in_{i}" for i in self.width))
-            if self.can_be_same:
-                kernel.use("is_same", "same_0")
-                lines.append("m_0 = same_0 if is_same else in_0[u]")
-            else:
-                lines += [f"m_{i} = in_{i}[u]" for i in self.width]
+            lines += [f"m_{i} = in_{i}[u]" for i in self.width]
         else:
             sides = {"src": ("col", "u"), "dst": ("row", "v")}
             lines += self.message_lines(kernel, sides)

@@ -334,11 +334,6 @@ class Launcher:
                 return _NO_WORDS if everyone or senders is None else senders.words()
             case "changed" | "touched":
                 return _NO_WORDS
-            case "is_same":
-                return False
-            case "same_0":
-                dtypes = launch.phase.message_dtypes if launch.phase else ()
-                return dtypes[0].type(0)
             case "delta_tolerance":
                 return float(self.program.delta_tolerance)
             case "edge_base" | "edge_forward" | "reverse_forward":

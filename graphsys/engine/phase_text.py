@@ -47,8 +47,14 @@ class PhaseText:
     def can_be_same(self) -> bool:
         """Whether it pays to look if all send the same, as the levels of a search do."""
         phase = self.phase
-        is_single = len(phase.message_dtypes) == 1 and not self.plan.spec.delta
-        return phase.combiner == "any" and phase.kind == "node" and is_single
+        is_plain = not (self.plan.spec.delta or phase.buffered or self.drops)
+        return (
+            phase.combiner == "any"
+            and phase.kind == "node"
+            and phase.spec.schedule == "changed"
+            and len(phase.message_dtypes) == 1
+            and is_plain
+        )
 
     @property
     def only_lowers(self) -> bool:

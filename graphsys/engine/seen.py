@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Array = Any
 
-_PULLS = ("pull", "gather")
+_PULLS = ("pull", "look", "gather")
 _PUSHES = ("push", "claim")
 _STREAMED = "rows were streamed, not held"
 

@@ -30,6 +30,8 @@ from graphsys.kernels.cpu.node_lists import clear_listed, mark_neighbours
 
 PULL_SHARE = 10
 """Pull when the frontier's edges are more than one of so many (Beamer's alpha is 14)."""
+_WORDS_A_SWEEP = 16
+"""Words that are cleared in a row in the time of one by its node's number."""
 _SMALL_WORK = 30_000
 """Edges below which a second thread costs more than it saves."""
 
@@ -154,14 +156,17 @@ class Supersteps:
         # old messages again cannot lower a state, and are cheaper than a test per edge
         is_harmless = bool(phase.monotone) and phase.functions["active"] is None
         senders = self.everyone(phase) if is_harmless else sending
-        same = self._same_message(phase, senders)
-        if phase.kind in ("node", "mode") and not same.get("is_same"):
-            self._send(phase, senders)
         directions = pull_directions(self.topology, phase)
+        are_whole = len(directions) == 1 and self.rows.are_whole(directions[0])
+        is_one = are_whole and self.rows.num_blocks(directions[0]) == 1
+        same = self._same_message(phase, senders) if is_one else {}
+        if phase.kind in ("node", "mode") and not same:
+            self._send(phase, senders)
         if phase.kind == "mode":
             parts = self._mode(phase)
-        elif len(directions) == 1 and self.rows.are_whole(directions[0]):
-            parts = self._over_blocks("pull", phase, senders, changed, sending, same)
+        elif are_whole:
+            kernel = "look" if same else "pull"
+            parts = self._over_blocks(kernel, phase, senders, changed, sending, same)
         else:
             self._over_blocks("gather", phase, senders, changed, sending, same)
             extra = {"changed": changed, "touched": self._touched}
@@ -199,8 +204,8 @@ class Supersteps:
         return np.concatenate(parts)
 
     def _same_message(self, phase: PhasePlan, senders: Frontier) -> dict[str, Any]:
-        """Return the one message of all senders, as the kernels take it."""
-        if not self.launcher.has(f"same_{phase.number}"):
+        """Return the one message of all senders as ``look`` takes it, or nothing."""
+        if senders.everyone or not self.launcher.has(f"same_{phase.number}"):
             return {}
         dtype, block, extra = phase.message_dtypes[0], self.all_nodes, {}
         if senders.is_alike:  # ask those of one word alone
@@ -214,9 +219,9 @@ class Supersteps:
         )  # fmt: skip
         num_sent, num_same = self.launcher.call(launch)[:, :2].T
         messages = first[: len(num_sent)][num_sent > 0]
-        is_same = bool((num_sent == num_same).all() and (messages == messages[:1]).all())
-        value = messages[0] if is_same and len(messages) else dtype.type(0)
-        return {"is_same": is_same, "same_0": value}
+        if not len(messages) or (num_sent != num_same).any():
+            return {}
+        return {"same_0": messages[0]} if (messages == messages[0]).all() else {}
 
     def _send(self, phase: PhasePlan, senders: Frontier) -> None:
         launch = Launch(kernel="send", block=self.all_nodes, phase=phase, senders=senders)
@@ -298,9 +303,12 @@ class Supersteps:
             total += counts.sum(axis=0)
         changed, edges = int(total[0]), int(total[1])
         claimed = self.arrays.touched_list[: int(self._cursor[0])]
-        fresh = claimed.copy() if changed == len(claimed) else claimed[claimed >= 0]
-        np.copyto(claimed, ~claimed, where=claimed < 0)
-        clear_listed(claimed, len(claimed), self._touched)
+        if changed == len(claimed):
+            fresh = claimed.copy()
+        else:
+            fresh = claimed[claimed >= 0]
+            np.copyto(claimed, ~claimed, where=claimed < 0)
+        self._clear_touched(claimed)
         frontier = Frontier.from_list(self.num_nodes, fresh, edges)
         return Step("push", senders.count, senders.edges, changed, frontier)
 
@@ -345,7 +353,7 @@ class Supersteps:
             )  # fmt: skip
             parts.append(self.launcher.call(launch))
         self.arrays.swap(copied)
-        clear_listed(touched, len(touched), self._touched)
+        self._clear_touched(touched)
         changed, edges = self._take_totals(phase, np.concatenate(parts))
         fresh = fresh[: int(self.launcher.next_cursor[0])]
         frontier = Frontier.from_list(self.num_nodes, fresh, edges)
@@ -360,6 +368,13 @@ class Supersteps:
             yield from self.rows.holding(direction, listed)
 
     # ---- afterwards
+
+    def _clear_touched(self, listed: Array) -> None:
+        """Unset the bits of the listed nodes, which are all that are set."""
+        if len(listed) * _WORDS_A_SWEEP > len(self._touched):
+            self._touched.fill(0)
+        else:
+            clear_listed(listed, len(listed), self._touched)
 
     def _fresh_words(self, phase: PhasePlan) -> Array:
         needed = phase.spec.schedule == "changed"

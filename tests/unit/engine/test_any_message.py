@@ -74,9 +74,11 @@ def test_levels_that_are_alike_are_asked_for_one_message(
     edges: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
+    kernels: set[str] = set()
     call = Launcher.call
 
     def noted(self: Launcher, launch: Launch) -> Any:
+        kernels.add(launch.kernel)
         if launch.kernel == "same":
             asked.append(launch.block.num_rows)
         return call(self, launch)
@@ -84,9 +86,13 @@ def test_levels_that_are_alike_are_asked_for_one_message(
     monkeypatch.setattr(Launcher, "call", noted)
     run(Waves(), edges, 1)
     assert max(asked, default=64) <= 64
+    assert ("look" in kernels) == bool(asked)
+    assert not kernels & {"send", "pull"}
     asked.clear()
+    kernels.clear()
     run(FoundBy(), edges, 1)
     assert all(num == NUM_NODES for num in asked)
+    assert "look" not in kernels
 
 
 @pytest.fixture(scope="module", params=[2, 40])
