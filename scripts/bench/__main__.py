@@ -136,15 +136,22 @@ def describe_run(machine: dict[str, Any], arguments: list[str]) -> dict[str, Any
 
 
 def commit() -> str:
-    """Return the commit that was measured, marked if the tree differs from it."""
+    """Return the commit that was measured, marked if more than results differs from it."""
+    found = git("rev-parse", "--short=12", "HEAD")
+    is_dirty = git("status", "--porcelain", "--", ":/", ":!/scripts/bench/results")
+    return f"{found}-dirty" if found and is_dirty else found or "unknown"
+
+
+def git(*arguments: str) -> str:
+    """Return what git prints; nothing outside of a clone."""
     done = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+        ["git", *arguments],
         capture_output=True,
         text=True,
         cwd=Path(__file__).resolve().parent,
         check=False,
     )
-    return done.stdout.strip() or "unknown"
+    return done.stdout.strip()
 
 
 def note(text: str) -> None:
