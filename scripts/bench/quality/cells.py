@@ -7,9 +7,12 @@ Published figures are tuned results of others, each with where it was read; thos
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bench.quality.walk_pairs import Walks
+
 LIBKGE = "LibKGE's README, tuned, any dimension (Ruffinelli et al., ICLR 2020)"
 ROTATE = "Sun et al., RotatE, ICLR 2019, dimension 1000 and 500, recalled"
 CODEX = "Safavi and Koutra, CoDEx, EMNLP 2020, by the project's issue"
+COUNTRIES = "Sun et al., RotatE, ICLR 2019, ComplEx there, AUC-PR, recalled"
 MINERVA = "Das et al., MINERVA, ICLR 2018, recalled"
 DEEPWALK = "Perozzi et al., DeepWalk, KDD 2014, half of the labels, recalled"
 GATNE = "Cen et al., GATNE, KDD 2019 (GATNE-T), by the project's issue"
@@ -23,16 +26,18 @@ class Cell:
         preset: Name of the preset; also the name of the cell.
         recipe: Data set.
         source: Folder of its files below ``../shared/data``.
-        task: ``ranking``, ``classification`` or ``auc``.
+        walks: Train on the pairs of walks over the graph, not on its edges.
+        task: ``ranking``, ``regions``, ``classification`` or ``auc``.
         published: Figures of others by metric.
         cited: Where those stand.
         target: What the project wants to reach, by metric.
-        gap: Why ours differs, where it does and the reason was found.
+        gap: Why ours differs, where it does.
     """
 
     preset: str
     recipe: str
     source: str
+    walks: Walks | None = None
     task: str = "ranking"
     published: Mapping[str, float] = field(default_factory=dict)
     cited: str = ""
@@ -63,6 +68,17 @@ def _cell(
     )
 
 
+def _countries(number: int, published: float) -> Cell:
+    return Cell(
+        preset=f"countries-s{number}-complex",
+        recipe=f"countries-s{number}",
+        source=f"countries/countries_S{number}",
+        task="regions",
+        published={"auc_pr": published},
+        cited=COUNTRIES,
+    )
+
+
 _FB, _WN, _CODEX = "fb15k237-text", "wn18rr", "codex-s"
 CELLS: dict[str, Cell] = {
     cell.preset: cell
@@ -90,13 +106,14 @@ CELLS: dict[str, Cell] = {
         _cell(
             "kinships", "complex", "kinships", _ranks(0.838, 0.754, 0.910, 0.980), MINERVA
         ),
-        _cell("countries-s1", "complex", "countries/countries_S1", {}, ""),
-        _cell("countries-s2", "complex", "countries/countries_S2", {}, ""),
-        _cell("countries-s3", "complex", "countries/countries_S3", {}, ""),
+        _countries(1, 0.97),
+        _countries(2, 0.57),
+        _countries(3, 0.43),
         Cell(
             preset="blogcatalog-dot",
             recipe="blogcatalog",
             source="blogcatalog",
+            walks=Walks(per_node=10, length=40, window=5),
             task="classification",
             published={"f1_micro@50%": 0.410, "f1_macro@50%": 0.273},
             cited=DEEPWALK,
@@ -105,6 +122,7 @@ CELLS: dict[str, Cell] = {
             preset="gatne-amazon-dot",
             recipe="gatne-amazon",
             source="gatne-amazon",
+            walks=Walks(per_node=20, length=10, window=5),
             task="auc",
             published={"roc_auc": 0.9744},
             cited=GATNE,

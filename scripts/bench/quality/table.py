@@ -1,0 +1,48 @@
+"""The quality table as Markdown, as it stands in graphsys/embedding/README.md."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bench.quality.cells import CELLS
+
+_HEAD = ("preset", "partitions", "dim", "epochs", "CPU s", "metric", "valid", "test")
+_RANKS = ("hits@1", "hits@10")
+
+
+def markdown(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return saved rows as a table, in the order of the cells, and a line for every gap."""
+    order = {name: place for place, name in enumerate(CELLS)}
+    known = sorted(
+        (row for row in rows if row["preset"] in order),
+        key=lambda row: (order[row["preset"]], row["partitions"]),
+    )
+    names = (*_HEAD, *_RANKS, "published")
+    lines = [
+        "| " + " | ".join(names) + " |",
+        "| " + " | ".join("---" for _ in names) + " |",
+    ]
+    lines += ["| " + " | ".join(cells) + " |" for row in known for cells in _cells(row)]
+    presets = dict.fromkeys(row["preset"] for row in known)
+    gaps = [f"- `{name}`: {CELLS[name].gap}" for name in presets if CELLS[name].gap]
+    return "\n".join([*lines, *([""] if gaps else []), *gaps])
+
+
+def _cells(row: Mapping[str, Any]) -> Iterable[list[str]]:
+    """Yield a line per metric that is worth one: all shares of a classification."""
+    test, cell = row["test"], CELLS[row["preset"]]
+    names = [name for name in test if name.startswith("f1_")]
+    names = names or [name for name in ("mrr", "auc_pr", "roc_auc") if name in test]
+    valid = [value for name, value in test.items() if name.startswith("valid_")]
+    head = [
+        f"`{row['preset']}`",
+        *(str(row[key]) for key in ("partitions", "dim", "epochs")),
+    ]
+    head.append(_number(row.get("train_cpu_seconds"), 0))
+    for name in names:
+        values = [test[name], *(test.get(rank) for rank in _RANKS)]
+        values = [valid[0] if valid else None, *values, cell.published.get(name)]
+        yield [*head, name.replace("mrr", "MRR"), *map(_number, values)]
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    return "" if value is None else f"{value:.{digits}f}"

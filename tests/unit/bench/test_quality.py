@@ -1,0 +1,69 @@
+"""The quality table: pairs of walks, and that the README shows what is saved."""
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.unit.embedding.triple_graphs import write
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    return importlib.import_module
+
+
+def test_pairs_are_near_on_walks_of_their_relation(bench: Any, tmp_path: Path) -> None:
+    pairs = bench("bench.quality.walk_pairs")
+    line = [(f"n{k}", "line", f"n{k + 1}") for k in range(8)]
+    jump = [("n0", "jump", "n7"), ("n7", "jump", "n3")]
+    splits = {"train": line + jump, "test": [("n0", "line", "n5")]}
+    graph = write(tmp_path / "graph", splits, directed=False)
+    walks = pairs.Walks(per_node=4, length=6, window=2)
+    found = pairs.pair_graph(graph, walks, tmp_path / "walks")
+    (kind,) = found.edge_types
+    assert kind == pairs.NEAR
+    names, near = found.relations(kind), set()
+    for code, name in enumerate(names):
+        src, dst = pairs.edges_of(found, kind, "train", code)
+        ids = [found.node_ids(end).to_pylist() for end in (kind.src_type, kind.dst_type)]
+        near |= {
+            (name, ids[0][s], ids[1][d])
+            for s, d in zip(src.tolist(), dst.tolist(), strict=True)
+        }
+        assert len(src) > 50
+    numbers = [(r, int(a[1:]), int(b[1:])) for r, a, b in near]
+    assert {abs(a - b) for r, a, b in numbers if r == "line"} == {0, 1, 2}
+    assert {b for r, a, b in numbers if r == "jump"} == {0, 3, 7}
+    assert {(r, b, a) for r, a, b in numbers} == set(numbers)
+    assert found.num_nodes_of("node") == found.num_nodes_of("context") == 9
+
+
+def test_the_readme_shows_what_is_saved(bench: Any) -> None:
+    table = bench("bench.quality.table")
+    (path,) = (ROOT / "scripts/bench/results").glob("embedding_quality_*.json")
+    rows = json.loads(path.read_text())["rows"]
+    readme = (ROOT / "graphsys/embedding/README.md").read_text()
+    assert table.markdown(rows) in readme
+
+
+def test_a_table_has_a_line_per_metric(bench: Any) -> None:
+    table = bench("bench.quality.table")
+    head = {"partitions": 1, "dim": 8, "epochs": 3, "train_cpu_seconds": 1.6}
+    ranks = {"mrr": 0.5, "hits@1": 0.25, "hits@10": 0.75, "valid_mrr": 0.625}
+    shares = {"f1_micro@50%": 0.4, "f1_macro@50%": 0.3, "valid_f1_micro": 0.2}
+    lines = table.markdown(
+        [
+            {"preset": "blogcatalog-dot", **head, "test": shares},
+            {"preset": "umls-complex", **head, "test": ranks},
+        ]
+    ).splitlines()
+    assert lines[2].startswith(
+        "| `umls-complex` | 1 | 8 | 3 | 2 | MRR | 0.625 | 0.500 | 0.250 | 0.750 |"
+    )
+    assert "| f1_micro@50% | 0.200 | 0.400 |  |  | 0.410 |" in lines[3]
+    assert "| f1_macro@50% | 0.200 | 0.300 |  |  | 0.273 |" in lines[4]
