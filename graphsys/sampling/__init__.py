@@ -8,6 +8,8 @@ from graphsys.sampling.blocks import Sample as Sample
 from graphsys.sampling.features import BagRows as BagRows
 from graphsys.sampling.features import FeatureRows as FeatureRows
 from graphsys.sampling.importance import ImportanceSampler as ImportanceSampler
+from graphsys.sampling.layer import LaborSampler as LaborSampler
 from graphsys.sampling.negatives import NegativeSampler as NegativeSampler
 from graphsys.sampling.neighbors import NeighborSampler as NeighborSampler
+from graphsys.sampling.temporal import TemporalSampler as TemporalSampler
 from graphsys.sampling.walks import walk as walk

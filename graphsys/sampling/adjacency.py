@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError, InvalidGraphError, unknown_name
 from graphsys.core.types import EdgeType
-from graphsys.kernels.cpu.sampled_rows import INDICES, INDPTR, WEIGHT
+from graphsys.kernels.cpu.row_table import INDICES, INDPTR, TIME, WEIGHT
 from graphsys.storage.reader import Graph
 from graphsys.storage.views import Index
 
@@ -34,8 +34,8 @@ class Rows:
         offsets: First number of every partition, and the number of nodes ``[P + 1]``.
         num_neighbors: Nodes of the neighbors' type.
         first_entry: Entries of all partitions before each, and of all ``[P + 1]``.
-        table: Addresses of indptr, indices and weights, uint64 ``[P, 3]``.
-        wide: Whether those are int64 (float64), else uint32 (float32), ``[P, 3]``.
+        table: Addresses of indptr, indices, weights and times, uint64 ``[P, 4]``.
+        wide: Whether those are int64 (float64), else uint32 (float32), ``[P, 4]``.
         indexes: The rows themselves, partition by partition.
     """
 
@@ -65,6 +65,12 @@ class Rows:
     def has_weight(self) -> bool:
         """Whether edges have weights."""
         return bool(self.weights)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether edges have times."""
+        filled = [index for index in self.indexes if len(index.indices)]
+        return bool(filled) and all(index.time is not None for index in filled)
 
     def degrees(self) -> Ints:
         """Return the length of every row, int64 ``[N]``."""
@@ -121,12 +127,14 @@ def rows_of(graph: Graph, edge_type: EdgeType | str, side: Side = "in") -> Rows:
     read = graph.in_index if side == "in" else graph.out_index
     indexes = tuple(read(name, part) for part in range(graph.num_partitions(own)))
     weights = _weights(name, indexes)
-    table = np.zeros((len(indexes), 3), dtype=np.uint64)
-    wide = np.zeros((len(indexes), 3), dtype=np.uint8)
+    table = np.zeros((len(indexes), 4), dtype=np.uint64)
+    wide = np.zeros((len(indexes), 4), dtype=np.uint8)
     for part, index in enumerate(indexes):
         arrays = {INDPTR: index.indptr, INDICES: index.indices}
         if weights:
             arrays[WEIGHT] = weights[part]
+        if index.time is not None:
+            arrays[TIME] = index.time
         for column, array in arrays.items():
             table[part, column] = array.ctypes.data
             wide[part, column] = array.dtype.itemsize == 8

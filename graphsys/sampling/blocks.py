@@ -66,6 +66,8 @@ class Sample:
         layers: Blocks by relation, the hop farthest from the seeds first: the order in
             which layers of a network use them.
         hop_nodes: Nodes known after each hop by type, seeds alone first.
+        groups: Group of each node by type, int32, where samples have groups (see
+            :class:`~graphsys.sampling.TemporalSampler`); a node then occurs once in each.
     """
 
     nodes: Mapping[str, Ints]
@@ -73,6 +75,7 @@ class Sample:
     num_seeds: Mapping[str, int]
     layers: Sequence[Mapping[str, Block]]
     hop_nodes: Mapping[str, Sequence[int]]
+    groups: Mapping[str, npt.NDArray[np.int32]] | None = None
     give_back: Callable[[], None] | None = field(default=None, repr=False)
 
     @property
@@ -123,6 +126,14 @@ class Buffers:
                 grown[: len(array)] = array
             self._arrays[name] = array = grown
         return array
+
+    def get(self, name: Any) -> npt.NDArray[Any] | None:
+        """Return an array as it is, or None."""
+        return self._arrays.get(name)
+
+    def drop(self, name: Any) -> None:
+        """Let go of an array, if it is there."""
+        self._arrays.pop(name, None)
 
     def filled(self, name: Any, size: int, dtype: Any, value: int) -> npt.NDArray[Any]:
         """Return exactly ``size`` elements, which hold ``value`` the first time."""

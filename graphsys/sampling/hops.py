@@ -2,84 +2,20 @@
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.errors import ConfigError, CorruptStoreError, UnknownNameError
-from graphsys.kernels.cpu.sampled_rows import (
-    forget_positions,
-    number_neighbors,
-    number_seeds,
-)
+from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.sampling.adjacency import Rows
 from graphsys.sampling.blocks import Block, Buffers, Sample
+from graphsys.sampling.growth import Growth
 
 Ints = npt.NDArray[np.int64]
 Frontier = Literal["all", "new"]
 Seeds = Ints | Mapping[str, Ints]
 Pair = tuple[int, int]
-
-
-@dataclass(slots=True)
-class Growth:
-    """A sample on the way: the nodes known so far, and their local numbers.
-
-    Attributes:
-        buffers: Where everything is written.
-        sizes: Nodes of every type in the tables of positions.
-        counts: Nodes known so far by type.
-        history: Those counts after each hop.
-    """
-
-    buffers: Buffers
-    sizes: Mapping[str, int]
-    counts: dict[str, int] = field(default_factory=dict)
-    history: dict[str, list[int]] = field(default_factory=dict)
-
-    def nodes(self, node_type: str, room: int = 0) -> Ints:
-        """Return the nodes known so far, with room for more."""
-        return self.buffers.room(("nodes", node_type), room, np.int64)
-
-    def positions(self, node_type: str) -> npt.NDArray[np.int32]:
-        """Return the local number plus one of every node of a type."""
-        return self.buffers.filled(
-            ("positions", node_type), self.sizes[node_type], np.int32, 0
-        )
-
-    def begin(self) -> None:
-        """Note that a hop begins."""
-        for node_type in self.sizes:
-            self.history.setdefault(node_type, []).append(self.counts.get(node_type, 0))
-
-    def number(
-        self, node_type: str, where: Rows, neighbors: Ints, span: Any, out: Any
-    ) -> None:
-        """Give neighbors local numbers.
-
-        Raises:
-            CorruptStoreError: A number is outside the graph.
-        """
-        begin, end = span
-        known = self.counts.get(node_type, 0)
-        nodes = self.nodes(node_type, known + end - begin)
-        found = number_neighbors(
-            neighbors, begin, end, self.positions(node_type), nodes, known, out
-        )
-        if found < 0:
-            raise CorruptStoreError(
-                f"the index of edges {where.name!r} names nodes outside the graph; run "
-                "`graphsys verify`, then ingest again"
-            )
-        self.counts[node_type] = found
-
-    def forget(self) -> None:
-        """Clear the local numbers for the next sample."""
-        for node_type, count in self.counts.items():
-            if count:
-                forget_positions(self.positions(node_type), self.nodes(node_type), count)
 
 
 class HopSampler:
@@ -121,7 +57,14 @@ class HopSampler:
         self._free: list[Buffers] = []
         self._lock = threading.Lock()
 
-    def sample(self, seeds: Seeds, *, epoch: int = 0, batch: int = 0) -> Sample:
+    def sample(
+        self,
+        seeds: Seeds,
+        *,
+        epoch: int = 0,
+        batch: int = 0,
+        times: Seeds | None = None,
+    ) -> Sample:
         """Sample the surroundings of seeds.
 
         Args:
@@ -129,19 +72,24 @@ class HopSampler:
                 may come several times; it has one place.
             epoch: Part of the key of the draws.
             batch: Part of the key of the draws: another batch, other neighbors.
+            times: Times of the seeds, given as they are; for
+                :class:`~graphsys.sampling.TemporalSampler`, and for no other.
 
         Returns:
             Blocks, the farthest hop first: the same for any number of threads.
 
         Raises:
             UnknownNameError: A seed is not in the graph.
-            ConfigError: Seeds by no type, though there are several.
+            ConfigError: Seeds by no type, though there are several; times that are
+                missing, or that this sampler does not look at.
         """
+        wanted = self._by_type(seeds)
+        at = None if times is None else self._by_type(times)
         with self._lock:
             buffers = self._free.pop() if self._free else Buffers()
-        growth = Growth(buffers, self.sizes)
+        growth = self._begin(buffers, wanted, at)
         try:
-            places = self._number_seeds(growth, self._by_type(seeds))
+            places = self._number_seeds(growth, wanted)
             num_seeds = {name: count for name, count in growth.counts.items() if count}
             spans = self._sample_hops(growth, epoch, batch)
         finally:
@@ -154,8 +102,21 @@ class HopSampler:
                 self._layer(growth, spans, hop) for hop in reversed(range(self.num_hops))
             ],
             hop_nodes=growth.history,
+            groups=growth.groups_by_type(),
             give_back=lambda: self._take_back(buffers),
         )
+
+    def _begin(
+        self, buffers: Buffers, seeds: dict[str, Ints], times: dict[str, Ints] | None
+    ) -> Growth:
+        """Return an empty sample that seeds will be put into."""
+        del seeds  # all of them are alike
+        if times is not None:
+            raise ConfigError(
+                f"got times of seeds; {type(self).__name__} samples without regard to "
+                "time, leave them out or take TemporalSampler"
+            )
+        return Growth(buffers, self.sizes)
 
     def _pick(
         self,
@@ -202,17 +163,13 @@ class HopSampler:
         places = {}
         for name, numbers in seeds.items():
             places[name] = np.empty(len(numbers), dtype=np.int64)
-            nodes = growth.nodes(name, len(numbers))
-            positions = growth.positions(name)
-            found = number_seeds(numbers, positions, nodes, 0, places[name])
+            found = growth.number_seeds(name, numbers, places[name])
             if found < 0:
-                growth.counts[name] = len(np.unique(numbers[: -2 - found]))
                 raise UnknownNameError(
                     f"seed {numbers[-2 - found]} is not in the graph, which has "
                     f"{self.sizes[name]} nodes of type {name!r} (0 to "
                     f"{self.sizes[name] - 1})"
                 )
-            growth.counts[name] = found
         return places
 
     def _sample_hops(
@@ -235,9 +192,7 @@ class HopSampler:
                     end = self._pick(
                         growth, rows, hop, (epoch, batch), (row, high), name, row
                     )
-                neighbors = growth.buffers.room(("neighbors", name), end, np.int64)
-                indices = growth.buffers.room(("indices", name), end, np.int32)
-                growth.number(rows.neighbor_type, rows, neighbors, (begin, end), indices)
+                growth.number(rows, name, (row, high), (begin, end))
                 ends[rows.name] = (high, end)
                 spans[hop, rows.name] = (name, end)
         growth.begin()

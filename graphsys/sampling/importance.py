@@ -10,7 +10,8 @@ from graphsys.core.rng import draw_key
 from graphsys.kernels.cpu.visited_rows import visit_neighborhoods
 from graphsys.sampling.adjacency import Rows
 from graphsys.sampling.blocks import Buffers
-from graphsys.sampling.hops import Frontier, Growth, HopSampler, Pair
+from graphsys.sampling.growth import Growth
+from graphsys.sampling.hops import Frontier, HopSampler, Pair
 
 Ints = npt.NDArray[np.int64]
 

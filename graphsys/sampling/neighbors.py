@@ -10,7 +10,8 @@ from graphsys.core.rng import draw_key
 from graphsys.kernels.cpu.sampled_rows import OUT_OF_RANGE, count_sampled, pick_entries
 from graphsys.sampling.adjacency import Rows
 from graphsys.sampling.blocks import Buffers
-from graphsys.sampling.hops import Frontier, Growth, HopSampler, Pair
+from graphsys.sampling.growth import Growth
+from graphsys.sampling.hops import Frontier, HopSampler, Pair
 from graphsys.storage.reader import Graph
 
 ALL = -1

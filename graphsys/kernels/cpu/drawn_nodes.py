@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.hashing import mix64
-from graphsys.kernels.cpu.pointers import load_int64, load_uint32
-from graphsys.kernels.cpu.sampled_rows import INDICES, INDPTR, find_partition
+from graphsys.kernels.cpu.row_table import INDICES, INDPTR, element, find_partition
 from graphsys.kernels.jit import jit, lean_inline_jit, lean_jit
 
 Ints = npt.NDArray[np.int64]
@@ -72,18 +71,11 @@ def _has_neighbor(offsets: Any, table: Any, wide: Any, node: Any, wanted: Any) -
     """Whether a node's row, which is sorted, holds ``wanted``."""
     part = find_partition(offsets, node)
     local = node - offsets[part]
-    if wide[part, INDPTR]:
-        low = load_int64(table[part, INDPTR], local)
-        high = load_int64(table[part, INDPTR], local + 1)
-    else:
-        low = np.int64(load_uint32(table[part, INDPTR], local))
-        high = np.int64(load_uint32(table[part, INDPTR], local + 1))
+    low = element(table, wide, part, INDPTR, local)
+    high = element(table, wide, part, INDPTR, local + 1)
     while low < high:
         middle = (low + high) // 2
-        if wide[part, INDICES]:
-            found = load_int64(table[part, INDICES], middle)
-        else:
-            found = np.int64(load_uint32(table[part, INDICES], middle))
+        found = element(table, wide, part, INDICES, middle)
         if found == wanted:
             return True
         if found < wanted:
@@ -110,7 +102,7 @@ def draw_nodes(
 
     Args:
         offsets: First numbers of the partitions of the seeds' type ``[P + 1]``.
-        table: Addresses of the seeds' rows (see ``sampled_rows``).
+        table: Addresses of the seeds' rows (see ``row_table``).
         wide: Their dtypes.
         seeds: Numbers of nodes ``[n]``.
         is_excluding: Draw again what is a neighbor of the seed, up to 15 times; then it

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from graphsys.kernels.cpu.atomics import atomic_add
 from graphsys.kernels.cpu.pointers import copy_bytes, prefetch
-from graphsys.kernels.cpu.sampled_rows import find_partition
+from graphsys.kernels.cpu.row_table import find_partition
 from graphsys.kernels.jit import lean_jit
 
 _BLOCK = 512

@@ -10,8 +10,7 @@ Without replacement: Floyd's algorithm (Bentley and Floyd, "A sample of brillian
 1987), k draws for k of d. By weight: Efraimidis and Spirakis, "Weighted random sampling
 with a reservoir", IPL 2006. With replacement by weight: sorted thresholds, one pass.
 
-Legend: ``table`` has one line per partition: addresses of indptr, indices and weights.
-``wide`` says which of the first two are int64 (else uint32), ``2`` for float64 weights.
+Legend: see ``row_table``.
 """
 
 from typing import Any
@@ -20,62 +19,22 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.hashing import mix64
-from graphsys.kernels.cpu.pointers import (
-    load_float32,
-    load_float64,
-    load_int64,
-    load_uint32,
+from graphsys.kernels.cpu.row_table import (
+    INDICES,
+    INDPTR,
+    below,
+    element,
+    find_partition,
+    fraction,
+    weight_of,
 )
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
-INDPTR, INDICES, WEIGHT = 0, 1, 2
 OUT_OF_RANGE = -1
 _LINEAR = 24  # up to so many picks, looking through them beats a hash table
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
-
-@lean_inline_jit
-def find_partition(offsets: Any, node: Any) -> Any:
-    """Return the partition of a node by bisection of the partitions' first numbers."""
-    low, high = 0, len(offsets) - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if offsets[middle] <= node:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@lean_inline_jit
-def _element(table: Any, wide: Any, part: Any, column: Any, k: Any) -> Any:
-    if wide[part, column]:
-        return load_int64(table[part, column], k)
-    return np.int64(load_uint32(table[part, column], k))
-
-
-@lean_inline_jit
-def _weight(table: Any, wide: Any, part: Any, k: Any) -> Any:
-    if wide[part, WEIGHT]:
-        return load_float64(table[part, WEIGHT], k)
-    return np.float64(load_float32(table[part, WEIGHT], k))
-
-
-@lean_inline_jit
-def _below(key: Any, draw: Any, bound: Any) -> Any:
-    """Return a number from 0 to ``bound - 1``; bounds are below 2**32."""
-    word = mix64(key + np.uint64(draw) * _GOLDEN)
-    return np.int64(((word >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
-
-
-@lean_inline_jit
-def _fraction(key: Any, draw: Any) -> Any:
-    """Return a number in (0, 1)."""
-    word = mix64(key + np.uint64(draw) * _GOLDEN)
-    return (np.float64(word >> np.uint64(12)) + 0.5) * 2.0**-52
 
 
 @lean_jit
@@ -95,8 +54,8 @@ def count_sampled(
 
     Args:
         offsets: First number of every partition, and the number of nodes ``[P + 1]``.
-        table: Addresses ``[P, 3]``.
-        wide: Their dtypes ``[P, 3]``.
+        table: Addresses ``[P, 4]``.
+        wide: Their dtypes ``[P, 4]``.
         nodes: Numbers of nodes; rows are sampled for ``nodes[low:high]``.
         low: The first.
         high: Behind the last.
@@ -115,8 +74,8 @@ def count_sampled(
             return OUT_OF_RANGE
         part = find_partition(offsets, node)
         local = node - offsets[part]
-        begin = _element(table, wide, part, INDPTR, local)
-        degree = _element(table, wide, part, INDPTR, local + 1) - begin
+        begin = element(table, wide, part, INDPTR, local)
+        degree = element(table, wide, part, INDPTR, local + 1) - begin
         if fanout >= 0 and (degree > fanout or (is_replacing and degree > 0)):
             degree = fanout
         end += degree
@@ -130,7 +89,7 @@ def _pick_floyd(key: Any, degree: Any, count: Any, places: Any, slots: Any) -> N
     if count <= _LINEAR:
         for q in range(count):
             top = degree - count + q
-            place = _below(key, q, top + 1)
+            place = below(key, q, top + 1)
             for r in range(q):
                 if places[r] == place:
                     place = top
@@ -143,7 +102,7 @@ def _pick_floyd(key: Any, degree: Any, count: Any, places: Any, slots: Any) -> N
     mask -= 1
     for q in range(count):
         top = degree - count + q
-        place = _below(key, q, top + 1)
+        place = below(key, q, top + 1)
         slot = np.int64(mix64(np.uint64(place))) & mask
         while slots[slot] != -1 and slots[slot] != place:
             slot = (slot + 1) & mask
@@ -169,10 +128,10 @@ def _pick_weighted(
     """
     found = 0
     for p in range(degree):
-        weight = _weight(table, wide, part, begin + p)
+        weight = weight_of(table, wide, part, begin + p)
         if not weight > 0.0:
             continue
-        value = -np.log(_fraction(key, p)) / weight
+        value = -np.log(fraction(key, p)) / weight
         if found == count and value >= keys[found - 1]:
             continue
         slot = found if found < count else found - 1
@@ -193,11 +152,11 @@ def _pick_replacing_weighted(
     """Draw ``count`` places in proportion to their weights: one pass, sorted thresholds."""
     total = 0.0
     for p in range(degree):
-        total += max(_weight(table, wide, part, begin + p), 0.0)
+        total += max(weight_of(table, wide, part, begin + p), 0.0)
     if not total > 0.0:
         return 0
     for q in range(count):
-        value = _fraction(key, q) * total
+        value = fraction(key, q) * total
         slot = q
         while slot > 0 and keys[slot - 1] > value:
             keys[slot] = keys[slot - 1]
@@ -205,7 +164,7 @@ def _pick_replacing_weighted(
         keys[slot] = value
     running, q, last = 0.0, 0, 0
     for p in range(degree):
-        weight = _weight(table, wide, part, begin + p)
+        weight = weight_of(table, wide, part, begin + p)
         if weight > 0.0:
             running += weight
             last = p
@@ -269,8 +228,8 @@ def pick_entries(
         node = nodes[j]
         part = find_partition(offsets, node)
         local = node - offsets[part]
-        begin = _element(table, wide, part, INDPTR, local)
-        degree = _element(table, wide, part, INDPTR, local + 1) - begin
+        begin = element(table, wide, part, INDPTR, local)
+        degree = element(table, wide, part, INDPTR, local + 1) - begin
         line = row + j - low + 1
         count = degree
         is_drawn = degree > 0 and fanout >= 0
@@ -288,13 +247,13 @@ def pick_entries(
                 )
             elif is_replacing:
                 for q in range(count):
-                    places[q] = _below(own, q, degree)
+                    places[q] = below(own, q, degree)
             else:
                 _pick_floyd(own, degree, count, places, slots)
         for q in range(count):
             place = begin + (places[q] if is_drawn else q)
             entries[end + q] = first_entry[part] + place
-            neighbors[end + q] = _element(table, wide, part, INDICES, place)
+            neighbors[end + q] = element(table, wide, part, INDICES, place)
         end += count
         indptr[line] = end
     return int(end)

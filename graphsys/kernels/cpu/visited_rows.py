@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.hashing import mix64
-from graphsys.kernels.cpu.pointers import load_int64, load_uint32
-from graphsys.kernels.cpu.sampled_rows import INDICES, INDPTR, find_partition
+from graphsys.kernels.cpu.row_table import INDICES, INDPTR, element, find_partition
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 Ints = npt.NDArray[np.int64]
@@ -32,19 +31,13 @@ def _step(offsets: Any, table: Any, wide: Any, node: Any, word: Any) -> Any:
     """Return a neighbor of a node, by the upper half of a random word, or -1."""
     part = find_partition(offsets, node)
     local = node - offsets[part]
-    if wide[part, INDPTR]:
-        begin = load_int64(table[part, INDPTR], local)
-        end = load_int64(table[part, INDPTR], local + 1)
-    else:
-        begin = np.int64(load_uint32(table[part, INDPTR], local))
-        end = np.int64(load_uint32(table[part, INDPTR], local + 1))
+    begin = element(table, wide, part, INDPTR, local)
+    end = element(table, wide, part, INDPTR, local + 1)
     if begin == end:
         return np.int64(-1)
     high = (word >> np.uint64(32)) * np.uint64(end - begin)
     place = begin + np.int64(high >> np.uint64(32))
-    if wide[part, INDICES]:
-        return load_int64(table[part, INDICES], place)
-    return np.int64(load_uint32(table[part, INDICES], place))
+    return element(table, wide, part, INDICES, place)
 
 
 @lean_inline_jit
@@ -157,7 +150,7 @@ def visit_neighborhoods(
 
     Args:
         offsets: First numbers of the partitions of the seeds' type ``[P + 1]``.
-        table: Addresses of the rows that leave them (see ``sampled_rows``).
+        table: Addresses of the rows that leave them (see ``row_table``).
         wide: Their dtypes.
         back_offsets: Partitions of the type in between.
         back_table: Rows that lead back.

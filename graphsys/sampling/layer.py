@@ -1,0 +1,94 @@
+"""LABOR-0: neighbor sampling that lets the nodes of a hop share neighbors."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphsys.core.rng import draw_key
+from graphsys.kernels.cpu.layer_rows import pick_shared_entries
+from graphsys.kernels.cpu.sampled_rows import count_sampled
+from graphsys.sampling.adjacency import Rows
+from graphsys.sampling.growth import Growth
+from graphsys.sampling.hops import Frontier, Pair
+from graphsys.sampling.neighbors import NeighborSampler
+from graphsys.storage.reader import Graph
+
+
+class LaborSampler(NeighborSampler):
+    """Samples neighbors as LABOR-0 does: as many as the fanout on average, fewer nodes.
+
+    A neighbor of a node with d of them is taken with probability min(1, fanout / d), by a
+    random number that all nodes of the hop see. Means over rows are as good as neighbor
+    sampling's; rows vary in length, and may be empty.
+
+    Args:
+        graph: An open graph of one relation, or the relations themselves.
+        fanouts: Neighbors per hop on average, the hop next to the seeds first; -1 for all.
+        frontier: ``all`` or ``new``; see :class:`HopSampler`.
+        is_layer_dependent: Whether all hops see the same random numbers, which makes the
+            samples still smaller and their hops dependent.
+        seed: Of all draws.
+
+    Raises:
+        ConfigError: As :class:`NeighborSampler`.
+
+    References:
+        Balin and Catalyurek, "Layer-Neighbor Sampling -- Defusing Neighborhood Explosion
+        in GNNs", NeurIPS 2023.
+    """
+
+    def __init__(
+        self,
+        graph: Graph | Sequence[Rows],
+        fanouts: Sequence[int] | Mapping[str, Sequence[int]],
+        *,
+        frontier: Frontier = "all",
+        is_layer_dependent: bool = False,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(graph, fanouts, frontier=frontier, seed=seed)
+        self.is_layer_dependent = is_layer_dependent
+
+    def _pick(
+        self,
+        growth: Growth,
+        rows: Rows,
+        hop: int,
+        key: Pair,
+        span: Pair,
+        name: Any,
+        row: int,
+    ) -> int:
+        buffers, (low, high) = growth.buffers, span
+        fanout = self.fanouts[rows.name][hop]
+        nodes = growth.nodes(rows.node_type)
+        indptr = buffers.room(("indptr", name), row + high - low + 1, np.int64)
+        begin = int(indptr[row])
+        average = count_sampled(
+            rows.offsets,
+            rows.table,
+            rows.wide,
+            nodes,
+            low,
+            high,
+            fanout,
+            False,
+            indptr,
+            row,
+        )
+        hops = () if self.is_layer_dependent else (hop,)
+        own = draw_key(self.seed, "labor", *key, *hops, rows.neighbor_type)
+        # rows that share neighbors vary together; one that finds no room is taken up again
+        room = average + int(6 * np.sqrt(average - begin)) + 64
+        while True:
+            done = pick_shared_entries(
+                rows.offsets, rows.table, rows.wide, rows.first_entry, nodes, low, high,
+                own, fanout, indptr, row,
+                buffers.room(("edge", name), room, np.int64),
+                buffers.room(("neighbors", name), room, np.int64),
+            )  # fmt: skip
+            row, low = row + done - low, done
+            if low == high:
+                return int(indptr[row])
+            room *= 2

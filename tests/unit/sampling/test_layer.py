@@ -1,0 +1,124 @@
+"""LABOR-0: inclusion probabilities, shared random numbers, fewer nodes."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from graphsys.sampling import LaborSampler, NeighborSampler, message_rows
+from graphsys.storage import Graph, NodeChunk
+from tests.stores import edge_chunk, make_store
+from tests.unit.sampling.conftest import NUM_NODES, Store, in_matrix
+
+FANOUT = 3
+DRAWS = 1500
+
+
+def dense(sample: Any, k: int = 0) -> Any:
+    """Return a block as a matrix over all nodes."""
+    block, matrix = sample.blocks[k], np.zeros((NUM_NODES, NUM_NODES), dtype=np.int64)
+    rows = np.repeat(block.dst_nodes, np.diff(block.indptr))
+    np.add.at(matrix, (rows, block.src_nodes[block.indices]), 1)
+    return matrix
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_every_entry_is_taken_with_its_probability(store: Store, partitions: int) -> None:
+    graph = store(partitions)
+    whole = in_matrix(graph).toarray()
+    sampler = LaborSampler(graph, [FANOUT], seed=5)
+    counts = np.zeros_like(whole)
+    for batch in range(DRAWS):
+        with sampler.sample(np.arange(NUM_NODES), batch=batch) as sample:
+            found = dense(sample)
+            assert (found <= whole).all()
+            counts += found
+    degrees = whole.sum(axis=1, keepdims=True)
+    chance = np.where(whole > 0, np.minimum(1, FANOUT / np.maximum(degrees, 1)), 0)
+    assert (counts[chance == 1] == DRAWS).all()
+    is_drawn = (chance > 0) & (chance < 1)
+    spread = np.sqrt(DRAWS * chance[is_drawn] * (1 - chance[is_drawn]))
+    scores = (counts[is_drawn] - DRAWS * chance[is_drawn]) / spread
+    # one number per neighbor and batch: look at one row's, which are independent
+    assert np.abs(scores).max() < 5
+    hub = (counts[0] - DRAWS * chance[0])[chance[0] > 0]
+    variance = DRAWS * chance[0].max() * (1 - chance[0].max())
+    assert stats.chi2.sf((hub**2).sum() / variance, len(hub)) > 1e-4
+
+
+def test_rows_of_a_hop_share_their_neighbors(store: Store) -> None:
+    graph = store(1)
+    whole = in_matrix(graph).toarray()
+    degrees = whole.sum(axis=1)
+    sampler = LaborSampler(graph, [FANOUT])
+    for batch in range(20):
+        found = dense(sampler.sample(np.arange(NUM_NODES), batch=batch))
+        for column in range(NUM_NODES):
+            asked = np.flatnonzero((whole[:, column] > 0) & (degrees > FANOUT))
+            taken = found[asked, column] > 0
+            # whoever has the larger chance takes it first
+            if taken.any() and not taken.all():
+                assert degrees[asked][taken].max() <= degrees[asked][~taken].min()
+
+
+def test_samples_have_fewer_nodes_than_neighbor_samples(store: Store) -> None:
+    graph = store(1)
+    seeds = np.arange(0, NUM_NODES, 2)
+    nodes: dict[Any, int] = {}
+    for kind in (NeighborSampler, LaborSampler):
+        sampler = kind(graph, [2])
+        nodes[kind] = sum(
+            len(sampler.sample(seeds, batch=batch).input_nodes) for batch in range(50)
+        )
+    assert nodes[LaborSampler] < 0.95 * nodes[NeighborSampler]
+
+
+def test_all_neighbors_and_hops(store: Store) -> None:
+    graph = store(2)
+    whole = in_matrix(graph).toarray()
+    sample = LaborSampler(graph, [-1, 2]).sample(np.arange(10))
+    assert (dense(sample, 1)[:10] == whole[:10]).all()
+    hops = LaborSampler(graph, [2, 2], is_layer_dependent=True).sample(np.arange(NUM_NODES))
+    assert (dense(hops, 0) == dense(hops, 1)).all()
+    hops = LaborSampler(graph, [2, 2]).sample(np.arange(NUM_NODES))
+    assert (dense(hops, 0) != dense(hops, 1)).any()
+
+
+def test_rows_that_find_no_room_are_taken_up_again(tmp_path: Path) -> None:
+    # all rows have the same neighbors, so their lengths are the same: far from the average
+    pairs = [(src, dst) for src in range(100) for dst in range(100, 400)]
+    make_store(
+        tmp_path / "g", NodeChunk(ids=np.arange(400)), edge_chunk(pairs), order="original"
+    )
+    seeds = np.arange(100, 400)
+    totals = []
+    for batch in range(20):
+        sampler = LaborSampler(Graph(tmp_path / "g"), [10], frontier="new")
+        block = sampler.sample(seeds, batch=batch).blocks[0]
+        lengths = np.diff(block.indptr)
+        assert (lengths == lengths[0]).all()
+        assert (block.indices.reshape(300, -1) == block.indices[: lengths[0]]).all()
+        totals.append(block.num_edges)
+    assert max(totals) > 3000 + 6 * np.sqrt(3000) + 64  # beyond the room set aside first
+
+
+def test_relations_and_threads(shop: Graph) -> None:
+    sampler = LaborSampler(message_rows(shop), [2, 1], frontier="new", seed=3)
+
+    def draw(k: int) -> Any:
+        with sampler.sample({"user": np.arange(12)}, batch=k) as sample:
+            return [
+                {
+                    name: [b.indptr.tolist(), b.src_nodes.tolist()]
+                    for name, b in layer.items()
+                }
+                for layer in sample.layers
+            ]
+
+    alone = [draw(k) for k in range(12)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(draw, range(12))) == alone
+    assert alone[0] != alone[1]
