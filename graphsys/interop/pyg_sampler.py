@@ -10,7 +10,8 @@ from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError
 from graphsys.core.types import EdgeType
 from graphsys.interop.columns import is_heterogeneous, relations
-from graphsys.sampling import Block, NeighborSampler, Sample
+from graphsys.sampling import Block, NeighborSampler, Sample, TemporalSampler
+from graphsys.sampling.temporal import Choice
 from graphsys.storage.reader import Graph
 
 pyg_sampler = require("torch_geometric.sampler", extra="pyg")
@@ -39,9 +40,14 @@ class GraphsysSampler(pyg_sampler.BaseSampler):  # type: ignore[misc,name-define
         is_weighted: Whether neighbors are drawn in proportion to the edges' weights.
         reverse: Whether directed edges are travelled both ways; edges against a type are
             of type ``(dst, rev_NAME, src)``.
+        is_temporal: Whether to follow edges strictly before the seed's time alone (PyG's
+            own sampler takes those at that time too). Loaders then want ``input_time`` or
+            ``edge_label_time``; as in PyG, every seed has nodes of its own, and ``batch``
+            says which.
+        temporal_strategy: Which of them: ``uniform`` or ``latest`` (PyG: ``last``).
 
     Raises:
-        ConfigError: Fanouts that do not fit, or weights that are not there.
+        ConfigError: Fanouts that do not fit, weights or times that are not there.
 
     Examples:
         >>> import graphsys as gs, tempfile, torch
@@ -65,29 +71,46 @@ class GraphsysSampler(pyg_sampler.BaseSampler):  # type: ignore[misc,name-define
         is_replacing: bool = False,
         is_weighted: bool = False,
         reverse: bool = False,
+        is_temporal: bool = False,
+        temporal_strategy: Choice = "uniform",
     ) -> None:
+        self.is_temporal = is_temporal
         self.kinds = relations(graph, reverse=reverse)
         self.is_hetero = is_heterogeneous(graph, self.kinds)
         self.node_types = graph.node_types
         self.num_nodes = {name: graph.num_nodes_of(name) for name in graph.node_types}
-        self._sampler = NeighborSampler(
-            list(self.kinds.values()),
-            self._by_name(num_neighbors),
-            frontier="new",
-            is_replacing=is_replacing,
-            is_weighted=is_weighted,
-        )
+        rows, fanouts = list(self.kinds.values()), self._by_name(num_neighbors)
+        self._sampler: NeighborSampler
+        if not is_temporal:
+            self._sampler = NeighborSampler(
+                rows, fanouts, frontier="new", is_replacing=is_replacing,
+                is_weighted=is_weighted,
+            )  # fmt: skip
+            return
+        if is_replacing:
+            raise ConfigError(
+                "is_replacing: got True with is_temporal, expected False; older edges are "
+                "drawn without replacement"
+            )
+        self._sampler = TemporalSampler(
+            rows, fanouts, frontier="new", choice=temporal_strategy,
+            is_weighted=is_weighted, is_disjoint=True,
+        )  # fmt: skip
 
     def sample_from_nodes(self, index: Any, **kwargs: Any) -> Any:
         """Return the surroundings of a batch of nodes; called by NodeLoader.
 
         Raises:
-            ConfigError: Seeds with times, or a node twice in a batch.
+            ConfigError: Seeds with times for a sampler that is not temporal, or the other
+                way round; a node twice in a batch, unless temporal.
         """
         del kwargs  # nothing of PyG's own is passed on here
-        _refuse_time(index.time)
-        seeds = {index.input_type: index.node} if self.is_hetero else index.node
-        out = self._sample(seeds)
+        self._check_time(index.time)
+        seeds, times = index.node, index.time
+        if self.is_hetero:
+            seeds = {index.input_type: seeds}
+            times = None if times is None else {index.input_type: times}
+        out = self._sample(seeds, times)
         found = out.num_sampled_nodes
         if self.is_hetero:
             found = found[index.input_type]
@@ -106,34 +129,48 @@ class GraphsysSampler(pyg_sampler.BaseSampler):  # type: ignore[misc,name-define
         that some may be edges.
 
         Raises:
-            ConfigError: Edges with times.
+            ConfigError: Edges with times for a sampler that is not temporal, or the other
+                way round.
         """
-        _refuse_time(index.time)
+        self._check_time(index.time)
         counts = self.num_nodes
         return pyg_neighbors.edge_sample(
             index,
             self._sample,
             counts if self.is_hetero else next(iter(counts.values())),
-            disjoint=False,
+            disjoint=self.is_temporal,
             neg_sampling=neg_sampling,
         )
 
     def _sample(self, seeds: Any, seed_time: Any = None) -> Any:
-        del seed_time  # refused before
         draw = int(torch.randint(2**62, ()))
-        wanted = (
-            {name: nodes.numpy() for name, nodes in seeds.items()}
-            if self.is_hetero
-            else {self.node_types[0]: seeds.numpy()}
-        )
-        with self._sampler.sample(wanted, batch=draw) as sample:
+        times = None if seed_time is None else self._by_type(seed_time)
+        with self._sampler.sample(self._by_type(seeds), batch=draw, times=times) as sample:
             return self._typed(sample) if self.is_hetero else self._untyped(sample)
+
+    def _by_type(self, values: Any) -> dict[str, Any]:
+        if self.is_hetero:
+            return {name: each.numpy() for name, each in values.items()}
+        return {self.node_types[0]: values.numpy()}
+
+    def _check_time(self, time: Any) -> None:
+        if time is not None and not self.is_temporal:
+            raise ConfigError(
+                "got times of seeds; GraphsysSampler samples without regard to time, leave "
+                "out input_time and edge_label_time, or set is_temporal"
+            )
+        if time is None and self.is_temporal:
+            raise ConfigError(
+                "got no times of seeds, but is_temporal; give the loader input_time or "
+                "edge_label_time"
+            )
 
     def _untyped(self, sample: Sample) -> Any:
         (name,) = sample.layers[0]
         row, col, edge = _edges(sample.layers[0][name])
         return pyg_sampler.SamplerOutput(
             torch.from_numpy(sample.input_nodes.copy()), row, col, edge,
+            batch=_groups(sample, self.node_types[0]),
             num_sampled_nodes=_hop_nodes(sample, self.node_types[0]),
             num_sampled_edges=_hop_edges(sample, name),
         )  # fmt: skip
@@ -152,6 +189,9 @@ class GraphsysSampler(pyg_sampler.BaseSampler):  # type: ignore[misc,name-define
             {kind: row for kind, (row, _, _) in edges.items()},
             {kind: col for kind, (_, col, _) in edges.items()},
             {kind: edge for kind, (_, _, edge) in edges.items()},
+            batch=None
+            if sample.groups is None
+            else {name: _groups(sample, name) for name in self.node_types},
             num_sampled_nodes={name: _hop_nodes(sample, name) for name in self.node_types},
             num_sampled_edges={
                 tuple(kind): _hop_edges(sample, rows.name)
@@ -169,12 +209,12 @@ class GraphsysSampler(pyg_sampler.BaseSampler):  # type: ignore[misc,name-define
         }
 
 
-def _refuse_time(time: Any) -> None:
-    if time is not None:
-        raise ConfigError(
-            "got times of seeds; GraphsysSampler samples without regard to time, leave out "
-            "input_time and edge_label_time"
-        )
+def _groups(sample: Sample, node_type: str) -> torch.Tensor | None:
+    """Return the seed that each node belongs to, where seeds have nodes of their own."""
+    if sample.groups is None:
+        return None
+    none = np.empty(0, dtype=np.int32)
+    return torch.from_numpy(sample.groups.get(node_type, none).astype(np.int64))
 
 
 def _edges(block: Block) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

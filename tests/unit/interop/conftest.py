@@ -39,7 +39,7 @@ def store(tmp_path: Path) -> Store:
     pairs[:60, 1] = 0  # a hub
     counter = itertools.count()
 
-    def make(*, is_directed: bool = True, partitions: int = 1) -> Graph:
+    def make(*, is_directed: bool = True, partitions: int = 1, time: bool = False) -> Graph:
         edges = pairs if is_directed else np.unique(np.sort(pairs, axis=1), axis=0)
         nodes = NodeChunk(
             ids=np.arange(NUM_NODES),
@@ -47,10 +47,12 @@ def store(tmp_path: Path) -> Store:
             features={"x": x_of(NUM_NODES)},
         )
         attr = (edges[:, :1] * 100 + edges).astype(np.float32)  # tells the edge
+        timed = {"time": edges.sum(axis=1) * 7 % 100} if time else {}
         chunk = EdgeChunk(
             src=edges[:, 0],
             dst=edges[:, 1],
             columns={
+                **timed,
                 "weight": (edges.sum(axis=1) + 1).astype(np.float32),
                 "edge_attr": pa.FixedSizeListArray.from_arrays(attr.reshape(-1), 2),
             },

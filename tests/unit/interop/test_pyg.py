@@ -11,7 +11,8 @@ from graphsys.core.errors import ConfigError, InputError, UnknownNameError
 from graphsys.gnn.layers.sage import SAGE
 from graphsys.gnn.sparse_rows import SparseRows
 from graphsys.sampling import NeighborSampler
-from graphsys.storage import Graph
+from graphsys.storage import EdgeChunk, Graph, NodeChunk
+from tests.stores import make_store
 from tests.unit.interop.conftest import (
     FOLLOWS,
     LIKES,
@@ -235,6 +236,79 @@ def test_worker_processes_share_the_store(store: Store) -> None:
     assert sum(batch.num_edges for batch in loader) == len(entries(graph))
 
 
+@pytest.mark.parametrize("strategy", ["uniform", "latest"])
+def test_temporal_batches_hold_older_edges_of_each_seed(
+    store: Store, strategy: Any
+) -> None:
+    graph = store(partitions=2, time=True)
+    sampler = pyg.GraphsysSampler(
+        graph, [3, 2], is_temporal=True, temporal_strategy=strategy
+    )
+    seeds, times = torch.tensor([5, 0, 5, 17]), torch.tensor([40, 90, 10, 60])
+    loader = NodeLoader(
+        pyg.stores(graph), sampler, seeds, input_time=times, batch_size=4,
+        transform=pyg.EdgeAttributes(graph, ("edge_time",)),
+    )  # fmt: skip
+    (batch,) = loader
+    assert batch.n_id[:4].tolist() == seeds.tolist()
+    assert batch.batch[:4].tolist() == [0, 1, 2, 3]
+    assert batch.seed_time.tolist() == times.tolist()
+    src, dst = batch.edge_index
+    assert batch.num_edges > 0
+    assert torch.equal(batch.batch[src], batch.batch[dst])
+    assert (batch.edge_time < times[batch.batch[dst]]).all()
+    pairs = set(zip(batch.batch.tolist(), batch.n_id.tolist(), strict=True))
+    assert len(pairs) == batch.num_nodes
+
+
+def test_temporal_links(store: Store) -> None:
+    graph = store(time=True)
+    edge_index = torch.tensor([[3, 8, 1], [5, 0, 17]])
+    times = torch.tensor([30, 60, 90])
+    loader = LinkLoader(
+        pyg.stores(graph), pyg.GraphsysSampler(graph, [-1, -1], is_temporal=True),
+        (None, edge_index), edge_label_time=times, neg_sampling="binary", batch_size=3,
+        transform=pyg.EdgeAttributes(graph, ("edge_time",)),
+    )  # fmt: skip
+    (batch,) = loader
+    found = batch.n_id[batch.edge_label_index]
+    assert torch.equal(found[:, :3], edge_index)
+    assert batch.edge_label.tolist() == [1, 1, 1, 0, 0, 0]
+    assert (batch.edge_time < times[batch.batch[batch.edge_index[1]]]).all()
+
+
+def test_temporal_links_between_types(tmp_path: Path) -> None:
+    likes = np.array([(u, i) for u in range(6) for i in range(4) if (u + i) % 2])
+    chunk = EdgeChunk(
+        src=likes[:, 0], dst=likes[:, 1], edge_type=LIKES,
+        columns={"time": np.arange(len(likes)) * 10},
+    )  # fmt: skip
+    make_store(
+        tmp_path / "g",
+        NodeChunk(ids=np.arange(6), node_type="user", features={"x": x_of(6)}),
+        NodeChunk(ids=np.arange(4), node_type="item", features={"x": x_of(4)}),
+        chunk, order="original",
+    )  # fmt: skip
+    graph = Graph(tmp_path / "g")
+    sampler = pyg.GraphsysSampler(graph, [-1, -1], is_temporal=True, reverse=True)
+    times = torch.tensor([30, 90, 60])
+    pairs = torch.tensor([[0, 2, 4], [1, 3, 1]])
+    loader = LinkLoader(
+        pyg.stores(graph, reverse=True), sampler, (tuple(LIKES), pairs),
+        edge_label_time=times, batch_size=3,
+        transform=pyg.EdgeAttributes(graph, ("edge_time",), reverse=True),
+    )  # fmt: skip
+    (batch,) = loader
+    for kind in batch.edge_types:
+        ends = batch[kind].edge_index[1]
+        seeds = batch[kind[2]].batch[ends]
+        assert (batch[kind].edge_time < times[seeds]).all()
+    label = batch[tuple(LIKES)].edge_label_index
+    assert torch.equal(batch["user"].n_id[label[0]], pairs[0])
+    assert torch.equal(batch["item"].n_id[label[1]], pairs[1])
+    assert 0 < batch[tuple(LIKES)].num_edges <= 3 * 9  # nine edges before 90
+
+
 def test_bad_input_is_told(store: Store, shop: Graph) -> None:
     graph = store()
     with pytest.raises(ConfigError, match="2 nodes, 1 of them different"):
@@ -245,6 +319,14 @@ def test_bad_input_is_told(store: Store, shop: Graph) -> None:
     )
     with pytest.raises(ConfigError, match="without regard to time"):
         next(iter(loader))
+    with pytest.raises(ConfigError, match="edges 'edge' have no times"):
+        pyg.GraphsysSampler(graph, [2], is_temporal=True)
+    timed = store(time=True)
+    sampler = pyg.GraphsysSampler(timed, [2], is_temporal=True)
+    with pytest.raises(ConfigError, match="got no times of seeds, but is_temporal"):
+        next(iter(NodeLoader(pyg.stores(timed), sampler, SEEDS)))
+    with pytest.raises(ConfigError, match="is_replacing: got True with is_temporal"):
+        pyg.GraphsysSampler(timed, [2], is_temporal=True, is_replacing=True)
     with pytest.raises(UnknownNameError, match="no relation"):
         pyg.GraphsysSampler(shop, {("user", "hates", "item"): [2]})
     with pytest.raises(ConfigError, match="use to_hetero_data"):
