@@ -63,6 +63,12 @@ class GnnConfig:
     frontier: Literal["all", "new"] = option(
         "all", "whose neighbors a hop samples: all nodes so far (DGL), or new ones (PyG)"
     )
+    sampler: Literal["neighbor", "labor", "temporal"] = option(
+        "neighbor",
+        "how neighbors are drawn: each node its own; labor: shared within a hop; temporal: "
+        "by edges before the seed's own column time",
+    )
+    recent: bool = option(False, "temporal: take the latest neighbors, not random ones")
     replace: bool = option(False, "draw neighbors with replacement")
     weighted: bool = option(False, "draw neighbors in proportion to the edges' weights")
     num_walks: int = option(100, "PinSage: walks from a node", minimum=1)
@@ -140,6 +146,33 @@ class GnnConfig:
                 "batch_size: got 0 with model pinsage, expected at least 1, for its "
                 "neighborhoods are sampled"
             )
+
+        self._check_sampler()
+
+    def _check_sampler(self) -> None:
+        if self.sampler == "neighbor":
+            if self.recent:
+                raise ConfigError(
+                    "recent: got true with sampler neighbor, expected sampler temporal"
+                )
+            return
+        is_labor = self.sampler == "labor"
+        for name, is_set, reason in (
+            ("replace", self.replace, "it draws without replacement"),
+            ("weighted", self.weighted and is_labor, "it draws all alike"),
+            ("recent", self.recent and is_labor, "it knows no time"),
+            ("recent", self.recent and self.weighted, "the latest are not drawn"),
+            ("model", self.model == "pinsage", "its neighborhoods are walked"),
+            ("batch_size", self.is_full_batch, "the whole graph is not sampled"),
+            ("model", self.model == "gcn" and not is_labor, "its sums know later edges"),
+            ("task", self.task != "node_classification" and not is_labor,
+             "times are those of labelled nodes"),
+        ):  # fmt: skip
+            if is_set:
+                raise ConfigError(
+                    f"{name}: got {getattr(self, name)} with sampler {self.sampler}, "
+                    f"expected otherwise: {reason}"
+                )
 
     @property
     def hop_fanouts(self) -> tuple[int, ...]:

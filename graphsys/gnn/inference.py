@@ -37,7 +37,9 @@ def infer(
     """Return the network's output for nodes, from all of their neighbors.
 
     A layer is computed for all nodes before the next begins, in batches of about a million
-    entries, so work grows with nodes and edges and not with neighborhoods.
+    entries, so work grows with nodes and edges and not with neighborhoods. With sampler
+    temporal a node's row depends on who asks and when: then each node has a sample of its
+    own, as in training.
 
     Args:
         network: The network; in evaluation mode afterwards.
@@ -53,6 +55,8 @@ def infer(
         float32 ``[n, num_out]``.
     """
     network.eval()
+    if network.config.sampler == "temporal":
+        return _infer_sampled(network, surroundings, inputs, node_type, nodes, progress)
     num_layers = network.config.layers
     before: dict[str, Floats] | None = None
     with torch.no_grad():
@@ -87,6 +91,33 @@ def infer(
     progress.close()
     assert before is not None  # there is at least one layer
     return before[node_type]
+
+
+def _infer_sampled(
+    network: Network,
+    surroundings: Surroundings,
+    inputs: Inputs,
+    node_type: str,
+    nodes: Ints | None,
+    progress: Progress,
+) -> Floats:
+    """Compute nodes from samples, a batch at a time."""
+    if nodes is None:
+        nodes = np.arange(surroundings.sampler.sizes[node_type], dtype=np.int64)
+    result = np.empty((len(nodes), network.num_out), dtype=np.float32)
+    size = network.config.batch_size
+    progress.stage("samples of all nodes", len(nodes), "nodes")
+    with torch.no_grad():
+        for number, begin in enumerate(range(0, len(nodes), size)):
+            seeds = {node_type: nodes[begin : begin + size]}
+            with surroundings.sample(seeds, epoch=0, batch=number) as sample:
+                hops = surroundings.wrap(sample.layers)
+                rows = network(hops, inputs.gather(sample.nodes))[node_type]
+                places = torch.from_numpy(sample.seed_places[node_type])
+                result[begin : begin + size] = rows[places].numpy()
+            progress.advance(len(seeds[node_type]))
+    progress.close()
+    return result
 
 
 def _layer_of(

@@ -15,6 +15,7 @@ from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
 TRAIN, VALID, TEST = "train", "valid", "test"
+NO_TIME = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +144,26 @@ def node_column(graph: Graph, node_type: str, name: str) -> Any:
     return pa.chunked_array(
         [c for t in columns if t.num_rows for c in t.column(name).chunks]
     )
+
+
+def read_times(graph: Graph, node_type: str) -> Ints:
+    """Return the column ``time`` of a type's nodes, ``NO_TIME`` where there is none.
+
+    Raises:
+        ConfigError: There is no such column, or it is neither integers nor timestamps
+            (which are seconds since 1970, as those of edges).
+    """
+    column = node_column(graph, node_type, "time")
+    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+        column = pc.cast(column, pa.timestamp("s"), safe=False)
+    elif not pa.types.is_integer(column.type):
+        raise ConfigError(
+            f"column 'time' of node type {node_type!r} is {column.type}, expected integers "
+            "or timestamps"
+        )
+    column = pc.fill_null(pc.cast(column, pa.int64()), int(NO_TIME))
+    times: Ints = column.to_numpy()
+    return times
 
 
 def _read_splits(graph: Graph, node_type: str, name: str) -> dict[str, Ints]:

@@ -106,7 +106,7 @@ class Loader:
             buffers = self._free.pop() if self._free else Buffers()
         began = time.perf_counter()
         with span("sample", batch=number):
-            sample = self.surroundings.sampler.sample(seeds, epoch=epoch, batch=number)
+            sample = self.surroundings.sample(seeds, epoch=epoch, batch=number)
             layers = sample.layers if self.trim is None else self.trim(sample, seeds)
             hops = self.surroundings.wrap(layers)
         sampled = time.perf_counter()

@@ -4,16 +4,22 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 import torch
 
-from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
 from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.labels import NO_TIME, read_times
 from graphsys.gnn.normalising import weigh
 from graphsys.gnn.sparse_rows import SparseRows
 from graphsys.sampling import (
     Block,
     ImportanceSampler,
+    LaborSampler,
     NeighborSampler,
+    Sample,
+    TemporalSampler,
     message_rows,
     rows_of,
 )
@@ -21,6 +27,7 @@ from graphsys.sampling.adjacency import REVERSED, Rows, Side
 from graphsys.sampling.hops import HopSampler
 from graphsys.storage.reader import Graph
 
+Ints = npt.NDArray[np.int64]
 Layer = dict[str, SparseRows]
 _MAX_PLACES = 2**31
 
@@ -54,12 +61,35 @@ class Surroundings:
             self.rows = tuple(
                 message_rows(graph, config.edge_types, reverse=config.reverse_edges)
             )
-            self.sampler = NeighborSampler(
-                self.rows, config.hop_fanouts, frontier=config.frontier,
-                is_replacing=config.replace, is_weighted=config.weighted, seed=config.seed,
-            )  # fmt: skip
+            self.sampler = _make_sampler(self.rows, config)
         self.relations = [(r.name, r.node_type, r.neighbor_type) for r in self.rows]
         self._graph = graph
+        self._times: dict[str, Ints] = {}
+
+    def sample(self, seeds: Mapping[str, Ints], *, epoch: int, batch: int) -> Sample:
+        """Sample the surroundings of seeds, before their times where those count.
+
+        Raises:
+            UnknownNameError: A seed is not in the graph.
+            ConfigError: Nodes have no column ``time``, though those count.
+            InvalidGraphError: Seeds have no time.
+        """
+        if self.config.sampler != "temporal":
+            return self.sampler.sample(seeds, epoch=epoch, batch=batch)
+        times = {name: self._times_of(name, nodes) for name, nodes in seeds.items()}
+        return self.sampler.sample(seeds, epoch=epoch, batch=batch, times=times)
+
+    def _times_of(self, node_type: str, nodes: Ints) -> Ints:
+        if node_type not in self._times:
+            self._times[node_type] = read_times(self._graph, node_type)
+        times = self._times[node_type][nodes]
+        if len(missing := nodes[times == NO_TIME]):
+            ids = self._graph.node_ids(node_type).take(pa.array(missing[:6])).to_pylist()
+            raise InvalidGraphError(
+                f"{len(missing)} of {len(nodes)} nodes of type {node_type!r} have no time, "
+                f"before which to sample: {cut_list(ids)}"
+            )
+        return times
 
     @property
     def node_types(self) -> list[str]:
@@ -146,6 +176,21 @@ class Surroundings:
             walk_length=config.walk_length, restart=config.restart,
             frontier=config.frontier, seed=config.seed,
         )  # fmt: skip
+
+
+def _make_sampler(rows: Sequence[Rows], config: GnnConfig) -> NeighborSampler:
+    fanouts, frontier, seed = config.hop_fanouts, config.frontier, config.seed
+    if config.sampler == "labor":
+        return LaborSampler(rows, fanouts, frontier=frontier, seed=seed)
+    if config.sampler == "temporal":
+        return TemporalSampler(
+            rows, fanouts, frontier=frontier, seed=seed, is_weighted=config.weighted,
+            choice="latest" if config.recent else "uniform",
+        )  # fmt: skip
+    return NeighborSampler(
+        rows, fanouts, frontier=frontier, seed=seed, is_replacing=config.replace,
+        is_weighted=config.weighted,
+    )  # fmt: skip
 
 
 def walk_rows(graph: Graph, config: GnnConfig, node_type: str) -> tuple[Rows, Rows | None]:
