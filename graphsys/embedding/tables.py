@@ -12,6 +12,7 @@ import numpy.typing as npt
 from graphsys.core.errors import CorruptStoreError, TrainingFailedError
 from graphsys.core.events import count, span
 from graphsys.core.rng import generator
+from graphsys.core.threads import run_parallel
 from graphsys.embedding import run as runs
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.diagnosis import describe_rows
@@ -45,13 +46,18 @@ def first_values(config: EmbeddingConfig, part: Part, size: int) -> Floats:
     Returns:
         Normal values, float32 ``[N, dim]``.
     """
-    rng = generator(config.seed, "first values", *part)
     rows = np.empty((size, config.dim_of(part[0])), dtype=np.float32)
     scale = np.float32(config.init_scale_of(part[0]))
-    for begin in range(0, size, _INIT_ROWS):
-        block = rows[begin : begin + _INIT_ROWS]
+
+    def fill(number: int) -> None:
+        """Draw a block, each by a generator of its own: nobody waits for another."""
+        keys = (number,) if number else ()
+        block = rows[number * _INIT_ROWS : (number + 1) * _INIT_ROWS]
+        rng = generator(config.seed, "first values", *part, *keys)
         rng.standard_normal(out=block, dtype=np.float32)
         block *= scale
+
+    run_parallel(fill, range(-(-size // _INIT_ROWS)), config.threads or None)
     return rows
 
 
