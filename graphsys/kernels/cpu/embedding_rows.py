@@ -15,8 +15,15 @@ import numpy.typing as npt
 
 from graphsys.kernels.cpu.embedding_math import Floats, fused_jit, lean_fused_jit
 from graphsys.kernels.cpu.embedding_memory import prefetch_row
-from graphsys.kernels.cpu.embedding_storage import Table, add_row, load_row, store_row
+from graphsys.kernels.cpu.embedding_storage import (
+    Table,
+    add_row,
+    load_row,
+    move_row,
+    store_row,
+)
 from graphsys.kernels.cpu.hashing import mix64
+from graphsys.kernels.cpu.prefetch import prefetch
 
 Ints = npt.NDArray[np.int64]
 _AHEAD: Final = 8  # rows; they come from memory at random
@@ -105,6 +112,8 @@ def accumulate(nodes: Ints, first: int, rows: Floats, sums: Sums) -> None:
     slot, gradient, size = sums.slot, sums.gradient, rows.shape[1]
     num_used = sums.num_used[0]
     for i in range(nodes.size):
+        if i + _AHEAD < nodes.size:
+            prefetch(slot, nodes[i + _AHEAD] + first)
         v = nodes[i] + first
         at = slot[v]
         if at < 0:
@@ -139,6 +148,9 @@ def _update_row(
     if square > _ZERO and lr > _ZERO:
         state[v] += square
         factor = -lr / (np.sqrt(state[v]) + _STABLE)
+        if optimiser.max_norm == np.inf:
+            move_row(rows, v, optimiser.is_half, gradient, s, factor, key)
+            return True
         add_row(rows, v, optimiser.is_half, gradient, s, factor)
         length = _ZERO
         for k in range(size):
@@ -159,8 +171,10 @@ def _prefetch(tables: Tables, v: int) -> None:
     num_src = tables.src_rows.shape[0]
     if v < num_src:
         prefetch_row(tables.src_rows, v)
+        prefetch(tables.src_state, v)
     else:
         prefetch_row(tables.dst_rows, v - num_src)
+        prefetch(tables.dst_state, v - num_src)
 
 
 @lean_fused_jit

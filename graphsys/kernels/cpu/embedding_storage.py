@@ -101,6 +101,14 @@ def store_row(
     raise NotImplementedError
 
 
+def move_row(
+    table: Table, v: int, is_half: bool, step: Floats, i: int, by: np.float32,
+    key: np.uint64,
+) -> None:  # fmt: skip
+    """Add row ``i`` of ``step``, multiplied, to row ``v`` of a table; for kernels."""
+    raise NotImplementedError
+
+
 @lean_fused_jit
 def _load_floats(table: Table, v: int, is_half: bool, out: Floats, i: int) -> None:
     for k in range(table.shape[1]):
@@ -159,6 +167,30 @@ def _store_bits(
             table[v, k] = narrow_bfloat(row[i, k] * scale, noise(key, k))
 
 
+@lean_fused_jit
+def _move_floats(
+    table: Table, v: int, is_half: bool, step: Floats, i: int, by: np.float32,
+    key: np.uint64,
+) -> None:  # fmt: skip
+    for k in range(table.shape[1]):
+        table[v, k] += step[i, k] * by
+
+
+@lean_fused_jit
+def _move_bits(
+    table: Table, v: int, is_half: bool, step: Floats, i: int, by: np.float32,
+    key: np.uint64,
+) -> None:  # fmt: skip
+    if is_half:
+        for k in range(table.shape[1]):
+            moved = widen_half(table[v, k]) + step[i, k] * by
+            table[v, k] = narrow_half(moved, noise(key, k))
+    else:
+        for k in range(table.shape[1]):
+            moved = widen_bfloat(table[v, k]) + step[i, k] * by
+            table[v, k] = narrow_bfloat(moved, noise(key, k))
+
+
 def _is_float(table: Any) -> bool:
     return bool(table.dtype == types.float32)
 
@@ -181,4 +213,12 @@ def _choose_store(row, i, scale, table, v, is_half, key):  # type: ignore[no-unt
     store = _store_floats if _is_float(table) else _store_bits
     return lambda row, i, scale, table, v, is_half, key: store(
         row, i, scale, table, v, is_half, key
+    )
+
+
+@overload(move_row)
+def _choose_move(table, v, is_half, step, i, by, key):  # type: ignore[no-untyped-def]
+    move = _move_floats if _is_float(table) else _move_bits
+    return lambda table, v, is_half, step, i, by, key: move(
+        table, v, is_half, step, i, by, key
     )
