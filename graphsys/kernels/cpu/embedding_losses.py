@@ -32,14 +32,12 @@ import numpy.typing as npt
 from graphsys.kernels.cpu.embedding_counting import Counting, weighted_logistic_row
 from graphsys.kernels.cpu.embedding_math import (
     Floats,
-    exp_shifted,
     fast_exp,
     fused_jit,
     inner_jit,
-    row_maximum,
-    row_sum,
-    scale_row,
 )
+from graphsys.kernels.cpu.embedding_softmax import begin_row, exp_shifted, scale
+from graphsys.kernels.jit import lean_jit
 
 Ints = npt.NDArray[np.int64]
 
@@ -59,18 +57,22 @@ def _begin_row(row: Floats, bias: Floats, nodes: Ints, own: int) -> None:
         row[j] = _MASKED if nodes[j] == own else row[j] + bias[j]
 
 
-@fused_jit
-def _softmax_row(
-    row: Floats, positive: np.float32, weight: np.float32, lanes: Floats
-) -> tuple[float, np.float32]:
-    highest = row_maximum(row, lanes)
-    highest = highest if highest > positive else positive
-    exp_shifted(row, highest)
-    own = fast_exp(positive - highest)
-    total = row_sum(row) + own
-    scale_row(row, weight / total)
-    loss = float(weight) * (np.log(float(total)) + float(highest) - float(positive))
-    return loss, np.float32(weight * (own / total - _ONE))
+@lean_jit
+def _softmax_rows(
+    scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
+    bias: Floats, gradients: Floats,
+) -> float:  # fmt: skip
+    loss = 0.0
+    for i in range(scores.shape[0]):
+        row, positive, weight = scores[i, skip:], positives[i], weights[i]
+        highest = begin_row(row, bias[skip:], nodes[skip:], own[i])
+        highest = highest if highest > positive else positive
+        e = fast_exp(positive - highest)
+        total = exp_shifted(row, highest) + e
+        scale(row, weight / total)
+        gradients[i] = weight * (e / total - _ONE)
+        loss += float(weight) * (np.log(float(total)) + float(highest) - float(positive))
+    return loss
 
 
 @inner_jit
@@ -79,13 +81,9 @@ def softmax_losses(
     bias: Floats, margin: np.float32, counting: Counting, num_easy: int, gradients: Floats,
 ) -> float:  # fmt: skip
     """Sum the softmax losses: see the head of the file."""
-    lanes, total = np.empty(16, np.float32), 0.0
-    for i in range(scores.shape[0]):
-        row = scores[i, skip:]
-        _begin_row(row, bias[skip:], nodes[skip:], own[i])
-        loss, gradients[i] = _softmax_row(row, positives[i], weights[i], lanes)
-        total += loss
-    return total
+    return float(
+        _softmax_rows(scores, skip, positives, own, nodes, weights, bias, gradients)
+    )
 
 
 @fused_jit

@@ -1,4 +1,4 @@
-"""Vectorised inner loops of the embedding trainer: exp, maximum, sums, row norms.
+"""Vectorised inner loops of the embedding trainer: exp, sums, row norms.
 
 These loops run over contiguous rows that sit in cache, so unlike the gather loops of the
 other kernels they gain from relaxed floating point: ``contract`` allows fused
@@ -90,31 +90,6 @@ def fast_exp(x: np.float32) -> np.float32:
     bits = np.int32(np.float32(shifted).view(np.int32)) << np.int32(23)
     power = np.int32(np.int32(bits) + np.int32(0x3F800000))
     return np.float32(poly * np.int32(power).view(np.float32)) if is_large else _ZERO
-
-
-@fused_jit
-def exp_shifted(row: Floats, shift: np.float32) -> None:
-    """Replace every x of the row by exp(x - shift)."""
-    for j in range(row.size):
-        row[j] = fast_exp(row[j] - shift)
-
-
-@fused_jit
-def row_maximum(row: Floats, lanes: Floats) -> np.float32:
-    """Return the maximum of a row; ``lanes`` is scratch for 16 floats."""
-    for k in range(16):
-        lanes[k] = row[0]
-    whole = row.size // 16 * 16
-    for j in range(0, whole, 16):
-        for k in range(16):
-            x = row[j + k]
-            lanes[k] = x if x > lanes[k] else lanes[k]
-    best = lanes[0]
-    for k in range(16):
-        best = lanes[k] if lanes[k] > best else best
-    for j in range(whole, row.size):
-        best = row[j] if row[j] > best else best
-    return np.float32(best)
 
 
 @reduce_jit
