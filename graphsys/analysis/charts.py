@@ -1,5 +1,6 @@
 """Charts as inline SVG: small functions from figures to text, coloured by CSS classes."""
 
+import math
 from collections.abc import Sequence
 
 from markupsafe import Markup, escape
@@ -143,6 +144,58 @@ def timeline(lanes: Sequence[tuple[str, Sequence[float]]], seconds: float) -> Ma
         _text(_WIDTH, base, f"{seconds:.3g} s", "end"),
     ]
     return _svg(base + 6, "timeline", parts)
+
+
+def roofline(
+    operators: Sequence[tuple[str, float, float]],
+    bandwidth: float | None,
+    gemm_rate: float | None,
+) -> Markup:
+    """Draw operators below the machine's roof, both axes in powers of ten.
+
+    Args:
+        operators: Name, FLOP per byte, and FLOP per second.
+        bandwidth: What the machine copies, bytes/s.
+        gemm_rate: What it multiplies, FLOP/s; None: the roof has no flat part.
+
+    Returns:
+        Nothing where there are no operators, or no rate was measured.
+    """
+    if not operators or not bandwidth:
+        return Markup("")
+    ridge = gemm_rate / bandwidth if gemm_rate else None
+    xs = [x for _, x, _ in operators] + ([ridge] if ridge else [])
+    low_x, high_x = (f(math.log10(x) for x in xs) for f in (min, max))
+    low_x, high_x = math.floor(low_x - 0.2), math.ceil(high_x + 0.2)
+    peak = gemm_rate or bandwidth * 10**high_x
+    ys = [y for *_, y in operators] + [peak]
+    low_y, high_y = (f(math.log10(y) for y in ys) for f in (min, max))
+    low_y, high_y = math.floor(low_y), math.ceil(high_y + 0.1)
+    left, base, height = 92.0, 250.0, 230.0
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        across = (math.log10(x) - low_x) / (high_x - low_x)
+        up = (math.log10(y) - low_y) / (high_y - low_y)
+        return left + across * (_WIDTH - left - 150), base - up * height
+
+    roof = [(10.0**low_x, bandwidth * 10.0**low_x)]
+    roof += [(ridge, peak)] if ridge else []
+    roof.append((10.0**high_x, min(peak, bandwidth * 10.0**high_x)))
+    line = " ".join(f"{x:.1f},{min(y, base):.1f}" for x, y in (place(*at) for at in roof))
+    parts = [f'<polyline class="roof" points="{line}"/>']
+    for power in range(low_y, high_y + 1):
+        y = place(10.0**low_x, 10.0**power)[1]
+        parts.append(_text(left - 6, y + 4, f"{10.0 ** (power - 9):g} GFLOP/s", "end"))
+    for power in range(low_x, high_x + 1):
+        x = place(10.0**power, 10.0**low_y)[0]
+        parts.append(_text(x, base + 16, f"{10.0**power:g}", "middle"))
+    parts.append(_text(_WIDTH - 150, base + 32, "FLOP per byte", "end"))
+    for k, (name, x, y) in enumerate(operators):
+        title = f"{name}: {x:.3g} FLOP per byte, {y / 1e9:.3g} GFLOP/s"
+        at_x, at_y = place(x, y)
+        parts.append(_rect(at_x - 5, at_y - 5, 10, 10, f"s{k % 5}", title))
+        parts.append(_text(at_x + 9, at_y + 4, name))
+    return _svg(base + 36, "roofline", parts)
 
 
 def size_histogram(bins: Sequence[tuple[str, int, int]]) -> Markup:

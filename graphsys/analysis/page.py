@@ -118,6 +118,16 @@ def _drawings(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return the page's charts by name."""
     gpu, spans = report["gpu"], report["timeline"]
     drawn: dict[str, Any] = {
+        "comparison": [_side_by_side(row) for row in report.get("comparison") or []],
+        "clocks": [
+            {
+                "facts": it,
+                "histogram": charts.lane_histogram(it["active_lane_histogram"], it["name"]),
+                "balance": charts.sm_balance(it["sm_work"], it["name"]),
+            }
+            for it in report.get("clocks") or []
+        ],
+        "roofline": charts.roofline(*_roofs(report)),
         "timeline": charts.timeline(
             [(lane["name"], lane["shares"]) for lane in spans["lanes"]], spans["seconds"]
         ),
@@ -149,6 +159,31 @@ def _drawings(report: Mapping[str, Any]) -> dict[str, Any]:
         for name, it in found.items()
     ]
     return drawn
+
+
+def _side_by_side(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of the table of predicted and measured values, as texts."""
+
+    def text(value: float | None) -> str:
+        if value is None:
+            return "not measured"
+        return _percent(value) if row["unit"] == "share" else number_text(value)
+
+    found = {name: text(row[name]) for name in ("predicted", "host", "clock", "ncu")}
+    label = str(row["name"]).replace("_", " ")
+    return {**row, **found, "name": f"{label}, {row['unit']}"}
+
+
+def _roofs(report: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the operators that tell operations and bytes, and the machine's rates."""
+    settings = report["configuration"]
+    known = [
+        (str(row["name"]), row["flop"] / row["bytes"], row["flop"] / row["seconds"])
+        for row in report["operators"]
+        if row["flop"] and row["bytes"] and row["seconds"]
+    ]
+    rates = ("copied_bytes_per_second", "gemm_flop_per_second")
+    return (known, *(settings.get(name) for name in rates))
 
 
 def _percent(share: float | None) -> str:

@@ -1,5 +1,6 @@
 """``with gs.profile("report.html") as p``: everything inside is recorded and explained."""
 
+import os
 import time
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -8,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from graphsys.analysis.devices import gpu_of
+from graphsys.core.clocks import CLOCKS, DEVICE_ROWS
 from graphsys.core.compiling import CompileWatch
 from graphsys.core.errors import ConfigError
 from graphsys.core.events import Observer, Recorder, recording
@@ -15,15 +17,19 @@ from graphsys.core.memory import MemoryMeter
 from graphsys.core.operators import OPERATORS
 
 if TYPE_CHECKING:
-    import os
-
     import pyarrow as pa
 
+    from graphsys.analysis.clocks import ClockModel
     from graphsys.analysis.row_model import RowModel
 
-LEVELS = ("L0", "L1")
+COUNTED = ("L4", "L4-stalls")
+LEVELS = ("L0", "L1", "L3", *COUNTED)
 _COPY_BYTES = 128 << 20
 _GEMM = (512, 512, 512)
+_MULTIPLYING = {"operator", "operator_part"}
+"""Events of work that multiplies matrices."""
+INSIDE_NCU = "GRAPHSYS_INSIDE_NCU"
+"""Set in the environment of a profile that runs inside ``ncu``."""
 
 
 class Profile:
@@ -40,6 +46,7 @@ class Profile:
         self.report: dict[str, Any] = {}
         self._gpu = gpu_of(gpu_model)
         self._model: RowModel | None = None
+        self._clocks: ClockModel | None = None
         self._recorder = Recorder()
         self._meter = MemoryMeter()
         self._open = ExitStack()
@@ -57,18 +64,30 @@ class Profile:
         self._error = error
 
     def __enter__(self) -> "Profile":
-        observers: dict[str, Observer] = {}
-        if self.level == "L1":
-            from graphsys.analysis.row_model import RowModel
-
-            self._model = observers["rows"] = RowModel(self._gpu)
-            observers[OPERATORS] = _ignore  # they are told as spans
+        observers = self._observers()
         self._open.enter_context(CompileWatch(emits=True))
         self._open.enter_context(self._meter)
         self._recorder = self._open.enter_context(recording(observers))
         self._started = datetime.now(UTC).isoformat(timespec="seconds")
         self._start_ns = time.perf_counter_ns()
         return self
+
+    def _observers(self) -> dict[str, Observer]:
+        """Return who wants to see what at this level."""
+        if self.level == "L0":
+            return {}
+        from graphsys.analysis.row_model import RowModel
+
+        self._model = RowModel(self._gpu)
+        # operators are told as spans
+        found: dict[str, Observer] = {"rows": self._model, OPERATORS: _ignore}
+        if self.level != "L1":
+            found[DEVICE_ROWS] = _ignore  # they are told as rows
+        if self.level == "L3":
+            from graphsys.analysis.clocks import ClockModel
+
+            self._clocks = found[CLOCKS] = ClockModel()
+        return found
 
     def __exit__(
         self,
@@ -99,11 +118,12 @@ class Profile:
                 command=self.command,
                 events=events,
                 model=self._model,
+                clocks=self._clocks,
                 around=Surroundings(
                     wall_s=max(end_ns - self._start_ns - observing, 0) / 1e9,
                     peak_bytes=self._meter.peak_bytes,
                     bandwidth=copy_bandwidth(_COPY_BYTES, 3) if moves else None,
-                    gemm_rate=gemm_rate(_GEMM, 3) if "operator" in names else None,
+                    gemm_rate=gemm_rate(_GEMM, 3) if names & _MULTIPLYING else None,
                 ),
                 start_ns=self._start_ns,
                 end_ns=end_ns,
@@ -162,6 +182,11 @@ class Profile:
 def _ignore(_: Any) -> None: ...
 
 
+def counts_by_ncu(level: str) -> bool:
+    """Return whether a level needs ``ncu`` to be started around this process."""
+    return level in COUNTED and not os.environ.get(INSIDE_NCU)
+
+
 def profile(
     path: "str | os.PathLike[str] | None" = None,
     *,
@@ -176,7 +201,9 @@ def profile(
         path: The page to write, ``.html``; the same as JSON is written beside it. None
             writes nothing.
         level: ``L0`` for the host's counters, ``L1`` for the SIMT model besides, which
-            takes up to some seconds per superstep of 20M edges.
+            takes up to some seconds per superstep of 20M edges; ``L3`` for clocks inside
+            the kernels of CUDA runs besides, superstep by superstep. ``L4`` belongs to the
+            command line, which starts ``ncu``.
         gpu_model: The GPU that the model stands for: ``h100``, ``h200``, ``a100``,
             ``m2050``.
         overwrite: Replace existing files.
@@ -196,6 +223,11 @@ def profile(
     """
     if level not in LEVELS:
         raise ConfigError(f"level must be one of {', '.join(LEVELS)}, got {level!r}")
+    if counts_by_ncu(level):
+        raise ConfigError(
+            f"level {level} starts ncu around a process: use graphsys profile --level "
+            f"{level} -- COMMAND"
+        )
     target = None
     if path is not None:
         from graphsys.analysis.files import check_target

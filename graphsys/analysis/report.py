@@ -5,12 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphsys.analysis.clocks import ClockModel, clock_facts, clock_metrics
 from graphsys.analysis.host import Step, figures_of
 from graphsys.analysis.measured import Surroundings, host_metrics
 from graphsys.analysis.metrics import by_name
 from graphsys.analysis.operators import operator_rows
 from graphsys.analysis.predicted import NO_ROWS, gpu_facts, predicted_metrics
 from graphsys.analysis.row_model import RowModel
+from graphsys.analysis.side_by_side import comparison
 from graphsys.analysis.timeline import lanes_of
 from graphsys.analysis.verdict import verdict_of
 from graphsys.core.events import Event
@@ -29,6 +31,7 @@ class Recorded:
         command: What ran.
         events: All events, in the order of their ends.
         model: Has seen the rows; None at level L0.
+        clocks: Has seen inside CUDA kernels; None below level L3.
         around: What was measured around the run.
         start_ns: When it began.
         end_ns: When it ended.
@@ -39,6 +42,7 @@ class Recorded:
     command: str
     events: Sequence[Event]
     model: RowModel | None
+    clocks: ClockModel | None = None
     around: Surroundings
     start_ns: int
     end_ns: int
@@ -59,6 +63,9 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
         *host_metrics(figures, recorded.around, machine, visited=visited),
         *predicted_metrics(model, reason),
     ]
+    if recorded.clocks is not None:
+        metrics += clock_metrics(recorded.clocks)
+    told = [metric.as_mapping() for metric in metrics]
     has_model = model is not None and bool(model.launches)
     return {
         "schema_version": SCHEMA_VERSION,
@@ -72,7 +79,7 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
             "copied_bytes_per_second": recorded.around.bandwidth,
             "gemm_flop_per_second": recorded.around.gemm_rate,
         },
-        "metrics": [metric.as_mapping() for metric in metrics],
+        "metrics": told,
         "supersteps": [_step_facts(k, step, model) for k, step in enumerate(figures.steps)],
         "operators": operator_rows(figures, recorded.events, recorded.around),
         "transfers": transfer_sizes(figures.transfers),
@@ -86,6 +93,8 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
             ],
         },
         "gpu": gpu_facts(model) if model is not None and has_model else None,
+        "clocks": None if recorded.clocks is None else clock_facts(recorded.clocks),
+        "comparison": comparison(told),
     }
 
 

@@ -144,7 +144,7 @@ class LaunchSummary:
         kind: ``pull`` or ``push``.
         rows: Rows of the list.
         entries: Entries visited.
-        chosen: The mapping that would be chosen.
+        chosen: The mapping that a device took, or would.
         utilization: Share of lanes at work, by mapping.
         steps: Steps of all warps, by mapping.
         active: Lanes at work in them, by mapping.
@@ -214,7 +214,8 @@ class RowModel:
             kind=visit.kind,
             rows=len(lengths),
             entries=int(lengths.sum()),
-            chosen=choose(predicted_work(lengths, self.shape.threads), _CHOICES),
+            chosen=visit.mapping
+            or choose(predicted_work(lengths, self.shape.threads), _CHOICES),
             utilization={name: it.walk.utilization for name, it in found.items()},
             steps={name: it.walk.steps for name, it in found.items()},
             active={name: it.walk.active for name, it in found.items()},

@@ -24,6 +24,7 @@ class RowVisit:
         is_exact: Whether ``lengths`` are what the run really visits.
         key: Equal for visits of the same rows to the same lengths, or None.
         reason: Why ``indices`` are not at hand.
+        mapping: Who walked the rows, where a GPU did; else empty.
     """
 
     superstep: int
@@ -35,3 +36,4 @@ class RowVisit:
     is_exact: bool = True
     key: Hashable = None
     reason: str = ""
+    mapping: str = ""

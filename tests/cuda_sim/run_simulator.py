@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from graphsys.core.events import recording
+from graphsys.core.clocks import CLOCKS, DEVICE_ROWS, KernelClocks
+from graphsys.core.events import Observer, recording
 from graphsys.core.progress import SILENT
 from graphsys.engine.cuda.device import LaunchShape
 from graphsys.engine.cuda.run import run_on_device
@@ -64,7 +65,14 @@ def run_case(case: str) -> dict[str, object]:
     memory = settings.get("device_memory")
     block = 64 if strategy in ("block", "twc", "auto") else 32
     shape = LaunchShape(block=block, max_blocks=int(settings.get("blocks", 1)))
-    with recording() as recorder:
+    clocks: list[KernelClocks] = []
+    visits: list[Any] = []
+    observers: dict[str, Observer] = {
+        CLOCKS: clocks.append,
+        DEVICE_ROWS: clocks.append,
+        "rows": visits.extend,
+    }
+    with recording(observers if "clocks" in settings else None) as recorder:
         result = run_on_device(
             program,
             topology.simplified() if program.simple else topology,
@@ -95,7 +103,19 @@ def run_case(case: str) -> dict[str, object]:
         "converged": [expected.converged, result.converged],
         "distinct": len(set(map(str, result.table.column(1).to_pylist()))),
         "fused_grids": sorted(fused_grids),
+        "clocks": [_told(launch) for launch in clocks],
+        "visits": [(v.kind, v.mapping, int(v.lengths.sum()), v.is_exact) for v in visits],
         **counted,
+    }
+
+
+def _told(launch: KernelClocks) -> dict[str, Any]:
+    return {
+        "kernel": launch.kernel,
+        "warps": len(launch.begins),
+        "shortest": int((launch.ends - launch.begins).min()),
+        "sms": sorted(set(launch.sms.tolist())),
+        "lane_steps": int((launch.lane_steps * np.arange(33)).sum()),
     }
 
 

@@ -10,6 +10,7 @@ from graphsys.engine.cuda.frontier import DeviceFrontier
 from graphsys.engine.cuda.launch import DeviceLaunch, DeviceLauncher
 from graphsys.engine.cuda.mappings import Mappings
 from graphsys.engine.cuda.rows import DeviceBlock, DeviceRows
+from graphsys.engine.cuda.seen import tell
 from graphsys.engine.directions import pull_directions, push_directions
 from graphsys.engine.plan import PhasePlan
 
@@ -136,6 +137,7 @@ class Enqueuer:
         for direction in pull_directions(self.topology, phase):
             for block in self.rows.blocks(direction):
                 if mapping == "edge":
+                    tell(self.launcher, "gather", phase, block, mapping, arguments)
                     self.launcher.launch(DeviceLaunch(
                         kernel="gather_edge", phase=phase, items=block.num_edges,
                         block=block, arguments=arguments,
@@ -222,6 +224,7 @@ class Enqueuer:
                 "mode", first.num_edges + second.num_edges, dtype
             ),
         }  # fmt: skip
+        tell(self.launcher, "pull", phase, second, mapping, arguments)
         self._over_rows("pull", phase, first, mapping, arguments | more)
 
     def _send(self, phase: PhasePlan, arguments: dict[str, Any]) -> None:
@@ -248,6 +251,7 @@ class Enqueuer:
                    "size_at": 0, "listed": False}  # fmt: skip
         arguments = default | arguments
         items = self.num_nodes if listed else block.num_rows
+        tell(self.launcher, kernel, phase, block, mapping, arguments)
         if mapping == "edge":
             items = block.num_edges
             self._update(kernel, phase, block, "thread", items, arguments, in_place)

@@ -13,6 +13,8 @@ supersteps as count are run again: the result is the same, for at most one launc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from graphsys.core.clocks import DEVICE_ROWS
+from graphsys.core.events import is_asked
 from graphsys.engine.cuda.arrays import CHANGED, EDGES, SIZE, WIDTH
 from graphsys.engine.cuda.counters import MOST_STEPS
 from graphsys.engine.cuda.device import Array, DeviceArray, can_wait_for_grid
@@ -72,6 +74,7 @@ class FusedRuns:
         self.topology = enqueuer.topology
         self._is_forced = strategy == "fused"
         self._is_wanted = strategy in ("auto", "fused") and can_wait_for_grid()
+        self._is_wanted &= not is_asked(DEVICE_ROWS)
         self._max_ahead = max_ahead
         self._steps_left = steps_left
         self._beginning: _Beginning | None = None

@@ -4,9 +4,12 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from graphsys.core.clocks import CLOCKS
 from graphsys.core.events import count as emit_count
+from graphsys.core.events import is_asked, observe
 from graphsys.engine.arrays import RunArrays, edge_rows
 from graphsys.engine.cuda.arrays import DeviceArrays
+from graphsys.engine.cuda.clocks import ARGUMENTS, ClockRecords
 from graphsys.engine.cuda.device import (
     DeviceArray,
     DeviceMemory,
@@ -80,6 +83,7 @@ class DeviceLauncher(Launcher):
         self._common = common
         self._started: set[str] = set()
         self._resident: dict[str, int] = {}
+        self._clocks = ClockRecords(memory, shape) if is_asked(CLOCKS) else None
 
     def call(self, launch: Launch) -> Any:
         """Run ``init`` on the device for the executor, which sets the senders then."""
@@ -102,7 +106,13 @@ class DeviceLauncher(Launcher):
         grid = self._grid(launch)
         if launch.cooperative:
             grid = min(grid, self._resident_blocks(name, function, values))
-        return self._start(name, function, grid, values)
+        if self._clocks is not None and ARGUMENTS[0] in names:
+            self._clocks.clear()
+        warps = self._start(name, function, grid, values)
+        if self._clocks is not None and ARGUMENTS[0] in names:
+            clocks = self._clocks
+            observe(CLOCKS, lambda: clocks.read(name, grid))
+        return warps
 
     def launch_common(self, name: str, items: int, *values: Any, mapping: str = "thread",
                       blocks: int | None = None) -> None:  # fmt: skip
@@ -144,6 +154,8 @@ class DeviceLauncher(Launcher):
     def _bind(self, name: str, launch: DeviceLaunch) -> Any:
         if name in launch.arguments:
             return launch.arguments[name]
+        if name in ARGUMENTS and self._clocks is not None:
+            return self._clocks.arrays[name]
         if name == "num_rows":
             block = launch.block
             return self.arrays.num_nodes if block is None else block.num_rows

@@ -36,8 +36,11 @@ class ModeWriter(PhaseParts):
         kernel.add(2, "if both:", "    other = np.int64(other_indptr[r])")
         kernel.add(3, "more = np.int64(other_indptr[r + 1]) - other", "start += other")
         kernel.add(3, f"for i in range({first}, more, {step}):")
+        kernel.add(4, *self.seen())
         kernel.add(4, "scratch[start + count + i] = in_0[other_indices[other + i]]")
-        kernel.add(2, f"for i in range({first}, split - begin, {step}):")
+        kernel.add(
+            2, f"for i in range({first}, split - begin, {step}):", *indented(self.seen())
+        )
         kernel.add(3, "scratch[start + i] = in_0[indices[begin + i]]")
         kernel.add(2, "if both:", "    count += more")
         kernel.add(2, "if count == 0:", *indented(self.skip_lines(kernel)))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from graphsys.engine.cuda.clocks import ARGUMENTS as CLOCK_ARGUMENTS
 from graphsys.engine.kernel_text import KernelText, call_text, cast_text
 from graphsys.engine.phase_text import PhaseText
 from graphsys.engine.plan import ProgramPlan
@@ -16,6 +17,11 @@ LOOPS = {
 }
 PLACES = {"thread": ("0", "1"), "warp": ("lane", "32"),
            "block": ("cuda.threadIdx.x", "cuda.blockDim.x")}  # fmt: skip
+_BEGIN_CLOCK = (
+    "    lanes_seen = cuda.shared.array(33, np.int32)",
+    "    clock_begin = begin_clock(lanes_seen)",
+)
+_END_CLOCK = "    end_clock(clock_begin, clock_records, lanes_seen, lane_steps)"
 
 
 @dataclass
@@ -24,9 +30,11 @@ class CudaKernel(KernelText):
 
     Attributes:
         totals: Place of every aggregator in the array of totals, which stays on the device.
+        clocked: Whether it writes down clocks and lanes: see ``kernels/cuda/clocks.py``.
     """
 
     totals: dict[str, int] = field(default_factory=dict)
+    clocked: bool = False
 
     def text(self) -> str:
         """Return the kernel and its entry in the module's table."""
@@ -35,7 +43,11 @@ class CudaKernel(KernelText):
             self.use("totals")
         uses = tuple(name for name in self.uses if name not in read)
         places = [f"    {name} = totals[{self.totals[name[7:]]}]" for name in read]
-        lines = ["@kernel", f"def {self.name}({', '.join(uses)}):", *places, *self.lines]
+        body = [*places, *self.lines]
+        if self.clocked:
+            uses = (*uses, *CLOCK_ARGUMENTS)
+            body = [*_BEGIN_CLOCK, *body, _END_CLOCK]
+        lines = ["@kernel", f"def {self.name}({', '.join(uses)}):", *body]
         return "\n".join(
             [*lines, "", f'KERNELS["{self.name}"] = ({self.name}, {uses!r})', ""]
         )
@@ -60,11 +72,23 @@ def lane_dtype(dtype: np.dtype[Any]) -> str:
 
 @dataclass
 class PhaseParts(PhaseText):
-    """Parts of the kernels of one phase."""
+    """Parts of the kernels of one phase.
+
+    Attributes:
+        clocked: Whether the kernels write down clocks and lanes.
+    """
+
+    clocked: bool = False
 
     def new_kernel(self, what: str) -> CudaKernel:
         """Return an empty kernel of this phase."""
-        return CudaKernel(self.name(what), self.phase, totals=places_of(self.plan))
+        return CudaKernel(
+            self.name(what), self.phase, totals=places_of(self.plan), clocked=self.clocked
+        )
+
+    def seen(self) -> list[str]:
+        """Count the lanes that take a step of a loop over rows, where that is asked for."""
+        return ["see_lanes(lanes_seen)"] if self.clocked else []
 
     def visit(self, kernel: CudaKernel, mapping: str) -> None:
         """Open the loop over nodes v in rows r; its body stands at depth 2."""

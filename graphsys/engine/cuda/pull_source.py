@@ -21,7 +21,8 @@ class PullWriter(PhaseParts):
         kernel.use("indptr", "indices")
         first, step = PLACES[mapping]
         begin, end = "np.int64(indptr[r])", "np.int64(indptr[r + 1])"
-        lines = [f"for e in range({begin} + {first}, {end}, {step}):", "    u = indices[e]"]
+        lines = [f"for e in range({begin} + {first}, {end}, {step}):"]
+        lines += indented([*self.seen(), "u = indices[e]"])
         fetched, inner = self.fetch_lines(kernel), self.combine_lines("a")
         if self.phase.combiner == "any":
             inner += ["got = True", "break"]
@@ -43,7 +44,7 @@ class PullWriter(PhaseParts):
             f"    e = base + {first}",
             "    hit = False",
             "    if e < end:",
-            "        u = indices[e]",
+            *indented([*self.seen(), "u = indices[e]"], 2),
         ]
         hit = f"not ({self.is_nothing('m')})" if self.drops else "True"
         inner = [*self.fetch_lines(kernel), "a_0 = m_0", f"hit = {hit}"]

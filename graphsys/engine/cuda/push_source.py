@@ -83,7 +83,7 @@ class PushWriter(PhaseParts):
         first, step = PLACES[mapping]
         begin, end = "np.int64(indptr[r])", "np.int64(indptr[r + 1])"
         kernel.add(2, f"for e in range({begin} + {first}, {end}, {step}):")
-        kernel.add(3, "v = indices[e]", *self.filter_lines(kernel))
+        kernel.add(3, *self.seen(), "v = indices[e]", *self.filter_lines(kernel))
         if phase.kind == "edge":
             sides = {"src": ("row", "u"), "dst": ("col", "v")}
             kernel.add(3, *self.message_lines(kernel, sides))
@@ -107,7 +107,8 @@ class PushWriter(PhaseParts):
         kernel = self.new_kernel("gather_edge")
         kernel.use("num_rows", "row_base", "indptr", "indices")
         kernel.add(1, "total = np.int64(indptr[num_rows])", LOOPS["thread"])
-        kernel.add(2, "e = np.int64(k)", "v = row_of(indptr, num_rows, e) + row_base")
+        kernel.add(2, *self.seen(), "e = np.int64(k)")
+        kernel.add(2, "v = row_of(indptr, num_rows, e) + row_base")
         kernel.add(2, "u = indices[e]")
         test = self.sends_test(kernel)
         if test:
@@ -122,7 +123,8 @@ class PushWriter(PhaseParts):
         kernel.use("nodes", "sizes", "size_at", "row_base", "indptr", "indices", "offsets")
         kernel.add(1, "rows = sizes[size_at]", "total = np.int64(0)")
         kernel.add(1, "if rows > 0:", "    total = offsets[rows]", LOOPS["thread"])
-        kernel.add(2, "i = row_of(offsets, rows, np.int64(k))", "u = np.int64(nodes[i])")
+        kernel.add(2, *self.seen(), "i = row_of(offsets, rows, np.int64(k))")
+        kernel.add(2, "u = np.int64(nodes[i])")
         kernel.add(2, "e = np.int64(indptr[u - row_base]) + k - offsets[i]")
         kernel.add(2, "v = indices[e]", *self.filter_lines(kernel))
         sides = {"src": ("row", "u"), "dst": ("col", "v")}

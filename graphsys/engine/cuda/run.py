@@ -3,7 +3,9 @@
 import time
 from typing import Any
 
+from graphsys.core.clocks import CLOCKS, DEVICE_ROWS
 from graphsys.core.errors import NotConvergedError
+from graphsys.core.events import is_asked
 from graphsys.core.memory import parse_bytes
 from graphsys.core.progress import Progress
 from graphsys.engine.cuda.cuda_source import module_source
@@ -57,6 +59,8 @@ def run_on_device(
         return run(program, topology, max_supersteps=max_supersteps)
     begin = time.perf_counter()
     plan, module = compile_for_device(program, topology)
+    if is_asked(DEVICE_ROWS):  # a profile wants to see every superstep
+        max_fused = 1
     loaded = time.perf_counter()
     executor = DeviceExecutor(
         program, plan, module, topology, strategy=strategy, shape=shape,
@@ -96,4 +100,4 @@ def compile_for_device(
     wide = max(topology.num_nodes, topology.num_edges) >= 2**31
     columns = topology.column_dtypes()
     plan = plan_of(spec_of(program), columns, wide_ids=wide)
-    return plan, load_module(module_source(plan))
+    return plan, load_module(module_source(plan, clocked=is_asked(CLOCKS)))
