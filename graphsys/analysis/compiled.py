@@ -1,5 +1,7 @@
 """A program's CUDA kernels, compiled without a GPU: registers, occupancy, instructions."""
 
+import linecache
+from collections.abc import Mapping
 from typing import Any
 
 from graphsys.analysis.devices import GPUS, occupancy
@@ -22,7 +24,9 @@ def compile_facts(program: str, target: str) -> dict[str, Any]:
         ``program``, ``target``, ``gpu``, ``cta_threads`` and ``kernels``: of each its
         ``name``, ``registers`` (per thread), ``shared_bytes`` (per CTA), ``stack_bytes``
         and ``spill_bytes`` (per thread), ``ctas_per_sm``, ``occupancy``,
-        ``occupancy_limit`` and ``instructions`` (by kind; null without ``nvdisasm``).
+        ``occupancy_limit``, ``instructions`` (by kind; null without ``nvdisasm``) and
+        ``lines``: of each line of the program its ``line`` (``file:line``; null for the
+        engine's own loop around it), ``source`` and ``instructions``.
 
     Raises:
         ConfigError: the target is not known, or the algorithm has no vertex program.
@@ -61,6 +65,7 @@ def compile_facts(program: str, target: str) -> dict[str, Any]:
                 "occupancy": full.fraction,
                 "occupancy_limit": full.limit,
                 "instructions": report.instructions,
+                "lines": _lines(report.lines),
             }
         )
     return {
@@ -70,6 +75,23 @@ def compile_facts(program: str, target: str) -> dict[str, Any]:
         "cta_threads": CTA_THREADS,
         "kernels": kernels,
     }
+
+
+def _lines(lines: Mapping[str, Mapping[str, int]] | None) -> list[dict[str, Any]] | None:
+    """Return a kernel's instructions by line of the program, the engine's own last."""
+    if lines is None:
+        return None
+    rows = []
+    for at, mix in sorted(lines.items(), key=lambda item: _place(item[0])):
+        file, _, number = at.rpartition(":")
+        source = linecache.getline(file, int(number)).strip() if at else ""
+        rows.append({"line": at or None, "source": source, "instructions": dict(mix)})
+    return rows
+
+
+def _place(at: str) -> tuple[bool, str, int]:
+    file, _, number = at.rpartition(":")
+    return not at, file, int(number or 0)
 
 
 def _program_of(name: str) -> Any:

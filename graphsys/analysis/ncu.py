@@ -29,6 +29,14 @@ MEMORY = (
 )  # fmt: skip
 """What two more passes count."""
 STALL = "smsp__average_warp_latency_issue_stalled_"
+_REASONS = (
+    "long_scoreboard", "short_scoreboard", "barrier", "branch_resolving", "membar",
+    "lg_throttle", "mio_throttle", "imc_miss", "no_instruction", "not_selected", "wait",
+    "math_pipe_throttle", "drain", "dispatch_stall", "sleeping", "tex_throttle", "gmma",
+    "misc", "selected",
+)  # fmt: skip
+STALLS = tuple(f"{STALL}{reason}.ratio" for reason in _REASONS)
+"""Why warps do not issue; some passes more."""
 _KERNEL, _ID = "Kernel Name", "ID"
 _LONG = ("Metric Name", "Metric Unit", "Metric Value")
 _SCALES = {

@@ -32,7 +32,7 @@ def report_of_ncu(path: Path) -> dict[str, Any]:
         "error": None,
         "machine": describe_host(),
         "verdict": verdict_from(
-            _findings(metrics), "Nothing stands out in the metrics that the file has."
+            findings_of(metrics), "Nothing stands out in the metrics that the file has."
         ),
         "configuration": {
             "level": "L4",
@@ -41,14 +41,15 @@ def report_of_ncu(path: Path) -> dict[str, Any]:
         },
         "metrics": [metric.as_mapping() for metric in metrics],
         "supersteps": [],
-        "operators": _operators(found),
+        "operators": kernel_rows(found),
         "transfers": [],
         "timeline": {"seconds": 0.0, "lanes": []},
         "gpu": None,
     }
 
 
-def _operators(found: NcuFigures) -> list[dict[str, Any]]:
+def kernel_rows(found: NcuFigures) -> list[dict[str, Any]]:
+    """Return the kernels as rows of the operator table, the longest first."""
     calls: dict[str, int] = {}
     seconds: dict[str, float | None] = {}
     for kernel in found.kernels:
@@ -74,7 +75,8 @@ def _operators(found: NcuFigures) -> list[dict[str, Any]]:
     ]
 
 
-def _findings(metrics: list[Metric]) -> list[Finding]:
+def findings_of(metrics: list[Metric]) -> list[Finding]:
+    """Return what the counters of a run say of its time."""
     known = by_name(metrics)
     findings = []
     lanes = known["lane_utilization"].value

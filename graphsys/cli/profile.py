@@ -47,7 +47,9 @@ def profile(
         typer.Option(
             "--level",
             metavar="NAME",
-            help="L0: the host's counters; L1: the SIMT model of a GPU besides.",
+            help="L0: the host's counters; L1: the SIMT model of a GPU besides; L3: clocks "
+            "inside CUDA kernels besides; L4: start ncu for its counters of one pass, "
+            "L4-stalls: for caches and stall reasons besides.",
             rich_help_panel=CONTROL,
         ),
     ] = "L1",
@@ -122,6 +124,7 @@ def profile(
     ] = False,
 ) -> int:
     """Run a graphsys command and write a page that says where its time went."""
+    from graphsys.analysis.profile import counts_by_ncu
     from graphsys.core.errors import ConfigError
 
     words = command or []
@@ -160,6 +163,8 @@ def profile(
     if chrome_trace is not None:
         _check_trace(chrome_trace, overwrite=overwrite)
     settings = {"level": level, "gpu_model": gpu_model, "overwrite": overwrite}
+    if counts_by_ncu(level):
+        return _count(words, out, chrome_trace, **settings)
     return _run(words, out, chrome_trace, **settings)
 
 
@@ -198,6 +203,24 @@ def _run(words: list[str], out: Path, chrome_trace: Path | None, **settings: Any
     return 1 if code else 0
 
 
+def _count(words: list[str], out: Path, chrome_trace: Path | None, **settings: Any) -> int:
+    """Run a command inside a profile inside ``ncu``; return 1 if it failed."""
+    from graphsys.analysis.devices import gpu_of
+    from graphsys.analysis.files import check_target, read_report
+    from graphsys.analysis.ncu_run import counters_note, run_counted
+
+    gpu_of(settings["gpu_model"])
+    check_target(out, overwrite=settings["overwrite"])
+    options = ["--level", settings["level"], "--gpu-model", settings["gpu_model"]]
+    options += ["--overwrite"] if settings["overwrite"] else []
+    options += ["--chrome-trace", str(chrome_trace)] if chrome_trace is not None else []
+    code = run_counted(words, out, options, settings["level"])
+    if code in (0, 1):
+        report = read_report(out.with_suffix(".json"))
+        print_note(f"profile: {counters_note(report)}")
+    return code
+
+
 def _compile(program: str, target: str, *, as_json: bool) -> None:
     """Print what the compiler says of a program's kernels."""
     from graphsys.analysis.compiled import compile_facts
@@ -210,9 +233,7 @@ def _compile(program: str, target: str, *, as_json: bool) -> None:
                "occupancy", "limit", "instructions")  # fmt: skip
     rows = []
     for row in facts["kernels"]:
-        mix = row["instructions"]
-        kinds = sorted(mix.items(), key=lambda item: -item[1]) if mix else []
-        told = ", ".join(f"{kind} {count}" for kind, count in kinds)
+        told = _mix_text(row["instructions"] or {})
         rows.append(
             (
                 row["name"], row["registers"], row["shared_bytes"], row["stack_bytes"],
@@ -221,6 +242,22 @@ def _compile(program: str, target: str, *, as_json: bool) -> None:
             )
         )  # fmt: skip
     print_table(columns, rows)
+    lines = [
+        (
+            row["name"], Path(line["line"]).name if line["line"] else "(the engine's loop)",
+            line["source"], _mix_text(line["instructions"]),
+        )
+        for row in facts["kernels"]
+        for line in row["lines"] or ()
+    ]  # fmt: skip
+    if lines:
+        print_table(("kernel", "line", "source", "instructions"), lines)
+
+
+def _mix_text(mix: dict[str, int]) -> str:
+    """Return instructions by kind as text, the most frequent first."""
+    kinds = sorted(mix.items(), key=lambda item: -item[1])
+    return ", ".join(f"{kind} {count}" for kind, count in kinds)
 
 
 def _check_trace(path: Path, *, overwrite: bool) -> None:

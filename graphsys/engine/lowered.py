@@ -49,6 +49,7 @@ class Lowered:
         helpers: Functions that it calls, by name.
         imports: Import lines of its module.
         where: File and line, for messages.
+        place: Where its source stands.
         tree: The lowered function definition.
     """
 
@@ -60,6 +61,7 @@ class Lowered:
     helpers: dict[str, str]
     imports: set[str]
     where: str
+    place: "Where"
     tree: ast.FunctionDef
 
     @property
@@ -67,6 +69,19 @@ class Lowered:
         """Names of all arguments, in order."""
         names = [*self.values, *(given.argument for given in self.inputs)]
         return [*names, "nothing"] if self.drops else names
+
+    def user_lines(self) -> dict[int, str]:
+        """Return the user's file and line of every line of ``source``, from 1.
+
+        The source was written from the tree, so both have the same statements in the same
+        order; those of the tree know where they came from.
+        """
+        written = ast.walk(ast.parse(self.source).body[0])
+        return {
+            own.lineno: self.place.at(origin)
+            for own, origin in zip(written, ast.walk(self.tree), strict=True)
+            if isinstance(own, ast.stmt) and not isinstance(own, ast.FunctionDef)
+        }
 
     def reads(self, *kinds: str) -> list[str]:
         """Return the names read of some kinds, sorted."""

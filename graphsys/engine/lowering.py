@@ -83,7 +83,8 @@ def lower(
     inputs = tuple(sorted(rewriter.inputs))
     lowered = Lowered(
         name=name, source="", values=values, inputs=inputs, drops=rewriter.drops,
-        helpers=rewriter.helpers, imports=rewriter.imports, where=where.at(tree), tree=tree,
+        helpers=rewriter.helpers, imports=rewriter.imports, where=where.at(tree),
+        place=where, tree=tree,
     )  # fmt: skip
     lowered.tree = definition(name, lowered.arguments, body)
     lowered.source = ast.unparse(ast.fix_missing_locations(lowered.tree))

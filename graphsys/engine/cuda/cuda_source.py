@@ -38,10 +38,17 @@ _PROVIDED = {
     "from graphsys.kernels.cpu.hashing import random_fraction",
 }
 _COMMON = Path(__file__).parents[2] / "kernels" / "cuda" / "common.py"
+_CLOCKS = _COMMON.with_name("clocks.py")
+_OWN_IMPORT = "from graphsys.kernels.cuda.common import SIMULATED, device\n"
+"""What the text of the clocks needs as a module of its own, and not behind the head."""
 
 
-def module_source(plan: ProgramPlan) -> str:
+def module_source(plan: ProgramPlan, *, clocked: bool = False) -> str:
     """Return the text of the module with all CUDA kernels of a program.
+
+    Args:
+        plan: The lowered program.
+        clocked: Have kernels write down clocks and lanes; else nothing of it is in them.
 
     Raises:
         CompileError: the program calls something that has no CUDA version.
@@ -49,14 +56,25 @@ def module_source(plan: ProgramPlan) -> str:
     functions = functions_of(plan)
     _check_imports(functions)
     parts = [_COMMON.read_text(), "import numpy\n", "KERNELS = {}"]
+    if clocked:
+        parts.append(_CLOCKS.read_text().replace(_OWN_IMPORT, ""))
     helpers = {name: text for f in functions for name, text in f.helpers.items()}
     parts += [f"@device\n{text}\n" for text in helpers.values()]
     parts += [f"@device\n{lowered.source}\n" for lowered in functions]
     if plan.init is not None:
         parts.append(_init_kernel(plan, plan.init).text())
     for phase in plan.phases:
-        parts += CudaPhaseWriter(plan, phase).kernels()
+        parts += CudaPhaseWriter(plan, phase, clocked=clocked).kernels()
     return "\n\n".join(parts)
+
+
+def user_lines(plan: ProgramPlan, text: str) -> dict[int, str]:
+    """Return the user's file and line for lines of a module's text, where there is one."""
+    found: dict[int, str] = {}
+    for lowered in functions_of(plan):
+        before = text[: text.index(f"@device\n{lowered.source}\n")].count("\n") + 1
+        found |= {before + line: at for line, at in lowered.user_lines().items()}
+    return found
 
 
 def _check_imports(functions: list[Lowered]) -> None:

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import MissingDependencyError
-from graphsys.engine.cuda.cuda_source import module_source
-from graphsys.engine.cuda.disassembly import instruction_mix
+from graphsys.engine.cuda.cuda_source import module_source, user_lines
+from graphsys.engine.cuda.disassembly import count_kinds, count_lines, disassembly
 from graphsys.engine.plan import PhasePlan, ProgramPlan
 from graphsys.engine.program_cache import load_module
 
@@ -31,13 +32,17 @@ _ARRAYS = {
     "sizes": "int64", "counts": "int64", "bin_sizes": "int64", "offsets": "int64",
     "segments": "int64", "active": "int32", "changed": "int32", "touched": "int32",
     "senders": "int32", "stamps": "int32", "partial": "float64", "totals": "float64",
-    "operations": "int32", "totals_log": "float64", "indices": "uint32",
+    "operations": "int32", "totals_log": "float64", "clock_records": "int64",
+    "lane_steps": "int64", "indices": "uint32",
     "other_indices": "uint32", "indptr": "uint32", "other_indptr": "uint32",
 }  # fmt: skip
 _FLAGS = (
     "everyone", "listed", "listing", "touching", "both", "edge_forward", "reverse_forward",
     "stop_when_same",
 )  # fmt: skip
+
+Typed = tuple[str, Any, tuple[Any, ...]]
+"""A kernel's name, its function and the types of its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,7 @@ class KernelReport:
         stack_bytes: Stack per thread.
         spill_bytes: Bytes of registers spilled to memory, stores and loads.
         instructions: How many it has by kind, where that was asked for and could be said.
+        lines: The same by the user's ``file:line``; what is the engine's own under ``""``.
     """
 
     name: str
@@ -59,6 +65,7 @@ class KernelReport:
     stack_bytes: int
     spill_bytes: int
     instructions: dict[str, int] | None = None
+    lines: dict[str, dict[str, int]] | None = None
 
 
 def find_ptxas() -> str:
@@ -75,24 +82,43 @@ def find_ptxas() -> str:
     return found
 
 
-def compile_program(plan: ProgramPlan, *, disassemble: bool = False) -> list[KernelReport]:
+def compile_program(
+    plan: ProgramPlan, *, disassemble: bool = False, clocked: bool = False
+) -> list[KernelReport]:
     """Compile every kernel of a program for Hopper.
 
     Args:
         plan: The lowered program.
         disassemble: Count instructions, too.
+        clocked: Compile the kernels that write down clocks and lanes.
 
     Raises:
         MissingDependencyError: numba-cuda's compiler or ``ptxas`` is missing.
     """
-    kernels = load_module(module_source(plan)).KERNELS
+    lines = user_lines(plan, module_source(plan, clocked=clocked)) if disassemble else None
+    return _compile_all(_typed_kernels(plan, clocked=clocked), lines)
+
+
+def program_ptx(plan: ProgramPlan, *, clocked: bool = False) -> dict[str, str]:
+    """Return the PTX of every kernel of a program, by name.
+
+    Raises:
+        MissingDependencyError: numba-cuda's compiler is missing.
+    """
+    _forget_the_driver()
+    kernels = _typed_kernels(plan, clocked=clocked)
+    return {name: _ptx(function, types) for name, function, types in kernels}
+
+
+def _typed_kernels(plan: ProgramPlan, *, clocked: bool) -> list[Typed]:
+    module = load_module(module_source(plan, clocked=clocked))
     typed = []
-    for name, (function, arguments) in kernels.items():
+    for name, (function, arguments) in module.KERNELS.items():
         digits = name.rpartition("_")[2]
         phase = plan.phases[int(digits)] if digits.isdigit() else None
         types = tuple(argument_type(a, plan, phase) for a in arguments)
         typed.append((name, function.py_func, types))
-    return _compile_all(typed, disassemble=disassemble)
+    return typed
 
 
 def compile_common(id_dtype: np.dtype[Any]) -> list[KernelReport]:
@@ -125,19 +151,21 @@ def compile_common(id_dtype: np.dtype[Any]) -> list[KernelReport]:
 
 
 def _compile_all(
-    typed: list[tuple[str, Any, tuple[Any, ...]]], *, disassemble: bool = False
+    typed: list[Typed], lines: Mapping[int, str] | None = None
 ) -> list[KernelReport]:
+    """Compile kernels; count their instructions where lines of the user's are given."""
     ptxas = find_ptxas()
     _forget_the_driver()
     reports = []
     with tempfile.TemporaryDirectory() as folder:
         for name, function, types in typed:
             path = Path(folder) / f"{name}.ptx"
-            path.write_text(_ptx(function, types))
+            path.write_text(_ptx(function, types, has_lines=lines is not None))
             report = _assemble(ptxas, name, path)
-            if disassemble:
-                mix = instruction_mix(path.with_suffix(".cubin"))
-                report = replace(report, instructions=mix)
+            text = None if lines is None else disassembly(path.with_suffix(".cubin"))
+            if text is not None and lines is not None:
+                own = count_lines(text, lines)
+                report = replace(report, instructions=count_kinds(text), lines=own)
             reports.append(report)
     return reports
 
@@ -212,13 +240,18 @@ def _forget_the_driver() -> None:
             module.get_current_device = Stub
 
 
-def _ptx(function: Any, types: tuple[Any, ...]) -> str:
+def _ptx(function: Any, types: tuple[Any, ...], *, has_lines: bool = False) -> str:
     from numba import cuda
 
+    if has_lines:  # functions that are inlined keep theirs too
+        for called in function.__globals__.values():
+            if hasattr(called, "targetoptions") and not called.overloads:
+                called.targetoptions["lineinfo"] = True
     try:
         text, _ = cuda.compile(
-            function, types, device=False, abi="numba", cc=CAPABILITY, output="ptx"
-        )
+            function, types, device=False, abi="numba", cc=CAPABILITY, output="ptx",
+            lineinfo=has_lines,
+        )  # fmt: skip
     except RuntimeError as err:
         if type(err).__name__ != "DynamicLibNotFoundError":  # cuda.pathfinder's
             raise
@@ -234,7 +267,16 @@ def _assemble(ptxas: str, name: str, path: Path) -> KernelReport:
     made = path.with_suffix(".cubin")
     # a barrier across the grid is a function of cudadevrt, linked when it is loaded
     linked_later = ["-c"] if "cudaCGSynchronize" in path.read_text() else []
-    command = [ptxas, f"-arch={arch}", "-v", *linked_later, str(path), "-o", str(made)]
+    command = [
+        ptxas,
+        f"-arch={arch}",
+        "-v",
+        "-lineinfo",
+        *linked_later,
+        str(path),
+        "-o",
+        str(made),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     text = done.stdout + done.stderr
     if done.returncode:

@@ -8,7 +8,7 @@ import pytest
 
 from graphsys.analysis.compiled import compile_facts
 from graphsys.core.errors import ConfigError, UnknownNameError
-from graphsys.engine.cuda.disassembly import count_kinds, find_nvdisasm
+from graphsys.engine.cuda.disassembly import count_kinds, count_lines, find_nvdisasm
 from tests.conftest import Run
 
 
@@ -39,6 +39,23 @@ def test_instructions_are_counted_by_kind() -> None:
     }  # fmt: skip
 
 
+def test_an_instruction_belongs_to_the_innermost_line_of_the_user() -> None:
+    text = """
+	//## File "m.py", line 30
+        /*0000*/                   MOV R1, R2 ;
+	//## File "m.py", line 4 inlined at "m.py", line 8
+	//## File "m.py", line 8 inlined at "m.py", line 30
+	//## File "m.py", line 30
+        /*0010*/                   DADD R4, R2, R6 ;
+        /*0020*/                   DMUL R4, R2, R6 ;
+	//## File "m.py", line 31
+        /*0030*/                   EXIT ;
+    """
+    assert count_lines(text, {8: "p.py:3"}) == {
+        "": {"move": 1, "control": 1}, "p.py:3": {"fp64": 2}
+    }  # fmt: skip
+
+
 @pytest.mark.e2e
 def test_a_listed_program_is_compiled_for_hopper(tmp_path: Path, run_cli: Run) -> None:
     pytest.importorskip("numba_cuda", reason="the gpu extra (numba-cuda) is not installed")
@@ -55,7 +72,9 @@ def test_a_listed_program_is_compiled_for_hopper(tmp_path: Path, run_cli: Run) -
         "    def message(self, src, edge):\n"
         "        return src.mark\n\n"
         "    def update(self, node, message):\n"
-        "        return message\n"
+        "        if message > 7:\n"
+        "            return 1\n"
+        "        return message * 3 + self.superstep\n"
     )
     done = run_cli("profile", "--compile", "sm_90", f"{program}:Tiny", "--json")
     assert done.returncode == 0, done.stderr
@@ -67,7 +86,16 @@ def test_a_listed_program_is_compiled_for_hopper(tmp_path: Path, run_cli: Run) -
     assert pull["spill_bytes"] == 0
     assert pull["ctas_per_sm"] >= 2
     if find_nvdisasm() is None:
-        assert pull["instructions"] is None
+        assert pull["instructions"] is pull["lines"] is None
     else:
         assert pull["instructions"]["memory"] > 2
         assert pull["instructions"]["control"] > 0
+        lines = {row["line"]: row for row in pull["lines"]}
+        own = lines[f"{program}:15"]
+        assert own["source"] == "return message * 3 + self.superstep"
+        assert own["instructions"]["integer"] > 0
+        assert lines[None]["instructions"]["memory"] > 2  # the engine's own loop
+        told = [sum(row["instructions"].values()) for row in pull["lines"]]
+        assert sum(told) == sum(pull["instructions"].values())
+        shown = run_cli("profile", "--compile", "sm_90", f"{program}:Tiny")
+        assert "tiny.py:15\treturn message * 3 + self.superstep\t" in shown.stdout

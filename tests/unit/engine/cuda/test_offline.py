@@ -54,3 +54,41 @@ def test_kernels_spill_nothing(name: str, kernel: str) -> None:
         assert int(spilled) == 0, found
         assert int(stack) == 0, found
         assert 8 <= int(registers) <= 128, found
+
+
+PTX = """
+import numpy as np
+from graphsys.engine.cuda.offline import compile_program, program_ptx
+from graphsys.engine.plan import plan_of
+from graphsys.engine.spec import spec_of
+from tests.cuda_sim.programs import PROGRAMS
+
+plan = plan_of(spec_of(PROGRAMS["Hops"]), {"weight": np.dtype(np.float64)})
+for clocked in (False, True):
+    for name, text in program_ptx(plan, clocked=clocked).items():
+        marks = [mark in text for mark in ("%smid", "%clock64", "activemask")]
+        print("ptx", clocked, name, *map(int, marks))
+for report in compile_program(plan, clocked=True):
+    print("code", report.name, report.registers, report.stack_bytes, report.spill_bytes)
+"""
+
+
+def test_clocks_are_in_the_machine_code_only_where_they_were_asked_for() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PTX], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    rows = [line.split() for line in done.stdout.splitlines()]
+    marks = {(row[1], row[2]): row[3:] for row in rows if row[0] == "ptx"}
+    assert marks["True", "pull_warp_0"] == ["1", "1", "1"]
+    assert marks["True", "push_fused_thread_0"] == ["1", "1", "1"]
+    plain = {
+        name: found[:2] for (clocked, name), found in marks.items() if clocked == "False"
+    }
+    assert len(plain) > 10
+    assert set(map(tuple, plain.values())) == {("0", "0")}
+    code = [row[1:] for row in rows if row[0] == "code"]
+    assert "pull_block_0" in [row[0] for row in code]
+    for name, registers, stack, spilled in code:
+        assert (int(stack), int(spilled)) == (0, 0), name
+        assert 8 <= int(registers) <= 128, name
