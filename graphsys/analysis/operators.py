@@ -8,7 +8,14 @@ from graphsys.analysis.host import HostFigures, KernelTotals
 from graphsys.analysis.measured import Surroundings
 from graphsys.core.events import Event
 
-_ELSEWHERE = ("superstep", "compute", "kernel_launches", "observing", "operator")
+_ELSEWHERE = (
+    "superstep",
+    "compute",
+    "kernel_launches",
+    "observing",
+    "operator",
+    "operator_part",
+)
 """Spans that stand elsewhere in the report."""
 
 
@@ -61,6 +68,7 @@ def operator_rows(
         around: The machine's limits.
     """
     told: dict[str, Work] = {}
+    parts: dict[str, Work] = {}
     torch: dict[str, Work] = {}
     spans: dict[str, Work] = {}
     for event in events:
@@ -68,6 +76,9 @@ def operator_rows(
         if event.name == "kernel_work":
             work = told.setdefault(str(facts["kernel"]), Work())
             work.add(int(event.value), facts["bytes"], 0.0)
+        elif event.name == "operator_part":
+            part = parts.setdefault(f"{facts['kernel']}: {facts['kind']}", Work())
+            part.add(facts["flop"], facts["bytes"], 0.0)
         elif event.name == "operator":
             work = torch.setdefault(str(facts["kind"]), Work())
             work.add(facts["flop"], facts["bytes"], seconds)
@@ -75,6 +86,8 @@ def operator_rows(
             spans.setdefault(event.name, Work()).add(None, 0, seconds)
     kernels = sorted(figures.kernels.values(), key=lambda kernel: -kernel.seconds)
     rows = [_kernel_row(kernel, told.get(kernel.name), around) for kernel in kernels]
+    for name, work in sorted(parts.items(), key=lambda item: -item[1].bytes):
+        rows.append(_row(name, "operator", work.calls, None, work, around))
     for kind, works in (("operator", torch), ("span", spans)):
         for name, work in sorted(works.items(), key=lambda item: -item[1].seconds):
             known = work if kind == "operator" else None

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import InvalidGraphError, TrainingFailedError
-from graphsys.core.events import launched, span
+from graphsys.core.events import is_recording, launched, span
 from graphsys.core.progress import Progress
 from graphsys.core.rng import generator
 from graphsys.core.threads import num_cores
@@ -24,6 +24,7 @@ from graphsys.embedding.negatives import Negatives
 from graphsys.embedding.row_types import stored_dtype, to_floats
 from graphsys.embedding.schedule import Part, Step, cut_bucket
 from graphsys.embedding.tables import Floats, Table
+from graphsys.embedding.work import KERNEL, operator_work, tell
 from graphsys.kernels.cpu.embedding_bags import PLAIN, Extras
 from graphsys.kernels.cpu.embedding_calls import Objective
 from graphsys.kernels.cpu.embedding_chunk import Edges
@@ -276,7 +277,11 @@ class UnitTrainer:
         for future in futures:
             future.result()
         wall_ns = time.perf_counter_ns() - began_ns
-        launched("train_batches", began_ns, tuple(busy_ns), wall_ns=wall_ns)
+        launched(KERNEL, began_ns, tuple(busy_ns), wall_ns=wall_ns)
+        has_bags = extras.src_bags.begins.size > 0 or extras.dst_bags.begins.size > 0
+        if is_recording() and not has_bags:
+            edges, settings = bucket.edges, bucket.settings
+            tell(operator_work(edges, first, last, tables, operators, settings))
 
     def _check_loss(self, epoch: int, step: Step, losses: npt.NDArray[np.float64]) -> None:
         if np.isfinite(losses).all():
