@@ -1,4 +1,4 @@
-"""Tables of the case ``bottlenecks`` in Markdown, from a result file."""
+"""Findings and tables of the case ``bottlenecks`` in Markdown, from a result file."""
 
 import argparse
 import json
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.bottlenecks_findings import findings
 from bench.output import RESULTS
 
 MAPPINGS = ("thread", "sub-warp", "warp", "block", "twc", "edge", "merge-path")
@@ -32,11 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables of the file that is named, or of the newest."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path, nargs="?", help="the newest result by default")
-    path = parser.parse_args(arguments).file or newest()
+    parser.add_argument("--document", action="store_true", help="the findings before them")
+    given = parser.parse_args(arguments)
+    path = given.file or newest()
     if path is None:
         print("no result yet: scripts/bench/run bottlenecks --save", file=sys.stderr)
         return 1
-    print(tables(json.loads(path.read_text())))
+    result = json.loads(path.read_text())
+    print(document(result, path.name) if given.document else tables(result))
     return 0
 
 
@@ -44,6 +48,35 @@ def newest() -> Path | None:
     """Return the newest result of the case."""
     found = sorted(RESULTS.glob("bottlenecks_*.json"))
     return found[-1] if found else None
+
+
+def document(result: dict[str, Any], name: str) -> str:
+    """Return the page that is committed: the findings, then all tables."""
+    machine = result["machine"]
+    rows = [(kept["work"], kept["figures"]) for kept in machine["runs"]]
+    graphs = sum(1 for work, _ in rows if not work.startswith("control"))
+    text = [
+        "# The twelve applications study",
+        "",
+        f"Written by `scripts/bench/bottlenecks_table --document` from `{name}`",
+        f"(`{machine['command']}`, commit {machine['commit']}, {machine['date']});",
+        "do not edit. Launches are counted on the CPU's engine; lanes, requests and",
+        "balance come from the SIMT model over the rows really visited; nothing here ran",
+        "on a GPU.",
+        f"{graphs} runs of 12 applications, {len(rows) - graphs} controls.",
+        "",
+        "## The findings",
+        "",
+        'The paper: Xu, Jeon, Annavaram, "Graph Processing on GPUs: Where are the',
+        'Bottlenecks?", IISWC 2014, as far as it could be read; its figures could not.',
+        "",
+        *table(("finding", "the paper", "here", "what became of it"), findings(rows)),
+        "",
+        "## The tables",
+        "",
+        tables(result),
+    ]
+    return "\n".join(text)
 
 
 def tables(result: dict[str, Any]) -> str:

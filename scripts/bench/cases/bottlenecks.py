@@ -85,7 +85,7 @@ def works(
             run = functools.partial(run_application, application, topology)
             title = f"{application}, {name}, {topology.num_edges / 1e6:.3g}M edges"
             yield _work(title, topology.num_edges, run)
-    size = 96 if quick else 256
+    size = 96 if quick else 512  # as many threads as the GPU has places for
     for name, control in CONTROLS.items():
         amount, run = control(size)
         yield _work(f"control {name}, size {size}", amount, run)

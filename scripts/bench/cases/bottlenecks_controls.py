@@ -43,23 +43,23 @@ def named(kernel: Callable[[], Any]) -> Callable[[int], None]:
 
 
 def gemm(size: int) -> tuple[float, Callable[[], None]]:
-    """C = A B: thread (i, j) reads column j of B, row after row."""
-    size = min(size, 128)
+    """C = A B, 64 deep: thread (i, j) reads column j of B, row after row."""
+    depth = 64
     rng = np.random.default_rng(1)
-    left = rng.random((size, size), dtype=np.float32)
-    right = rng.random((size, size), dtype=np.float32)
-    inner = np.arange(size, dtype=np.uint32) * np.uint32(size)
+    left = rng.random((size, depth), dtype=np.float32)
+    right = rng.random((depth, size), dtype=np.float32)
+    inner = np.arange(depth, dtype=np.uint32) * np.uint32(size)
     columns = np.tile(np.arange(size, dtype=np.uint32), size)
     indices = (columns[:, None] + inner[None, :]).reshape(-1)
-    lengths = np.full(size * size, size, dtype=np.int64)
+    lengths = np.full(size * size, depth, dtype=np.int64)
     run = functools.partial(told, functools.partial(np.matmul, left, right), lengths,
                             indices, "pull")  # fmt: skip
-    return float(size**3), run
+    return float(size * size * depth), run
 
 
 def reduction(size: int) -> tuple[float, Callable[[], None]]:
     """A sum: each thread adds up values that lie a grid's width apart."""
-    threads, each = size * 32, 32
+    threads, each = size * size, 32
     values = np.ones(threads * each, dtype=np.float32)
     steps = np.arange(each, dtype=np.uint32) * np.uint32(threads)
     indices = (np.arange(threads, dtype=np.uint32)[:, None] + steps[None, :]).reshape(-1)
@@ -90,7 +90,7 @@ def stencil(size: int) -> tuple[float, Callable[[], None]]:
 
 def histogram(size: int) -> tuple[float, Callable[[], None]]:
     """Each thread adds one to the bin of its value: atomics that collide."""
-    bins = np.random.default_rng(1).integers(0, 256, size * 1024).astype(np.uint32)
+    bins = np.random.default_rng(1).integers(0, 256, size * size).astype(np.uint32)
     lengths = np.ones(len(bins), dtype=np.int64)
     work = functools.partial(np.bincount, bins, minlength=256)
     return float(len(bins)), functools.partial(told, work, lengths, bins, "push")

@@ -1,10 +1,14 @@
 """CUDA kernels in numba's simulator (a process of its own) against the CPU's results."""
 
+import json
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
-from tests.cuda_sim.simulate import outcomes
+from tests.cuda_sim.simulate import ROOT, outcomes
 
 pytest.importorskip("numba_cuda", reason="the gpu extra (numba-cuda) is not installed")
 
@@ -49,9 +53,57 @@ def test_rows_beyond_the_budget_are_copied_in_every_superstep() -> None:
     assert streamed["bytes_copied"] > resident["bytes_copied"] + 4 * 130 * 4
 
 
+CLOCKED = (
+    "Ranks:warp:clocks=1:blocks=2", "Hops:warp:clocks=1", "Distances:edge:clocks=1",
+    "Communities:block:clocks=1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CLOCKED)
+def test_instrumented_kernels_count_every_entry_and_change_no_result(case: str) -> None:
+    found = outcomes(*CLOCKED)[case]
+    assert found["differences"] == []
+    over_rows = [it for it in found["clocks"] if it["lane_steps"]]
+    assert over_rows
+    assert all(it["shortest"] > 0 and set(it["sms"]) <= {0, 1} for it in found["clocks"])
+    visited = sum(entries for _, _, entries, _ in found["visits"])
+    is_exact = all(exact for *_, exact in found["visits"])
+    counted = sum(it["lane_steps"] for it in over_rows)
+    # lanes counted inside the kernels are the entries that the host says are visited
+    assert counted == visited if is_exact else 0 < counted <= visited
+    assert found["fused_grids"] == []
+
+
+def test_records_tell_the_sm_of_every_block() -> None:
+    launches = outcomes(*CLOCKED)["Ranks:warp:clocks=1:blocks=2"]["clocks"]
+    assert {"warps": 2, "sms": [0, 1]}.items() <= launches[-1].items()
+    plain = outcomes(*CASES, *MORE, *SHIPPED)["Ranks:warp"]
+    assert plain["clocks"] == plain["visits"] == []
+
+
 def test_supersteps_enqueued_together_give_the_same_and_copy_less() -> None:
     alone = outcome("Distances:warp:graph=path:max_fused=1")
     fused = outcome("Distances:warp:graph=path:max_fused=16")
     assert fused["supersteps"] == alone["supersteps"]
     assert fused["supersteps"][0] > 40  # one superstep per node of the path
     assert fused["kernel_launches"] < alone["kernel_launches"]
+
+
+def test_gpu_check_sets_predicted_beside_measured() -> None:
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+    command = [sys.executable, "-m", "tests.cuda_sim.run_predicted"]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert [row["program"] for row in found["rows"]] == ["pagerank", "sssp"]
+    assert found["left_out"] == ["hub/pagerank/twc/clocks", "hub/sssp/twc/clocks"]
+    for row in found["rows"]:
+        known = {it["name"]: it for it in row["comparison"]}
+        launches = known["predicted_launches"]
+        assert launches["predicted"] == launches["clock"] <= launches["host"]
+        assert 0 < known["lane_utilization"]["predicted"] <= 1
+        assert known["lane_utilization"]["clock"] == 1 / 32  # lanes count alone here
+    assert "| sssp, hub, warp | " in found["table"]
+    assert "- ctas per sm: The model gives every row its own place" in found["table"]

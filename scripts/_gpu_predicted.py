@@ -1,0 +1,126 @@
+"""The analysis part of scripts/gpu_check: the model's predictions beside clocks.
+
+Every program is run by every strategy at level L3: its kernels have clocks in them, and the
+rows of each superstep are told to the model. What differs stands in the record with the
+reasons that are known.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+STRATEGIES = ("thread", "warp", "block", "twc", "edge")
+QUANTITIES = ("predicted_launches", "lane_utilization", "ctas_per_sm", "sm_imbalance",
+              "cta_variance", "warp_variance")  # fmt: skip
+
+
+def bench(
+    name: str, graph: Any, programs: Mapping[str, Any], deadline: float,
+    left_out: list[str], strategies: Sequence[str] = STRATEGIES, **options: Any,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Run programs with clocks in them; return a row per program and strategy.
+
+    Args:
+        name: Of the graph.
+        graph: It.
+        programs: By name.
+        deadline: Nothing is begun after this time (monotonic).
+        left_out: Receives the cases that did not fit.
+        strategies: Who visits a row.
+        options: Of ``run_on_device``.
+    """
+    from graphsys.analysis.profile import profile
+    from graphsys.core.progress import SILENT
+    from graphsys.engine.cuda.run import run_on_device
+
+    rows = []
+    for what, program in programs.items():
+        for strategy in strategies:
+            if time.monotonic() > deadline:
+                left_out.append(f"{name}/{what}/{strategy}/clocks")
+                continue
+            row: dict[str, Any] = {"graph": name, "program": what, "strategy": strategy}
+            try:
+                with profile(level="L3", gpu_model=model_of()) as recorded:
+                    run_on_device(
+                        program, graph, strategy=strategy, device_memory=None,
+                        max_supersteps=None, require_convergence=False, progress=SILENT,
+                        **options,
+                    )  # fmt: skip
+                row["comparison"] = recorded.report["comparison"]
+            except Exception as err:  # one that fails must not hide the others
+                row["error"] = f"{type(err).__name__}: {err}"[:300]
+            rows.append(row)
+            print(json.dumps(row), flush=True)
+    return rows
+
+
+def model_of() -> str:
+    """Return the name of the GPU here as the model knows it; h100 where it does not."""
+    from numba import cuda
+
+    from graphsys.analysis.devices import GPUS
+
+    device = getattr(cuda.get_current_device(), "name", "")
+    text = device.decode() if isinstance(device, bytes) else str(device)
+    return next((name for name in GPUS if name in text.lower()), "h100")
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return predicted and measured values as a Markdown table, and why they differ."""
+    heads = ["run", *(name.replace("_", " ") for name in QUANTITIES)]
+    lines = [heads, ["---"] * len(heads)]
+    notes: dict[str, str] = {}
+    for row in rows:
+        known = {it["name"]: it for it in row.get("comparison", ())}
+        notes |= {name: it["note"] for name, it in known.items()}
+        cells = [_cell(known.get(name)) for name in QUANTITIES]
+        lines.append([f"{row['program']}, {row['graph']}, {row['strategy']}", *cells])
+    text = [f"| {' | '.join(line)} |" for line in lines]
+    text += ["", "Predicted / measured by clocks in the kernels. Why they may differ:", ""]
+    text += [f"- {name.replace('_', ' ')}: {notes[name]}" for name in QUANTITIES
+             if name in notes]  # fmt: skip
+    return "\n".join(text)
+
+
+def _cell(found: Mapping[str, Any] | None) -> str:
+    if found is None:
+        return "-"
+    values = (found["predicted"], found["clock"])
+    return " / ".join("-" if value is None else f"{value:.3g}" for value in values)
+
+
+def counted(deadline: float) -> dict[str, Any]:
+    """Run PageRank on a small store inside ``ncu``, where there is one."""
+    from graphsys.analysis.ncu_run import find_ncu
+    from graphsys.core.errors import MissingDependencyError
+    from graphsys.datasets import recipes
+
+    try:
+        find_ncu()
+    except MissingDependencyError as err:
+        return {"left_out": str(err)}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        recipes.build("rmat", folder / "graph", scale=14, edge_factor=16, partitions=1)
+        words = ["run", "pagerank", folder / "graph", "-o", folder / "ranks.csv",
+                 "--device", "cuda", "--param", "iterations=2"]  # fmt: skip
+        command = [sys.executable, "-P", "-m", "graphsys.cli.main", "profile", "-o",
+                   folder / "r.html", "--level", "L4", "--", *words]  # fmt: skip
+        limit = max(deadline - time.monotonic(), 1.0)
+        try:
+            done = subprocess.run(
+                [str(word) for word in command], capture_output=True, text=True,
+                check=False, timeout=limit,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return {"left_out": f"it took more than {limit:.0f} s"}
+        if not (folder / "r.json").exists():
+            return {"error": done.stderr[-500:]}
+        report = json.loads((folder / "r.json").read_text())
+    return {"comparison": report["comparison"], "notes": done.stderr.splitlines()[-2:]}

@@ -1,0 +1,179 @@
+"""The paper's findings beside ours, from the figures of the case ``bottlenecks``.
+
+Only what could be read of the paper stands here as the paper's; see the README of
+``graphsys/analysis``. Every word about ours is chosen by a figure of the result file.
+"""
+
+import json
+import statistics
+from collections.abc import Sequence
+
+from bench.output import RESULTS
+
+GPU, OLD = "h100", "m2050"
+Rows = Sequence[tuple[str, dict[str, float]]]
+_REGISTERS = RESULTS / "cuda_registers.json"
+
+
+def medians(rows: Rows, name: str) -> tuple[float, float]:
+    """Return the median of a figure over graph applications, and over controls."""
+    found = []
+    for is_control in (False, True):
+        known = [
+            figures[name]
+            for work, figures in rows
+            if work.startswith("control") == is_control and name in figures
+        ]
+        found.append(statistics.median(known) if known else float("nan"))
+    return found[0], found[1]
+
+
+def findings(rows: Rows) -> list[tuple[str, str, str, str]]:
+    """Return letter and subject, the paper's words, our figures, and what became of it."""
+    return [
+        _launches(rows),
+        ("A. Transfers",
+         "The CPU interacts over PCI more often, in total longer; each transfer is smaller",
+         ("Not measured: no GPU. By construction arrays are copied once, and 64 bytes of "
+         "counters per look of the host"),
+         "open until a GPU has run it"),
+        _memory(rows),
+        _storage(),
+        _lanes(rows),
+        ("E. Instruction mix", "(not readable)",
+         "`graphsys profile --compile sm_90 PROGRAM` tells it by kernel and by line",
+         "nothing to compare with"),
+        _balance(rows),
+        ("G. Warp scheduler", "(not readable)",
+         "Cannot be varied on silicon, and was not simulated", "not done"),
+    ]  # fmt: skip
+
+
+def _verdict(holds: bool, yes: str, no: str) -> str:
+    return yes if holds else no
+
+
+def _launches(rows: Rows) -> tuple[str, str, str, str]:
+    graph, control = medians(rows, "kernel_invocations")
+    work, regular = medians(rows, f"{GPU} work_per_invocation")
+    per_step = statistics.median(
+        figures["kernel_invocations"] / figures["supersteps"]
+        for work, figures in rows
+        if not work.startswith("control") and figures.get("supersteps")
+    )
+    most = "each is less work" if work < regular else "each is no less work"
+    return (
+        "A. Launches",
+        (
+            "Kernel invocations nearly an order of magnitude higher than non-graph; less "
+            "computation per invocation"
+        ),
+        (
+            f"{graph:.3g} launches against {control:.3g} (medians), {per_step:.2g} per "
+            f"superstep; {work:,.0f} entries per launch against {regular:,.0f}"
+        ),
+        _verdict(
+            graph >= 5 * control,
+            f"holds: {graph / control:.0f} times as many, and {most}. A modern engine can "
+            "remove it: fused supersteps need one launch for many "
+            "(`graphsys/engine/cuda/README.md`: 1 instead of 134)",
+            "does not hold",
+        ),
+    )
+
+
+def _memory(rows: Rows) -> tuple[str, str, str, str]:
+    graph, control = medians(rows, f"{GPU} coalescing_efficiency thread")
+    sectors, regular = medians(rows, f"{GPU} value_sectors_per_request thread")
+    lanes, _ = medians(rows, f"{GPU} lane_utilization thread")
+    per_lane = sectors / (32 * lanes)
+    return (
+        "B. Stalls",
+        "Long memory latency causes over 70 % of pipeline stalls; cache misses are many",
+        (
+            f"Stalls need a GPU. Of the bytes moved for `x[indices]`, {graph:.0%} are "
+            f"useful, against {control:.0%}; {per_lane:.2f} sectors per active lane, "
+            f"against {regular / 32:.2f}"
+        ),
+        _verdict(
+            graph < control / 2,
+            "its cause is there; the stalls are not measured",
+            "its cause was not found",
+        ),
+    )
+
+
+def _storage() -> tuple[str, str, str, str]:
+    kernels = [
+        facts
+        for program in json.loads(_REGISTERS.read_text())["kernels"].values()
+        for facts in program.values()
+    ]
+    registers = statistics.median(facts["registers"] for facts in kernels)
+    shared = [facts["shared_bytes"] for facts in kernels if facts["shared_bytes"]]
+    share = len(shared) / len(kernels)
+    return (
+        "C. SRAM",
+        (
+            "Registers are the best used; shared memory is little used, constant memory "
+            'too; L1 is "entirely ineffective"'
+        ),
+        (
+            f"{len(kernels)} kernels of the shipped programs, compiled for sm_90: "
+            f"{registers:.0f} registers a thread (median); {share:.0%} use shared memory, "
+            f"at most {max(shared, default=0):,} bytes a CTA. L1 needs a GPU"
+        ),
+        _verdict(
+            share < 0.5,
+            "holds for shared memory; L1 is not measured",
+            "no longer holds for shared memory; L1 is not measured",
+        ),
+    )
+
+
+def _lanes(rows: Rows) -> tuple[str, str, str, str]:
+    found = {
+        mapping: medians(rows, f"{GPU} lane_utilization {mapping}")
+        for mapping in ("thread", "sub-warp", "warp", "twc", "edge", "merge-path")
+    }
+    told = ", ".join(f"{name} {graph:.0%}" for name, (graph, _) in found.items())
+    thread, control = found["thread"]
+    best = max(found["twc"][0], found["warp"][0])
+    return (
+        "D. SIMT lanes",
+        "Iterations per lane vary with the degree, so lanes idle",
+        f"Lanes at work (medians): {told}; controls by thread {control:.0%}",
+        _verdict(
+            thread < control / 2,
+            f"holds for a thread per row; rows shared by warps have {best / thread:.1f} "
+            "times as many lanes at work, and sharing by edges removes it",
+            "does not hold",
+        ),
+    )
+
+
+def _balance(rows: Rows) -> tuple[str, str, str, str]:
+    text = []
+    for label, gpu in (("H100", GPU), ("M2050", OLD)):
+        cta, regular = medians(rows, f"{gpu} cta_variance thread")
+        auto, _ = medians(rows, f"{gpu} cta_variance auto")
+        sms, even = medians(rows, f"{gpu} sm_imbalance thread")
+        text.append(
+            f"{label}: CTA sigma/mu {cta:.2f} by thread, {auto:.2f} by auto, controls "
+            f"{regular:.2f}; busiest SM {sms:.1f} times the mean, controls {even:.1f}"
+        )
+    ctas, _ = medians(rows, f"{GPU} ctas_per_sm thread")
+    cta, regular = medians(rows, f"{GPU} cta_variance thread")
+    auto, _ = medians(rows, f"{GPU} cta_variance auto")
+    better = "less so" if auto < cta else "no less"
+    return (
+        "F. Balance",
+        "(not readable; coarse: CTAs per SM; fine: variation of CTAs and warps)",
+        "; ".join(text) + f"; {ctas:.2g} CTAs per SM over a whole run on an H100",
+        _verdict(
+            cta > 2 * regular + 0.1,
+            f"variation is there by thread, {better} by the chosen mapping; these graphs "
+            "are too small to fill an H100, which is most of its imbalance",
+            "no variation",
+        ),
+    )
