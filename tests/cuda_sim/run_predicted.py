@@ -1,5 +1,6 @@
 """Run the analysis part of ``scripts/gpu_check`` in numba's simulator."""
 
+import importlib
 import json
 import sys
 import warnings
@@ -12,14 +13,15 @@ from tests.cuda_sim.run_simulator import make_graph
 
 if __name__ == "__main__":
     sys.path.append(str(Path(__file__).parents[2] / "scripts"))
-    from _gpu_predicted import bench, table
-
+    checks = importlib.import_module("_gpu_predicted")
     warp_shim.install()
     warnings.simplefilter("ignore")
     topology, source = make_graph("hub")
     left_out: list[str] = []
     chosen = {"pagerank": PROGRAMS["Ranks"](), "sssp": PROGRAMS["Distances"](source=source)}
     shape = LaunchShape(block=64, max_blocks=2)
-    rows = bench("hub", topology, chosen, 1e18, left_out, ("warp",), shape=shape)
-    rows += bench("hub", topology, chosen, 0.0, left_out, ("twc",), shape=shape)
-    sys.stdout.write(json.dumps({"rows": rows, "left_out": left_out, "table": table(rows)}))
+    rows = checks.bench("hub", topology, chosen, 1e18, left_out, ("warp",), shape=shape)
+    rows += checks.bench("hub", topology, chosen, 0.0, left_out, ("twc",), shape=shape)
+    sys.stdout.write(
+        json.dumps({"rows": rows, "left_out": left_out, "table": checks.table(rows)})
+    )
