@@ -42,9 +42,14 @@ def check_target(page: Path, *, overwrite: bool) -> None:
     if page.parent.exists() and not page.parent.is_dir():
         raise ConfigError(f"{page.parent} is a file; name a folder for {page.name}")
     probe = _new(page)
-    with disk_errors(page):
-        page.parent.mkdir(parents=True, exist_ok=True)
-        probe.touch()
+    try:
+        with disk_errors(page):
+            page.parent.mkdir(parents=True, exist_ok=True)
+            probe.touch()
+    except FileNotFoundError as err:  # of /proc and the like
+        raise ConfigError(
+            f"cannot make files in {page.parent}; name another folder for {page.name}"
+        ) from err
     probe.unlink()
 
 

@@ -1,5 +1,6 @@
 """What the host's own counters say: launches, work, transfers, waiting, threads' shares."""
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,6 +25,7 @@ class KernelTotals:
         longest_s: Sum over launches of the busiest thread.
         threads_s: Sum over launches of their time, times the threads.
         mean_s: Sum over launches of the mean thread.
+        sigma_s: Sum over launches of the threads' standard deviation.
         device: ``cpu`` or ``cuda``.
     """
 
@@ -34,6 +36,7 @@ class KernelTotals:
     longest_s: float = 0.0
     threads_s: float = 0.0
     mean_s: float = 0.0
+    sigma_s: float = 0.0
     device: str = "cpu"
 
     @property
@@ -90,6 +93,9 @@ class HostFigures:
         compute_s: Time of the work itself.
         compile_s: Time of compiling, or loading compiled code.
         swaps: Partitions replaced in the buffer.
+        wanted: Partitions that units of a training asked for.
+        loaded: Of them, those that were not in memory.
+        parts: Edges trained of every partition, by its name.
         spans: Seconds of all spans by name.
     """
 
@@ -106,6 +112,9 @@ class HostFigures:
     compute_s: float = 0.0
     compile_s: float = 0.0
     swaps: int = 0
+    wanted: int = 0
+    loaded: int = 0
+    parts: dict[str, int] = field(default_factory=dict)
     spans: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -140,8 +149,16 @@ def figures_of(events: Sequence[Event]) -> HostFigures:
     found.has_edges = bool(edges)
     found.edges = int(sum(event.value for event in edges))
     found.at_most = any(event.attributes.get("at_most") for event in edges)
+    for event in edges:  # a bucket is work on both of its partitions
+        for part in dict.fromkeys(map(str, _parts(event))):
+            found.parts[part] = found.parts.get(part, 0) + int(event.value)
     _add_transfers(found, events)
     return found
+
+
+def _parts(event: Event) -> tuple[object, ...]:
+    parts = event.attributes.get("parts", ())
+    return parts if isinstance(parts, tuple) else ()
 
 
 def _span(event: Event) -> tuple[int, int]:
@@ -164,6 +181,7 @@ def _add_launch(found: HostFigures, event: Event, compiling: Intervals) -> None:
     kernel.busy_s += sum(busy) / 1e9
     kernel.longest_s += max(busy) / 1e9
     kernel.mean_s += sum(busy) / len(busy) / 1e9
+    kernel.sigma_s += statistics.pstdev(busy) / 1e9
     kernel.threads_s += event.duration_ns * len(busy) / 1e9
 
 
@@ -238,6 +256,8 @@ def _add_transfers(found: HostFigures, events: Sequence[Event]) -> None:
     if any(e.name == "bytes_copied" for e in events):
         found.transfer_s = None
     found.swaps = int(sum(e.value for e in events if e.name == "swaps"))
+    found.wanted = int(sum(e.value for e in events if e.name == "partitions_wanted"))
+    found.loaded = int(sum(e.value for e in events if e.name == "partitions_loaded"))
     checkpoints = Intervals(_span(e) for e in events if e.name == "checkpoint")
     stored = sum(checkpoints.inside(*_span(e)) for e in moved)
     waits = sum(e.duration_ns for e in events if e.name == "wait")

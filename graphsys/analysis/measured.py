@@ -1,5 +1,6 @@
 """The host's counters as metrics (level L0)."""
 
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from graphsys.analysis.host import HostFigures
 from graphsys.analysis.metrics import Metric, measured
 
+_NO_PARTS = "nothing worked partition by partition"
 ENTRY_BYTES = 12
 """Bytes that one entry of a row moves at least: an index of 4 and a value of 8."""
 
@@ -77,12 +79,20 @@ def _transfers(figures: HostFigures) -> list[Metric]:
     alpha_reason = later if seconds is None else "nothing was transferred"
     if figures.transfers and seconds is not None:
         alpha_reason = "there was no work to overlap with"
+    hits = 1 - figures.loaded / figures.wanted if figures.wanted else None
+    loads = list(figures.parts.values())
+    mean = statistics.fmean(loads) if loads else 0.0
+    ratio = max(loads) / mean if mean > 0 else None
+    spread = statistics.pstdev(loads) / mean if mean > 0 else None
     return [
         measured("transfer_count", len(figures.transfers), "transfers"),
         measured("transfer_bytes", sum(figures.transfers), "bytes"),
         measured("transfer_seconds", seconds, "s", reason=later),
         measured("overlap_alpha", figures.overlap_alpha, "of 1", reason=alpha_reason),
         measured("swaps", figures.swaps, "partitions"),
+        measured("partition_hit_rate", hits, "share", reason="no partition was asked for"),
+        measured("partition_imbalance", ratio, "max/mean", reason=_NO_PARTS),
+        measured("partition_variance", spread, "sigma/mu", reason=_NO_PARTS),
     ]
 
 
@@ -110,10 +120,13 @@ def _threads(figures: HostFigures) -> list[Metric]:
     threads = sum(kernel.threads_s for kernel in kernels)
     busy = sum(kernel.busy_s for kernel in kernels)
     ratio = longest / mean if mean > 0 else None
+    sigma = sum(kernel.sigma_s for kernel in kernels)
+    spread = sigma / mean if mean > 0 else None
     waiting = max(1 - busy / threads, 0.0) if threads > 0 else None
     reason = "no kernel's threads were timed"
     return [
         measured("thread_imbalance", ratio, "max/mean", reason=reason),
+        measured("thread_variance", spread, "sigma/mu", reason=reason),
         measured("thread_waiting", waiting, "share", reason=reason),
     ]
 

@@ -17,6 +17,8 @@ _MAIN = (
     ("kernel_invocations", "Kernel invocations"),
     ("work_per_invocation", "Work per invocation"),
     ("thread_imbalance", "Busiest thread over the mean"),
+    ("partition_imbalance", "Busiest partition over the mean"),
+    ("partition_hit_rate", "Partitions found in memory"),
     ("thread_waiting", "Threads waiting for each other"),
     ("kernel_share", "Share of supersteps inside kernels"),
     ("bandwidth_share", "Useful bytes over what memory copies"),

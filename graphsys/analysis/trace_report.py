@@ -113,6 +113,8 @@ def _operators(found: TraceFigures) -> list[dict[str, Any]]:
 
 
 def _nothing(found: TraceFigures) -> str:
+    if not found.num_events:
+        return "The trace has no events: nothing was recorded."
     if not found.num_kernels:
         return (
             f"The trace has {found.num_events:,} events but no kernel of a GPU: it was "

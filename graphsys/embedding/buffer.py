@@ -178,6 +178,7 @@ class PartitionBuffer:
         swap = self._loads[0]
         with self._files_lock:
             table = self._timed_load(swap.load)
+        count("partitions_loaded", 1)
         with self._changed:
             self.resident[swap.load] = table
             self.num_held = max(self.num_held, len(self.resident) - len(self._always))

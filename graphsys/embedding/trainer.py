@@ -151,6 +151,8 @@ class Trainer:
                 self.checkpoint()
 
     def _train_unit(self, epoch: int, unit: list[Step], progress: Progress) -> None:
+        wanted = {part for step in unit for part in (step.src, step.dst)}
+        count("partitions_wanted", len(wanted))
         self.buffer.begin_unit(self.schedule.always(unit))
         for hook in self.hooks:
             hook.before_unit(self, epoch, unit)
@@ -159,12 +161,13 @@ class Trainer:
         self.figures.compute_s += time.monotonic() - began
         for hook in self.hooks:
             hook.unit_trained(self, epoch, trained)
-        self.buffer.end_unit({part for step in unit for part in (step.src, step.dst)})
+        self.buffer.end_unit(wanted)
         for bucket in trained:
             self.state.loss_sum += float(bucket.losses.sum())
             self.state.num_edges += bucket.num_edges
             self.state.epoch_edges += bucket.num_edges
-            count("edges", bucket.num_edges)
+            parts = (bucket.step.src, bucket.step.dst)
+            count("edges", bucket.num_edges, parts=parts)
 
     def _end_epoch(self) -> None:
         state = self.state

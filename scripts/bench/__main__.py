@@ -59,12 +59,13 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(dir=options.folder, prefix="graphsys-bench-") as name:
         folder = Path(name)
         note("measuring the machine's limits")
+        counts_only = getattr(case, "COUNTS_ONLY", False)  # nothing is judged by a clock
         limits = measure_limits(
             folder,
-            quick=options.quick,
+            quick=options.quick or counts_only,
             gemm_shapes=getattr(case, "GEMM_SHAPES", GEMM_SHAPES),
         )
-        rounds = options.rounds or (3 if options.quick else 5)
+        rounds = options.rounds or (1 if counts_only else 3 if options.quick else 5)
         works = case.works(
             quick=options.quick,
             folder=folder,

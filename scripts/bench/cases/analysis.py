@@ -24,9 +24,9 @@ from bench.harness import OURS, Contender, Outcome, Work, WrongResultError
 from bench.limits import Limits
 
 PEERS: dict[str, str] = {}
-ITERATIONS = 20
+ITERATIONS = 10
 MODEL_LIMIT_S = 2.0
-REPETITIONS = 3
+REPETITIONS = 2
 Run = Callable[[], tuple[float, Any]]
 """Does the work once; returns its seconds and what it computed."""
 
@@ -46,7 +46,7 @@ def works(
     num_edges = 50_000 if quick else 300_000
     name = f"epoch of embedding training, {num_edges / 1e6:.3g}M edges"
     yield _beside(name, num_edges, _embedding(folder / "embedding", num_edges))
-    scale = 13 if quick else 15
+    scale = 11 if quick else 13
     name = f"epoch of GNN training, {(1 << scale) / 1e3:.3g}k nodes"
     yield _beside(name, 1 << scale, _gnn(folder / "gnn", scale))
 

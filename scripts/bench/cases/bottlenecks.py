@@ -21,7 +21,8 @@ from bench.harness import OURS, Contender, Outcome, Work, WrongResultError
 from bench.limits import Limits
 
 PEERS: dict[str, str] = {}
-INPUTS = ("kron14", "grid200", "wiki-Vote", "brightkite")
+COUNTS_ONLY = True
+INPUTS = ("kron13", "grid100", "wiki-Vote", "brightkite")
 QUICK_INPUTS = ("kron11",)
 SHARED = Path(
     os.environ.get("GRAPHSYS_SHARED", Path(__file__).resolve().parents[4] / "shared")

@@ -36,6 +36,25 @@ def judged(events: list[Event], wall_s: float, machine: Any = None) -> tuple[Any
     return metrics, verdict_of(figures, metrics, machine or MACHINE)
 
 
+def test_loads_of_threads_and_partitions() -> None:
+    events = [
+        launch(0, 4, 4, 2),
+        amount("partitions_wanted", 2),
+        amount("partitions_loaded", 1),
+        amount("partitions_wanted", 2),
+        amount("edges", 30, parts=(("node", 0), ("node", 0))),
+        amount("edges", 10, parts=(("node", 0), ("node", 1))),
+    ]
+    metrics, _ = judged(events, 1.0)
+    assert metrics["thread_variance"].value == pytest.approx(1 / 3)
+    assert metrics["partition_hit_rate"].value == pytest.approx(0.75)
+    assert metrics["partition_imbalance"].value == pytest.approx(40 / 25)
+    assert metrics["partition_variance"].value == pytest.approx(15 / 25)
+    metrics, _ = judged([launch(0, 4, 4, 2)], 1.0)
+    assert metrics["partition_imbalance"].reason == "nothing worked partition by partition"
+    assert metrics["partition_hit_rate"].reason == "no partition was asked for"
+
+
 def test_launches_and_edges_belong_to_the_superstep_that_ends_next() -> None:
     events = [
         launch(0, 2, 1, 2, kernel="init"),

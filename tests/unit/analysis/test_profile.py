@@ -211,6 +211,8 @@ def test_outputs_are_checked_before_anything_runs(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"is a file; name a folder for r\.html"):
         gs.profile(tmp_path / "file" / "r.html")
+    with pytest.raises(ConfigError, match=r"cannot make files in /proc; name another fold"):
+        gs.profile("/proc/r.html")
     with pytest.raises(ConfigError, match="one of L0, L1, L3, L4, L4-stalls, got 'L9'"):
         gs.profile(level="L9")
     with pytest.raises(UnknownNameError, match="unknown GPU model 'h1000'"):
