@@ -114,6 +114,18 @@ def allocate_chunk(
     )
 
 
+@fused_jit
+def beside(chunk: Chunk) -> Chunk:
+    """Make room for the nodes of one more chunk, with the same scratch for its rows."""
+    return Chunk(
+        np.empty_like(chunk.src), np.empty_like(chunk.dst), np.empty_like(chunk.relations),
+        np.empty_like(chunk.weights), np.zeros_like(chunk.src_bias),
+        np.zeros_like(chunk.dst_bias), chunk.src_counting, chunk.dst_counting, chunk.src_x,
+        chunk.dst_x, chunk.src_g, chunk.dst_g, chunk.moved, chunk.moved_g, chunk.query_g,
+        chunk.back_g, chunk.scores, chunk.distances, chunk.packed,
+    )  # fmt: skip
+
+
 @inner_jit
 def load_positives(edges: Edges, c: int, candidates: Candidates, chunk: Chunk) -> int:
     """Read the positives of chunk ``c``, by relation; return their number."""

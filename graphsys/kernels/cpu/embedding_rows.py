@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.embedding_math import Floats, fused_jit, lean_fused_jit
-from graphsys.kernels.cpu.embedding_memory import prefetch_row
 from graphsys.kernels.cpu.embedding_storage import (
     Table,
     add_row,
@@ -23,7 +22,7 @@ from graphsys.kernels.cpu.embedding_storage import (
     store_row,
 )
 from graphsys.kernels.cpu.hashing import mix64
-from graphsys.kernels.cpu.prefetch import prefetch
+from graphsys.kernels.cpu.prefetch import prefetch, prefetch_row
 
 Ints = npt.NDArray[np.int64]
 _AHEAD: Final = 8  # rows; they come from memory at random

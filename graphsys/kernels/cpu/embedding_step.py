@@ -20,6 +20,12 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.kernels.cpu.embedding_ahead import (
+    ask_for_edges,
+    ask_for_rows,
+    chunks_of,
+    load_chunk,
+)
 from graphsys.kernels.cpu.embedding_bags import (
     Extras,
     accumulate_rows,
@@ -40,9 +46,7 @@ from graphsys.kernels.cpu.embedding_chunk import (
     Chunk,
     Edges,
     allocate_chunk,
-    draw_negatives,
-    load_all_nodes,
-    load_positives,
+    beside,
     mask_known,
 )
 from graphsys.kernels.cpu.embedding_counting import counting_of
@@ -278,16 +282,16 @@ def train_batches(
     dst_sum = np.zeros(extras.dst_global.shape[1], np.float32)
 
     optimiser = Optimiser(settings.lr, settings.max_norm, settings.is_half)
+    mine, turn = chunks_of(edges, first, last, stride), 0
+    ahead = beside(chunk)
     for b in range(first, last, stride):
         total = 0.0
-        for c in range(edges.batches[b], edges.batches[b + 1]):
-            n = load_positives(edges, c, candidates, chunk)
-            has_all = edges.all_negatives[chunk.relations[0]]
-            if has_all:
-                ks, kd = load_all_nodes(n, num_src, num_dst, chunk)
-            else:
-                key = mix64(settings.key + np.uint64(c))
-                kd = ks = draw_negatives(candidates, key, n, chunk)
+        for _ in range(edges.batches[b], edges.batches[b + 1]):
+            if turn == 0:
+                sizes = load_chunk(
+                    edges, mine[0], candidates, settings.key, num_src, num_dst, chunk
+                )
+            n, ks, kd, has_all = sizes
             mask_known(settings.objective.calls, candidates, n, ks, kd, chunk)
             gather_rows(
                 tables.src_rows, extras.src_bags, extras.src_global, chunk.src[:ks],
@@ -297,6 +301,13 @@ def train_batches(
                 tables.dst_rows, extras.dst_bags, extras.dst_global, chunk.dst[:kd],
                 optimiser.is_half, chunk.dst_x,
             )  # fmt: skip
+            if turn + 2 < mine.size:
+                ask_for_edges(edges, mine[turn + 2])
+            if turn + 1 < mine.size:
+                sizes = load_chunk(
+                    edges, mine[turn + 1], candidates, settings.key, num_src, num_dst, ahead
+                )
+                ask_for_rows(tables, extras, ahead, sizes)
             for i in range(n):
                 touched[chunk.relations[i]] = 1
             if operators.is_reciprocal:
@@ -318,6 +329,7 @@ def train_batches(
             accumulate_rows(
                 extras.dst_bags, chunk.dst[:kd], first_dst, chunk.dst_g[:kd], sums, dst_sum
             )
+            chunk, ahead, turn = ahead, chunk, turn + 1
         rounding = mix64(~settings.key + np.uint64(b))  # apart from the chunks' draws
         is_finite = update_rows(tables, sums, optimiser, rounding)
         is_finite &= update_globals(extras, src_sum, dst_sum, settings.relation_lr)

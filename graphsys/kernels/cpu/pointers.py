@@ -70,17 +70,27 @@ def address(typing_context, array):  # type: ignore[no-untyped-def]
     return types.intp(array), generate
 
 
-@intrinsic
-def prefetch(typing_context, address):  # type: ignore[no-untyped-def]
-    """Ask for the cache line at ``address``; any address will do."""
+def _asker(locality: int) -> Any:
     signature = types.void(types.uint64)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        read, keep, data = word(0), word(3), word(1)
+        read, keep, data = word(0), word(locality), word(1)
         builder.call(function, [builder.inttoptr(args[0], byte), read, keep, data])
         return context.get_dummy_value()
 
     return signature, generate
+
+
+@intrinsic
+def prefetch(typing_context, address):  # type: ignore[no-untyped-def]
+    """Ask for the cache line at ``address``; any address will do."""
+    return _asker(3)
+
+
+@intrinsic
+def prefetch_far(typing_context, address):  # type: ignore[no-untyped-def]
+    """Ask for the cache line at ``address``, but not in the first-level cache."""
+    return _asker(2)
