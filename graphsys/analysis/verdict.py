@@ -68,8 +68,8 @@ def _of_spans(figures: HostFigures, metrics: Mapping[str, Metric]) -> str:
     longest = sorted(figures.spans.items(), key=lambda item: -item[1])[:_NUM_SPANS]
     parts = [f"{_percent(seconds / wall)} {name}" for name, seconds in longest]
     return (
-        f"Of {wall:.3g} s: {', '.join(parts)}, in whichever thread; no superstep and no "
-        "kernel of a team ran."
+        f"Of {_number(wall)} s: {', '.join(parts)}, in whichever thread; no superstep and "
+        "no kernel of a team ran."
     )
 
 
@@ -85,7 +85,7 @@ def _breakdown(figures: HostFigures, metrics: Mapping[str, Metric]) -> str:
         "compiling or loading kernels": (_value(metrics, "compile_seconds") or 0.0) / wall,
     }
     parts = [f"{_percent(share)} {name}" for name, share in shares.items() if share >= 0.01]
-    return f"Of {wall:.3g} s: {', '.join(parts)}. " if parts else ""
+    return f"Of {_number(wall)} s: {', '.join(parts)}. " if parts else ""
 
 
 def verdict_from(findings: Sequence[Finding], nothing: str) -> dict[str, Any]:
@@ -104,6 +104,16 @@ def verdict_from(findings: Sequence[Finding], nothing: str) -> dict[str, Any]:
 def _value(metrics: Mapping[str, Metric], name: str) -> float | None:
     metric = metrics.get(name)
     return None if metric is None else metric.value
+
+
+def _number(amount: float) -> str:
+    """Write a number with two digits, and no power of ten.
+
+    Examples:
+        >>> _number(0.0123), _number(7.84), _number(99.6), _number(1234.0)
+        ('0.012', '7.8', '100', '1234')
+    """
+    return f"{amount:.0f}" if amount >= 10 else f"{amount:.2g}"
 
 
 def _percent(share: float) -> str:
@@ -166,7 +176,8 @@ def _compiling(metrics: Mapping[str, Metric]) -> Finding | None:
         return None
     return Finding(
         min(seconds / wall, 1.0),
-        f"{seconds:.2g} of {wall:.2g} seconds went into compiling or loading kernels.",
+        f"{_number(seconds)} of {_number(wall)} seconds went into compiling or loading "
+        "kernels.",
         "What was compiled is cached; loading it is a fixed cost that larger graphs do not "
         "notice.",
     )
@@ -181,8 +192,8 @@ def _around(figures: HostFigures, metrics: Mapping[str, Metric]) -> Finding | No
         return None
     return Finding(
         max(rest / wall, 0.0),
-        f"{rest:.2g} of {wall:.2g} seconds passed before, between and after the work: "
-        "importing, opening the graph, making rows, writing results.",
+        f"{_number(rest)} of {_number(wall)} seconds passed before, between and after the "
+        "work: importing, opening the graph, making rows, writing results.",
         "It does not grow with the supersteps: judge short runs by the supersteps' time.",
     )
 

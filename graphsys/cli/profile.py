@@ -182,6 +182,7 @@ def _check_words(words: list[str]) -> None:
 
 def _run(words: list[str], out: Path, chrome_trace: Path | None, **settings: Any) -> int:
     """Run a command inside a profile; return 1 if it failed."""
+    from graphsys.analysis.clocks import NO_CLOCKS
     from graphsys.analysis.profile import profile as open_profile
     from graphsys.cli.main import perform
 
@@ -196,6 +197,8 @@ def _run(words: list[str], out: Path, chrome_trace: Path | None, **settings: Any
     if code == 130:
         return code
     print_note(f"profile: {recorded.report['verdict']['summary']}")
+    if settings["level"] == "L3" and recorded.report["clocks"] is None:
+        print_note(f"profile: no clocks: {NO_CLOCKS}")
     print_note(f"profile: wrote {out} and {out.with_suffix('.json').name}")
     if chrome_trace is not None:
         recorded.write_trace(chrome_trace)

@@ -44,9 +44,43 @@ def findings(rows: Rows) -> list[tuple[str, str, str, str]]:
          "`graphsys profile --compile sm_90 PROGRAM` tells it by kernel and by line",
          "nothing to compare with"),
         _balance(rows),
-        ("G. Warp scheduler", "(not readable)",
-         "Cannot be varied on silicon, and was not simulated", "not done"),
+        _schedulers(),
     ]  # fmt: skip
+
+
+def _schedulers() -> tuple[str, str, str, str]:
+    """Return the finding from the newest result of the case ``schedulers``."""
+    found = sorted(RESULTS.glob("schedulers_*.json"))
+    head = ("G. Warp scheduler", "(not readable)")
+    if not found:
+        return (*head, "Cannot be varied on silicon, and was not simulated", "not done")
+    runs = json.loads(found[-1].read_text())["machine"]["runs"]
+    told, widest = [], 0.0
+    for work in dict.fromkeys(run["work"] for run in runs):
+        own = {
+            run["system"].removeprefix("graphsys "): run["figures"][f"{GPU} ipc"]
+            for run in runs
+            if run["work"] == work
+        }
+        best, least = max(own.values()), min(own.values())
+        is_graph = "control" not in work
+        widest = max(widest, best / least - 1) if is_graph else widest
+        name = work.removeprefix("simulated schedulers, ")
+        cells = ", ".join(f"{policy} {ipc:.3f}" for policy, ipc in own.items())
+        told.append(f"{name}: {cells}")
+    return (
+        *head,
+        (
+            f"Simulated instructions per cycle of one scheduler of an H100, from assumed "
+            f"latencies (`{found[-1].name}`): {'; '.join(told)}"
+        ),
+        _verdict(
+            widest > 0.05,
+            f"simulated: the policy changes up to {widest:.0%} on graphs",
+            f"simulated: the policy changes at most {widest:.1%} on graphs, which wait for "
+            "memory whoever goes first",
+        ),
+    )
 
 
 def _verdict(holds: bool, yes: str, no: str) -> str:

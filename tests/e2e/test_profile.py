@@ -50,9 +50,29 @@ def test_a_training_tells_its_transfers(
     metrics = {metric["name"]: metric for metric in report_at(page)["metrics"]}
     assert metrics["transfer_count"]["value"] > 0
     assert metrics["transfer_bytes"]["value"] >= facts["metrics"]["bytes_written"] > 0
+    assert 0 <= metrics["partition_hit_rate"]["value"] < 1
+    assert metrics["partition_imbalance"]["value"] >= 1
+    rows = {row["name"]: row for row in report_at(page)["operators"]}
+    assert rows["train_batches: gemm"]["flop"] > rows["train_batches: scatter"]["flop"] > 0
+    assert rows["train_batches"]["limit_share"] > 0
     assert metrics["kernel_invocations"]["value"] > 0
     assert metrics["work_per_invocation"]["value"] > 0
     assert "walked rows" in metrics["lane_utilization"]["reason"]
+
+
+def test_clocks_that_no_kernel_has_are_said_to_be_missing(
+    tmp_path: Path, small_graph: Path, run_cli: Run
+) -> None:
+    page = tmp_path / "r.html"
+    words = ["run", "bfs", small_graph, "-o", tmp_path / "h.csv", "--param", "source=0"]
+    done = run_cli("profile", "-o", page, "--level", "L3", "--", *words)
+    assert done.returncode == 0, done.stderr
+    assert "profile: no clocks: no instrumented kernel ran; give the command --device" in (
+        done.stderr
+    )
+    metrics = {metric["name"]: metric for metric in report_at(page)["metrics"]}
+    assert metrics["lane_utilization"]["value"] > 0
+    assert metrics["lane_utilization.clock"]["value"] is None
 
 
 def test_a_failed_command_leaves_a_report(

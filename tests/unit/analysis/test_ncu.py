@@ -131,29 +131,55 @@ def cupti() -> Any:
     pytest.skip("libcupti is not installed; set CUPTI_LIB (pip install nvidia-cuda-cupti)")
 
 
+POINTER, SIZE = ctypes.c_void_p, ctypes.c_size_t
+NAMES = ctypes.POINTER(ctypes.c_char_p)
+
+
+def begun(library: Any) -> Any:
+    """Return CUPTI's handle for Hopper; no device is needed."""
+    fields = [("type", ctypes.c_int), ("chip", ctypes.c_char_p), ("avail", POINTER),
+              ("host", POINTER)]  # fmt: skip
+    begin = made(fields, chip=b"GH100")
+    assert library.cuptiProfilerHostInitialize(ctypes.byref(begin)) == 0
+    return begin.host
+
+
+def is_known(library: Any, host: Any, *metrics: str) -> bool:
+    """Return whether CUPTI takes metrics; they stay with the handle if so."""
+    names = (ctypes.c_char_p * len(metrics))(*(name.encode() for name in metrics))
+    wanted = made(
+        [("host", POINTER), ("names", NAMES), ("count", SIZE)],
+        host=host, names=ctypes.cast(names, NAMES), count=len(metrics),
+    )  # fmt: skip
+    code: int = library.cuptiProfilerHostConfigAddMetrics(ctypes.byref(wanted))
+    return code == 0
+
+
+def num_passes(library: Any, metrics: tuple[str, ...]) -> int:
+    """Return how often a kernel has to be replayed to count metrics."""
+    host = begun(library)
+    assert is_known(library, host, *metrics)
+    sized = made([("host", POINTER), ("size", SIZE)], host=host)
+    assert library.cuptiProfilerHostGetConfigImageSize(ctypes.byref(sized)) == 0
+    image = (ctypes.c_uint8 * sized.size)()
+    fields = [("host", POINTER), ("size", SIZE), ("image", POINTER)]
+    filled = made(fields, host=host, size=sized.size, image=ctypes.addressof(image))
+    assert library.cuptiProfilerHostGetConfigImage(ctypes.byref(filled)) == 0
+    fields = [("size", SIZE), ("image", POINTER), ("passes", SIZE)]
+    told = made(fields, size=sized.size, image=ctypes.addressof(image))
+    assert library.cuptiProfilerHostGetNumOfPasses(ctypes.byref(told)) == 0
+    return int(told.passes)
+
+
 def test_every_counter_named_here_exists_on_hopper() -> None:
     library = cupti()
-    pointer, text = ctypes.c_void_p, ctypes.c_char_p
-    begin = made(
-        [
-            ("profilerType", ctypes.c_int),
-            ("chip", text),
-            ("avail", pointer),
-            ("host", pointer),
-        ],
-        chip=b"GH100",
-    )
-    assert library.cuptiProfilerHostInitialize(ctypes.byref(begin)) == 0
+    host = begun(library)
+    every = (*CORE, *MEMORY, *STALLS)
+    assert [name for name in every if not is_known(library, host, name)] == []
+    assert not is_known(library, host, "sm__no_such_metric.sum")
 
-    def is_known(name: str) -> bool:
-        names = (text * 1)(name.encode())
-        listed = ctypes.POINTER(text)
-        wanted = made(
-            [("host", pointer), ("names", listed), ("count", ctypes.c_size_t)],
-            host=begin.host, names=ctypes.cast(names, listed), count=1,
-        )  # fmt: skip
-        found: int = library.cuptiProfilerHostConfigAddMetrics(ctypes.byref(wanted))
-        return found == 0
 
-    assert [name for name in (*CORE, *MEMORY, *STALLS) if not is_known(name)] == []
-    assert not is_known("sm__no_such_metric.sum")
+def test_what_is_counted_by_default_takes_one_pass() -> None:
+    library = cupti()
+    assert num_passes(library, CORE) == 1
+    assert 1 < num_passes(library, (*CORE, *MEMORY, *STALLS)) <= 10

@@ -1,0 +1,111 @@
+"""The simulation of warp schedulers against another one, written plainly."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphsys.analysis.devices import GPUS
+from graphsys.analysis.schedulers import POLICIES, Timing, schedule
+from graphsys.core.errors import UnknownNameError
+from graphsys.kernels.cpu import warp_schedulers as kernels
+
+
+class Warp:
+    def __init__(self, number: int, bursts: int, length: int, ready: int) -> None:
+        self.number, self.todo, self.left = number, bursts, length
+        self.ready, self.is_active, self.end = ready, False, 0
+
+
+def plain(
+    bursts: list[int], places: int, warps: int, length: int, latency: int, pipe: int,
+    policy: str, group: int,
+) -> int:  # fmt: skip
+    """Run every cycle, the idle ones too."""
+    waiting = [Warp(k, count, length, 0) for k, count in enumerate(bursts)]
+    held: list[Warp | None] = [None] * places
+    for place in range(places):
+        if waiting:
+            held[place] = waiting.pop(0)
+    now, free, last, end = 0, 0, 0, 0
+
+    def ready(active: bool | None = None) -> list[int]:
+        return [
+            p
+            for p, warp in enumerate(held)
+            if warp and warp.todo and warp.ready <= now
+            and (active is None or warp.is_active == active)
+        ]  # fmt: skip
+
+    def in_turn(some: list[int]) -> int:
+        return min(some, key=lambda p: (p - last - 1) % places)
+
+    def at(p: int) -> Any:
+        return held[p]
+
+    while any(warp and warp.todo for warp in held):
+        chosen = None
+        if policy == "two-level":
+            while sum(bool(w and w.is_active) for w in held) < group and ready(False):
+                at(min(ready(False), key=lambda p: at(p).number)).is_active = True
+            chosen = in_turn(ready(True)) if ready(True) else None
+        elif ready():
+            chosen = in_turn(ready())
+            if policy == "gto":
+                oldest = min(ready(), key=lambda p: at(p).number)
+                chosen = last if last in ready() else oldest
+        now += 1
+        if chosen is None:
+            continue
+        last, warp = chosen, at(chosen)
+        warp.left -= 1
+        if warp.left:
+            continue
+        free = max(now, free) + pipe
+        warp.ready = warp.end = free + latency
+        warp.left, warp.is_active, warp.todo = length, False, warp.todo - 1
+        end = max(end, warp.end)
+        first = chosen // warps * warps
+        mates = [at(p) for p in range(first, first + warps)]
+        if all(mate is None or not mate.todo for mate in mates):
+            done = max(mate.end for mate in mates if mate)
+            for p in range(first, first + warps):
+                held[p] = waiting.pop(0) if waiting else None
+                if held[p] is not None:
+                    at(p).ready = done
+    return end
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_cycles_are_those_of_a_plain_simulation(policy: str) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        warps = int(rng.integers(1, 3))
+        places = warps * int(rng.integers(1, 4))
+        bursts = rng.integers(1, 6, warps * int(rng.integers(1, 9)))
+        length, latency, pipe = (int(x) for x in rng.integers(1, 12, 3))
+        group = int(rng.integers(1, 4))
+        state = np.zeros((kernels.NUM_STATES, places), dtype=np.int64)
+        cycles = kernels.run_warps(
+            bursts, warps, length, latency, pipe, POLICIES[policy], group, state,
+            np.zeros(places // warps, dtype=np.int64),
+        )  # fmt: skip
+        given = (bursts.tolist(), places, warps, length, latency, pipe, policy, group)
+        assert cycles == plain(*given), given
+
+
+def test_one_warp_waits_for_every_load_and_many_hide_it() -> None:
+    timing = Timing(schedulers=1, length=10, latency=90, sector_cycles=0.0)
+    alone = schedule(
+        np.array([4]), GPUS["h100"], "gto", sectors=1.0, threads=32, timing=timing
+    )
+    assert (alone.instructions, alone.cycles) == (50, 5 * 100)
+    rows = np.full(32 * 64 * 132, 4)  # 64 warps on each of the SMs
+    many = schedule(rows, GPUS["h100"], "gto", sectors=1.0, threads=32, timing=timing)
+    assert many.instructions == 64 * 50
+    assert many.ipc > 0.9
+
+
+def test_an_unknown_scheduler_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="unknown warp scheduler 'fifo'"):
+        schedule(np.array([1]), GPUS["h100"], "fifo", sectors=1.0)
