@@ -156,6 +156,7 @@ class ImportanceSampler(HopSampler):
             rows.offsets, rows.table, rows.wide, back.offsets, back.table, back.wide,
             self.back is not None, nodes, *span, key, self.num_walks, self.walk_length,
             self.restart, skip, num_neighbors,
+            buffers.room("walkers", self.num_walks, np.int64),
             buffers.filled("visited", room, np.int64, -1),
             buffers.filled("visits", room, np.int32, 0),
             buffers.filled("used", room, np.int64, 0),

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.hashing import mix64
+from graphsys.kernels.cpu.pointers import prefetch
 from graphsys.kernels.cpu.row_table import INDICES, INDPTR, element, find_partition
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
@@ -41,35 +42,48 @@ def _step(offsets: Any, table: Any, wide: Any, node: Any, word: Any) -> Any:
 
 
 @lean_inline_jit
+def _ask(offsets: Any, table: Any, wide: Any, node: Any) -> None:
+    """Ask for the place where a node's row begins, which the next step reads."""
+    part = find_partition(offsets, node)
+    size = np.uint64(8) if wide[part, INDPTR] else np.uint64(4)
+    prefetch(table[part, INDPTR] + np.uint64(node - offsets[part]) * size)
+
+
+@lean_inline_jit
 def _count_visits(
     offsets: Any, table: Any, wide: Any, back_offsets: Any, back_table: Any, back_wide: Any,
     has_back: Any, seed: Any, key: Any, num_walks: Any, walk_length: Any, restart: Any,
-    slots: Any, counts: Any, used: Any,
+    walkers: Any, slots: Any, counts: Any, used: Any,
 ) -> Any:  # fmt: skip
     """Walk from a seed; return how many different nodes were visited.
 
-    ``slots`` and ``counts`` are an open-addressing table of nodes, ``used`` lists its
-    slots in the order of first visits.
+    All walks take a step before any takes the next: they do not wait for each other's
+    memory. ``slots`` and ``counts`` are an open-addressing table of nodes, ``used`` lists
+    its slots in the order of first visits.
     """
     mask = np.int64(len(slots) - 1)
     num_used = 0
     stop = np.uint64(restart * _SCALE)
     for walk in range(num_walks):
-        own = mix64(key ^ (np.uint64(walk) * _GOLDEN))
-        node = seed
-        for step in range(walk_length):
+        walkers[walk] = seed
+    for step in range(walk_length):
+        for walk in range(num_walks):
+            own = mix64(key ^ (np.uint64(walk) * _GOLDEN))
             word = mix64(own + np.uint64(2 * step) * _GOLDEN)
-            is_over = step > 0 and (word & np.uint64(0xFFFFFFFF)) < stop
-            if is_over:
+            node = walkers[walk]
+            # a dead end: start anew
+            if node < 0 or (step > 0 and (word & np.uint64(0xFFFFFFFF)) < stop):
                 node = seed
             node = _step(offsets, table, wide, node, word)
             if node >= 0 and has_back:
                 word = mix64(own + np.uint64(2 * step + 1) * _GOLDEN)
                 node = _step(back_offsets, back_table, back_wide, node, word)
-            if node < 0:  # a dead end: start anew
-                node = seed
-                continue
-            if node == seed:
+            walkers[walk] = node
+            if node >= 0:
+                _ask(offsets, table, wide, node)
+        for walk in range(num_walks):
+            node = walkers[walk]
+            if node < 0 or node == seed:
                 continue
             slot = np.int64(mix64(np.uint64(node))) & mask
             while slots[slot] != -1 and slots[slot] != node:
@@ -138,6 +152,7 @@ def visit_neighborhoods(
     restart: float,
     skip: int,
     num_neighbors: int,
+    walkers: Ints,
     slots: Ints,
     counts: npt.NDArray[np.int32],
     used: Ints,
@@ -165,6 +180,7 @@ def visit_neighborhoods(
         restart: Chance to go back to the seed before a traversal.
         skip: How many of the most visited to leave out (hard negatives begin further down).
         num_neighbors: How many to keep, at most.
+        walkers: Scratch ``[num_walks]``.
         slots: Table filled with -1, a power of two > 2 * num_walks * walk_length.
         counts: Of the same length.
         used: Of the same length.
@@ -184,7 +200,7 @@ def visit_neighborhoods(
         own = mix64(key ^ np.uint64(seed))
         num_used = _count_visits(
             offsets, table, wide, back_offsets, back_table, back_wide, has_back, seed, own,
-            num_walks, walk_length, restart, slots, counts, used,
+            num_walks, walk_length, restart, walkers, slots, counts, used,
         )  # fmt: skip
         size = min(num_used, skip + num_neighbors)
         _sort_best(counts, slots, used, num_used, size)
