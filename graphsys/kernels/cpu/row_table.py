@@ -15,6 +15,7 @@ from graphsys.kernels.cpu.pointers import (
     load_float64,
     load_int64,
     load_uint32,
+    prefetch,
 )
 from graphsys.kernels.jit import lean_inline_jit
 
@@ -41,6 +42,14 @@ def element(table: Any, wide: Any, part: Any, column: Any, k: Any) -> Any:
     if wide[part, column]:
         return load_int64(table[part, column], k)
     return np.int64(load_uint32(table[part, column], k))
+
+
+@lean_inline_jit
+def ask_row(offsets: Any, table: Any, wide: Any, node: Any) -> None:
+    """Ask for the place that says where a node's row begins, which is read soon."""
+    part = find_partition(offsets, node)
+    size = np.uint64(8) if wide[part, INDPTR] else np.uint64(4)
+    prefetch(table[part, INDPTR] + np.uint64(node - offsets[part]) * size)
 
 
 @lean_inline_jit

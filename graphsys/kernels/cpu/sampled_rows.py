@@ -19,9 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.hashing import mix64
+from graphsys.kernels.cpu.pointers import address, prefetch
 from graphsys.kernels.cpu.row_table import (
     INDICES,
     INDPTR,
+    ask_row,
     below,
     element,
     find_partition,
@@ -34,6 +36,7 @@ Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
 OUT_OF_RANGE = -1
+_AHEAD = 8  # rows and nodes asked for before they are needed
 _LINEAR = 24  # up to so many picks, looking through them beats a hash table
 
 
@@ -69,6 +72,8 @@ def count_sampled(
     """
     end = indptr[row]
     for j in range(low, high):
+        if j + _AHEAD < high:
+            ask_row(offsets, table, wide, nodes[j + _AHEAD])
         node = nodes[j]
         if node < 0 or node >= offsets[-1]:
             return OUT_OF_RANGE
@@ -177,6 +182,16 @@ def _pick_replacing_weighted(
     return count
 
 
+@lean_inline_jit
+def _read_neighbors(
+    table: Any, wide: Any, first_entry: Any, part: Any, begin: Any, end: Any, entries: Any,
+    neighbors: Any,
+) -> None:  # fmt: skip
+    for k in range(begin, end):
+        place = entries[k] - first_entry[part]
+        neighbors[k] = element(table, wide, part, INDICES, place)
+
+
 @lean_jit
 def pick_entries(
     offsets: Ints,
@@ -224,7 +239,10 @@ def pick_entries(
         The end of the last row's entries.
     """
     end = indptr[row]
+    before, first = np.int64(0), end  # neighbors are read a row later than asked for
     for j in range(low, high):
+        if j + _AHEAD < high:
+            ask_row(offsets, table, wide, nodes[j + _AHEAD])
         node = nodes[j]
         part = find_partition(offsets, node)
         local = node - offsets[part]
@@ -253,9 +271,12 @@ def pick_entries(
         for q in range(count):
             place = begin + (places[q] if is_drawn else q)
             entries[end + q] = first_entry[part] + place
-            neighbors[end + q] = element(table, wide, part, INDICES, place)
+            prefetch(table[part, INDICES] + np.uint64(place << (2 + wide[part, INDICES])))
+        _read_neighbors(table, wide, first_entry, before, first, end, entries, neighbors)
+        before, first = part, end
         end += count
         indptr[line] = end
+    _read_neighbors(table, wide, first_entry, before, first, end, entries, neighbors)
     return int(end)
 
 
@@ -283,7 +304,10 @@ def number_neighbors(
     Returns:
         How many nodes there are now, or ``OUT_OF_RANGE`` if a neighbor is not in the graph.
     """
+    base = np.uint64(address(positions))
     for k in range(begin, end):
+        if k + _AHEAD < end:
+            prefetch(base + np.uint64(4 * neighbors[k + _AHEAD]))
         node = neighbors[k]
         if node < 0 or node >= len(positions):
             return OUT_OF_RANGE

@@ -16,8 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.hashing import mix64
-from graphsys.kernels.cpu.pointers import prefetch
-from graphsys.kernels.cpu.row_table import INDICES, INDPTR, element, find_partition
+from graphsys.kernels.cpu.row_table import (
+    INDICES,
+    INDPTR,
+    ask_row,
+    element,
+    find_partition,
+)
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
 Ints = npt.NDArray[np.int64]
@@ -39,14 +44,6 @@ def _step(offsets: Any, table: Any, wide: Any, node: Any, word: Any) -> Any:
     high = (word >> np.uint64(32)) * np.uint64(end - begin)
     place = begin + np.int64(high >> np.uint64(32))
     return element(table, wide, part, INDICES, place)
-
-
-@lean_inline_jit
-def _ask(offsets: Any, table: Any, wide: Any, node: Any) -> None:
-    """Ask for the place where a node's row begins, which the next step reads."""
-    part = find_partition(offsets, node)
-    size = np.uint64(8) if wide[part, INDPTR] else np.uint64(4)
-    prefetch(table[part, INDPTR] + np.uint64(node - offsets[part]) * size)
 
 
 @lean_inline_jit
@@ -80,7 +77,7 @@ def _count_visits(
                 node = _step(back_offsets, back_table, back_wide, node, word)
             walkers[walk] = node
             if node >= 0:
-                _ask(offsets, table, wide, node)
+                ask_row(offsets, table, wide, node)
         for walk in range(num_walks):
             node = walkers[walk]
             if node < 0 or node == seed:
