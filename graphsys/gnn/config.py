@@ -91,6 +91,10 @@ class GnnConfig:
     margin: float = option(0.1, "by which a positive is to beat its negatives", minimum=0)
     num_negatives: int = option(500, "negatives that a batch shares", minimum=1)
     negatives: Literal["uniform", "degree"] = option("uniform", "how they are drawn")
+    alike_negatives: int = option(
+        0, "negatives per positive that have its value of column alike", minimum=0
+    )
+    alike: str = option("", "column of nodes, for alike_negatives: their category ...")
     hard_negatives: int = option(
         0, "PinSage: most hard negatives per positive, one more each epoch", minimum=0
     )
@@ -147,6 +151,11 @@ class GnnConfig:
                 "neighborhoods are sampled"
             )
 
+        if bool(self.alike_negatives) != bool(self.alike):
+            raise ConfigError(
+                f"alike_negatives: got {self.alike_negatives} with column "
+                f"{self.alike!r}, expected both or none"
+            )
         self._check_sampler()
 
     def _check_sampler(self) -> None:

@@ -10,12 +10,19 @@ from torch.nn import functional
 
 from graphsys.core.rng import generator
 from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.labels import node_column
 from graphsys.gnn.link_ranking import rank_pairs
 from graphsys.gnn.loader import Batch, Layers, SeedsByType, Trim
 from graphsys.gnn.output import Output
 from graphsys.gnn.pairs import Pairs, make_pairs, without_pairs
 from graphsys.gnn.surroundings import walk_rows
-from graphsys.sampling import ImportanceSampler, NegativeSampler, Sample, rows_of
+from graphsys.sampling import (
+    ConditionalNegativeSampler,
+    ImportanceSampler,
+    NegativeSampler,
+    Sample,
+    rows_of,
+)
 from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
@@ -26,7 +33,8 @@ _VISITS_PER_RANK = 8  # so that the last rank is reached
 class LinkPrediction:
     """Rows of nodes whose inner products tell pairs that belong together.
 
-    A batch shares its negatives. PinSage adds hard ones per pair, more each epoch: none in
+    A batch shares its negatives. Pairs may have negatives of their own that are like the
+    positive (``alike``). PinSage adds hard ones per pair, more each epoch: none in
     the first, one in the second, as in the paper. Edges of the batch itself are taken out
     of the blocks that the network sees.
 
@@ -62,6 +70,12 @@ class LinkPrediction:
             rows, config.negatives, degrees=degrees, seed=config.seed
         )
         self._ranks = self._rank_sampler() if config.hard_negatives else None
+        self._alike: ConditionalNegativeSampler | None = None
+        if config.alike_negatives:
+            self._alike = ConditionalNegativeSampler(
+                rows, node_column(graph, self.pairs.dst_type, config.alike),
+                is_excluding=rows.node_type == self.pairs.src_type, seed=config.seed,
+            )  # fmt: skip
         self._now = PairBatches(self, np.empty((0, 2), dtype=np.int64), 0)
 
     def num_hard(self, epoch: int) -> int:
@@ -77,15 +91,23 @@ class LinkPrediction:
         """Return the ends of pairs and their negatives, as seeds by type.
 
         Where both ends are of one type its seeds are sources, destinations, shared
-        negatives, hard negatives, else the destinations' type has all but the sources.
+        negatives, negatives of each pair, else the destinations' type has all but the sources.
         """
         first = np.zeros(1, dtype=np.int64)
         shared = self._negatives.draw(
             first, self.config.num_negatives, epoch=epoch, batch=number
         )
         second = [pairs[:, 1], shared[0]]
+        own = [np.empty((len(pairs), 0), dtype=np.int64)]
         if self.num_hard(epoch):
-            second.append(self._draw_hard(pairs[:, 0], epoch, number))
+            own.append(self._draw_hard(pairs[:, 0], epoch, number))
+        if self._alike is not None:
+            count = self.config.alike_negatives
+            alike = self._alike.draw(
+                pairs[:, 0], pairs[:, 1], count, epoch=epoch, batch=number
+            )
+            own.append(alike)
+        second.append(np.concatenate(own, axis=1).ravel())
         if self.pairs.src_type == self.pairs.dst_type:
             return {self.pairs.src_type: np.concatenate([pairs[:, 0], *second])}
         return {
@@ -126,7 +148,8 @@ class LinkPrediction:
     def _trim(self, sample: Sample, seeds: SeedsByType) -> Layers:
         src, dst = seeds[self.pairs.src_type], seeds[self.pairs.dst_type]
         if self.pairs.src_type == self.pairs.dst_type:
-            num_pairs = (len(src) - self.config.num_negatives) // 2
+            each = 2 + self.config.alike_negatives  # hard ones are not with edges
+            num_pairs = (len(src) - self.config.num_negatives) // each
             src, dst = src[:num_pairs], src[num_pairs : 2 * num_pairs]
         else:
             dst = dst[: len(src)]
@@ -145,7 +168,7 @@ class LinkPrediction:
         )  # fmt: skip
 
     def _draw_hard(self, queries: Ints, epoch: int, number: int) -> Ints:
-        """Draw nodes from far down the ranking of each query, ``[pairs * hard]``.
+        """Draw nodes from far down the ranking of each query, ``[pairs, hard]``.
 
         A query with too few visited nodes gets uniform ones.
         """
@@ -159,7 +182,7 @@ class LinkPrediction:
         chosen = self._negatives.draw(queries, count, epoch=epoch, batch=-1 - number)
         has_some = lengths > 0
         chosen[has_some] = found[indptr[:-1][has_some, None] + places[has_some]]
-        return chosen.ravel()
+        return chosen
 
 
 class PairBatches(Sequence[SeedsByType]):

@@ -9,7 +9,13 @@ from graphsys.sampling.features import BagRows as BagRows
 from graphsys.sampling.features import FeatureRows as FeatureRows
 from graphsys.sampling.importance import ImportanceSampler as ImportanceSampler
 from graphsys.sampling.layer import LaborSampler as LaborSampler
+from graphsys.sampling.negatives import (
+    ConditionalNegativeSampler as ConditionalNegativeSampler,
+)
 from graphsys.sampling.negatives import NegativeSampler as NegativeSampler
 from graphsys.sampling.neighbors import NeighborSampler as NeighborSampler
 from graphsys.sampling.temporal import TemporalSampler as TemporalSampler
+from graphsys.sampling.traverse import EdgeBatch as EdgeBatch
+from graphsys.sampling.traverse import traverse_edges as traverse_edges
+from graphsys.sampling.traverse import traverse_nodes as traverse_nodes
 from graphsys.sampling.walks import walk as walk

@@ -10,7 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.hashing import mix64
-from graphsys.kernels.cpu.row_table import INDICES, INDPTR, element, find_partition
+from graphsys.kernels.cpu.row_table import (
+    INDICES,
+    INDPTR,
+    below,
+    element,
+    find_partition,
+)
 from graphsys.kernels.jit import jit, lean_inline_jit, lean_jit
 
 Ints = npt.NDArray[np.int64]
@@ -121,6 +127,53 @@ def draw_nodes(
                 word = mix64(own + number * _GOLDEN)
                 chosen = _draw(num_candidates, threshold, other, word)
                 out[j, q] = chosen
+                if not is_excluding:
+                    break
+                if not _has_neighbor(offsets, table, wide, seeds[j], chosen):
+                    break
+
+
+@lean_jit
+def draw_alike(
+    offsets: Ints,
+    table: npt.NDArray[np.uint64],
+    wide: npt.NDArray[np.uint8],
+    seeds: Ints,
+    is_excluding: bool,
+    positives: Ints,
+    codes: Ints,
+    begins: Ints,
+    members: Ints,
+    key: np.uint64,
+    out: Ints,
+) -> None:
+    """Draw nodes of the positives' groups, neither them nor neighbors of the seeds.
+
+    What is one of those is drawn again, up to 15 times; then it stays.
+
+    Args:
+        offsets: As for :func:`draw_nodes`, as all that is not named here.
+        table: Addresses.
+        wide: Dtypes.
+        seeds: Numbers of nodes ``[n]``.
+        is_excluding: Whether neighbors of the seed are drawn again.
+        positives: Numbers of candidates ``[n]``.
+        codes: Group of each candidate.
+        begins: Where each group begins in ``members``, and the end of the last.
+        members: Candidates, group by group.
+        key: Of these draws.
+        out: Receives numbers ``[n, k]``.
+    """
+    for j in range(out.shape[0]):
+        own = mix64(key ^ mix64(np.uint64(j)))
+        first = begins[codes[positives[j]]]
+        size = begins[codes[positives[j]] + 1] - first
+        for q in range(out.shape[1]):
+            for attempt in range(_ATTEMPTS):
+                chosen = members[first + below(own, q * _ATTEMPTS + attempt, size)]
+                out[j, q] = chosen
+                if chosen == positives[j]:
+                    continue
                 if not is_excluding:
                     break
                 if not _has_neighbor(offsets, table, wide, seeds[j], chosen):

@@ -11,9 +11,11 @@ from graphsys import gnn
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.types import EdgeType
 from graphsys.gnn import GnnConfig
+from graphsys.gnn.labels import node_column
 from graphsys.gnn.link_ranking import rank_pairs
 from graphsys.gnn.links import LinkPrediction
 from graphsys.gnn.pairs import make_pairs, read_pairs, without_pairs
+from graphsys.gnn.training import build_parts
 from graphsys.sampling import NeighborSampler, message_rows
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
@@ -232,3 +234,34 @@ def test_links_that_cannot_be_learned(
 ) -> None:
     with pytest.raises(error, match=message):
         gnn.train(library, config_of(**changes), tmp_path / "run")
+
+
+@pytest.mark.parametrize("kind", ["library", "groups"])
+def test_negatives_like_the_positive(
+    kind: str, library: Graph, groups: Store, tmp_path: Path
+) -> None:
+    graph = library if kind == "library" else groups(2)
+    config = config_of(alike_negatives=3, alike="label", epochs=2, eval_every=0)
+    objective = LinkPrediction(graph, config)
+    dst_type = objective.pairs.dst_type
+    pairs = objective.seeds(0).pairs_of(0)
+    seeds = objective.seeds(0)[0]
+    others = seeds[dst_type]
+    if kind == "groups":  # sources before, of the same type
+        others = others[len(pairs) :]
+    alike = others[len(pairs) + config.num_negatives :].reshape(len(pairs), 3)
+    labels = np.array(node_column(graph, dst_type, "label").to_pylist())
+    assert (labels[alike] == labels[pairs[:, 1]][:, None]).all()
+    report = gnn.train(graph, config, tmp_path / "run")
+    assert np.isfinite(report.metrics["loss"])
+    sample = build_parts(graph, config).surroundings.sample(seeds, epoch=0, batch=0)
+    trimmed = objective._trim(sample, seeds)
+    hidden = without_pairs(
+        sample.layers, objective.pairs.edge_type, *pairs.T, is_symmetric=kind == "groups"
+    )
+    for found, expected in zip(trimmed, hidden, strict=True):
+        assert {n: b.num_edges for n, b in found.items()} == {
+            n: b.num_edges for n, b in expected.items()
+        }
+    with pytest.raises(ConfigError, match="alike_negatives: got 2 with column ''"):
+        config_of(alike_negatives=2)

@@ -10,7 +10,13 @@ from scipy import stats
 
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.threads import ThreadTeam
-from graphsys.sampling import BagRows, FeatureRows, NegativeSampler, rows_of
+from graphsys.sampling import (
+    BagRows,
+    ConditionalNegativeSampler,
+    FeatureRows,
+    NegativeSampler,
+    rows_of,
+)
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
 from tests.unit.sampling.conftest import NUM_NODES, Store, in_matrix
@@ -113,3 +119,49 @@ def test_bags_are_gathered_one_after_the_other(tmp_path: Path, partitions: int) 
     assert found == [bags[ids[node]] for node in nodes]
     with pytest.raises(UnknownNameError, match="node 20 is not in the graph"):
         rows.gather(np.array([20]))
+
+
+def test_conditional_negatives_are_like_the_positive(store: Store) -> None:
+    graph = store(2)
+    matrix = in_matrix(graph)
+    kinds = np.arange(NUM_NODES) % 4
+    rows = rows_of(graph, "edge")
+    # most nodes of any kind are neighbors of the hub
+    queries = np.repeat(np.flatnonzero(rows.degrees() < 30), 3)
+    positives = np.random.default_rng(2).integers(0, NUM_NODES, len(queries))
+    sampler = ConditionalNegativeSampler(rows, kinds, share=0.75, seed=1)
+    drawn = sampler.draw(queries, positives, 8)
+    assert drawn.shape == (len(queries), 8)
+    assert (kinds[drawn[:, :6]] == kinds[positives][:, None]).all()
+    assert (kinds[drawn[:, 6:]] != kinds[positives][:, None]).mean() > 0.6
+    assert matrix[np.repeat(queries, 8), drawn.ravel()].sum() == 0
+    assert (drawn[:, :6] != positives[:, None]).all()
+    assert (sampler.draw(queries, positives, 8) == drawn).all()
+    assert (sampler.draw(queries, positives, 8, batch=1) != drawn).any()
+
+
+def test_conditional_negatives_are_uniform_among_those(store: Store) -> None:
+    graph = store(1)
+    words = pa.array(["a" if k % 2 else None for k in range(NUM_NODES)])
+    sampler = ConditionalNegativeSampler(rows_of(graph, "edge"), words)
+    drawn = sampler.draw(np.full(40, 59), np.full(40, 8), 100)  # node 59 has no edges
+    counts = np.bincount(drawn.ravel(), minlength=NUM_NODES)
+    wanted = [k for k in range(0, NUM_NODES, 2) if k != 8]
+    assert counts[wanted].sum() == drawn.size
+    assert stats.chisquare(counts[wanted]).pvalue > 1e-4
+
+
+def test_conditional_negatives_that_cannot_be(store: Store) -> None:
+    rows = rows_of(store(1), "edge")
+    with pytest.raises(ConfigError, match="values: got 3, expected one for each of the 60"):
+        ConditionalNegativeSampler(rows, np.zeros(3))
+    with pytest.raises(ConfigError, match="share: got 2, expected a number from 0 to 1"):
+        ConditionalNegativeSampler(rows, np.zeros(NUM_NODES), share=2)
+    sampler = ConditionalNegativeSampler(rows, np.zeros(NUM_NODES))
+    with pytest.raises(UnknownNameError, match="positive 60 is not in the graph"):
+        sampler.draw(np.array([1]), np.array([60]), 2)
+    with pytest.raises(UnknownNameError, match="query 61 is not in the graph"):
+        sampler.draw(np.array([61]), np.array([0]), 2)
+    excluding = NegativeSampler(rows, is_excluding=True)
+    with pytest.raises(UnknownNameError, match="query -1 is not in the graph"):
+        excluding.draw(np.array([0, -1]), 2)
