@@ -91,7 +91,8 @@ class LinkPrediction:
         """Return the ends of pairs and their negatives, as seeds by type.
 
         Where both ends are of one type its seeds are sources, destinations, shared
-        negatives, negatives of each pair, else the destinations' type has all but the sources.
+        negatives, negatives of each pair, else the destinations' type has all but the
+        sources.
         """
         first = np.zeros(1, dtype=np.int64)
         shared = self._negatives.draw(

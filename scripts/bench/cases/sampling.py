@@ -1,11 +1,12 @@
-"""Sampling: neighbors, PinSage's neighborhoods and features, against DGL and NumPy.
+"""Sampling: neighbors, PinSage's neighborhoods and features, against DGL, PyG and NumPy.
 
-All in one process and interleaved; DGL 1.1.3 uses all cores within a batch, we make one
-batch per core at a time, as training does.
+DGL and NumPy in one process and interleaved; DGL 1.1.3 uses all cores within a batch, we
+make one batch per core at a time, as training does. PyG's loaders and the store under a
+limit run in processes of their own.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,15 @@ from bench.cases.gnn_inputs import (
     make_graph,
     seeds_with_edges,
 )
+from bench.child import in_child
+from bench.environments import peer_python
 from bench.harness import Contender, Outcome, Work, WrongResultError
 from bench.limits import Limits
 from graphsys.core.threads import ThreadTeam, map_in_order, num_cores
 from graphsys.sampling import FeatureRows, ImportanceSampler, NeighborSampler, rows_of
 
-PEERS = {"DGL": "dgl"}
+PEERS = {"DGL": "dgl", "PyG": "torch_sparse"}
+LIMITED = "arrays in memory, no limit"
 FANOUTS = (5, 10, 15)  # the hop next to the seeds first; DGL has it last
 WALKS = {
     "T=3": {"count": 3, "walks": 10, "length": 4, "restart": 0.5},
@@ -43,6 +47,8 @@ def works(
         few = batches[: 4 if settings["count"] > 3 else None]
         yield walk_work(graph, f"{label}, {name}", few, peer, settings)
     yield gather_work(graph, name, batches)
+    yield store_work(folder, name, batches)
+    yield loader_work(graph, folder, name, batches[: 4 if quick else 10], missing)
 
 
 def neighbor_work(graph: Any, name: str, batches: list[Any], peer: Any) -> Work:
@@ -198,6 +204,70 @@ def gather_work(graph: Any, name: str, batches: list[Any]) -> Work:
         ],
         verify=same_rows,
     )  # fmt: skip
+
+
+def store_work(folder: Path, name: str, batches: list[Any]) -> Work:
+    """Samples and features straight from the store, within a quarter of its size."""
+    seeds = folder / "seeds.npy"
+    np.save(seeds, np.stack(batches))
+    arguments = {"store": folder / "graph", "seeds": seeds, "fanouts": FANOUTS}
+    target = "bench.cases.sampling_store:sample"
+
+    def same_samples(results: Mapping[str, Any]) -> None:
+        if len({(result["amount"], result["sum"]) for result in results.values()}) > 1:
+            raise WrongResultError("the store and the arrays gave different samples")
+
+    return Work(
+        name=f"store under a quarter of its size, 15/10/5 and features, {name}",
+        amount=float(sum(map(len, batches))), unit="seeds/s",
+        contenders=[
+            Contender(
+                system="graphsys", run=in_child(target, is_copied=False, **arguments)
+            ),
+            Contender(system=LIMITED, run=in_child(target, is_copied=True, **arguments)),
+        ],
+        verify=same_samples,
+    )  # fmt: skip
+
+
+def loader_work(
+    graph: Any, folder: Path, name: str, batches: list[Any], missing: list[str]
+) -> Work:
+    """PyG's NodeLoader with x and y of every batch; PyG samples new nodes only."""
+    arrays = folder / "arrays"
+    arrays.mkdir()
+    seeds = np.concatenate(batches)
+    np.save(arrays / "seeds.npy", seeds)
+    shared = {"arrays": arrays, "batch_size": len(batches[0])}
+    contenders = [
+        Contender(
+            system="graphsys",
+            run=in_child(
+                "bench.cases.sampling_pyg:our_loader", store=folder / "graph", **shared
+            ),
+        )
+    ]
+    python = None if "PyG" in missing else peer_python("torch_sparse")
+    if python is not None:
+        save_arrays(graph, arrays)
+        target = "bench.cases.sampling_pyg:own_loader"
+        contenders.append(
+            Contender(system="PyG", run=in_child(target, python=python, **shared))
+        )
+    return Work(
+        name=f"PyG NodeLoader 15/10/5, {name}", amount=float(len(seeds)), unit="seeds/s",
+        contenders=contenders, verify=about_equal,
+    )  # fmt: skip
+
+
+def save_arrays(graph: Any, folder: Path) -> None:
+    """Write the graph as PyG's Data holds it."""
+    index = graph.in_index("edge", 0)
+    degrees = np.diff(index.indptr.astype(np.int64))
+    np.save(folder / "src.npy", index.indices.astype(np.int64))
+    np.save(folder / "dst.npy", np.repeat(np.arange(len(degrees)), degrees))
+    np.save(folder / "x.npy", graph.features("node", 0, "x"))
+    np.save(folder / "y.npy", graph.nodes("node", 0).column("label").to_numpy())
 
 
 def timed(work: Callable[[], int]) -> Outcome:
