@@ -56,7 +56,8 @@ def test_every_edge_once_within_buckets(store: Store, order: Any) -> None:
 
 
 def test_traversals_that_cannot_be(store: Store) -> None:
+    graph = store(1)
     with pytest.raises(ConfigError, match="batch_size: got 0, expected at least 1"):
-        next(traverse_nodes(store(1), "node", 0))
+        next(traverse_nodes(graph, "node", 0))
     with pytest.raises(ConfigError, match="order: got 'random', expected shuffled or"):
-        next(traverse_edges(store(1), "edge", 5, order="random"))  # type: ignore[arg-type]
+        next(traverse_edges(graph, "edge", 5, order="random"))  # type: ignore[arg-type]
