@@ -18,6 +18,16 @@ DEEPWALK = "Perozzi et al., DeepWalk, KDD 2014, half of the labels, recalled"
 GATNE = "Cen et al., GATNE, KDD 2019 (GATNE-T), by the project's issue"
 
 
+_SEARCH = "theirs is the best of a search over losses, dropout and up to 400 epochs; "
+_GAPS = {
+    "fb15k237-complex": _SEARCH + "ours has 20, 2000 sampled negatives, no dropout",
+    "fb15k237-distmult": _SEARCH + "ours has 12, 1000 sampled negatives, no dropout",
+    "wn18rr-complex": _SEARCH + "ours has 20, 1000 sampled negatives, no dropout",
+    "codex-s-complex": "theirs is the best of a search over sizes, losses and dropout",
+}
+"""Where ours is below what is published: what differs. Not found out by experiments."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cell:
     """One row of the table.
@@ -58,12 +68,14 @@ def _cell(
     cited: str,
     **more: float,
 ) -> Cell:
+    preset = f"{recipe}-{model}"
     return Cell(
-        preset=f"{recipe}-{model}",
+        preset=preset,
         recipe=recipe,
         source=source,
         published=published,
         cited=cited,
+        gap=_GAPS.get(preset, ""),
         target={name.replace("_at_", "@"): value for name, value in more.items()},
     )
 
@@ -113,7 +125,7 @@ CELLS: dict[str, Cell] = {
             preset="blogcatalog-dot",
             recipe="blogcatalog",
             source="blogcatalog",
-            walks=Walks(per_node=10, length=40, window=5),
+            walks=Walks(per_node=5, length=40, window=5),
             task="classification",
             published={"f1_micro@50%": 0.410, "f1_macro@50%": 0.273},
             cited=DEEPWALK,
@@ -122,7 +134,7 @@ CELLS: dict[str, Cell] = {
             preset="gatne-amazon-dot",
             recipe="gatne-amazon",
             source="gatne-amazon",
-            walks=Walks(per_node=20, length=10, window=5),
+            walks=Walks(per_node=5, length=10, window=3),
             task="auc",
             published={"roc_auc": 0.9744},
             cited=GATNE,
