@@ -10,8 +10,10 @@ from graphsys.core.config import apply_overrides, from_mapping, load_toml, optio
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.threads import num_cores
 
-TaskName = Literal["node_classification", "link_prediction"]
-ModelName = Literal["sage", "gcn", "gat", "gatv2", "gin", "pinsage"]
+TaskName = Literal["node_classification", "regression", "link_prediction", "recommendation"]
+ModelName = Literal[
+    "sage", "gcn", "gat", "gatv2", "gin", "rgcn", "hgt", "pinsage", "lightgcn"
+]
 
 PRESET_DIR = Path(__file__).parent / "presets"
 _SMALL_WORK = 1 << 22  # numbers added up by a layer
@@ -25,8 +27,11 @@ class GnnConfig:
     model: ModelName = option("sage", "the layers")
     dim: int = option(64, "features of a hidden row, all heads together", minimum=1)
     layers: int = option(2, "layers, and hops of a sample", minimum=1)
-    aggregator: Literal["mean", "sum", "max", "pool"] = option("mean", "of model sage")
-    heads: int = option(8, "attention heads of gat and gatv2, which share dim", minimum=1)
+    aggregator: Literal["mean", "sum", "max", "pool", "lstm"] = option(
+        "mean", "of model sage"
+    )
+    bases: int = option(0, "rgcn: matrices that relations share; 0: one each", minimum=0)
+    heads: int = option(8, "heads of gat, gatv2 and hgt, which share dim", minimum=1)
     output_heads: int = option(1, "heads of their last layer, averaged", minimum=1)
     activation: Literal["relu", "elu"] = option("relu", "between layers")
     norm: Literal["none", "layer", "batch"] = option("none", "before every layer")
@@ -46,7 +51,9 @@ class GnnConfig:
         False, "one thread, so that a rerun or a resumed run is equal bit by bit"
     )
     node_type: str = option("", "whose labels are learned; the only type that has them")
-    label: str = option("label", "column of the labels: one class, or a list of classes")
+    label: str = option(
+        "label", "column of the labels: a class, a list of classes, or a number"
+    )
     split: str = option("split", "column that says train, valid or test")
     features: tuple[str, ...] = option((), "features by name; all of a type by default")
     normalize_features: bool = option(False, "scale every row of features to the sum 1")
@@ -76,8 +83,16 @@ class GnnConfig:
     restart: float = option(
         0.5, "PinSage: chance of a walk to go back", minimum=0, maximum=0.99
     )
-    lr: float = option(0.01, "learning rate of Adam", above=0)
-    weight_decay: float = option(0.0, "L2 penalty", minimum=0)
+    optimizer: Literal["adam", "lamb"] = option("adam", "lamb is for large batches")
+    lr: float = option(0.01, "learning rate", above=0)
+    weight_decay: float = option(0.0, "L2 penalty; of lamb decoupled decay", minimum=0)
+    accumulate: int = option(1, "batches whose gradients make a step", minimum=1)
+    precision: Literal["float32", "bfloat16"] = option(
+        "float32", "of products; weights, sums over neighbors and losses stay float32"
+    )
+    recompute: bool = option(
+        False, "activation checkpointing: keep a layer's input only, at a third more time"
+    )
     decay_layers: Literal["all", "first"] = option("all", "whose weights the penalty is on")
     lr_warmup_epochs: float = option(0.0, "epochs in which lr rises from 0", minimum=0)
     lr_decay: float = option(1.0, "factor on lr after every epoch", above=0, maximum=1)
@@ -87,14 +102,23 @@ class GnnConfig:
     positives: Literal["edges", "walks"] = option(
         "edges", "link prediction: pairs are edges, or a node and one on a walk from it"
     )
-    loss: Literal["margin", "logistic"] = option("margin", "of link prediction")
+    loss: Literal["margin", "logistic", "bpr", "softmax"] = option(
+        "margin", "of link prediction and recommendation"
+    )
+    decoder: Literal["dot", "mlp", "distmult"] = option("dot", "scores of pairs of rows")
     margin: float = option(0.1, "by which a positive is to beat its negatives", minimum=0)
-    num_negatives: int = option(500, "negatives that a batch shares", minimum=1)
+    num_negatives: int = option(500, "negatives of a batch, or of a pair", minimum=1)
     negatives: Literal["uniform", "degree"] = option("uniform", "how they are drawn")
     alike_negatives: int = option(
         0, "negatives per positive that have its value of column alike", minimum=0
     )
     alike: str = option("", "column of nodes, for alike_negatives: their category ...")
+    negatives_of: Literal["batch", "pair"] = option(
+        "batch", "whose they are: shared by a batch, or a pair's own, no known answers"
+    )
+    row_decay: float = option(
+        0.0, "penalty on half the squares of a batch's learned rows, their mean", minimum=0
+    )
     hard_negatives: int = option(
         0, "PinSage: most hard negatives per positive, one more each epoch", minimum=0
     )
@@ -104,6 +128,7 @@ class GnnConfig:
     eval_every: int = option(
         1, "evaluate valid after every so many epochs; 0: never", minimum=0
     )
+    watch: str = option("valid", "the split that is evaluated while training")
     monitor: Literal["loss", "metric"] = option("metric", "what of valid is watched")
     patience: int = option(
         0, "epochs without a better one on valid before the end; 0: all epochs", minimum=0
@@ -115,6 +140,7 @@ class GnnConfig:
     checkpoint_seconds: float = option(
         10.0, "shortest time between checkpoints; the last epoch always has one", minimum=0
     )
+    tensorboard: bool = option(False, "write curves for TensorBoard into the run")
 
     def __post_init__(self) -> None:
         """Check what concerns several fields at once.
@@ -131,7 +157,7 @@ class GnnConfig:
             raise ConfigError(
                 f"fanouts: got {list(self.fanouts)}, expected numbers >= 1, or -1 for all"
             )
-        if self.model in ("gat", "gatv2") and self.dim % self.heads:
+        if self.model in ("gat", "gatv2", "hgt") and self.dim % self.heads:
             raise ConfigError(
                 f"dim: got {self.dim}, expected a multiple of heads, {self.heads}"
             )
@@ -144,6 +170,11 @@ class GnnConfig:
             raise ConfigError(
                 f"hard_negatives: got {self.hard_negatives} with model {self.model}, "
                 "expected model pinsage, whose walks rank them"
+            )
+        if self.model == "lightgcn" and not self.is_of_links:
+            raise ConfigError(
+                f"task: got {self.task} with model lightgcn, whose rows are "
+                "compared with each other; expected recommendation or link_prediction"
             )
         if self.model == "pinsage" and not self.batch_size:
             raise ConfigError(
@@ -190,9 +221,19 @@ class GnnConfig:
         return self.fanouts or (default,) * self.layers
 
     @property
+    def is_of_links(self) -> bool:
+        """Whether pairs of nodes are learned, not values of nodes."""
+        return self.task in ("link_prediction", "recommendation")
+
+    @property
     def is_full_batch(self) -> bool:
-        """Whether a step is over the whole graph."""
+        """Whether an epoch is one step."""
         return self.batch_size == 0
+
+    @property
+    def is_whole_graph(self) -> bool:
+        """Whether messages of a step go over the whole graph."""
+        return self.is_full_batch or self.model == "lightgcn"
 
 
 def num_threads(config: GnnConfig, num_edges: int) -> int:
@@ -204,7 +245,7 @@ def num_threads(config: GnnConfig, num_edges: int) -> int:
     """
     if config.deterministic:
         return 1
-    is_small = config.is_full_batch and num_edges * config.dim < _SMALL_WORK
+    is_small = config.is_whole_graph and num_edges * config.dim < _SMALL_WORK
     return config.threads or (1 if is_small else num_cores())
 
 

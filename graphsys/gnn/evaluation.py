@@ -8,7 +8,9 @@ import numpy.typing as npt
 import torch
 
 from graphsys.core.progress import SILENT, Progress
+from graphsys.gnn.links import LinkPrediction
 from graphsys.gnn.opened import OpenedRun
+from graphsys.gnn.regression import NodeRegression
 from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
@@ -32,25 +34,24 @@ def evaluate(
     Returns:
         ``split`` and ``metrics``. Classes of nodes: ``accuracy``, ``f1_micro``,
         ``f1_macro``, ``loss``, ``num_nodes``, and ``roc_auc`` (of two classes, the second's
-        score; with several classes a node their mean). Links: see
-        :func:`graphsys.gnn.link_ranking.rank_pairs`.
+        score; with several classes a node their mean). Numbers of nodes: see
+        :meth:`graphsys.gnn.regression.NodeRegression.measure`. Links: see
+        :func:`graphsys.gnn.link_ranking.rank_pairs`; recommendations:
+        :func:`graphsys.gnn.link_ranking.recommend_pairs`.
 
     Raises:
         UnknownNameError: There is no such split.
         ConfigError: There is no run, or its graph is gone.
     """
     opened = run if isinstance(run, OpenedRun) else OpenedRun(run, graph=graph)
-    if opened.config.task == "link_prediction":
-        from graphsys.gnn.link_ranking import rank_pairs
-        from graphsys.gnn.pairs import make_pairs
+    objective = opened.parts.objective
+    if isinstance(objective, LinkPrediction | NodeRegression):
 
         def output(node_type: str, nodes: Ints) -> torch.Tensor:
             found = opened.output(nodes, node_type=node_type, progress=progress)
             return torch.from_numpy(found)
 
-        pairs = make_pairs(opened.graph, opened.config)
-        found = rank_pairs(opened.graph, pairs, split, output)
-        return {"split": split, "metrics": found}
+        return {"split": split, "metrics": objective.measure(split, output)}
     labels = opened.labels
     nodes = labels.require(split)
     scores = torch.from_numpy(opened.output(nodes, progress=progress))

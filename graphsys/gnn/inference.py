@@ -12,7 +12,7 @@ import torch
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.inputs import Inputs
+from graphsys.gnn.inputs import AllRows, Inputs
 from graphsys.gnn.network import Network, Tensors
 from graphsys.gnn.sparse_features import SparseFeatures
 from graphsys.gnn.surroundings import Layer, Surroundings
@@ -193,8 +193,13 @@ def _room(shape: tuple[int, int], folder: Path | None) -> Floats:
 
 
 def whole_input(config: GnnConfig, x: dict[str, Any]) -> dict[str, Any]:
-    """Return the input of all nodes, sparse where it is and the first layer allows it."""
-    is_linear = config.model in ("gcn", "gat", "gatv2")
+    """Return the input of all nodes, sparse where it is and the first layer allows it.
+
+    Learned rows of all nodes are the table itself, not a copy of it.
+    """
+    is_number = {n: isinstance(v, torch.Tensor) and v.dim() == 1 for n, v in x.items()}
+    x = {n: AllRows(len(v)) if is_number[n] else v for n, v in x.items()}
+    is_linear = config.model in ("gcn", "gat", "gatv2", "rgcn", "hgt")
     is_linear |= config.model == "sage" and config.aggregator in ("mean", "sum")
     if config.norm != "none" or not (is_linear or config.residual):
         return x

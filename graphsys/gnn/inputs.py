@@ -51,6 +51,16 @@ class Bags:
         return len(self.begins)
 
 
+@dataclass(frozen=True)
+class AllRows:
+    """All learned rows of a node type, in order."""
+
+    num_rows: int
+
+    def __len__(self) -> int:
+        return self.num_rows
+
+
 class Inputs:
     """The input of every node type: dense features, a bag feature, or numbers of nodes.
 

@@ -68,9 +68,9 @@ def read_labels(graph: Graph, config: GnnConfig) -> NodeLabels:
         ConfigError: No such column, labels that are no classes, no training nodes.
         InvalidGraphError: Nodes of a split have no label.
     """
-    node_type = _labelled_type(graph, config)
+    node_type = labelled_type(graph, config)
     labels = node_column(graph, node_type, config.label)
-    splits = _read_splits(graph, node_type, config.split)
+    splits = read_splits(graph, node_type, config)
     kind, is_multi = labels.type, False
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         kind, is_multi = kind.value_type, True
@@ -106,7 +106,13 @@ def read_labels(graph: Graph, config: GnnConfig) -> NodeLabels:
     )  # fmt: skip
 
 
-def _labelled_type(graph: Graph, config: GnnConfig) -> str:
+def labelled_type(graph: Graph, config: GnnConfig) -> str:
+    """Return the node type that a config names, or the only one that has its label.
+
+    Raises:
+        UnknownNameError: There is no such type.
+        ConfigError: No type has such a column, or several.
+    """
     if config.node_type:
         if config.node_type not in graph.node_types:
             raise unknown_name("node type", config.node_type, graph.node_types)
@@ -118,7 +124,7 @@ def _labelled_type(graph: Graph, config: GnnConfig) -> str:
     if not found:
         columns = sorted({c for entry in entries.values() for c in entry.columns})
         raise ConfigError(
-            f"task node_classification: no node type of {graph.path} has a column "
+            f"task {config.task}: no node type of {graph.path} has a column "
             f"{config.label!r}; known columns: {', '.join(columns) or 'none'}"
         )
     raise ConfigError(
@@ -166,7 +172,13 @@ def read_times(graph: Graph, node_type: str) -> Ints:
     return times
 
 
-def _read_splits(graph: Graph, node_type: str, name: str) -> dict[str, Ints]:
+def read_splits(graph: Graph, node_type: str, config: GnnConfig) -> dict[str, Ints]:
+    """Return the numbers of the nodes of each split, rising.
+
+    Raises:
+        ConfigError: There is no such column, or it puts no node into train.
+    """
+    name = config.split
     column = node_column(graph, node_type, name)
     found: dict[str, Ints] = {}
     for value in pc.unique(column).to_pylist():

@@ -1,5 +1,6 @@
 """How high held-out pairs rank among all nodes, known ones left out."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -8,6 +9,7 @@ import scipy.sparse as sp
 import torch
 
 from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.gnn.decoders import Decoder, Dot
 from graphsys.gnn.output import Output
 from graphsys.gnn.pairs import Pairs, read_pairs
 from graphsys.storage.reader import Graph
@@ -15,7 +17,9 @@ from graphsys.storage.reader import Graph
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
 _AT_A_TIME: Final = 256
-_TOP: Final = 20
+_DOT: Final = Dot()
+TOP: Final = 20
+"""Length of the lists that recall and NDCG are of."""
 _HITS: Final = (1, 3, 10)
 
 
@@ -41,8 +45,10 @@ def held_out(graph: Graph, pairs: Pairs, split: str) -> Ints:
     return found
 
 
-def rank_pairs(graph: Graph, pairs: Pairs, split: str, output: Output) -> dict[str, Any]:
-    """Rank the pairs of a split by inner products, both ways, against all nodes.
+def rank_pairs(
+    graph: Graph, pairs: Pairs, split: str, output: Output, score: Decoder = _DOT
+) -> dict[str, Any]:
+    """Rank the pairs of a split by their scores, both ways, against all nodes.
 
     Rank is 1 + better + equal / 2; known pairs of any split are no candidates, but for
     ``unfiltered``.
@@ -57,28 +63,64 @@ def rank_pairs(graph: Graph, pairs: Pairs, split: str, output: Output) -> dict[s
         ConfigError: Its edges join other nodes than the pairs.
     """
     wanted = held_out(graph, pairs, split)
-    src = output(pairs.src_type, np.arange(graph.num_nodes_of(pairs.src_type)))
-    dst = (
-        src
-        if pairs.src_type == pairs.dst_type
-        else output(pairs.dst_type, np.arange(graph.num_nodes_of(pairs.dst_type)))
-    )
+    src, dst = _rows_of_ends(graph, pairs, output)
     shape = (len(src), len(dst))
-    train = _matrix([read_pairs(graph, pairs.edge_type)], shape)
-    splits = graph.splits(pairs.edge_type)
-    known = _matrix([read_pairs(graph, pairs.edge_type, name) for name in splits], shape)
-    if not graph.is_directed_type(pairs.edge_type) and shape[0] == shape[1]:
-        train, known = train + train.T, known + known.T
-    tails = _ranks(src, dst, wanted, known.tocsr())
-    heads = _ranks(dst, src, wanted[:, ::-1], known.T.tocsr())
+    known = _known(graph, pairs, graph.splits(pairs.edge_type), shape)
+    tails = _ranks(score, src, dst, wanted, known.tocsr())
+    heads = _ranks(score, dst, src, wanted[:, ::-1], known.T.tocsr())
     filtered, raw = (np.concatenate(both) for both in zip(tails, heads, strict=True))
     return {
         **_means(filtered),
         "unfiltered": _means(raw),
-        **_recommended(src, dst, wanted, train.tocsr()),
+        **_recommended(score, src, dst, wanted, _known(graph, pairs, [None], shape)),
         "num_edges": len(wanted),
         "num_candidates": len(dst),
     }
+
+
+def recommend_pairs(
+    graph: Graph, pairs: Pairs, split: str, output: Output, score: Decoder = _DOT
+) -> dict[str, Any]:
+    """Find the pairs of a split among the 20 best of each source; those of train are none.
+
+    Returns:
+        ``recall@20``: of a source's pairs, how many are found; ``ndcg@20``: with the place
+        discounted by its logarithm, of the best possible; means over sources that have
+        pairs (Wang et al., "Neural graph collaborative filtering", SIGIR 2019, as LightGCN
+        measures it); ``num_sources``, ``num_edges``, ``num_candidates``.
+
+    Raises:
+        UnknownNameError: There is no such split.
+        ConfigError: Its edges join other nodes than the pairs.
+    """
+    wanted = held_out(graph, pairs, split)
+    src, dst = _rows_of_ends(graph, pairs, output)
+    train = _known(graph, pairs, [None], (len(src), len(dst)))
+    return {
+        **_recommended(score, src, dst, wanted, train),
+        "num_sources": len(np.unique(wanted[:, 0])),
+        "num_edges": len(wanted),
+        "num_candidates": len(dst),
+    }
+
+
+def _rows_of_ends(
+    graph: Graph, pairs: Pairs, output: Output
+) -> tuple[torch.Tensor, torch.Tensor]:
+    src = output(pairs.src_type, np.arange(graph.num_nodes_of(pairs.src_type)))
+    if pairs.src_type == pairs.dst_type:
+        return src, src
+    return src, output(pairs.dst_type, np.arange(graph.num_nodes_of(pairs.dst_type)))
+
+
+def _known(
+    graph: Graph, pairs: Pairs, splits: Sequence[str | None], shape: tuple[int, int]
+) -> Any:
+    """Return the pairs of splits (None: train) as a matrix, both ways if undirected."""
+    found = _matrix([read_pairs(graph, pairs.edge_type, name) for name in splits], shape)
+    if not graph.is_directed_type(pairs.edge_type) and shape[0] == shape[1]:
+        found = found + found.T
+    return found
 
 
 def _matrix(pairs: list[Ints], shape: tuple[int, int]) -> Any:
@@ -86,15 +128,16 @@ def _matrix(pairs: list[Ints], shape: tuple[int, int]) -> Any:
     return sp.coo_matrix((np.ones(len(rows), np.int8), (rows, columns)), shape=shape)
 
 
+@torch.no_grad()
 def _ranks(
-    queries: torch.Tensor, answers: torch.Tensor, pairs: Ints, known: Any
+    score: Decoder, queries: torch.Tensor, answers: torch.Tensor, pairs: Ints, known: Any
 ) -> tuple[Doubles, Doubles]:
     """Return filtered and unfiltered ranks ``[n]``."""
     filtered, raw = np.empty(len(pairs)), np.empty(len(pairs))
     for begin in range(0, len(pairs), _AT_A_TIME):
         some = pairs[begin : begin + _AT_A_TIME]
         line = torch.arange(len(some))
-        scores = queries[torch.from_numpy(some[:, 0].copy())] @ answers.T
+        scores = score(queries[torch.from_numpy(some[:, 0].copy())], answers)
         own = scores[line, torch.from_numpy(some[:, 1].copy())][:, None]
         better, equal = (scores > own).sum(dim=1), (scores == own).sum(dim=1) - 1
         raw[begin : begin + len(some)] = 1 + better.numpy() + equal.numpy() / 2
@@ -112,18 +155,20 @@ def _means(ranks: Doubles) -> dict[str, float]:
     return found | {f"hits@{k}": float((ranks <= k).mean()) for k in _HITS}
 
 
+@torch.no_grad()
 def _recommended(
-    src: torch.Tensor, dst: torch.Tensor, pairs: Ints, train: Any
+    score: Decoder, src: torch.Tensor, dst: torch.Tensor, pairs: Ints, train: Any
 ) -> dict[str, float]:
     """Return recall and NDCG of the best 20 for every source that has pairs."""
+    train = train.tocsr()
     wanted = _matrix([pairs], (len(src), len(dst))).tocsr()
     users = np.unique(pairs[:, 0])
-    top = min(_TOP, len(dst))
+    top = min(TOP, len(dst))
     discount = 1 / np.log2(np.arange(2, top + 2))
     recalls, gains = [], []
     for begin in range(0, len(users), _AT_A_TIME):
         some = users[begin : begin + _AT_A_TIME]
-        scores = src[torch.from_numpy(some)] @ dst.T
+        scores = score(src[torch.from_numpy(some)], dst)
         row, column = train[some].nonzero()
         scores[torch.from_numpy(row).long(), torch.from_numpy(column).long()] = -torch.inf
         best = scores.topk(top, dim=1).indices.numpy()
@@ -133,6 +178,6 @@ def _recommended(
             recalls.append(is_hit.sum() / len(own))
             gains.append((is_hit * discount).sum() / discount[: len(own)].sum())
     return {
-        f"recall@{_TOP}": float(np.mean(recalls)),
-        f"ndcg@{_TOP}": float(np.mean(gains)),
+        f"recall@{TOP}": float(np.mean(recalls)),
+        f"ndcg@{TOP}": float(np.mean(gains)),
     }

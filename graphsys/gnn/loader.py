@@ -21,7 +21,7 @@ from graphsys.sampling.blocks import Buffers
 Ints = npt.NDArray[np.int64]
 SeedsByType = Mapping[str, Ints]
 Layers = Sequence[Mapping[str, Block]]
-Trim = Callable[[Sample, SeedsByType], Layers]
+Trim = Callable[[Sample, int], Layers]
 
 
 @dataclass(kw_only=True)
@@ -58,7 +58,7 @@ class Loader:
         surroundings: Where messages come from.
         inputs: What the network reads.
         prefetch: Batches made ahead in threads, one for two; 0: none, in the caller's.
-        trim: Takes entries out of a sample's blocks, for the sake of its seeds.
+        trim: Takes entries out of the blocks of a batch, given its number.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Loader:
         began = time.perf_counter()
         with span("sample", batch=number):
             sample = self.surroundings.sample(seeds, epoch=epoch, batch=number)
-            layers = sample.layers if self.trim is None else self.trim(sample, seeds)
+            layers = sample.layers if self.trim is None else self.trim(sample, number)
             hops = self.surroundings.wrap(layers)
         sampled = time.perf_counter()
         with span("gather", batch=number):

@@ -3,19 +3,23 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 from graphsys.gnn import layers
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.inputs import Bags, InputShape
+from graphsys.gnn.inputs import AllRows, Bags, InputShape
 from graphsys.gnn.sparse_features import Linear, SparseFeatures
 from graphsys.gnn.sparse_rows import SparseRows
 
 Rows = Mapping[str, SparseRows]
 Tensors = dict[str, torch.Tensor]
 Relation = tuple[str, str, str]
+Ints = npt.NDArray[np.int64]
 
 
 class Network(nn.Module):
@@ -30,6 +34,7 @@ class Network(nn.Module):
         relations: Name, node type and neighbors' type of each relation.
         shapes: Input of every node type.
         num_out: Features of the output.
+        decoder: What makes scores of the output, so that its weights are the run's.
     """
 
     def __init__(
@@ -38,8 +43,10 @@ class Network(nn.Module):
         relations: Sequence[Relation],
         shapes: Mapping[str, InputShape],
         num_out: int,
+        decoder: nn.Module | None = None,
     ) -> None:
         super().__init__()
+        self.decoder = decoder
         self.config, self.relations, self.num_out = config, list(relations), num_out
         self.learned = nn.ModuleDict(
             {
@@ -58,21 +65,16 @@ class Network(nn.Module):
             {} if is_even else {key_of(n): Linear(d, config.dim) for n, d in dims.items()}
         )
         first = next(iter(dims.values())) if is_even else config.dim
-        has_exit = config.residual or config.model in ("pinsage",)
+        has_exit = config.residual or config.model in ("pinsage", "hgt")
         sizes = [first, *[config.dim] * config.layers]
         if not has_exit:
             sizes[-1] = num_out
         self.hops = nn.ModuleList(
-            nn.ModuleDict(
-                {
-                    key_of(name): _make_layer(
-                        config,
-                        sizes[k],
-                        sizes[k + 1],
-                        is_last=not has_exit and k == config.layers - 1,
-                    )
-                    for name, _, _ in relations
-                }
+            _make_hop(
+                config,
+                self.relations,
+                sizes[k : k + 2],
+                is_last=not has_exit and k == config.layers - 1,
             )
             for k in range(config.layers)
         )
@@ -94,8 +96,14 @@ class Network(nn.Module):
             x: Input of the nodes farthest away: features, bags, or numbers of nodes.
         """
         h = self.embed(x)
+        if self.config.model == "lightgcn":
+            return self._mean_of_layers(hops, h)
         for k, rows in enumerate(hops):
-            h = self.convolve(k, rows, h)
+            h = (
+                self._convolve_again(k, rows, h)
+                if self._recomputes
+                else self.convolve(k, rows, h)
+            )
         return self.finish(h)
 
     def embed(self, x: Mapping[str, Any]) -> Tensors:
@@ -103,7 +111,9 @@ class Network(nn.Module):
         result = {}
         for name, values in x.items():
             key = key_of(name)
-            if isinstance(values, Bags):
+            if isinstance(values, AllRows):
+                values = self.learned[key].weight
+            elif isinstance(values, Bags):
                 values = self.learned[key](values.values, values.begins)
             elif key in self.learned:
                 values = self.learned[key](values)
@@ -131,6 +141,26 @@ class Network(nn.Module):
         norm = self.norms[k]
         ready = {name: self._drop(norm(value)) for name, value in h.items()}
         mine = ready if own is None else {n: self._drop(norm(v)) for n, v in own.items()}
+        summed = self._messages(k, rows, ready, mine)
+        if self.config.residual:
+            before = h if own is None else own
+            return {n: before[n][: len(v)] + self._activate(v) for n, v in summed.items()}
+        if is_last and not isinstance(self.exit, nn.Sequential):
+            return summed
+        return {name: self._activate(value) for name, value in summed.items()}
+
+    def _messages(
+        self,
+        k: int,
+        rows: Rows,
+        ready: Mapping[str, torch.Tensor],
+        mine: Mapping[str, torch.Tensor],
+    ) -> Tensors:
+        """Return the sums over relations of what layer ``k`` makes of messages, by type."""
+        hop = self.hops[k]
+        if not isinstance(hop, nn.ModuleDict):  # a layer over all relations
+            everywhere: Any = hop
+            return everywhere(rows, ready, mine)  # type: ignore[no-any-return]
         summed: Tensors = {}
         for name, node_type, other in self.relations:
             each = rows[name]
@@ -139,14 +169,10 @@ class Network(nn.Module):
             x_dst = mine[node_type]
             if len(x_dst) > each.num_dst:
                 x_dst = x_dst[: each.num_dst]
-            found = self.hops[k][key_of(name)](each, ready[other], x_dst)  # type: ignore[index]
-            summed[node_type] = summed[node_type] + found if node_type in summed else found
-        if self.config.residual:
-            before = h if own is None else own
-            return {n: before[n][: len(v)] + self._activate(v) for n, v in summed.items()}
-        if is_last and not isinstance(self.exit, nn.Sequential):
-            return summed
-        return {name: self._activate(value) for name, value in summed.items()}
+            layer: Any = hop[key_of(name)]
+            new = layer(each, ready[other], x_dst)
+            summed[node_type] = summed[node_type] + new if node_type in summed else new
+        return summed
 
     def finish(self, h: Mapping[str, torch.Tensor]) -> Tensors:
         """Return the output of the last layer's rows."""
@@ -157,13 +183,48 @@ class Network(nn.Module):
         chosen = self.entry if len(self.entry) else self.hops[0]
         return list(chosen.parameters())
 
+    @property
+    def _recomputes(self) -> bool:
+        return self.config.recompute and self.training and torch.is_grad_enabled()
+
+    def _convolve_again(self, k: int, rows: Rows, h: Mapping[str, torch.Tensor]) -> Tensors:
+        """Apply layer ``k``, and again in the backward pass, for less is kept then."""
+        found: Tensors = checkpoint(self.convolve, k, rows, h, use_reentrant=False)
+        return found
+
+    def row_penalty(self, seeds: Mapping[str, Ints]) -> torch.Tensor:
+        """Return half the squares of the learned rows of nodes, their mean over all nodes.
+
+        Args:
+            seeds: Numbers of nodes by type; types without learned rows count as 0.
+        """
+        total = torch.zeros(())
+        for name, nodes in seeds.items():
+            if (key := key_of(name)) in self.learned:
+                table: Any = self.learned[key].weight
+                rows = table.index_select(0, torch.from_numpy(nodes))
+                total = total + rows.square().sum() / 2
+        return total / max(1, sum(len(nodes) for nodes in seeds.values()))
+
+    def _mean_of_layers(self, hops: Sequence[Rows], x: Tensors) -> Tensors:
+        """Return the mean of the input and of the rows after each layer, as LightGCN does.
+
+        As ``(x + A (x + A (x + ...))) / (layers + 1)``, which adds what it has once a
+        layer, in the backward pass too.
+        """
+        h = x
+        for k, rows in enumerate(hops):
+            summed = self._messages(k, rows, h, h)
+            h = {n: summed[n] + x[n][: len(summed[n])] if n in summed else x[n] for n in x}
+        return {name: value / (len(hops) + 1) for name, value in h.items()}
+
     def _drop(self, x: Any) -> Any:
         if isinstance(x, SparseFeatures):
             return x.dropout(self.config.dropout, self.training)
         return functional.dropout(x, self.config.dropout, self.training)
 
     def _activate(self, x: torch.Tensor) -> torch.Tensor:
-        if self.config.model == "pinsage":
+        if self.config.model in ("pinsage", "hgt"):
             return x  # the layer has its own
         return functional.elu(x) if self.config.activation == "elu" else torch.relu_(x)
 
@@ -173,6 +234,23 @@ def key_of(name: str) -> str:
     return name.replace("%", "%25").replace(".", "%2E")
 
 
+def _make_hop(
+    config: GnnConfig, relations: Sequence[Relation], sizes: Sequence[int], *, is_last: bool
+) -> nn.Module:
+    """Return a layer per relation, or one over all of them."""
+    num_in, num_out = sizes
+    if config.model == "rgcn":
+        return layers.RGCN(relations, num_in, num_out, config.bases)
+    if config.model == "hgt":
+        return layers.HGT(relations, num_in, num_out, config.heads)
+    return nn.ModuleDict(
+        {
+            key_of(name): _make_layer(config, num_in, num_out, is_last=is_last)
+            for name, _, _ in relations
+        }
+    )
+
+
 def _make_layer(
     config: GnnConfig, num_in: int, num_out: int, *, is_last: bool
 ) -> nn.Module:
@@ -180,6 +258,8 @@ def _make_layer(
         return layers.SAGE(num_in, num_out, config.aggregator)
     if config.model == "gcn":
         return layers.GCN(num_in, num_out)
+    if config.model == "lightgcn":
+        return layers.LightGCN()
     if config.model == "gin":
         return layers.GIN(num_in, num_out)
     if config.model == "pinsage":

@@ -9,9 +9,11 @@ import torch
 from torch.nn import functional
 
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.labels import TRAIN, VALID, NodeLabels, read_labels
+from graphsys.gnn.decoders import Decoder
+from graphsys.gnn.labels import TRAIN, NodeLabels, read_labels
 from graphsys.gnn.loader import Batch, Trim, shuffled_batches
 from graphsys.gnn.output import Output
+from graphsys.gnn.team import Team, current_team
 from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
@@ -27,6 +29,8 @@ class Objective(Protocol):
         classes: Names of classes; empty where there are none.
         metric: Name of the metric that is watched; more of it is better.
         trim: Takes entries out of a sample that would give the answer away, or None.
+        team: The processes that train together; seeds are this one's share.
+        decoder: Makes scores of pairs of output rows; None where nodes are learned.
     """
 
     node_type: str
@@ -34,6 +38,8 @@ class Objective(Protocol):
     classes: list[Any]
     metric: str
     trim: Trim | None
+    team: Team
+    decoder: Decoder | None
 
     def seeds(self, epoch: int) -> Seeds:
         """Return the seeds of every batch of an epoch."""
@@ -41,11 +47,43 @@ class Objective(Protocol):
     def loss(self, rows: Mapping[str, torch.Tensor], batch: Batch) -> torch.Tensor:
         """Return the mean loss of a batch, given its output by type."""
 
+    def num_terms(self, batch: Batch) -> int:
+        """Return over how many terms of all processes a batch's loss is the mean."""
+
     def watch(self, output: Output) -> tuple[float, float] | None:
-        """Return loss and metric on valid, or None where there is no valid."""
+        """Return loss and metric of the watched split, or None where there is none."""
 
 
-class NodeClassification:
+class NodeSeeds:
+    """Seeds of a task over the training nodes of one type.
+
+    Args:
+        config: The settings.
+        node_type: Of the nodes.
+        nodes: Their numbers ``[n]``.
+    """
+
+    def __init__(self, config: GnnConfig, node_type: str, nodes: Ints) -> None:
+        self.node_type, self._nodes, self._config = node_type, nodes, config
+        self.trim: Trim | None = None
+        self.decoder: Decoder | None = None
+        self.team = current_team()
+
+    def seeds(self, epoch: int) -> Seeds:
+        """Return the seeds of every batch of an epoch."""
+        config, nodes = self._config, self._nodes
+        if config.is_full_batch:
+            return [{self.node_type: self.team.share(nodes)}]
+        cut = shuffled_batches(nodes, config.batch_size, config.seed, "nodes", epoch)
+        return [{self.node_type: self.team.share(part)} for part in cut]
+
+    def num_terms(self, batch: Batch) -> int:
+        """Return how many nodes a batch of all processes has."""
+        size = self._config.batch_size or len(self._nodes)
+        return min(size, len(self._nodes) - batch.number * size)
+
+
+class NodeClassification(NodeSeeds):
     """Classes of nodes: cross-entropy; with several classes a node, one by one.
 
     What is watched on valid is accuracy, of two classes the ROC-AUC, of several classes a
@@ -58,23 +96,13 @@ class NodeClassification:
 
     def __init__(self, graph: Graph, config: GnnConfig) -> None:
         self.labels: NodeLabels = read_labels(graph, config)
-        self.node_type, self.classes = self.labels.node_type, self.labels.classes
+        super().__init__(config, self.labels.node_type, self.labels.require(TRAIN))
+        self.classes = self.labels.classes
         self.num_out = len(self.classes)
         has_two = self.num_out == 2
         self.metric = "roc_auc" if has_two else "accuracy"
         if self.labels.is_multi:
             self.metric = "f1_micro"
-        self.trim: Trim | None = None
-        self._config = config
-
-    def seeds(self, epoch: int) -> Seeds:
-        """Return the seeds of every batch of an epoch."""
-        nodes = self.labels.require(TRAIN)
-        if self._config.is_full_batch:
-            return [{self.node_type: nodes}]
-        config = self._config
-        cut = shuffled_batches(nodes, config.batch_size, config.seed, "nodes", epoch)
-        return [{self.node_type: part} for part in cut]
 
     def loss(self, rows: Mapping[str, torch.Tensor], batch: Batch) -> torch.Tensor:
         """Return the mean loss of a batch."""
@@ -83,8 +111,8 @@ class NodeClassification:
         return self._loss(found, target)
 
     def watch(self, output: Output) -> tuple[float, float] | None:
-        """Return loss and metric on valid, or None where there is no valid."""
-        nodes = self.labels.splits.get(VALID)
+        """Return loss and metric of the watched split, or None where it has no nodes."""
+        nodes = self.labels.splits.get(self._config.watch)
         if nodes is None or not len(nodes):
             return None
         found = output(self.node_type, nodes)
@@ -127,8 +155,13 @@ def make_objective(graph: Graph, config: GnnConfig) -> Objective:
     Raises:
         ConfigError: The task does not fit the graph.
     """
-    if config.task == "link_prediction":
-        from graphsys.gnn.links import LinkPrediction
+    if config.is_of_links:
+        from graphsys.gnn.links import LinkPrediction, Recommendation
 
-        return LinkPrediction(graph, config)
+        of_links = LinkPrediction if config.task == "link_prediction" else Recommendation
+        return of_links(graph, config)
+    if config.task == "regression":
+        from graphsys.gnn.regression import NodeRegression
+
+        return NodeRegression(graph, config)
     return NodeClassification(graph, config)

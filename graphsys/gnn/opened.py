@@ -89,7 +89,7 @@ class OpenedRun:
         parts, config = self.parts, self.config
         chosen = node_type or self.node_type
         with kernel_threads(num_threads(config, self.graph.num_edges)):
-            if not config.is_full_batch:
+            if not config.is_whole_graph:
                 return infer(
                     parts.network, parts.surroundings, parts.inputs, chosen,
                     nodes=nodes, progress=progress, scratch=self._scratch(),

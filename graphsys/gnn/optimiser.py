@@ -1,27 +1,31 @@
-"""Adam as a config states it, its rate over time, and its state as plain tensors."""
+"""The optimiser that a config states, its rate over time, its state as plain tensors."""
 
 from typing import Any
 
 import torch
 
 from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.lamb import Lamb
 from graphsys.gnn.network import Network
 
 
-def make_optimiser(config: GnnConfig, network: Network) -> torch.optim.Adam:
-    """Return Adam over all parameters, the penalty on those that the config says."""
+def make_optimiser(config: GnnConfig, network: Network) -> torch.optim.Optimizer:
+    """Return it over all parameters, with the penalty on those that the config says."""
+    kind: Any = Lamb if config.optimizer == "lamb" else torch.optim.Adam
     parameters = [p for p in network.parameters() if p.requires_grad]
+    groups: list[dict[str, Any]]
     if config.decay_layers == "all":
-        return torch.optim.Adam(parameters, config.lr, weight_decay=config.weight_decay)
+        groups = [{"params": parameters, "weight_decay": config.weight_decay}]
+        return kind(groups, config.lr)  # type: ignore[no-any-return]
     first = {id(p) for p in network.first_weights()}
-    groups: list[dict[str, Any]] = [
+    groups = [
         {
             "params": [p for p in parameters if id(p) in first],
             "weight_decay": config.weight_decay,
         },
         {"params": [p for p in parameters if id(p) not in first]},
     ]
-    return torch.optim.Adam(groups, config.lr)
+    return kind(groups, config.lr)  # type: ignore[no-any-return]
 
 
 def rate_at(config: GnnConfig, epoch: int, batch: int, num_batches: int) -> float:

@@ -11,6 +11,7 @@ import torch
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.gnn.opened import OpenedRun
+from graphsys.gnn.regression import NodeRegression
 from graphsys.storage.reader import Graph
 
 
@@ -32,7 +33,8 @@ def predict(
     Returns:
         A row per node, in the order given: ``id`` and, for classes, ``prediction`` (the
         most likely class; a list where a node may have several) and ``probability`` (of it,
-        or of every class in the list); for links ``embedding`` (FixedSizeList<float32>).
+        or of every class in the list); for numbers ``prediction``; for links ``embedding``
+        (FixedSizeList<float32>).
 
     Raises:
         UnknownNameError: A node is not in the graph.
@@ -46,6 +48,9 @@ def predict(
         numbers = opened.graph.lookup(node_type, nodes).astype(np.int64)
         ids = ids.take(pa.array(numbers))
     found = opened.output(numbers, progress=progress)
+    objective = opened.parts.objective
+    if isinstance(objective, NodeRegression):
+        return pa.table({"id": ids, "prediction": pa.array(objective.in_units(found))})
     if not opened.state.classes:
         values = pa.array(found.reshape(-1))
         rows = pa.FixedSizeListArray.from_arrays(values, found.shape[1])

@@ -31,11 +31,13 @@ class RunState:
         batch: Batches of the current epoch completed.
         serial: The last number given to a file; no name is ever given twice.
         seconds: Training time so far, evaluation apart.
+        cpu_seconds: Processor time of it, of all threads.
         num_edges: Entries of the blocks trained on so far.
         losses: Mean loss of every completed epoch.
-        loss_sum: Summed loss of the seeds of the current epoch so far.
-        num_seeds: Seeds of the current epoch so far.
-        history: Epoch, loss and metric of every evaluation while training.
+        loss_sum: Summed loss of the current epoch so far.
+        num_seeds: Nodes or pairs that it is of.
+        history: Epoch, loss, metric, ``seconds`` and ``cpu_seconds`` of every evaluation
+            while training.
         best_epoch: The epoch whose weights are kept; 0 for none.
         best_value: What ``monitor`` was then.
         is_complete: Whether the training is over.
@@ -52,6 +54,7 @@ class RunState:
     batch: int = 0
     serial: int = 0
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
     num_edges: int = 0
     losses: list[float] = field(default_factory=list)
     loss_sum: float = 0.0

@@ -1,6 +1,6 @@
 """Where messages go, as layers see it: compressed rows, their transposed, self-loops."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -108,3 +108,24 @@ class SparseRows:
         indices[moved] = self.indices
         indices[indptr[:-1]] = np.arange(num_dst, dtype=np.int32)
         return SparseRows(indptr, indices, self.num_src)
+
+
+def join_rows(parts: Sequence[SparseRows]) -> SparseRows:
+    """Return rows with the entries of several, whose sources follow one another.
+
+    Args:
+        parts: Rows of the same nodes; entries of one come before those of the next.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    lengths = [np.diff(part.indptr) for part in parts]
+    indptr = np.concatenate([[0], np.cumsum(np.sum(lengths, axis=0))])
+    indices = np.empty(int(indptr[-1]), dtype=np.int32)
+    first = indptr[:-1].copy()
+    num_src = 0
+    for part, length in zip(parts, lengths, strict=True):
+        moved = np.repeat(first - part.indptr[:-1], length) + np.arange(part.num_edges)
+        indices[moved] = part.indices + num_src
+        first += length
+        num_src += part.num_src
+    return SparseRows(indptr, indices, num_src, is_prefix=False)

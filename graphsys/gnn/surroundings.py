@@ -51,7 +51,8 @@ class Surroundings:
 
     def __init__(self, graph: Graph, config: GnnConfig, node_type: str) -> None:
         self.config = config
-        self.has_degrees = config.model == "gcn"
+        self.has_degrees = config.model in ("gcn", "lightgcn")
+        self._has_loops = config.model == "gcn"
         self.sampler: HopSampler
         if config.model == "pinsage":
             self._graph_rows = walk_rows(graph, config, node_type)
@@ -135,7 +136,7 @@ class Surroundings:
             whole = SparseRows(indptr, indices, rows.num_neighbors, is_prefix=is_prefix)
             if self.has_degrees:
                 src, dst = self._degrees[rows.name]
-                weigh(whole, src, dst, has_self=is_prefix)
+                weigh(whole, src, dst, has_self=is_prefix and self._has_loops)
             layer[rows.name] = whole
         return layer
 
@@ -160,7 +161,7 @@ class Surroundings:
                 rows,
                 src[torch.from_numpy(block.src_nodes)],
                 dst[torch.from_numpy(block.dst_nodes)],
-                has_self=rows.is_prefix,
+                has_self=rows.is_prefix and self._has_loops,
             )
         return rows
 

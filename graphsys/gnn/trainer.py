@@ -1,8 +1,7 @@
 """The training loop: epochs of batches, evaluation, the best epoch, checkpoints."""
 
-import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from graphsys.core.errors import BudgetError, TrainingFailedError
+from graphsys.core.errors import BudgetError
 from graphsys.core.events import count, span
-from graphsys.core.operators import watch_operators
 from graphsys.core.progress import Progress
-from graphsys.core.rng import draw_key
 from graphsys.gnn import run as runs
+from graphsys.gnn.board import Board
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.figures import Figures
 from graphsys.gnn.inference import infer, whole_input, whole_output
@@ -23,7 +21,8 @@ from graphsys.gnn.inputs import Inputs
 from graphsys.gnn.loader import Batch, Loader
 from graphsys.gnn.network import Network
 from graphsys.gnn.objectives import Objective, Seeds
-from graphsys.gnn.optimiser import dump_optimiser, load_optimiser, make_optimiser, rate_at
+from graphsys.gnn.optimiser import dump_optimiser, load_optimiser
+from graphsys.gnn.steps import Stepper
 from graphsys.gnn.surroundings import Layer, Surroundings
 
 Ints = npt.NDArray[np.int64]
@@ -60,8 +59,8 @@ class Trainer:
         self, path: Path | None, config: GnnConfig, state: runs.RunState, parts: Parts
     ) -> None:
         self.path, self.config, self.state, self.parts = path, config, state, parts
-        self.network = parts.network
-        self.optimiser = make_optimiser(config, parts.network)
+        self.network, self.team = parts.network, parts.objective.team
+        self.stepper = Stepper(config, parts.network, parts.objective, self.team)
         self.loader = Loader(
             parts.surroundings, parts.inputs, config.prefetch, parts.objective.trim
         )
@@ -72,6 +71,9 @@ class Trainer:
         self._saved_s = time.monotonic()
         if path is not None and state.files:
             self._load(path)
+        if self.team.rank:
+            self.path = None  # the first process writes
+        self.board = Board(self.path, config, state.epoch)
 
     def run(self, progress: Progress) -> None:
         """Train until all epochs are done or valid gets no better.
@@ -97,6 +99,7 @@ class Trainer:
             state.is_complete = state.epoch >= config.epochs or self._is_out_of_patience()
             if state.is_complete or self._is_due():
                 self.checkpoint()
+        self.board.close()
         progress.close()
 
     def checkpoint(self) -> None:
@@ -110,7 +113,7 @@ class Trainer:
         self.figures.update(self.state.metrics)
         tensors: dict[str, runs.Weights | None] = {
             "weights": _copy(self.network),
-            "optimizer": dump_optimiser(self.optimiser),
+            "optimizer": dump_optimiser(self.stepper.optimiser),
         }
         if self._best is not None:
             tensors["best"] = None if self._is_best_saved else self._best
@@ -122,7 +125,7 @@ class Trainer:
     def output(self, node_type: str, nodes: Ints) -> torch.Tensor:
         """Return the output for nodes, from all of their neighbors."""
         parts = self.parts
-        if self.config.is_full_batch:
+        if self.config.is_whole_graph:
             layer, x = self._whole_graph()
             found = whole_output(self.network, layer, x, node_type)
             return found[torch.from_numpy(nodes)]
@@ -130,42 +133,18 @@ class Trainer:
         return torch.from_numpy(rows)
 
     def train_batch(self, epoch: int, batch: Batch, num_batches: int) -> float:
-        """Take one step; return the mean loss.
+        """Learn from a batch; return its mean loss.
 
         Raises:
             TrainingFailedError: The loss is not a number.
         """
-        self.network.train()
-        torch.manual_seed(
-            int(draw_key(self.config.seed, "dropout", epoch, batch.number)) >> 1
-        )
-        rate = rate_at(self.config, epoch, batch.number, num_batches)
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
-        times = [time.perf_counter()]
-        with span("forward", batch=batch.number), watch_operators():
-            rows = self.network(batch.hops, batch.x)
-            loss = self.parts.objective.loss(rows, batch)
-            value = loss.item()
-        times.append(time.perf_counter())
-        if not math.isfinite(value):
-            raise TrainingFailedError(
-                f"the loss of batch {batch.number} of epoch {epoch + 1} is {value}; lower "
-                f"lr (now {rate:g}), or look for odd features; the last checkpoint stays"
-            )
-        with span("backward", batch=batch.number), watch_operators():
-            self.optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-        times.append(time.perf_counter())
-        with span("step", batch=batch.number), watch_operators():
-            self.optimiser.step()
-        times.append(time.perf_counter())
+        value, times = self.stepper.train(epoch, batch, num_batches)
         self.figures.add(batch, times)
         return value
 
     def _train_epoch(self, epoch: int, seeds: Seeds, progress: Progress) -> None:
         state = self.state
-        began = time.monotonic()
+        began, began_cpu = time.monotonic(), time.process_time()
         for batch in self.batches(epoch, seeds):
             try:
                 loss = self.train_batch(epoch, batch, len(seeds))
@@ -173,7 +152,7 @@ class Trainer:
                 if not _is_out_of_memory(err):
                     raise
                 raise BudgetError(_smaller(self.config, batch)) from err
-            size = _size(batch.seeds)
+            size = self.parts.objective.num_terms(batch)
             state.loss_sum += loss * size
             state.num_seeds += size
             state.num_edges += batch.num_edges
@@ -184,26 +163,35 @@ class Trainer:
             state.seconds += now - began
             self.figures.wall_s += now - began
             began, state.batch = now, batch.number + 1
-            if state.batch < len(seeds) and self._is_due():
+            state.cpu_seconds += time.process_time() - began_cpu
+            is_between = self.stepper.is_at_step(state.batch, len(seeds))
+            if state.batch < len(seeds) and is_between and self._is_due():
                 self.checkpoint()
                 began = time.monotonic()
+            began_cpu = time.process_time()
         state.losses.append(state.loss_sum / max(state.num_seeds, 1))
         state.metrics["loss"] = state.losses[-1]
         state.loss_sum, state.num_seeds, state.batch = 0.0, 0, 0
         state.epoch += 1
+        rate = self.stepper.optimiser.param_groups[0]["lr"]
+        scalars = {"loss": state.losses[-1], "lr": rate, "seconds": state.seconds}
+        self.board.write(state.epoch, scalars)
 
     def batches(self, epoch: int, seeds: Seeds) -> Iterator[Batch]:
         """Yield the batches of an epoch that are still to be trained."""
-        if not self.config.is_full_batch:
-            yield from self.loader.batches(seeds, epoch=epoch, first=self.state.batch)
+        first = self.state.batch
+        if not self.config.is_whole_graph:
+            yield from self.loader.batches(seeds, epoch=epoch, first=first)
             return
         layer, x = self._whole_graph()
-        places = {name: torch.from_numpy(nodes) for name, nodes in seeds[0].items()}
         hops = [layer] * self.config.layers
         edges = sum(rows.num_edges for rows in layer.values()) * self.config.layers
-        yield Batch(
-            number=0, seeds=seeds[0], places=places, hops=hops, x=x, num_edges=edges
-        )
+        for number in range(first, len(seeds)):
+            chosen = seeds[number]
+            places = {name: torch.from_numpy(nodes) for name, nodes in chosen.items()}
+            yield Batch(
+                number=number, seeds=chosen, places=places, hops=hops, x=x, num_edges=edges
+            )
 
     def _whole_graph(self) -> tuple[Layer, dict[str, torch.Tensor]]:
         if self._whole is None:
@@ -216,12 +204,16 @@ class Trainer:
     def _evaluate(self) -> None:
         began = time.monotonic()
         with span("evaluate"):
-            found = self.parts.objective.watch(self.output)
+            own = None if self.team.rank else self.parts.objective.watch(self.output)
+            found = self.team.first_s(own)
         if found is None:
             return
         state, metric = self.state, self.parts.objective.metric
         self.figures.evaluate_s += time.monotonic() - began
-        state.history.append([float(state.epoch), *found])
+        times = [state.seconds, state.cpu_seconds]
+        state.history.append([float(state.epoch), *found, *times])
+        watched = {f"{self.config.watch}_loss": found[0]}
+        self.board.write(state.epoch, watched | {f"{self.config.watch}_{metric}": found[1]})
         is_loss = self.config.monitor == "loss"
         value = -found[0] if is_loss else found[1]
         if not state.best_epoch or value > state.best_value:
@@ -246,16 +238,12 @@ class Trainer:
         if weights is not None:
             self.network.load_state_dict(weights)
         if states is not None:
-            load_optimiser(self.optimiser, states)
+            load_optimiser(self.stepper.optimiser, states)
         self._best = runs.load(path, self.state, "best")
 
 
 def _copy(network: Network) -> runs.Weights:
     return {name: value.detach().clone() for name, value in network.state_dict().items()}
-
-
-def _size(seeds: Mapping[str, Ints]) -> int:
-    return sum(len(nodes) for nodes in seeds.values())
 
 
 def _is_out_of_memory(err: BaseException) -> bool:
@@ -268,6 +256,8 @@ def _smaller(config: GnnConfig, batch: Batch) -> str:
     smaller = f"batch_size={max(1, config.batch_size // 2)}"
     if config.is_full_batch:
         smaller = "batch_size=1024"
+    if config.model == "lightgcn":
+        smaller = f"dim={max(1, config.dim // 2)}"
     return (
         f"a batch of {nodes} nodes and {batch.num_edges} edges does not fit into memory; "
         f"try --set {smaller}, or smaller fanouts than {list(config.hop_fanouts)}"

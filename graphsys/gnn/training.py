@@ -21,6 +21,7 @@ from graphsys.gnn.objectives import make_objective
 from graphsys.gnn.plan import make_plan
 from graphsys.gnn.sparse_rows import kernel_threads
 from graphsys.gnn.surroundings import Surroundings
+from graphsys.gnn.team import joined_team
 from graphsys.gnn.trainer import Parts, Trainer
 from graphsys.storage import run_folder
 from graphsys.storage.reader import Graph
@@ -92,10 +93,14 @@ def train(
     budget = None if memory is None else parse_bytes(memory)
     if config is None:
         config = run_config(out) if resume else GnnConfig()
-    if not dry_run:
-        run_folder.require_free(out, resume=resume, overwrite=overwrite)
     threads = num_threads(config, graph.num_edges)
-    with torch.random.fork_rng(devices=[]), kernel_threads(threads):
+    with (
+        joined_team() as team,
+        torch.random.fork_rng(devices=[]),
+        kernel_threads(threads),
+    ):
+        if not dry_run and not team.rank:
+            run_folder.require_free(out, resume=resume, overwrite=overwrite)
         parts = build_parts(graph, config)
         if dry_run or budget is not None:
             plan = make_plan(config, parts)
@@ -127,6 +132,7 @@ def build_parts(graph: Graph, config: GnnConfig, *, is_checking: bool = True) ->
         ConfigError: Settings that do not fit the graph.
         InvalidGraphError: Labels are missing, or features are not finite.
     """
+    torch.manual_seed(int(draw_key(config.seed, "decoder")) >> 1)
     objective = make_objective(graph, config)
     surroundings = Surroundings(graph, config, objective.node_type)
     require_types(graph, surroundings.node_types, objective.node_type)
@@ -134,7 +140,9 @@ def build_parts(graph: Graph, config: GnnConfig, *, is_checking: bool = True) ->
     if is_checking:
         inputs.check()
     torch.manual_seed(int(draw_key(config.seed, "weights")) >> 1)
-    network = Network(config, surroundings.relations, inputs.shapes, objective.num_out)
+    network = Network(
+        config, surroundings.relations, inputs.shapes, objective.num_out, objective.decoder
+    )
     return Parts(
         objective=objective, surroundings=surroundings, inputs=inputs, network=network
     )
@@ -172,13 +180,17 @@ def _train(
         path = _folder_to_resume(out)
     else:
         path = staged if (out / run_folder.RUN_NAME).exists() and overwrite else out
-    holding = run_folder.locked(path) if path != out else contextlib.nullcontext()
-    with run_folder.locked(out), holding:
+    team = parts.objective.team
+    with contextlib.ExitStack() as holding:
+        if not team.rank:
+            for folder in dict.fromkeys((out, path)):
+                holding.enter_context(run_folder.locked(folder))
         state = _open_state(path, graph, config, parts, resume=resume)
         trainer = Trainer(path, config, state, parts)
+        team.first_s(None)  # all have read the checkpoint before the next one replaces it
         with MemoryMeter(_METER_S) as meter:
             trainer.run(progress)
-        if path != out:
+        if path != out and not team.rank:
             run_folder.replace_run(path, out)
     metrics = dict(state.metrics) | {"peak_memory_bytes": meter.peak_bytes}
     speed = state.num_edges / state.seconds if state.seconds else 0.0
@@ -204,12 +216,14 @@ def _open_state(
         runs.require_same_config(path, config)
         run_folder.require_same_graph(state.graph, graph, path)
         run_folder.check_files(path, state.files)
-        runs.remove_superseded(path, state)
+        if not parts.objective.team.rank:
+            runs.remove_superseded(path, state)
         return state
     state = runs.RunState(
         graph=run_folder.describe_graph(graph),
         num_out=parts.objective.num_out,
         classes=list(parts.objective.classes),
     )
-    runs.begin(path, config, state)
+    if not parts.objective.team.rank:
+        runs.begin(path, config, state)
     return state

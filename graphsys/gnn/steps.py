@@ -1,0 +1,109 @@
+"""A training step: forward, backward, and the optimiser once every few batches."""
+
+import math
+import time
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+
+from graphsys.core.errors import TrainingFailedError
+from graphsys.core.events import span
+from graphsys.core.operators import watch_operators
+from graphsys.core.rng import draw_key
+from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.loader import Batch
+from graphsys.gnn.network import Network
+from graphsys.gnn.objectives import Objective
+from graphsys.gnn.optimiser import make_optimiser, rate_at
+from graphsys.gnn.team import Team
+
+
+class Stepper:
+    """Takes the steps of a training.
+
+    With ``accumulate`` the gradients of so many batches in a row are averaged before the
+    optimiser moves. In a team each process has its share of a batch; gradients are added,
+    each by its share, so that all processes take the step that one would take.
+
+    Args:
+        config: The settings.
+        network: Is trained.
+        objective: What for.
+        team: The processes that train together.
+    """
+
+    def __init__(
+        self, config: GnnConfig, network: Network, objective: Objective, team: Team
+    ) -> None:
+        self.config, self.network, self.objective = config, network, objective
+        self.team = team
+        self.optimiser = make_optimiser(config, network)
+
+    def train(
+        self, epoch: int, batch: Batch, num_batches: int
+    ) -> tuple[float, list[float]]:
+        """Learn from a batch.
+
+        Args:
+            epoch: From 0.
+            batch: The batch, or this process's share of it.
+            num_batches: Of the epoch.
+
+        Returns:
+            The mean loss of the batch, and when forward, backward and step began, and the
+            end, in seconds.
+
+        Raises:
+            TrainingFailedError: The loss is not a number.
+        """
+        self.network.train()
+        key = draw_key(self.config.seed, "dropout", epoch, batch.number)
+        torch.manual_seed(int(key) >> 1)
+        rate = rate_at(self.config, epoch, batch.number, num_batches)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        times = [time.perf_counter()]
+        with span("forward", batch=batch.number), watch_operators():
+            loss, value = self._loss(batch)
+        times.append(time.perf_counter())
+        if not math.isfinite(value):
+            raise TrainingFailedError(
+                f"the loss of batch {batch.number} of epoch {epoch + 1} is {value}; lower "
+                f"lr (now {rate:g}), or look for odd features; the last checkpoint stays"
+            )
+        place = batch.number % self.config.accumulate
+        size = min(self.config.accumulate, num_batches - (batch.number - place))
+        with span("backward", batch=batch.number), watch_operators():
+            if place == 0:
+                self.optimiser.zero_grad(set_to_none=True)
+            (loss if size == 1 else loss / size).backward()  # type: ignore[no-untyped-call]
+        times.append(time.perf_counter())
+        with span("step", batch=batch.number), watch_operators():
+            if place == size - 1:
+                self.team.add_gradients(self.network)
+                self.optimiser.step()
+        times.append(time.perf_counter())
+        return value, times
+
+    def is_at_step(self, num_done: int, num_batches: int) -> bool:
+        """Tell whether the optimiser has moved after so many batches of an epoch."""
+        return num_done % self.config.accumulate == 0 or num_done == num_batches
+
+    def _loss(self, batch: Batch) -> tuple[torch.Tensor, float]:
+        """Return this process's part of the loss, and the loss of the whole batch."""
+        with self._precision():
+            rows = self.network(batch.hops, batch.x)
+            loss = self.objective.loss(rows, batch)
+            if self.config.row_decay:
+                loss = loss + self.config.row_decay * self.network.row_penalty(batch.seeds)
+        if self.team.size == 1:
+            return loss, loss.item()
+        total = self.objective.num_terms(batch)
+        part = loss * (self.team.num_own(total) / total)
+        return part, self.team.add_number(part.item())
+
+    def _precision(self) -> AbstractContextManager[object]:
+        if self.config.precision == "float32":
+            return nullcontext()
+        device = next(self.network.parameters()).device.type
+        return torch.autocast(device, dtype=torch.bfloat16)

@@ -1,0 +1,164 @@
+"""LightGCN and recommendations: against formulas written out, and whether it learns."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from graphsys import gnn
+from graphsys.core.errors import ConfigError
+from graphsys.gnn import GnnConfig
+from graphsys.gnn.inference import whole_input
+from graphsys.gnn.link_ranking import recommend_pairs
+from graphsys.gnn.links import LinkPrediction, pair_loss
+from graphsys.gnn.pairs import make_pairs, read_pairs
+from graphsys.gnn.training import build_parts
+from graphsys.storage import Graph
+from tests.unit.gnn.test_training import StopAfter, StoppedError, are_equal, weights_of
+
+
+def config_of(**changes: Any) -> GnnConfig:
+    settings: dict[str, Any] = {
+        "task": "recommendation", "model": "lightgcn", "loss": "bpr", "dim": 8,
+        "negatives_of": "pair", "num_negatives": 1, "batch_size": 40, "epochs": 40,
+        "lr": 0.02, "layers": 3, "threads": 1, "features": (),
+    }  # fmt: skip
+    return GnnConfig(**{**settings, **changes})
+
+
+@pytest.fixture
+def ratings(library: Graph, tmp_path: Path) -> Graph:
+    """Return the library without features of books: all rows are learned."""
+    from graphsys.core.types import EdgeType
+    from graphsys.storage import NodeChunk
+    from tests.stores import edge_chunk, make_store
+
+    reads = EdgeType("reader", "reads", "book")
+    splits = {name: read_pairs(library, "reads", name) for name in ("train", "valid")}
+    splits["test"] = read_pairs(library, "reads", "test")
+    make_store(
+        tmp_path / "ratings",
+        NodeChunk(ids=np.arange(24), node_type="book"),
+        NodeChunk(ids=np.arange(30), node_type="reader"),
+        *(edge_chunk(pairs.tolist(), reads, name) for name, pairs in splits.items()),
+    )
+    return Graph(tmp_path / "ratings")
+
+
+def test_lightgcn_is_the_mean_of_its_layers(ratings: Graph) -> None:
+    parts = build_parts(ratings, config_of())
+    pairs = read_pairs(ratings, "reads")
+    a = torch.zeros(54, 54, dtype=torch.float64)
+    a[pairs[:, 0], 30 + pairs[:, 1]] = 1
+    a += a.T.clone()
+    scale = a.sum(dim=1).clamp(min=1).rsqrt()
+    a = scale[:, None] * a * scale
+    tables: Any = {name: table.weight for name, table in parts.network.learned.items()}
+    x = torch.cat([tables["reader"], tables["book"]]).double().detach().requires_grad_()
+    wanted = (x + a @ x + a @ a @ x + a @ a @ a @ x) / 4
+    numbers = {"reader": np.arange(30), "book": np.arange(24)}
+    given = whole_input(parts.network.config, parts.inputs.gather(numbers))
+    found = parts.network([parts.surroundings.whole()] * 3, given)
+    both = torch.cat([found["reader"], found["book"]])
+    assert torch.allclose(both.double(), wanted, atol=1e-6)
+    weights = torch.randn(54, 8, dtype=torch.float64)
+    (both * weights).sum().backward()  # type: ignore[no-untyped-call]
+    (wanted * weights).sum().backward()  # type: ignore[no-untyped-call]
+    assert x.grad is not None
+    assert torch.allclose(tables["reader"].grad.double(), x.grad[:30], atol=1e-6)
+
+
+def test_lightgcn_learns_and_resumes_bit_by_bit(ratings: Graph, tmp_path: Path) -> None:
+    config = config_of(
+        deterministic=True, checkpoint_seconds=0, row_decay=1e-4, eval_every=10
+    )
+    report = gnn.train(ratings, config, tmp_path / "whole")
+    assert report.metrics["valid_recall@20"] > 0.9
+    found = gnn.evaluate(tmp_path / "whole")["metrics"]
+    # 5 of 17 unread books are of the reader's taste: chance is .36
+    assert found["ndcg@20"] > 0.5
+    assert found["num_sources"] <= 30
+    with pytest.raises(StoppedError):
+        gnn.train(ratings, config, tmp_path / "run", progress=StopAfter(8))
+    gnn.train(ratings, None, tmp_path / "run", resume=True)
+    assert are_equal(weights_of(tmp_path / "run"), weights_of(tmp_path / "whole"))
+    history = gnn.open_run(tmp_path / "run").state.history
+    assert [int(row[0]) for row in history] == [10, 20, 30, 40]
+    assert all(a[4] < b[4] for a, b in pairwise(history))
+
+
+def test_recommendations_are_those_of_plain_python(library: Graph) -> None:
+    pairs = make_pairs(library, config_of())
+    generator = torch.Generator().manual_seed(0)
+    rows = {
+        "reader": torch.randn(30, 3, generator=generator),
+        "book": torch.randn(24, 3, generator=generator),
+    }
+    found = recommend_pairs(library, pairs, "test", lambda name, nodes: rows[name][nodes])
+    scores = rows["reader"] @ rows["book"].T
+    train = {(int(s), int(d)) for s, d in read_pairs(library, "reads")}
+    test = read_pairs(library, "reads", "test").tolist()
+    recalls, gains = [], []
+    for s in sorted({s for s, _ in test}):
+        wanted = {d for a, d in test if a == s}
+        best = [
+            d for d in scores[s].argsort(descending=True).tolist() if (s, d) not in train
+        ]
+        hits = [d in wanted for d in best[:20]]
+        recalls.append(sum(hits) / len(wanted))
+        ideal = sum(1 / np.log2(k + 2) for k in range(len(wanted)))
+        gains.append(sum(hit / np.log2(k + 2) for k, hit in enumerate(hits)) / ideal)
+    assert found["recall@20"] == pytest.approx(np.mean(recalls))
+    assert found["ndcg@20"] == pytest.approx(np.mean(gains))
+    assert found["num_sources"] == len(recalls)
+
+
+def test_own_negatives_are_no_known_answers(library: Graph) -> None:
+    objective = LinkPrediction(library, config_of(num_negatives=3))
+    known = set(map(tuple, read_pairs(library, "reads").tolist()))
+    seeds = objective.seeds(0)[0]
+    assert len(seeds["reader"]) == 40
+    assert len(seeds["book"]) == 40 + 3 * 40
+    queries = np.repeat(seeds["reader"], 3).tolist()
+    drawn = set(zip(queries, seeds["book"][40:].tolist(), strict=True))
+    assert not drawn & known
+
+
+def test_losses_of_pairs_are_their_formulas(library: Graph) -> None:
+    positive, negative = torch.tensor([[1.0], [0.0]]), torch.tensor([[0.5, -1], [2.0, 0.1]])
+    gaps = np.array([1 - 0.5, 1 + 1, 0 - 2, 0 - 0.1])
+    found = pair_loss(config_of(loss="bpr"), positive, negative).item()
+    assert found == pytest.approx(-np.log(1 / (1 + np.exp(-gaps))).mean(), rel=1e-5)
+    chances = [np.e / (np.e + np.exp(0.5) + np.exp(-1)), 1 / (1 + np.exp(2) + np.exp(0.1))]
+    found = pair_loss(config_of(loss="softmax"), positive, negative).item()
+    assert found == pytest.approx(-np.log(chances).mean(), rel=1e-5)
+    # the loss of a batch compares each pair with its own negatives
+    objective = LinkPrediction(library, config_of(batch_size=2, num_negatives=2))
+    objective.seeds(0)
+    query, book = (
+        torch.tensor([[1.0], [2.0]]),
+        torch.tensor([[1.0], [2], [3], [4], [5], [6]]),
+    )
+    from tests.unit.gnn.test_links import gnn_batch
+
+    batch = gnn_batch({}, {"reader": torch.arange(2), "book": torch.arange(6)})
+    gaps = np.array([1 - 3, 1 - 4, 4 - 10, 4 - 12])
+    found = objective.loss({"reader": query, "book": book}, batch).item()
+    assert found == pytest.approx(np.log1p(np.exp(-gaps)).mean(), rel=1e-5)
+
+
+def test_row_penalty_is_half_the_mean_square(ratings: Graph) -> None:
+    network = build_parts(ratings, config_of()).network
+    seeds = {"reader": np.array([3, 3]), "book": np.array([5])}
+    tables: Any = network.learned
+    rows = [tables[n].weight[k] for n, k in (("reader", 3), ("book", 5))]
+    wanted = (2 * rows[0].square().sum() + rows[1].square().sum()) / 2 / 3
+    assert torch.allclose(network.row_penalty(seeds), wanted)
+
+
+def test_lightgcn_does_not_classify() -> None:
+    with pytest.raises(ConfigError, match="got node_classification with model lightgcn"):
+        GnnConfig(model="lightgcn")
