@@ -172,15 +172,15 @@ def _lanes(rows: Rows) -> tuple[str, str, str, str]:
     }
     told = ", ".join(f"{name} {graph:.0%}" for name, (graph, _) in found.items())
     thread, control = found["thread"]
-    best = max(found["twc"][0], found["warp"][0])
+    best = max(("twc", "warp", "sub-warp"), key=lambda name: found[name][0])
     return (
         "D. SIMT lanes",
         "Iterations per lane vary with the degree, so lanes idle",
         f"Lanes at work (medians): {told}; controls by thread {control:.0%}",
         _verdict(
             thread < control / 2,
-            f"holds for a thread per row; rows shared by warps have {best / thread:.1f} "
-            "times as many lanes at work, and sharing by edges removes it",
+            f"holds for a thread per row; {best} keeps {found[best][0] / thread:.1f} times "
+            "as many lanes at work, and sharing by edges removes it",
             "does not hold",
         ),
     )

@@ -19,8 +19,8 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_controls_visit_what_they_compute(bench: Any) -> None:
     controls = bench("bench.cases.bottlenecks_controls").CONTROLS
-    wanted = {"GEMM": 8**3, "reduction": 8 * 32 * 32, "stencil": 5 * 64 - 4 * 8,
-              "histogram": 8 * 1024}  # fmt: skip
+    wanted = {"GEMM": 8 * 8 * 64, "reduction": 8 * 8 * 32, "stencil": 5 * 64 - 4 * 8,
+              "histogram": 8 * 8}  # fmt: skip
     for name, control in controls.items():
         amount, run = control(8)
         seen: list[Any] = []
@@ -47,3 +47,40 @@ def test_tables_have_a_row_for_every_run(bench: Any) -> None:
     assert "| control GEMM | 100.0% | - |" in text
     assert "| launches | 20 | 1 |" in text
     assert "| lanes at work, thread | 0.25 | 1 |" in text
+
+
+def test_the_committed_page_is_that_of_the_committed_results(
+    bench: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert bench("bench.bottlenecks_table").main(["--document"]) == 0
+    page = (ROOT / "graphsys" / "analysis" / "bottlenecks.md").read_text()
+    assert capsys.readouterr().out == page
+    assert "nothing here ran" in page
+
+
+def test_findings_follow_the_figures(bench: Any) -> None:
+    findings = bench("bench.bottlenecks_findings").findings
+    names = ("cta_variance", "sm_imbalance", "ctas_per_sm")
+    figures = {f"{gpu} {name} {mapping}": 1.0
+               for gpu in ("h100", "m2050") for name in names
+               for mapping in ("thread", "auto")}  # fmt: skip
+    figures |= {f"h100 lane_utilization {mapping}": 1.0
+                for mapping in ("thread", "sub-warp", "warp", "twc", "edge",
+                                "merge-path")}  # fmt: skip
+    figures |= {"kernel_invocations": 10.0, "supersteps": 5.0,
+                "h100 work_per_invocation": 7.0, "h100 coalescing_efficiency thread": 0.9,
+                "h100 value_sectors_per_request thread": 4.0}  # fmt: skip
+    even = {**figures, "kernel_invocations": 1.0}
+    found = {row[0]: row for row in findings([("BFS, x", figures), ("control y", even)])}
+    assert found["A. Launches"][2].startswith("10 launches against 1 (medians), 2 per")
+    assert found["A. Launches"][3].startswith(
+        "holds: 10 times as many, and each is no less"
+    )
+    assert found["D. SIMT lanes"][3] == "does not hold"
+    assert found["B. Stalls"][3] == "its cause was not found"
+    few = figures | {"kernel_invocations": 2.0, "h100 lane_utilization thread": 0.1}
+    found = {row[0]: row for row in findings([("BFS, x", few), ("control y", even)])}
+    assert found["A. Launches"][3] == "does not hold"
+    assert found["D. SIMT lanes"][3].startswith(
+        "holds for a thread per row; twc keeps 10.0"
+    )
