@@ -56,6 +56,10 @@ class GnnConfig:
     )
     split: str = option("split", "column that says train, valid or test")
     features: tuple[str, ...] = option((), "features by name; all of a type by default")
+    cache: Literal["none", "degree", "importance", "lru", "sieve"] = option(
+        "none", "rows of features that batches keep in memory: of whom"
+    )
+    cache_memory: str = option("256MB", "for those, over all node types")
     normalize_features: bool = option(False, "scale every row of features to the sum 1")
     edge_types: tuple[str, ...] = option((), "edge types to use; all by default")
     reverse_edges: bool = option(True, "send messages against directed edges too")

@@ -10,8 +10,16 @@ import pyarrow as pa
 import torch
 
 from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
+from graphsys.core.memory import parse_bytes
 from graphsys.gnn.config import GnnConfig
-from graphsys.sampling import BagRows, FeatureRows
+from graphsys.sampling import (
+    BagRows,
+    CachedRows,
+    FeatureRows,
+    degree_scores,
+    importance_scores,
+    message_rows,
+)
 from graphsys.sampling.blocks import Buffers
 from graphsys.storage.reader import Graph
 
@@ -86,6 +94,7 @@ class Inputs:
                 raise unknown_name("feature", name, everything)
         for name in node_types:
             self._rows[name] = _rows_of(graph, name, config)
+        self._cached = {} if config.cache == "none" else self._make_caches(graph, config)
 
     @property
     def shapes(self) -> Mapping[str, InputShape]:
@@ -97,11 +106,38 @@ class Inputs:
 
         Args:
             nodes: Numbers of nodes by type.
-            buffers: Where rows are written; fresh arrays by default.
+            buffers: Where the rows of a batch are written; then the cache is asked, if
+                there is one. Fresh arrays by default.
         """
         return {
             name: self._gather(name, numbers, buffers) for name, numbers in nodes.items()
         }
+
+    def figures(self) -> Mapping[str, float]:
+        """Return how many rows batches found in a cache, and the share that is."""
+        caches = self._cached.values()
+        asked = sum(cache.num_asked for cache in caches)
+        if not asked:
+            return {}
+        found = sum(cache.num_found for cache in caches)
+        return {"cache_hits": found, "cache_hit_rate": found / asked}
+
+    def _make_caches(self, graph: Graph, config: GnnConfig) -> dict[str, CachedRows]:
+        dense = {n: r for n, r in self._rows.items() if isinstance(r, FeatureRows)}
+        total = sum(rows.num_nodes * rows.dim for rows in dense.values())
+        memory = parse_bytes(config.cache_memory)
+        relations = message_rows(graph, config.edge_types, reverse=config.reverse_edges)
+        found = {}
+        for name, rows in dense.items():
+            share = memory * rows.num_nodes * rows.dim // total
+            scores = None
+            if config.cache == "degree":
+                scores = degree_scores(relations, name)
+            elif config.cache == "importance":
+                scores = importance_scores(relations, name)
+            policy: Any = config.cache
+            found[name] = CachedRows(rows, policy, share, scores)
+        return found
 
     def check(self) -> None:
         """Look at every feature once.
@@ -147,7 +183,8 @@ class Inputs:
         if buffers is not None:
             room = buffers.room(("features", name), len(nodes) * rows.dim, np.float32)
             out = room[: len(nodes) * rows.dim].reshape(len(nodes), rows.dim)
-        found = rows.gather(nodes, out)
+        source = rows if out is None else self._cached.get(name, rows)
+        found = source.gather(nodes, out)
         if self._is_scaling:
             total = found.sum(axis=1, keepdims=True)
             np.divide(found, total, out=found, where=total != 0)

@@ -111,6 +111,7 @@ class Trainer:
         if self.path is None:
             return
         self.figures.update(self.state.metrics)
+        self.state.metrics.update(self.parts.inputs.figures())
         tensors: dict[str, runs.Weights | None] = {
             "weights": _copy(self.network),
             "optimizer": dump_optimiser(self.stepper.optimiser),

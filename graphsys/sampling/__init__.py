@@ -14,6 +14,9 @@ from graphsys.sampling.negatives import (
 )
 from graphsys.sampling.negatives import NegativeSampler as NegativeSampler
 from graphsys.sampling.neighbors import NeighborSampler as NeighborSampler
+from graphsys.sampling.row_cache import CachedRows as CachedRows
+from graphsys.sampling.row_cache import degree_scores as degree_scores
+from graphsys.sampling.row_cache import importance_scores as importance_scores
 from graphsys.sampling.temporal import TemporalSampler as TemporalSampler
 from graphsys.sampling.traverse import EdgeBatch as EdgeBatch
 from graphsys.sampling.traverse import traverse_edges as traverse_edges

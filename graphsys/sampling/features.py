@@ -74,7 +74,7 @@ class FeatureRows:
             ConfigError: ``out`` does not fit.
         """
         nodes = np.ascontiguousarray(nodes, dtype=np.int64)
-        self._check(nodes, out)
+        self.check(nodes, out)
         result = (
             np.empty((len(nodes), self.dim), np.float32)
             if out is None
@@ -101,7 +101,13 @@ class FeatureRows:
             column += dim
         return result
 
-    def _check(self, nodes: Ints, out: Floats | None) -> None:
+    def check(self, nodes: Ints, out: Floats | None) -> None:
+        """Check nodes and a buffer for :meth:`gather`.
+
+        Raises:
+            UnknownNameError: A node is not in the graph.
+            ConfigError: ``out`` does not fit.
+        """
         _require_inside(nodes, self.num_nodes, self.node_type)
         if out is None:
             return

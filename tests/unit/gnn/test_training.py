@@ -364,3 +364,18 @@ def test_dry_run_plans_and_writes_nothing(groups: Store, tmp_path: Path) -> None
     assert report.metrics["estimated_seconds"] > 0
     with pytest.raises(BudgetError, match=r"the training takes about .*; give more memory"):
         gnn.train(graph, config_of(), tmp_path / "run", memory="1MB")
+
+
+@pytest.mark.parametrize("cache", ["degree", "importance", "lru", "sieve"])
+def test_a_cache_of_features_changes_nothing(
+    groups: Store, tmp_path: Path, cache: Any
+) -> None:
+    graph = groups(2)
+    plain = gnn.train(graph, config_of(epochs=2), tmp_path / "plain")
+    changes = {"cache": cache, "cache_memory": "1500B", "epochs": 2}
+    report = gnn.train(graph, config_of(**changes), tmp_path / "run")
+    assert report.metrics["loss"] == plain.metrics["loss"]
+    assert 0 < report.metrics["cache_hit_rate"] < 1
+    assert "cache_hit_rate" not in plain.metrics
+    with pytest.raises(ConfigError, match="cache_memory: got"):
+        gnn.train(graph, config_of(cache=cache, cache_memory="10B"), tmp_path / "small")
