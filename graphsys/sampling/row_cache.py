@@ -66,7 +66,7 @@ class CachedRows:
             least = format_bytes(4 * rows.num_nodes + row_bytes)
             raise ConfigError(
                 f"cache_memory: got {format_bytes(memory)} for rows of type "
-                f"{rows.node_type!r}, expected at least {least}: 4 bytes per node, and a row"
+                f"{rows.node_type!r}, expected {least} or more: 4 bytes per node and a row"
             )
         self.capacity = min(room, rows.num_nodes)
         self.num_asked = self.num_found = 0

@@ -8,7 +8,7 @@ limit run in processes of their own.
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -24,7 +24,16 @@ from bench.environments import peer_python
 from bench.harness import Contender, Outcome, Work, WrongResultError
 from bench.limits import Limits
 from graphsys.core.threads import ThreadTeam, map_in_order, num_cores
-from graphsys.sampling import FeatureRows, ImportanceSampler, NeighborSampler, rows_of
+from graphsys.sampling import (
+    CachedRows,
+    FeatureRows,
+    ImportanceSampler,
+    NeighborSampler,
+    degree_scores,
+    importance_scores,
+    rows_of,
+)
+from graphsys.sampling.row_cache import Policy
 
 PEERS = {"DGL": "dgl", "PyG": "torch_sparse"}
 LIMITED = "arrays in memory, no limit"
@@ -47,6 +56,7 @@ def works(
         few = batches[: 4 if settings["count"] > 3 else None]
         yield walk_work(graph, f"{label}, {name}", few, peer, settings)
     yield gather_work(graph, name, batches)
+    yield cache_work(graph, name, batches)
     yield store_work(folder, name, batches)
     yield loader_work(graph, folder, name, batches[: 4 if quick else 10], missing)
 
@@ -201,6 +211,49 @@ def gather_work(graph: Any, name: str, batches: list[Any]) -> Work:
                 system="graphsys", run=repeated(lambda: features.gather(nodes, out, team))
             ),
             Contender(system="numpy.take, clip", run=repeated(take)),
+        ],
+        verify=same_rows,
+    )  # fmt: skip
+
+
+def cache_work(graph: Any, name: str, batches: list[Any]) -> Work:
+    """The features of samples by caches of a tenth of the rows, and their hit rates.
+
+    Pages are warm, so the time is what a cache costs; hits are what it would save.
+    """
+    sampler, rows = NeighborSampler(graph, FANOUTS), FeatureRows(graph, "node")
+    traces = []
+    for number, batch in enumerate(batches):
+        with sampler.sample(batch, batch=number) as found:
+            traces.append(found.input_nodes.copy())
+    out = np.empty((max(map(len, traces)), NUM_FEATURES), dtype=np.float32)
+    memory = 4 * graph.num_nodes + graph.num_nodes // 10 * (4 * NUM_FEATURES + 17)
+    relations = [rows_of(graph, "edge")]
+    scores: dict[Any, Any] = {
+        "degree": degree_scores(relations, "node"),
+        "importance": importance_scores(relations, "node"),
+    }
+
+    def gathered(policy: Any) -> Callable[[], Outcome]:
+        def run() -> Outcome:
+            cached = CachedRows(rows, policy, memory, scores.get(policy))
+            began = time.perf_counter()
+            total = sum(float(cached.gather(nodes, out)[::97].sum()) for nodes in traces)
+            result = {"total": total, "figures": {"hit_rate": cached.hit_rate}}
+            return Outcome(seconds=time.perf_counter() - began, result=result)
+
+        return run
+
+    def same_rows(results: Mapping[str, Any]) -> None:
+        if len({result["total"] for result in results.values()}) > 1:
+            raise WrongResultError("the caches gave different rows")
+
+    return Work(
+        name=f"features by a cache of a tenth of the rows, {name}",
+        amount=float(sum(map(len, traces))), unit="rows/s",
+        contenders=[
+            Contender(system=f"graphsys, {policy}", run=gathered(policy))
+            for policy in get_args(Policy)
         ],
         verify=same_rows,
     )  # fmt: skip

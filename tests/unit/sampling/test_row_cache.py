@@ -90,7 +90,7 @@ def test_policies_keep_what_their_models_keep(
 def test_chosen_rows_stay(store: Store) -> None:
     graph = store(3)
     rows = FeatureRows(graph, "node")
-    scores = np.arange(NUM_NODES) % 7 + 0.0
+    scores = (np.arange(NUM_NODES) % 7).astype(np.float64)
     cached = CachedRows(rows, "degree", MEMORY, scores)
     kept = np.argsort(-scores, kind="stable")[:CAPACITY]
     for _ in range(2):
