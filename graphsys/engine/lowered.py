@@ -3,7 +3,7 @@
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,16 +76,23 @@ class Lowered:
         The source was written from the tree, so both have the same statements in the same
         order; those of the tree know where they came from.
         """
-        written = ast.walk(ast.parse(self.source).body[0])
+        written = _statements(ast.parse(self.source).body[0])
         return {
             own.lineno: self.place.at(origin)
-            for own, origin in zip(written, ast.walk(self.tree), strict=True)
-            if isinstance(own, ast.stmt) and not isinstance(own, ast.FunctionDef)
+            for own, origin in zip(written, _statements(self.tree), strict=True)
         }
 
     def reads(self, *kinds: str) -> list[str]:
         """Return the names read of some kinds, sorted."""
         return sorted({given.name for given in self.inputs if given.kind in kinds})
+
+
+def _statements(tree: ast.stmt) -> Iterator[ast.stmt]:
+    """Yield the statements inside one, in the order of the text."""
+    for name in ("body", "orelse"):
+        for inner in getattr(tree, name, ()):
+            yield inner
+            yield from _statements(inner)
 
 
 @dataclass(slots=True)

@@ -139,12 +139,14 @@ class _Rewriter(ast.NodeTransformer):
         ):
             body: list[ast.stmt] = [ast.copy_location(ast.Return(value.body), value)]
             rest: list[ast.stmt] = [ast.copy_location(ast.Return(value.orelse), value)]
-            return self.visit(ast.If(value.test, body, rest))  # type: ignore[no-any-return]
+            either = ast.copy_location(ast.If(value.test, body, rest), value)
+            return self.visit(either)  # type: ignore[no-any-return]
         if value is None or _is_none(value):
             if "src" not in self.roles.values():
                 raise self.refuse(node, "only message may return None (no message)")
             self.drops = True
-            return ast.Return(value=ast.Name(id="nothing", ctx=ast.Load()))
+            nothing = ast.Return(value=ast.Name(id="nothing", ctx=ast.Load()))
+            return ast.copy_location(nothing, node)
         if self.num_returned is not None:
             count = len(value.elts) if isinstance(value, ast.Tuple) else 1
             if count != self.num_returned:
@@ -165,13 +167,13 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         if node.value is None:
-            return ast.Pass()
+            return ast.copy_location(ast.Pass(), node)
         assign = ast.Assign(targets=[node.target], value=node.value)
         return self.visit(ast.copy_location(assign, node))  # type: ignore[no-any-return]
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         if isinstance(node.value, ast.Constant):
-            return ast.Pass()
+            return ast.copy_location(ast.Pass(), node)
         return self.generic_visit(node)
 
     # ---- expressions

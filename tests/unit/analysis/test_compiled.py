@@ -4,11 +4,16 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from graphsys.analysis.compiled import compile_facts
+from graphsys.analysis.compiled import _program_of, compile_facts
 from graphsys.core.errors import ConfigError, UnknownNameError
+from graphsys.engine import algorithms
 from graphsys.engine.cuda.disassembly import count_kinds, count_lines, find_nvdisasm
+from graphsys.engine.kernel_text import functions_of
+from graphsys.engine.plan import plan_of
+from graphsys.engine.spec import spec_of
 from tests.conftest import Run
 
 
@@ -54,6 +59,20 @@ def test_an_instruction_belongs_to_the_innermost_line_of_the_user() -> None:
     assert count_lines(text, {8: "p.py:3"}) == {
         "": {"move": 1, "control": 1}, "p.py:3": {"fp64": 2}
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, it in algorithms.ALGORITHMS.items() if it.program]
+)
+def test_every_statement_of_a_shipped_program_has_its_line(name: str) -> None:
+    plan = plan_of(spec_of(_program_of(name)), {"weight": np.dtype(np.float64)})
+    for lowered in functions_of(plan):
+        lines = lowered.user_lines()
+        first = int(lowered.where.rpartition(":")[2])
+        places = [int(at.rpartition(":")[2]) for _, at in sorted(lines.items())]
+        assert places == sorted(places)  # as in the user's file, and inside the function
+        assert places[0] >= first
+        assert set(lines) <= set(range(2, lowered.source.count("\n") + 2))
 
 
 @pytest.mark.e2e
