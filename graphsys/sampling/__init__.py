@@ -7,6 +7,7 @@ from graphsys.sampling.blocks import Block as Block
 from graphsys.sampling.blocks import Sample as Sample
 from graphsys.sampling.features import BagRows as BagRows
 from graphsys.sampling.features import FeatureRows as FeatureRows
+from graphsys.sampling.features import quantize as quantize
 from graphsys.sampling.importance import ImportanceSampler as ImportanceSampler
 from graphsys.sampling.layer import LaborSampler as LaborSampler
 from graphsys.sampling.negatives import (

@@ -15,6 +15,7 @@ from graphsys.sampling import (
     ConditionalNegativeSampler,
     FeatureRows,
     NegativeSampler,
+    quantize,
     rows_of,
 )
 from graphsys.storage import Graph, NodeChunk
@@ -96,6 +97,28 @@ def test_features_that_cannot_be(store: Store, shop: Graph) -> None:
         FeatureRows(graph, "node", ["y"])
     with pytest.raises(ConfigError, match=r"node type 'user' .* has no dense features"):
         FeatureRows(shop, "user")
+
+
+def test_int8_rows_are_scaled(tmp_path: Path) -> None:
+    spread = np.array([[0.01], [1.0], [50.0], [1.0]])
+    x = np.random.default_rng(0).normal(0, 1, (4, 6)) * spread
+    x[3] = 0
+    features = {**quantize("x", x), "plain": np.full((4, 2), -3, dtype=np.int8)}
+    nodes = NodeChunk(ids=np.arange(4), features=features)
+    make_store(tmp_path / "g", nodes, edge_chunk([(0, 1)]), partitions=2, order="original")
+    graph = Graph(tmp_path / "g")
+    rows = FeatureRows(graph, "node")
+    assert rows.names == ("plain", "x")
+    ids = graph.node_ids("node").to_numpy()
+    found = rows.gather(np.array([3, 0, 1, 2]))
+    expected = x[ids[[3, 0, 1, 2]]]
+    step = np.abs(expected).max(axis=1, keepdims=True) / 127
+    assert (np.abs(found[:, 2:] - expected) <= step / 2 * (1 + 1e-4)).all()
+    assert (found[:, :2] == -3).all()
+    with ThreadTeam(2) as team:
+        again = rows.gather(np.array([3, 0, 1, 2]), np.empty((4, 8), np.float32), team)
+    assert (again == found).all()
+    assert graph.features("node", 0, "x").dtype == np.int8
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
