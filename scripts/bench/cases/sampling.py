@@ -57,7 +57,8 @@ def works(
         yield walk_work(graph, f"{label}, {name}", few, peer, settings)
     yield gather_work(graph, name, batches)
     yield cache_work(graph, name, batches)
-    yield store_work(folder, name, batches)
+    # a batch's own memory does not shrink with the graph
+    yield store_work(folder, name, [batch[: 128 if quick else None] for batch in batches])
     yield loader_work(graph, folder, name, batches[: 4 if quick else 10], missing)
 
 

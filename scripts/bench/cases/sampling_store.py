@@ -1,8 +1,9 @@
 """Samples and their features from mapped files under a limit, and from arrays in memory.
 
 The limit is RLIMIT_DATA: what the process had after its imports and with its kernels
-loaded (a sample of one seed), and a quarter of the graph's bytes. Mapped pages are the
-page cache's and do not count; they are warm.
+loaded (a sample of one seed), and a quarter of the graph's bytes; 64 MiB at least, since
+stacks and a batch do not shrink with the graph. Mapped pages are the page cache's and do
+not count; they are warm.
 """
 
 import dataclasses
@@ -21,6 +22,7 @@ from graphsys.storage.views import Index
 
 MODULE = "bench.cases.sampling_store"
 SHARE = 0.25
+LEAST = 64 << 20
 
 
 class CopiedGraph(Graph):
@@ -44,7 +46,7 @@ def sample(store: str, seeds: str, fanouts: list[int], *, is_copied: bool) -> Ou
     graph = (CopiedGraph if is_copied else Graph)(Path(store))
     sampler, features = NeighborSampler(graph, fanouts), FeatureRows(graph, "node")
     features.gather(sampler.sample(batches[0][:1]).input_nodes)
-    limit = _data_bytes() + int(SHARE * num_bytes)
+    limit = _data_bytes() + max(int(SHARE * num_bytes), LEAST)
     if not is_copied:
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     rooms: list[Any] = []
