@@ -60,8 +60,10 @@ def _ask(indices: Any, k: Any, count: Any, base: Any, row_bytes: Any) -> None:
         return
     for place in range(k + _AHEAD, min(k + _AHEAD + count, len(indices))):
         start = base + np.uint64(indices[place]) * np.uint64(row_bytes)
-        for line in range(0, min(row_bytes, _MOST_BYTES), _LINE):
+        size = min(row_bytes, _MOST_BYTES)
+        for line in range(0, size, _LINE):
             prefetch(start + np.uint64(line))
+        prefetch(start + np.uint64(size - 1))  # rows do not begin with a line
 
 
 @lean_inline_jit
