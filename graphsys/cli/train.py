@@ -200,10 +200,13 @@ def gnn(
     from graphsys import gnn as library
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
+    from graphsys.core.progress import SILENT
+    from graphsys.gnn.team import is_first_process
 
     if device != "cpu":
         raise ConfigError(f"--device: got {device!r}; networks train on the cpu only yet")
-    progress = open_progress()
+    is_telling = is_first_process()
+    progress = open_progress() if is_telling else SILENT
     if resume and preset is None and config is None:
         settings = library.run_config(out, set_ or [])
     else:
@@ -220,7 +223,8 @@ def gnn(
             progress=progress,
         )
     progress.close()
-    _show(report, json=json, dry_run=dry_run)
+    if is_telling:
+        _show(report, json=json, dry_run=dry_run)
 
 
 def _show(report: Any, *, json: bool, dry_run: bool) -> None:

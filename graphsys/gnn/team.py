@@ -70,6 +70,11 @@ class Team:
         return json.loads(data.numpy().tobytes())
 
 
+def is_first_process() -> bool:
+    """Tell whether this is the first of the processes that ``torchrun`` started, if any."""
+    return _num_told() == 1 or os.environ.get("RANK", "0") == "0"
+
+
 def current_team() -> Team:
     """Return the team of ``torch.distributed``'s processes; of one without any."""
     if not (distributed.is_available() and distributed.is_initialized()):
@@ -84,8 +89,7 @@ def joined_team() -> Iterator[Team]:
     Raises:
         ConfigError: They cannot be joined.
     """
-    is_told = int(os.environ.get("WORLD_SIZE", "1")) > 1
-    if not is_told or not distributed.is_available() or distributed.is_initialized():
+    if _num_told() == 1 or not distributed.is_available() or distributed.is_initialized():
         yield current_team()
         return
     try:
@@ -99,3 +103,9 @@ def joined_team() -> Iterator[Team]:
         yield current_team()
     finally:
         distributed.destroy_process_group()
+
+
+def _num_told() -> int:
+    """Return how many processes ``torchrun`` says there are."""
+    told = os.environ.get("WORLD_SIZE", "1")
+    return int(told) if told.isdigit() else 1

@@ -1,5 +1,6 @@
 """Training in several processes: the same losses and weights as one process has."""
 
+import json
 import os
 import socket
 import subprocess
@@ -19,33 +20,28 @@ from graphsys.storage import Graph
 from tests.unit.gnn.conftest import Store
 from tests.unit.gnn.test_training import config_of, weights_of
 
-CHILD = """
-import sys
-from pathlib import Path
-import graphsys as gs
-graph, config, out, resume = sys.argv[1:]
-config = gs.gnn.load_config(file=config)
-gs.gnn.train(gs.open(graph), config, out, resume=resume == "resume")
-"""
+CHILD = "import sys; from graphsys.cli.main import main; sys.exit(main(sys.argv[1:]))"
 
 
-def train_in_two(graph: Graph, config: GnnConfig, out: Path, resume: str = "") -> None:
-    """Train in 2 processes, as torchrun would start them."""
+def train_in_two(graph: Graph, config: GnnConfig, out: Path, *options: str) -> None:
+    """Train in 2 processes, as torchrun would start the command; the first one reports."""
     file = out.with_suffix(".toml")
     file.write_text(to_toml(config))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     told = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    command = [sys.executable, "-c", CHILD, str(graph.path), str(file), str(out), resume]
+    verb = ["train", "gnn", str(graph.path), "-o", str(out), "--config", str(file)]
+    command = [sys.executable, "-c", CHILD, *verb, "--json", *options]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     processes = [
-        subprocess.Popen(
-            command, env={**os.environ, **told, "RANK": str(rank)}, stderr=subprocess.PIPE
-        )
+        subprocess.Popen(command, env={**os.environ, **told, "RANK": str(rank)}, **pipes)
         for rank in range(2)
     ]
-    said = [process.communicate(timeout=300)[1].decode() for process in processes]
+    said = [process.communicate(timeout=300) for process in processes]
     assert [process.returncode for process in processes] == [0, 0], said
+    assert json.loads(said[0][0])["epochs"] == config.epochs
+    assert said[1][0] == b""
 
 
 def are_close(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
@@ -77,7 +73,7 @@ def test_links_too_and_resumed(library: Graph, tmp_path: Path) -> None:
     train_in_two(library, config, tmp_path / "two")
     one, two = (gnn.open_run(tmp_path / name).state for name in ("one", "two"))
     assert two.losses == pytest.approx(one.losses, rel=1e-4)
-    train_in_two(library, config, tmp_path / "two", "resume")  # complete: nothing to do
+    train_in_two(library, config, tmp_path / "two", "--resume")  # complete: nothing to do
     assert gnn.open_run(tmp_path / "two").state.losses == two.losses
 
 
