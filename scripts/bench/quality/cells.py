@@ -139,6 +139,7 @@ CELLS: dict[str, Cell] = {
             task="classification",
             published={"f1_micro@50%": 0.410, "f1_macro@50%": 0.273},
             cited=DEEPWALK,
+            gap=_GAPS["blogcatalog-dot"],
         ),
         Cell(
             preset="gatne-amazon-dot",
