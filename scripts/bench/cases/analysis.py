@@ -46,7 +46,7 @@ def works(
     num_edges = 50_000 if quick else 300_000
     name = f"epoch of embedding training, {num_edges / 1e6:.3g}M edges"
     yield _beside(name, num_edges, _embedding(folder / "embedding", num_edges))
-    scale = 11 if quick else 13
+    scale = 11 if quick else 16  # seconds: starting a profile costs some ms
     name = f"epoch of GNN training, {(1 << scale) / 1e3:.3g}k nodes"
     yield _beside(name, 1 << scale, _gnn(folder / "gnn", scale))
 
