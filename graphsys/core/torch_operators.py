@@ -1,5 +1,6 @@
 """The block of :func:`graphsys.core.operators.watch_operators`; imports torch."""
 
+import functools
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -18,8 +19,7 @@ class OperatorWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torc
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         """Run an operator and emit it."""
-        name = str(function).split(".")[1]
-        kind = kind_of(name)
+        name, kind = _described(function)
         if kind is None:
             return function(*args, **(kwargs or {}))
         began = time.perf_counter_ns()
@@ -29,6 +29,13 @@ class OperatorWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torc
         flop = _flop(kind, args, found)
         ended("operator", began, took, kind=kind, call=name, bytes=moved, flop=flop)
         return found
+
+
+@functools.cache
+def _described(function: Any) -> tuple[str, str | None]:
+    """Return an operator's name and kind; composing them takes as long as a small one."""
+    name = str(function).split(".")[1]
+    return name, kind_of(name)
 
 
 def _flop(kind: str, args: Any, found: Any) -> int | None:
