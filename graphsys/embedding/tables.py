@@ -33,38 +33,41 @@ from graphsys.storage.reader import Graph
 Floats = npt.NDArray[np.float32]
 Table = tuple[Stored, Floats]  # rows [N, dim] and Adagrad states [N]
 _INIT_ROWS = 1 << 16
+_ROWS_AT_A_TIME = 1 << 12  # in float32, however rows are stored
 
 
-def first_values(config: EmbeddingConfig, part: Part, size: int) -> Floats:
+def first_rows(config: EmbeddingConfig, part: Part, size: int) -> Stored:
     """Draw the rows that a partition starts with.
 
     Args:
-        config: Seed, dimension and scale.
+        config: Seed, dimension, scale and type of rows.
         part: Node type and partition, which key the draw.
         size: Number of rows N.
 
     Returns:
-        Normal values, float32 ``[N, dim]``.
+        Normal values ``[N, dim]``, as they are stored.
     """
-    rows = np.empty((size, config.dim_of(part[0])), dtype=np.float32)
+    dim, row_dtype = config.dim_of(part[0]), config.row_dtype
+    rows = np.empty((size, dim), dtype=stored_dtype(row_dtype))
     scale = np.float32(config.init_scale_of(part[0]))
 
     def fill(number: int) -> None:
         """Draw a block, each by a generator of its own: nobody waits for another."""
         keys = (number,) if number else ()
-        block = rows[number * _INIT_ROWS : (number + 1) * _INIT_ROWS]
         rng = generator(config.seed, "first values", *part, *keys)
-        rng.standard_normal(out=block, dtype=np.float32)
-        block *= scale
+        end = min((number + 1) * _INIT_ROWS, size)
+        for begin in range(number * _INIT_ROWS, end, _ROWS_AT_A_TIME):
+            piece = rows[begin : min(begin + _ROWS_AT_A_TIME, end)]
+            drawn = rng.standard_normal(piece.shape, dtype=np.float32)
+            piece[...] = to_stored(drawn * scale, row_dtype)
 
     run_parallel(fill, range(-(-size // _INIT_ROWS)), config.threads or None)
     return rows
 
 
 def first_table(config: EmbeddingConfig, part: Part, size: int) -> Table:
-    """Return a partition that was never trained: :func:`first_values` and no state."""
-    rows = to_stored(first_values(config, part, size), config.row_dtype)
-    return rows, np.zeros(size, dtype=np.float32)
+    """Return a partition that was never trained: :func:`first_rows` and no state."""
+    return first_rows(config, part, size), np.zeros(size, dtype=np.float32)
 
 
 def table_bytes(config: EmbeddingConfig, node_type: str, size: int) -> int:
