@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError, UnknownNameError
+from graphsys.kernels.cpu.sampled_rows import OUT_OF_RANGE, count_sampled
 from graphsys.sampling.adjacency import Rows
 from graphsys.sampling.blocks import Block, Buffers, Sample
 from graphsys.sampling.growth import Growth
@@ -134,6 +135,31 @@ class HopSampler:
         ``("neighbors", name)``, and whatever :meth:`_extras` reads.
         """
         raise NotImplementedError
+
+    def _count(
+        self,
+        growth: Growth,
+        rows: Rows,
+        fanout: int,
+        span: Pair,
+        name: Any,
+        row: int,
+        *,
+        is_replacing: bool = False,
+    ) -> tuple[Ints, Ints]:
+        """Return the nodes of a type and the offsets of rows of ``fanout`` entries.
+
+        Rows that are shorter have all of their entries, without replacement.
+        """
+        low, high = span
+        nodes = growth.nodes(rows.node_type)
+        indptr = growth.buffers.room(("indptr", name), row + high - low + 1, np.int64)
+        end = count_sampled(
+            rows.offsets, rows.table, rows.wide, nodes, low, high, fanout, is_replacing,
+            indptr, row,
+        )  # fmt: skip
+        assert end != OUT_OF_RANGE  # seeds and neighbors were numbered
+        return nodes, indptr
 
     def _extras(self, buffers: Buffers, name: Any, end: int) -> dict[str, Any]:
         """Return the columns of a block besides its rows."""

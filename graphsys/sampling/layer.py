@@ -7,7 +7,6 @@ import numpy as np
 
 from graphsys.core.rng import draw_key
 from graphsys.kernels.cpu.layer_rows import pick_shared_entries
-from graphsys.kernels.cpu.sampled_rows import count_sampled
 from graphsys.sampling.adjacency import Rows
 from graphsys.sampling.growth import Growth
 from graphsys.sampling.hops import Frontier, Pair
@@ -62,21 +61,8 @@ class LaborSampler(NeighborSampler):
     ) -> int:
         buffers, (low, high) = growth.buffers, span
         fanout = self.fanouts[rows.name][hop]
-        nodes = growth.nodes(rows.node_type)
-        indptr = buffers.room(("indptr", name), row + high - low + 1, np.int64)
-        begin = int(indptr[row])
-        average = count_sampled(
-            rows.offsets,
-            rows.table,
-            rows.wide,
-            nodes,
-            low,
-            high,
-            fanout,
-            False,
-            indptr,
-            row,
-        )
+        nodes, indptr = self._count(growth, rows, fanout, span, name, row)
+        begin, average = int(indptr[row]), int(indptr[row + high - low])
         hops = () if self.is_layer_dependent else (hop,)
         own = draw_key(self.seed, "labor", *key, *hops, rows.neighbor_type)
         # rows that share neighbors vary together; one that finds no room is taken up again

@@ -7,7 +7,7 @@ import numpy as np
 
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.rng import draw_key
-from graphsys.kernels.cpu.sampled_rows import OUT_OF_RANGE, count_sampled, pick_entries
+from graphsys.kernels.cpu.sampled_rows import pick_entries
 from graphsys.sampling.adjacency import Rows
 from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.growth import Growth
@@ -93,13 +93,10 @@ class NeighborSampler(HopSampler):
     ) -> int:
         buffers, (low, high) = growth.buffers, span
         fanout = self.fanouts[rows.name][hop]
-        nodes = growth.nodes(rows.node_type)
-        indptr = buffers.room(("indptr", name), row + high - low + 1, np.int64)
-        end = count_sampled(
-            rows.offsets, rows.table, rows.wide, nodes, low, high, fanout,
-            self.is_replacing, indptr, row,
-        )  # fmt: skip
-        assert end != OUT_OF_RANGE  # seeds and neighbors were numbered
+        nodes, indptr = self._count(
+            growth, rows, fanout, span, name, row, is_replacing=self.is_replacing
+        )
+        end = int(indptr[row + high - low])
         room = max(fanout, 1)
         picked: int = pick_entries(
             rows.offsets, rows.table, rows.wide, rows.first_entry, nodes, low, high,

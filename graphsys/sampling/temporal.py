@@ -7,7 +7,6 @@ import numpy as np
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.rng import draw_key
-from graphsys.kernels.cpu.sampled_rows import count_sampled
 from graphsys.kernels.cpu.timed_rows import LATEST, UNIFORM, WEIGHTED, pick_entries_before
 from graphsys.sampling.adjacency import Rows
 from graphsys.sampling.blocks import Buffers
@@ -116,20 +115,8 @@ class TemporalSampler(NeighborSampler):
         assert isinstance(growth, GroupedGrowth)  # _begin made it
         buffers, (low, high) = growth.buffers, span
         fanout = self.fanouts[rows.name][hop]
-        nodes = growth.nodes(rows.node_type)
-        indptr = buffers.room(("indptr", name), row + high - low + 1, np.int64)
-        most = count_sampled(
-            rows.offsets,
-            rows.table,
-            rows.wide,
-            nodes,
-            low,
-            high,
-            fanout,
-            False,
-            indptr,
-            row,
-        )
+        nodes, indptr = self._count(growth, rows, fanout, span, name, row)
+        most = int(indptr[row + high - low])
         room = max(fanout, 1)
         end: int = pick_entries_before(
             rows.offsets, rows.table, rows.wide, rows.first_entry, nodes,
