@@ -56,6 +56,12 @@ class GnnConfig:
     )
     split: str = option("split", "column that says train, valid or test")
     features: tuple[str, ...] = option((), "features by name; all of a type by default")
+    learned_rows: Literal["memory", "disk"] = option(
+        "memory",
+        "where rows of nodes without features are: parameters that the optimizer moves all "
+        "in every step, or the run's files, where Adagrad moves those of a batch",
+    )
+    rows_lr: float = option(0.1, "learning rate of rows on disk", above=0)
     cache: Literal["none", "degree", "importance", "lru", "sieve"] = option(
         "none", "rows of features that batches keep in memory: of whom"
     )
@@ -190,6 +196,11 @@ class GnnConfig:
             raise ConfigError(
                 f"alike_negatives: got {self.alike_negatives} with column "
                 f"{self.alike!r}, expected both or none"
+            )
+        if self.learned_rows == "disk" and self.is_whole_graph:
+            raise ConfigError(
+                "learned_rows: got disk with messages over the whole graph (batch_size 0, "
+                "or model lightgcn), whose rows are in memory all at once; expected memory"
             )
         self._check_sampler()
 

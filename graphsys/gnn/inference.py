@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from graphsys.core.memory import available_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
 from graphsys.gnn.config import GnnConfig
@@ -47,8 +48,8 @@ def infer(
         inputs: What the network reads.
         node_type: Of the nodes.
         nodes: Numbers of nodes ``[n]``; all of the type by default.
-        scratch: Folder for files that hold the rows of hidden layers, which are mapped;
-            without it they are in memory.
+        scratch: Folder for files that hold the rows of layers, which are mapped; without
+            it they are in memory.
         progress: Receives a stage per layer.
 
     Returns:
@@ -73,7 +74,6 @@ def infer(
             progress.stage(f"layer {k + 1} of all nodes", total, "nodes")
             after: dict[str, Floats] = {}
             for name, numbers in wanted.items():
-                folder = None if is_last else scratch
                 found = _layer_of(
                     network,
                     surroundings,
@@ -82,7 +82,7 @@ def infer(
                     name,
                     numbers,
                     before,
-                    folder,
+                    scratch,
                     progress,
                 )
                 if found is not None:
@@ -183,6 +183,18 @@ def _spans(
         spans.append((begin, end))
         begin = end
     return spans
+
+
+def scratch_of(
+    path: Path | None, config: GnnConfig, surroundings: Surroundings
+) -> Path | None:
+    """Return where rows of layers lie: in a run's folder if they are too many for memory.
+
+    They are with learned rows on disk, and if two layers take half of what is free.
+    """
+    num_nodes = sum(surroundings.sampler.sizes.values())
+    is_large = 2 * 4 * num_nodes * config.dim > available_bytes() // 2
+    return path if is_large or config.learned_rows == "disk" else None
 
 
 def _room(shape: tuple[int, int], folder: Path | None) -> Floats:

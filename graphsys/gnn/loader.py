@@ -14,6 +14,7 @@ from graphsys.core.events import span
 from graphsys.core.rng import generator
 from graphsys.core.threads import map_in_order
 from graphsys.gnn.inputs import Inputs
+from graphsys.gnn.stored_rows import StoredRows
 from graphsys.gnn.surroundings import Layer, Surroundings
 from graphsys.sampling import Block, Sample
 from graphsys.sampling.blocks import Buffers
@@ -59,6 +60,7 @@ class Loader:
         inputs: What the network reads.
         prefetch: Batches made ahead in threads, one for two; 0: none, in the caller's.
         trim: Takes entries out of the blocks of a batch, given its number.
+        stored: Rows on disk, whose pages are read ahead; the rows are not.
     """
 
     def __init__(
@@ -67,9 +69,10 @@ class Loader:
         inputs: Inputs,
         prefetch: int,
         trim: Trim | None = None,
+        stored: StoredRows | None = None,
     ) -> None:
         self.surroundings, self.inputs, self.prefetch = surroundings, inputs, prefetch
-        self.trim = trim
+        self.trim, self.stored = trim, stored
         self._free: list[Buffers] = []
         self._lock = threading.Lock()
 
@@ -112,6 +115,8 @@ class Loader:
         sampled = time.perf_counter()
         with span("gather", batch=number):
             x = self.inputs.gather(sample.nodes, buffers)
+            if self.stored is not None:
+                self.stored.touch(x)
         places = {name: torch.from_numpy(p) for name, p in sample.seed_places.items()}
         return Batch(
             number=number, seeds=seeds, places=places, hops=hops, x=x,

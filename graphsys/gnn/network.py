@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import nn
 from torch.nn import functional
@@ -15,11 +13,11 @@ from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.inputs import AllRows, Bags, InputShape
 from graphsys.gnn.sparse_features import Linear, SparseFeatures
 from graphsys.gnn.sparse_rows import SparseRows
+from graphsys.gnn.stored_rows import StoredRows
 
 Rows = Mapping[str, SparseRows]
 Tensors = dict[str, torch.Tensor]
 Relation = tuple[str, str, str]
-Ints = npt.NDArray[np.int64]
 
 
 class Network(nn.Module):
@@ -27,7 +25,8 @@ class Network(nn.Module):
 
     Messages of several relations into a node type are added. Where node types differ in
     their input, or with ``residual``, a linear layer brings each to ``dim`` first. Types
-    without features have one learned row per node, those with bags one per number in them.
+    without features have one learned row per node, those with bags one per number in them;
+    these are parameters in ``learned``, or on disk in ``stored``.
 
     Args:
         config: Layers and their sizes.
@@ -48,17 +47,8 @@ class Network(nn.Module):
         super().__init__()
         self.decoder = decoder
         self.config, self.relations, self.num_out = config, list(relations), num_out
-        self.learned = nn.ModuleDict(
-            {
-                key_of(name): nn.EmbeddingBag(shape.num_learned, config.dim, mode="mean")
-                if shape.is_bag
-                else nn.Embedding(shape.num_learned, config.dim)
-                for name, shape in shapes.items()
-                if not shape.dim
-            }
-        )
-        for table in self.learned.values():
-            nn.init.normal_(table.weight, std=0.1)  # type: ignore[arg-type]
+        self.learned, self.stored = _make_learned(config, shapes)
+        self._read: Tensors = {}
         dims = {name: shape.dim or config.dim for name, shape in shapes.items()}
         is_even = len(set(dims.values())) == 1 and not config.residual
         self.entry = nn.ModuleDict(
@@ -69,14 +59,10 @@ class Network(nn.Module):
         sizes = [first, *[config.dim] * config.layers]
         if not has_exit:
             sizes[-1] = num_out
+        lasts = [not has_exit and k == config.layers - 1 for k in range(config.layers)]
         self.hops = nn.ModuleList(
-            _make_hop(
-                config,
-                self.relations,
-                sizes[k : k + 2],
-                is_last=not has_exit and k == config.layers - 1,
-            )
-            for k in range(config.layers)
+            _make_hop(config, self.relations, sizes[k : k + 2], is_last=is_last)
+            for k, is_last in enumerate(lasts)
         )
         self.norms = nn.ModuleList(_make_norm(config, size) for size in sizes[:-1])
         self.exit: nn.Module = nn.Identity()
@@ -111,16 +97,25 @@ class Network(nn.Module):
         result = {}
         for name, values in x.items():
             key = key_of(name)
-            if isinstance(values, AllRows):
-                values = self.learned[key].weight
-            elif isinstance(values, Bags):
-                values = self.learned[key](values.values, values.begins)
-            elif key in self.learned:
-                values = self.learned[key](values)
+            if key in self.learned or name in self.stored:
+                values = self._read_learned(name, values)
+                if self.config.row_decay:
+                    self._read[name] = values
             if key in self.entry:
                 values = self._activate(self.entry[key](self._drop(values)))
             result[name] = values
         return result
+
+    def _read_learned(self, name: str, values: Any) -> Any:
+        """Return learned rows: of all nodes, of some, or the means of bags."""
+        if name in self.stored:
+            return self.stored.read(name, values)
+        table: Any = self.learned[key_of(name)]
+        if isinstance(values, AllRows):
+            return table.weight
+        if isinstance(values, Bags):
+            return table(values.values, values.begins)
+        return table(values)
 
     def convolve(
         self,
@@ -192,19 +187,19 @@ class Network(nn.Module):
         found: Tensors = checkpoint(self.convolve, k, rows, h, use_reentrant=False)
         return found
 
-    def row_penalty(self, seeds: Mapping[str, Ints]) -> torch.Tensor:
+    def row_penalty(self, places: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Return half the squares of the learned rows of nodes, their mean over all nodes.
 
         Args:
-            seeds: Numbers of nodes by type; types without learned rows count as 0.
+            places: Where the input that was read last has each node, by type; types
+                without learned rows count as 0.
         """
         total = torch.zeros(())
-        for name, nodes in seeds.items():
-            if (key := key_of(name)) in self.learned:
-                table: Any = self.learned[key].weight
-                rows = table.index_select(0, torch.from_numpy(nodes))
+        for name, chosen in places.items():
+            if name in self._read:
+                rows = self._read[name].index_select(0, chosen)
                 total = total + rows.square().sum() / 2
-        return total / max(1, sum(len(nodes) for nodes in seeds.values()))
+        return total / max(1, sum(len(chosen) for chosen in places.values()))
 
     def _mean_of_layers(self, hops: Sequence[Rows], x: Tensors) -> Tensors:
         """Return the mean of the input and of the rows after each layer, as LightGCN does.
@@ -227,6 +222,26 @@ class Network(nn.Module):
         if self.config.model in ("pinsage", "hgt"):
             return x  # the layer has its own
         return functional.elu(x) if self.config.activation == "elu" else torch.relu_(x)
+
+
+def _make_learned(
+    config: GnnConfig, shapes: Mapping[str, InputShape]
+) -> tuple[nn.ModuleDict, StoredRows]:
+    """Return the learned rows as parameters, or as rows on disk; the other is empty."""
+    wanted = {name: shape for name, shape in shapes.items() if not shape.dim}
+    tables = nn.ModuleDict()
+    if config.learned_rows == "disk":
+        sizes = {name: shape.num_learned for name, shape in wanted.items()}
+        return tables, StoredRows(config, sizes)
+    for name, shape in wanted.items():
+        tables[key_of(name)] = (
+            nn.EmbeddingBag(shape.num_learned, config.dim, mode="mean")
+            if shape.is_bag
+            else nn.Embedding(shape.num_learned, config.dim)
+        )
+    for table in tables.values():
+        nn.init.normal_(table.weight, std=0.1)  # type: ignore[arg-type]
+    return tables, StoredRows(config, {})
 
 
 def key_of(name: str) -> str:

@@ -6,12 +6,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.errors import ConfigError
-from graphsys.core.memory import available_bytes
+from graphsys.core.errors import ConfigError, StoreBusyError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.gnn import run as runs
 from graphsys.gnn.config import num_threads
-from graphsys.gnn.inference import infer, whole_input, whole_output
+from graphsys.gnn.inference import infer, scratch_of, whole_input, whole_output
 from graphsys.gnn.labels import NodeLabels, read_labels
 from graphsys.gnn.sparse_rows import kernel_threads
 from graphsys.gnn.trainer import Parts
@@ -56,6 +55,7 @@ class OpenedRun:
                 f"the run {self.path} has no weights yet; go on with --resume"
             )
         parts.network.load_state_dict(weights)
+        parts.network.stored.open(self.path, self.state.files, is_writing=False)
         parts.network.eval()
         return parts
 
@@ -85,28 +85,42 @@ class OpenedRun:
 
         Returns:
             float32 ``[n, num_out]``.
+
+        Raises:
+            StoreBusyError: Rows on disk were trained meanwhile.
         """
         parts, config = self.parts, self.config
         chosen = node_type or self.node_type
         with kernel_threads(num_threads(config, self.graph.num_edges)):
             if not config.is_whole_graph:
-                return infer(
+                scratch = scratch_of(self.path, config, parts.surroundings)
+                found = infer(
                     parts.network, parts.surroundings, parts.inputs, chosen,
-                    nodes=nodes, progress=progress, scratch=self._scratch(),
+                    nodes=nodes, progress=progress, scratch=scratch,
                 )  # fmt: skip
+                self._require_still()
+                return found
             sizes = parts.surroundings.sampler.sizes
             everything = {name: np.arange(size) for name, size in sizes.items()}
             x = whole_input(config, parts.inputs.gather(everything))
-            found: Floats = whole_output(
+            found = whole_output(
                 parts.network, parts.surroundings.whole(), x, chosen
             ).numpy()
             return found if nodes is None else found[nodes]
 
-    def _scratch(self) -> Path | None:
-        """Return where rows of hidden layers lie if memory is too small for two layers."""
-        num_nodes = sum(self.parts.surroundings.sampler.sizes.values())
-        is_large = 2 * 4 * num_nodes * self.config.dim > available_bytes() // 2
-        return self.path if is_large else None
+    def _require_still(self) -> None:
+        """Check that no training has written over the rows that were read.
+
+        Raises:
+            StoreBusyError: A training has.
+        """
+        is_done = self.config.learned_rows == "memory" or self.state.is_complete
+        if is_done or runs.read_state(self.path).serial == self.state.serial:
+            return
+        raise StoreBusyError(
+            f"the run {self.path} went on training while its rows on disk were read; "
+            "repeat this when it is done"
+        )
 
     def _open_graph(self) -> Graph:
         path = Path(self.state.graph["path"])

@@ -23,7 +23,8 @@ def make_plan(config: GnnConfig, parts: Parts) -> Mapping[str, Any]:
 
     Returns:
         ``planned_memory_bytes`` (the most that the process held, and the batches that
-        wait), ``planned_parameter_bytes``, ``planned_batches`` per epoch,
+        wait), ``planned_parameter_bytes``, ``planned_rows_bytes`` (learned rows on disk,
+        with those of two checkpoints), ``planned_batches`` per epoch,
         ``probed_edges_per_batch``, ``estimated_seconds_per_epoch`` and
         ``estimated_seconds``, both without evaluation.
     """
@@ -46,10 +47,12 @@ def make_plan(config: GnnConfig, parts: Parts) -> Mapping[str, Any]:
             waiting = max(waiting, _input_bytes(batch))
             trainer.loader.release(batch)
     parameters = sum(p.numel() * p.element_size() for p in parts.network.parameters())
+    rows = sum(each.most_bytes for each in parts.network.stored)
     epoch_s = min(times) * len(seeds)
     return {
         "planned_memory_bytes": meter.peak_bytes + waiting * config.prefetch,
         "planned_parameter_bytes": parameters,
+        **({"planned_rows_bytes": rows} if rows else {}),
         "planned_batches": len(seeds),
         "probed_edges_per_batch": edges,
         "estimated_seconds_per_epoch": epoch_s,

@@ -11,6 +11,8 @@ import torch
 from graphsys.core.config import difference, from_mapping, load_toml, to_mapping, to_toml
 from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.row_files import FOLDER as ROWS_FOLDER
+from graphsys.gnn.stored_rows import StoredRows
 from graphsys.storage.manifest_check import build
 from graphsys.storage.run_folder import CONFIG_NAME, GNN, RUN_NAME, write_durably
 
@@ -133,13 +135,19 @@ def begin(path: Path, config: GnnConfig, state: RunState) -> None:
     commit(path, state, {})
 
 
-def commit(path: Path, state: RunState, tensors: dict[str, Weights | None]) -> None:
+def commit(
+    path: Path,
+    state: RunState,
+    tensors: dict[str, Weights | None],
+    rows: StoredRows | None = None,
+) -> None:
     """Make a checkpoint the current one, and remove what it replaces.
 
     Args:
         path: The run's folder.
         state: Its state; ``files`` and ``serial`` are brought up to date.
         tensors: Contents of files by their stem; None for one that has not changed.
+        rows: Learned rows on disk.
 
     Raises:
         StorageFullError: A file cannot be written; the checkpoint before stays.
@@ -156,16 +164,20 @@ def commit(path: Path, state: RunState, tensors: dict[str, Weights | None]) -> N
         name = f"{stem}.{state.serial}.safetensors"
         write_durably(path / name, data)
         files[name] = len(data)
+    if rows is not None:
+        files |= rows.flush(state.serial, state.best_epoch if "best" in tensors else 0)
     state.files = files
     text = json.dumps(dataclasses.asdict(state), indent=1) + "\n"
     write_durably(path / RUN_NAME, text.encode())
+    if rows is not None:
+        rows.committed()
     remove_superseded(path, state)
 
 
 def remove_superseded(path: Path, state: RunState) -> None:
-    """Remove weights that the checkpoint does not list."""
-    for file in path.glob("*.safetensors*"):
-        if file.name not in state.files:
+    """Remove weights and learned rows that the checkpoint does not list."""
+    for file in (*path.glob("*.safetensors*"), *path.glob(f"{ROWS_FOLDER}/*/*.bin*")):
+        if file.relative_to(path).as_posix() not in state.files:
             file.unlink(missing_ok=True)
 
 

@@ -82,6 +82,7 @@ class Stepper:
             if place == size - 1:
                 self.team.add_gradients(self.network)
                 self.optimiser.step()
+                self.network.stored.step(self.config.rows_lr * rate / self.config.lr)
         times.append(time.perf_counter())
         return value, times
 
@@ -95,7 +96,8 @@ class Stepper:
             rows = self.network(batch.hops, batch.x)
             loss = self.objective.loss(rows, batch)
             if self.config.row_decay:
-                loss = loss + self.config.row_decay * self.network.row_penalty(batch.seeds)
+                penalty = self.network.row_penalty(batch.places)
+                loss = loss + self.config.row_decay * penalty
         if self.team.size == 1:
             return loss, loss.item()
         total = self.objective.num_terms(batch)

@@ -16,7 +16,7 @@ from graphsys.gnn import run as runs
 from graphsys.gnn.board import Board
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.figures import Figures
-from graphsys.gnn.inference import infer, whole_input, whole_output
+from graphsys.gnn.inference import infer, scratch_of, whole_input, whole_output
 from graphsys.gnn.inputs import Inputs
 from graphsys.gnn.loader import Batch, Loader
 from graphsys.gnn.network import Network
@@ -62,15 +62,18 @@ class Trainer:
         self.network, self.team = parts.network, parts.objective.team
         self.stepper = Stepper(config, parts.network, parts.objective, self.team)
         self.loader = Loader(
-            parts.surroundings, parts.inputs, config.prefetch, parts.objective.trim
-        )
+            parts.surroundings, parts.inputs, config.prefetch, parts.objective.trim,
+            parts.network.stored,
+        )  # fmt: skip
         self.figures = Figures(state.metrics)
         self._whole: tuple[Layer, dict[str, torch.Tensor]] | None = None
         self._best: runs.Weights | None = None
         self._is_best_saved = True
         self._saved_s = time.monotonic()
-        if path is not None and state.files:
-            self._load(path)
+        if path is not None:
+            self.network.stored.open(path, state.files, is_writing=True)
+            if state.files:
+                self._load(path)
         if self.team.rank:
             self.path = None  # the first process writes
         self.board = Board(self.path, config, state.epoch)
@@ -119,7 +122,7 @@ class Trainer:
         if self._best is not None:
             tensors["best"] = None if self._is_best_saved else self._best
         with span("checkpoint"):
-            runs.commit(self.path, self.state, tensors)
+            runs.commit(self.path, self.state, tensors, self.network.stored)
         self._is_best_saved = True
         self._saved_s = time.monotonic()
 
@@ -130,7 +133,10 @@ class Trainer:
             layer, x = self._whole_graph()
             found = whole_output(self.network, layer, x, node_type)
             return found[torch.from_numpy(nodes)]
-        rows = infer(self.network, parts.surroundings, parts.inputs, node_type, nodes=nodes)
+        rows = infer(
+            self.network, parts.surroundings, parts.inputs, node_type, nodes=nodes,
+            scratch=scratch_of(self.path, self.config, parts.surroundings),
+        )  # fmt: skip
         return torch.from_numpy(rows)
 
     def train_batch(self, epoch: int, batch: Batch, num_batches: int) -> float:
@@ -223,6 +229,8 @@ class Trainer:
             state.metrics["valid_loss"], state.metrics[f"valid_{metric}"] = found
             if self.config.keep == "best":
                 self._best, self._is_best_saved = _copy(self.network), False
+                if self.path is not None:
+                    self.network.stored.hold_best(state.epoch)
 
     def _is_out_of_patience(self) -> bool:
         state, patience = self.state, self.config.patience

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from graphsys.core.errors import BudgetError
+from graphsys.core.errors import BudgetError, ConfigError
 from graphsys.core.memory import MemoryMeter, format_bytes, parse_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.rng import draw_key
@@ -109,7 +109,7 @@ def train(
                     f"the training takes about "
                     f"{format_bytes(plan['planned_memory_bytes'])}, the budget is "
                     f"{format_bytes(budget)}; give more memory, or smaller batch_size, "
-                    "fanouts, dim or prefetch"
+                    f"fanouts, dim or prefetch{_disk_advice(parts)}"
                 )
             if dry_run:
                 return TrainReport(
@@ -134,6 +134,11 @@ def build_parts(graph: Graph, config: GnnConfig, *, is_checking: bool = True) ->
     """
     torch.manual_seed(int(draw_key(config.seed, "decoder")) >> 1)
     objective = make_objective(graph, config)
+    if config.learned_rows == "disk" and objective.team.size > 1:
+        raise ConfigError(
+            f"learned_rows: got disk with {objective.team.size} processes, which do not "
+            "share their rows; expected memory, or one process"
+        )
     surroundings = Surroundings(graph, config, objective.node_type)
     require_types(graph, surroundings.node_types, objective.node_type)
     inputs = Inputs(graph, surroundings.node_types, config)
@@ -145,6 +150,18 @@ def build_parts(graph: Graph, config: GnnConfig, *, is_checking: bool = True) ->
     )
     return Parts(
         objective=objective, surroundings=surroundings, inputs=inputs, network=network
+    )
+
+
+def _disk_advice(parts: Parts) -> str:
+    """Say what keeps learned rows out of memory, where there are some in it."""
+    config = parts.network.config
+    if not len(parts.network.learned) or config.is_whole_graph:
+        return ""
+    tables: Any = parts.network.learned.values()
+    size = sum(4 * table.weight.numel() for table in tables)
+    return (
+        f", or learned_rows=disk (they have {format_bytes(size)}, their moments twice that)"
     )
 
 

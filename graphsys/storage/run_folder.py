@@ -131,7 +131,7 @@ def check_files(path: Path, files: dict[str, int]) -> None:
             )
 
 
-def write_durably(file: Path, data: bytes) -> None:
+def write_durably(file: Path, data: bytes | memoryview) -> None:
     """Replace a file atomically and durably.
 
     Raises:

@@ -24,15 +24,16 @@ SETTINGS = (
 DEADLINE_S = 120
 
 
-def make_graph(path: Path) -> Graph:
+def make_graph(path: Path, *, has_features: bool = True) -> Graph:
     """Return 90 nodes of 3 classes on a ring with chords."""
+    x = np.random.default_rng(0).random((90, 8), dtype=np.float32)
     nodes = NodeChunk(
         ids=np.arange(90),
         columns={
             "label": np.arange(90) % 3,
             "split": pa.array(["train", "train", "valid"] * 30),
         },
-        features={"x": np.random.default_rng(0).random((90, 8), dtype=np.float32)},
+        features={"x": x} if has_features else {},
     )
     pairs = [(k, (k + step) % 90) for k in range(90) for step in (1, 3, 30)]
     make_store(path, nodes, edge_chunk(pairs), is_directed=False)
@@ -48,10 +49,16 @@ def progress_of(run: Path) -> tuple[int, int]:
     return state["epoch"], state["batch"]
 
 
-def test_killed_training_resumes_bit_by_bit(tmp_path: Path, graphsys_command: str) -> None:
+@pytest.mark.parametrize("rows", ["features", "memory", "disk"])
+def test_killed_training_resumes_bit_by_bit(
+    tmp_path: Path, graphsys_command: str, rows: str
+) -> None:
+    """Nodes have features, or rows that are learned in memory or on disk."""
     epoch = 5
-    graph, run = make_graph(tmp_path / "g"), tmp_path / "run"
-    options = [part for setting in SETTINGS for part in ("--set", setting)]
+    graph = make_graph(tmp_path / "g", has_features=rows == "features")
+    run = tmp_path / "run"
+    settings = (*SETTINGS, f"learned_rows={'disk' if rows == 'disk' else 'memory'}")
+    options = [part for setting in settings for part in ("--set", setting)]
     command = [graphsys_command, "train", "gnn", str(graph.path), "-o", str(run), *options]
     process = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -65,11 +72,12 @@ def test_killed_training_resumes_bit_by_bit(tmp_path: Path, graphsys_command: st
     process.wait()
     killed_at, _ = progress_of(run)
     assert epoch <= killed_at < 40
+    assert gnn.evaluate(run, split="valid")["metrics"]["num_nodes"] == 30
     report = gnn.train(graph, None, run, resume=True)
     assert report.epochs == 40
-    whole = gnn.train(graph, gnn.load_config(overrides=SETTINGS), tmp_path / "whole")
+    whole = gnn.train(graph, gnn.load_config(overrides=settings), tmp_path / "whole")
     assert report.metrics["loss"] == whole.metrics["loss"]
-    ours, theirs = (
-        gnn.open_run(path).parts.network.state_dict() for path in (run, tmp_path / "whole")
-    )
+    opened = [gnn.open_run(path) for path in (run, tmp_path / "whole")]
+    assert np.array_equal(opened[0].output(), opened[1].output())
+    ours, theirs = (each.parts.network.state_dict() for each in opened)
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)

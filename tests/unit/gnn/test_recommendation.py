@@ -151,12 +151,13 @@ def test_losses_of_pairs_are_their_formulas(library: Graph) -> None:
 
 
 def test_row_penalty_is_half_the_mean_square(ratings: Graph) -> None:
-    network = build_parts(ratings, config_of()).network
-    seeds = {"reader": np.array([3, 3]), "book": np.array([5])}
+    network = build_parts(ratings, config_of(row_decay=0.1)).network
+    network.embed({"reader": torch.tensor([3, 1]), "book": torch.tensor([5, 2])})
+    places = {"reader": torch.tensor([0, 0]), "book": torch.tensor([0])}
     tables: Any = network.learned
     rows = [tables[n].weight[k] for n, k in (("reader", 3), ("book", 5))]
     wanted = (2 * rows[0].square().sum() + rows[1].square().sum()) / 2 / 3
-    assert torch.allclose(network.row_penalty(seeds), wanted)
+    assert torch.allclose(network.row_penalty(places), wanted)
 
 
 def test_lightgcn_does_not_classify() -> None:
