@@ -19,32 +19,39 @@ _NODES_AT_A_TIME = 1 << 18
 
 
 class Labelled(Source):
-    """A directed R-MAT graph whose nodes all have features, a class and the split train."""
+    """A directed R-MAT graph; nodes have features or none, a class, the split train."""
 
-    def __init__(self, scale: int, edge_factor: int) -> None:
+    def __init__(
+        self, scale: int, edge_factor: int, num_features: int = NUM_FEATURES
+    ) -> None:
         from graphsys.datasets.generators import rmat
 
         self._edges = rmat(scale, edge_factor, directed=True)
         self.name, self._num_nodes = self._edges.name, 1 << scale
+        self._num_features = num_features
 
     def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
         """Yield the nodes, then the edges."""
         for begin in range(0, self._num_nodes, _NODES_AT_A_TIME):
             ids = np.arange(begin, min(begin + _NODES_AT_A_TIME, self._num_nodes))
             rng = np.random.default_rng(begin)
-            x = rng.random((len(ids), NUM_FEATURES), dtype=np.float32)
+            x = rng.random((len(ids), self._num_features), dtype=np.float32)
             columns = {
                 "label": rng.integers(0, NUM_CLASSES, len(ids)),
                 "split": np.full(len(ids), "train"),
             }
-            yield NodeChunk(ids=ids, columns=columns, features={"x": x})
+            features = {"x": x} if self._num_features else {}
+            yield NodeChunk(ids=ids, columns=columns, features=features)
         yield from self._edges.chunks()
 
 
-def make_graph(folder: Path, *, quick: bool) -> tuple[Graph, str]:
+def make_graph(
+    folder: Path, *, quick: bool, num_features: int = NUM_FEATURES
+) -> tuple[Graph, str]:
     """Return a store of 1M nodes and 20M edges (quick: 131k and 2.6M), and its name."""
     scale, edge_factor = (17, 20) if quick else (20, 20)
-    ingest(Labelled(scale, edge_factor), folder / "graph", order="original")
+    source = Labelled(scale, edge_factor, num_features)
+    ingest(source, folder / "graph", order="original")
     num_edges = edge_factor << scale
     name = f"R-MAT {(1 << scale) / 1e6:.2g}M/{num_edges / 1e6:.3g}M"
     return Graph(folder / "graph"), name

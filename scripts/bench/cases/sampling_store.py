@@ -46,7 +46,7 @@ def sample(store: str, seeds: str, fanouts: list[int], *, is_copied: bool) -> Ou
     graph = (CopiedGraph if is_copied else Graph)(Path(store))
     sampler, features = NeighborSampler(graph, fanouts), FeatureRows(graph, "node")
     features.gather(sampler.sample(batches[0][:1]).input_nodes)
-    limit = _data_bytes() + max(int(SHARE * num_bytes), LEAST)
+    limit = data_bytes() + max(int(SHARE * num_bytes), LEAST)
     if not is_copied:
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     rooms: list[Any] = []
@@ -74,7 +74,8 @@ def sample(store: str, seeds: str, fanouts: list[int], *, is_copied: bool) -> Ou
     )  # fmt: skip
 
 
-def _data_bytes() -> int:
+def data_bytes() -> int:
+    """Return what of this process counts against RLIMIT_DATA."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmData:"):
             return int(line.split()[1]) * 1024
