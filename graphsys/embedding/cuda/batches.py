@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.embedding.cuda.device import is_interpreted
+from graphsys.core.triton_device import is_interpreted
 from graphsys.kernels.cpu import embedding_batches as layout
 from graphsys.kernels.cpu.embedding_chunk import Chunk, Edges, allocate_chunk
 from graphsys.kernels.cpu.embedding_step import Settings

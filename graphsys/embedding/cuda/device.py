@@ -1,55 +1,16 @@
-"""The device: whether there is one that can train, and copies to it and back.
+"""Copies to the device and back; see :mod:`graphsys.core.triton_device`."""
 
-Triton's interpreter counts as a device: with ``TRITON_INTERPRET=1`` kernels run on the
-CPU, slowly, over torch's CPU tensors; streams and pinned memory fall away.
-"""
-
-import os
 import threading
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.errors import ConfigError, MissingDependencyError
 from graphsys.core.events import count
+from graphsys.core.triton_device import is_interpreted
 
 Array = npt.NDArray[Any]
 _BUFFER_BYTES = 32 << 20
-
-
-def is_interpreted() -> bool:
-    """Whether kernels run in Triton's interpreter."""
-    return os.environ.get("TRITON_INTERPRET") == "1"
-
-
-def require_device() -> None:
-    """Check that embeddings can be trained on a CUDA device here.
-
-    Raises:
-        MissingDependencyError: Triton is not installed.
-        ConfigError: There is no GPU or no driver, or torch was built without CUDA.
-    """
-    try:
-        import triton  # noqa: F401
-    except ImportError as err:
-        raise MissingDependencyError(
-            "device='cuda' needs Triton: pip install 'graphsys[gpu]'"
-        ) from err
-    if is_interpreted():
-        return
-    import torch
-
-    if torch.version.cuda is None:
-        raise ConfigError(
-            f"device='cuda': torch {torch.__version__} is built without CUDA; install a "
-            "build with it (see pytorch.org), or use device='cpu'"
-        )
-    if not torch.cuda.is_available():
-        raise ConfigError(
-            "device='cuda': this machine has no CUDA device or driver; use device='cpu' "
-            "(see 'graphsys doctor')"
-        )
 
 
 class Transfers:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from graphsys.core.triton_device import is_interpreted, start
 from graphsys.embedding.cuda.batches import Place
-from graphsys.embedding.cuda.device import is_interpreted
 from graphsys.embedding.cuda.operands import DeviceOperators, DeviceTables, Workspace
 from graphsys.embedding.cuda.shapes import BlockShapes
 from graphsys.kernels.cpu import embedding_scores as scores
@@ -22,12 +22,6 @@ from graphsys.kernels.cpu.embedding_step import Settings
 
 def _blocks(count: int, size: int) -> int:
     return -(-count // size)
-
-
-def start(kernel: Any, grid: tuple[int, ...], *arguments: Any, **options: Any) -> None:
-    """Start a Triton kernel over a grid, unless the grid is empty."""
-    if all(grid):
-        kernel[grid](*arguments, **options)
 
 
 class BatchStep:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.triton_device import require_device
 from graphsys.embedding.cuda.batches import BatchSource, Shape
-from graphsys.embedding.cuda.device import Transfers, require_device
+from graphsys.embedding.cuda.device import Transfers
 from graphsys.embedding.cuda.operands import (
     DeviceOperators,
     DeviceTables,

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from graphsys.core.errors import BudgetError
+from graphsys.core.triton_device import require_device
 from graphsys.embedding import run as runs
 from graphsys.embedding.backend import Backend
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.cuda.device import require_device
 from graphsys.embedding.cuda.support import require_supported
 from graphsys.embedding.cuda.trainer import DeviceTrainer
 from graphsys.embedding.model import RelationSet, objective_of

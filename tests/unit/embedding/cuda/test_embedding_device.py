@@ -10,9 +10,9 @@ import torch
 
 from graphsys.core.config import option
 from graphsys.core.errors import ConfigError, MissingDependencyError
+from graphsys.core.triton_device import require_device
 from graphsys.embedding import EmbeddingConfig, train
 from graphsys.embedding.config import RelationConfig
-from graphsys.embedding.cuda.device import require_device
 from graphsys.embedding.cuda.support import require_supported
 from graphsys.embedding.pools import PoolConfig
 from graphsys.storage.reader import Graph
