@@ -1,7 +1,8 @@
 """Message passing with gradients: sums over rows, products of ends, softmax within rows.
 
 Results are the same for any number of threads, but for the gradient of GATv2's attention
-vector. Sums are float32 where tensors are bfloat16 (mixed precision).
+vector. Sums are float32 where tensors are bfloat16 (mixed precision). Rows that were moved
+to a device (``SparseRows.to``) take tensors that are there.
 """
 
 from typing import Any, Literal
@@ -160,11 +161,13 @@ def _check(rows: SparseRows, x: torch.Tensor, length: int, name: str) -> None:
 
 
 def _apply(function: Any, rows: SparseRows, *arguments: Any) -> torch.Tensor:
-    found: torch.Tensor = function.apply(rows, *map(_widened, arguments))
+    for given in arguments:
+        if isinstance(given, torch.Tensor) and given.device != rows.device:
+            raise ConfigError(
+                f"a tensor is on {given.device}, the rows on {rows.device}; expected one "
+                "place for both: move rows with .to(device)"
+            )
+    widened = kernels.kernels_of(rows).widened
+    given = [widened(a) if isinstance(a, torch.Tensor) else a for a in arguments]
+    found: torch.Tensor = function.apply(rows, *given)
     return found
-
-
-def _widened(x: Any) -> Any:
-    """Return tensors of 16 bits as float32, which kernels add up."""
-    is_narrow = isinstance(x, torch.Tensor) and x.dtype in (torch.bfloat16, torch.float16)
-    return x.float() if is_narrow else x

@@ -1,5 +1,7 @@
 """Weights of messages from the degrees of the whole graph, for sampled rows too."""
 
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -29,6 +31,8 @@ def weigh(
         The weights of entries ``[E]`` and of own nodes ``[D]``, float32.
     """
     loop = 1.0 if has_self else 0.0
+    if rows.is_on_device:
+        return _weigh_there(rows, src_degrees, dst_degrees, loop)
     src_scale = (src_degrees + loop).clamp(min=1).rsqrt().numpy()
     dst_scale = (dst_degrees + loop).clamp(min=1).rsqrt().numpy()
     found = rows.degrees.numpy()
@@ -36,4 +40,18 @@ def weigh(
     weight = src_scale[rows.indices] * np.repeat(share, np.diff(rows.indptr))
     rows.weight = torch.from_numpy(weight.astype(np.float32))
     rows.self_weight = torch.from_numpy((loop * dst_scale**2).astype(np.float32))
+    return rows.weight, rows.self_weight
+
+
+def _weigh_there(
+    rows: SparseRows, src_degrees: torch.Tensor, dst_degrees: torch.Tensor, loop: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Do the same with rows and degrees that are on a device."""
+    entries: Any = rows.entries
+    src_scale = (src_degrees + loop).clamp(min=1).rsqrt()
+    dst_scale = (dst_degrees + loop).clamp(min=1).rsqrt()
+    share = dst_scale * dst_degrees / rows.degrees.clamp(min=1)
+    weight = src_scale.index_select(0, entries.indices)
+    rows.weight = weight * share.index_select(0, entries.row_of)
+    rows.self_weight = loop * dst_scale.square()
     return rows.weight, rows.self_weight

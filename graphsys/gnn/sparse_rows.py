@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from graphsys.sampling.blocks import Block
 Ints = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]
 
+_NO_PLACES = np.empty(0, dtype=np.int64)
 _team = ThreadTeam(1)
 
 
@@ -38,6 +40,20 @@ def kernel_threads(num_threads: int) -> Iterator[None]:
         torch.set_num_threads(of_torch)
 
 
+class Entries(NamedTuple):
+    """Entries of rows, as kernels take them.
+
+    Attributes:
+        indptr: Row offsets, int64 ``[R + 1]``.
+        indices: What each entry names, int32 ``[E]``.
+        entry: Place of each entry's value, int64 ``[E]``, or empty: in order.
+    """
+
+    indptr: Ints
+    indices: Places
+    entry: Ints = _NO_PLACES
+
+
 class SparseRows:
     """The entries of a bipartite hop: row ``i`` receives from ``indices[indptr[i]:...]``.
 
@@ -49,6 +65,9 @@ class SparseRows:
         self_weight: Weight of each row's own node, for layers that count it ``[D]``.
         is_prefix: Whether the first D sources are the rows' own nodes.
     """
+
+    is_on_device = False
+    device = torch.device("cpu")
 
     def __init__(
         self,
@@ -71,6 +90,28 @@ class SparseRows:
             block.indptr, block.indices, block.num_src, weight=weight, is_prefix=is_prefix
         )
 
+    def to(self, device: "str | torch.device") -> "SparseRows":
+        """Return the same rows where kernels of a device (``cpu`` or ``cuda``) take them.
+
+        See :class:`graphsys.gnn.device_rows.DeviceRows`.
+
+        Raises:
+            ConfigError: There is no such device, or too many entries for one.
+        """
+        if torch.device(device).type == "cpu":
+            return self
+        from graphsys.core.triton_device import cuda_device, require_device
+        from graphsys.gnn.device_rows import DeviceRows
+
+        require_device()
+        target = cuda_device()
+        return DeviceRows.moved(self, lambda array: torch.as_tensor(array).to(target))
+
+    @property
+    def entries(self) -> Entries:
+        """The entries, row by row."""
+        return Entries(self.indptr, self.indices)
+
     @property
     def num_dst(self) -> int:
         """Number of rows."""
@@ -87,13 +128,13 @@ class SparseRows:
         return torch.from_numpy(np.diff(self.indptr).astype(np.float32))
 
     @cached_property
-    def transposed(self) -> tuple[Ints, Places, Ints]:
-        """Row offsets by source ``[S + 1]``, rows, and where each entry was ``[E]``."""
+    def transposed(self) -> Entries:
+        """The entries source by source: rows, and where each entry was."""
         starts = np.zeros(self.num_src + 1, dtype=np.int64)
         rows = np.empty(self.num_edges, dtype=np.int32)
         entry = np.empty(self.num_edges, dtype=np.int64)
         transpose_block(self.indptr, self.indices, starts, rows, entry)
-        return starts, rows, entry
+        return Entries(starts, rows, entry)
 
     @cached_property
     def with_self(self) -> "SparseRows":
@@ -118,6 +159,10 @@ def join_rows(parts: Sequence[SparseRows]) -> SparseRows:
     """
     if len(parts) == 1:
         return parts[0]
+    if parts[0].is_on_device:
+        from graphsys.gnn.device_rows import join_device_rows
+
+        return join_device_rows(parts)
     lengths = [np.diff(part.indptr) for part in parts]
     indptr = np.concatenate([[0], np.cumsum(np.sum(lengths, axis=0))])
     indices = np.empty(int(indptr[-1]), dtype=np.int32)

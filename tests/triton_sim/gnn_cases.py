@@ -1,0 +1,15 @@
+"""What message passing is computed by Triton kernels and by the CPU's: see run_gnn."""
+
+FUNCTIONS = (
+    "sum", "mean", "max", "weighted", "heads", "dot", "add", "softmax", "attention",
+    "sum and own", "mean and own",
+)  # fmt: skip
+GRAPHS = ("random", "hub", "empty", "repeated")
+CASES = (
+    *(f"kernel:{name}:{graph}:float32" for name in FUNCTIONS for graph in GRAPHS),
+    *(f"kernel:{name}:random:bfloat16" for name in FUNCTIONS),
+    *(f"kernel:{name}:hub:float64" for name in FUNCTIONS),
+    "kernel:sum:wide:float32", "kernel:max:wide:bfloat16", "kernel:sum:none:float32",
+    "kernel:max:none:float32", "rows:with_self", "rows:join", "rows:transposed",
+    "rows:weigh",
+)  # fmt: skip

@@ -1,0 +1,169 @@
+"""Compute message passing by Triton kernels in its interpreter and on the CPU; compare.
+
+Usage: ``TRITON_INTERPRET=1 python -m tests.triton_sim.run_gnn CASE ...`` from the root;
+prints one JSON line per case:
+
+    kernel:FUNCTION:GRAPH:DTYPE    values and gradients of one function
+    rows:WHAT                      what is derived from rows, made on the device
+
+A process of its own, since the interpreter is chosen when Triton is imported. On a machine
+with a GPU, without the variable, the same cases run there.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from graphsys.core.triton_device import cuda_device
+from graphsys.gnn import functions as ours
+from graphsys.gnn.normalising import weigh
+from graphsys.gnn.sparse_rows import SparseRows, join_rows
+
+Shapes = list[tuple[int | str, ...]]
+FUNCTIONS: dict[str, tuple[Callable[..., Any], Shapes]] = {
+    "sum": (ours.spmm, [("S", "F")]),
+    "mean": (lambda rows, x: ours.spmm(rows, x, reduce="mean"), [("S", "F")]),
+    "max": (lambda rows, x: ours.spmm(rows, x, reduce="max"), [("S", "F")]),
+    "weighted": (ours.spmm, [("S", "F"), ("E",)]),
+    "heads": (ours.spmm, [("S", 3, "F"), ("E", 3)]),
+    "dot": (ours.sddmm, [("S", 3, "F"), ("D", 3, "F")]),
+    "add": (lambda rows, x, y: ours.sddmm(rows, x, y, "add"), [("S", 3), ("D", 3)]),
+    "softmax": (ours.segment_softmax, [("E", 3)]),
+    "attention": (ours.attention_scores, [("S", 3, "F"), ("D", 3, "F"), (3, "F")]),
+    "sum and own": (lambda r, x: ours.spmm_with_own(r, x, "sum"), [("S", "F")]),
+    "mean and own": (lambda r, x: ours.spmm_with_own(r, x, "mean"), [("S", "F")]),
+}
+WIDTHS = {"wide": 133, "none": 0}
+WIDTH = 5
+
+
+def make_rows(graph: str) -> SparseRows:
+    """Return rows: random ones, two of several pieces, none at all, or repeated ends."""
+    rng = np.random.default_rng(3)
+    lengths = rng.integers(0, 6, 19)
+    lengths[-1] = 0
+    num_src = 23
+    if graph == "hub":
+        lengths[4], lengths[11] = 700, 513
+    elif graph == "empty":
+        lengths[:] = 0
+    elif graph == "repeated":
+        num_src = 19  # so that every row names some source twice
+        lengths[:] = 25
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    indices = rng.integers(0, num_src, int(indptr[-1])).astype(np.int32)
+    if graph == "hub":
+        indices[rng.random(len(indices)) < 0.6] = 7  # a hub among the sources, too
+    return SparseRows(indptr, indices, num_src)
+
+
+def values(shape: tuple[int, ...], dtype: torch.dtype, number: int) -> torch.Tensor:
+    """Return random numbers, many of them equal so that maxima have ties."""
+    generator = torch.Generator().manual_seed(number)
+    x = torch.randn(shape, generator=generator)
+    return (x * 8).round().div(8).to(dtype)
+
+
+def computed(
+    function: Callable[..., Any], rows: SparseRows, inputs: list[torch.Tensor], place: Any
+) -> list[torch.Tensor]:
+    """Return the results and gradients, on the CPU as float64."""
+    inputs = [x.clone().to(place).requires_grad_() for x in inputs]
+    found = function(rows, *inputs)
+    found = found if isinstance(found, tuple) else (found,)
+    total = sum(
+        (f * values(tuple(f.shape), f.dtype, 90 + k).to(place)).sum()
+        for k, f in enumerate(found)
+    )
+    assert isinstance(total, torch.Tensor)
+    total.backward()  # type: ignore[no-untyped-call]
+    grads = [x.grad for x in inputs]
+    dtypes = [x.dtype for x in inputs]
+    assert [g.dtype for g in grads if g is not None] == dtypes
+    return [f.detach().cpu().double() for f in (*found, *grads) if f is not None]
+
+
+def run_kernel(case: str) -> dict[str, object]:
+    """Compute a function both ways, and twice on the device."""
+    name, graph, precision = case.split(":")
+    function, shapes = FUNCTIONS[name]
+    rows = make_rows(graph)
+    sizes: dict[int | str, int] = {
+        "S": rows.num_src, "D": rows.num_dst, "E": rows.num_edges,
+        "F": WIDTHS.get(graph, WIDTH),
+    }  # fmt: skip
+    dtype = getattr(torch, precision)
+    inputs = [
+        values(tuple(int(sizes.get(size, size)) for size in shape), dtype, k)
+        for k, shape in enumerate(shapes)
+    ]
+    wanted = computed(function, rows, inputs, "cpu")
+    there = rows.to("cuda")
+    got = computed(function, there, inputs, cuda_device())
+    again = computed(function, rows.to("cuda"), inputs, cuda_device())
+    return {
+        "from_cpu": max(largest(a, b) for a, b in zip(got, wanted, strict=True)),
+        "is_same_again": all(torch.equal(a, b) for a, b in zip(got, again, strict=True)),
+        "results": len(got),
+        "largest": max((float(w.abs().max()) for w in wanted if w.numel()), default=0.0),
+        "is_on_device": there.is_on_device,
+    }
+
+
+def largest(one: torch.Tensor, other: torch.Tensor) -> float:
+    """Return the largest difference, relative to the largest value."""
+    if one.shape != other.shape:
+        return float("inf")
+    if not one.numel():
+        return 0.0
+    return float((one - other).abs().max() / other.abs().max().clamp(min=1))
+
+
+def run_rows(case: str) -> dict[str, object]:
+    """Derive the same from rows on the host and on the device."""
+    rows = make_rows("hub")
+    there = rows.to("cuda")
+    if case == "transposed":
+        wanted, got = rows.transposed, there.transposed
+        return {"differs": _differs(wanted, (got.indptr, got.indices, got.entry))}
+    if case == "weigh":
+        degrees = torch.arange(rows.num_src).float()
+        own = degrees[: rows.num_dst] * 2
+        wanted_weights = weigh(rows, degrees, own)
+        place = cuda_device()
+        got_weights = weigh(there, degrees.to(place), own.to(place))
+        pairs = zip(wanted_weights, got_weights, strict=True)
+        return {"differs": max(largest(b.cpu().double(), a.double()) for a, b in pairs)}
+    parts = [rows, make_rows("random")]
+    one: SparseRows = rows.with_self if case == "with_self" else join_rows(parts)
+    other = (
+        there.with_self
+        if case == "with_self"
+        else join_rows([each.to("cuda") for each in parts])
+    )
+    same = one.num_src == other.num_src and one.is_prefix == other.is_prefix
+    found = (other.indptr, other.indices)
+    return {"differs": _differs((one.indptr, one.indices), found) + (not same)}
+
+
+def _differs(wanted: Any, got: Any) -> int:
+    pairs = zip(wanted, got, strict=True)
+    return sum(not np.array_equal(a, b.cpu().numpy()) for a, b in pairs)
+
+
+RUNNERS = {"kernel": run_kernel, "rows": run_rows}
+
+
+def main() -> None:
+    """Run the cases named on the command line."""
+    for case in sys.argv[1:]:
+        kind, _, rest = case.partition(":")
+        sys.stdout.write(json.dumps({"case": case, **RUNNERS[kind](rest)}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Message passing by Triton's interpreter (a process of its own) against the CPU's."""
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.triton_sim.gnn_cases import CASES
+
+pytest.importorskip("triton", reason="the gpu extra (triton) is not installed")
+
+ROOT = Path(__file__).parents[4]
+KERNELS = tuple(case for case in CASES if case.startswith("kernel:"))
+ROWS = tuple(case for case in CASES if case.startswith("rows:"))
+
+
+@cache
+def outcomes() -> dict[str, dict[str, Any]]:
+    """Run all cases in one process."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.triton_sim.run_gnn", *CASES],
+        cwd=ROOT, env={**os.environ, "TRITON_INTERPRET": "1"}, capture_output=True,
+        text=True, timeout=1800, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return {row["case"]: row for row in rows}
+
+
+@pytest.mark.parametrize("case", KERNELS)
+def test_values_and_gradients_are_those_of_the_cpu(case: str) -> None:
+    found = outcomes()[case]
+    assert found["is_on_device"]
+    assert found["results"] >= 2
+    assert found["from_cpu"] < (1e-12 if case.endswith("float64") else 1e-5)
+    assert found["is_same_again"]
+    if ":empty:" not in case and ":none:" not in case:
+        assert found["largest"] > 0.5
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_what_is_derived_from_rows_is_that_of_the_host(case: str) -> None:
+    assert outcomes()[case]["differs"] < 1e-6
