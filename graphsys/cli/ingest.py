@@ -98,6 +98,16 @@ def ingest(
             "--drop-self-loops", help="Leave out edges u -> u.", rich_help_panel=INPUT
         ),
     ] = False,
+    features_as: Annotated[
+        str,
+        typer.Option(
+            "--features-as",
+            metavar="FORM",
+            help="How dense features are stored: given, float16, int8 (a scale per row), "
+            "shared (each distinct row once, where that is smaller), or int8,shared.",
+            rich_help_panel=INPUT,
+        ),
+    ] = "given",
     partitions: PartitionsOption = "1",
     partitioner: PartitionerOption = "hash",
     order: OrderOption = "auto",
@@ -124,6 +134,7 @@ def ingest(
         undirected=undirected,
         coalesce=coalesce,
         drop_self_loops=drop_self_loops,
+        features_as=features_as,
         partitions=parse_partitions(partitions),
         partitioner=partitioner,
         order=order,

@@ -48,4 +48,6 @@ def print_ingest_report(report: "IngestReport", *, as_json: bool) -> None:
         if as_json:
             print_json(facts)
         else:
-            print_graph({"graph": str(graph.path), **facts})
+            saved = format_bytes(report.shared_bytes)
+            shared = {"saved by shared rows": saved} if report.shared_bytes else {}
+            print_graph({"graph": str(graph.path), **facts, **shared})

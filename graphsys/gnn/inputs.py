@@ -24,8 +24,6 @@ from graphsys.sampling.blocks import Buffers
 from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
-_AT_A_TIME = 1 << 16
-_ROWS_SHOWN = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,12 +146,7 @@ class Inputs:
         for name, rows in self._rows.items():
             if not isinstance(rows, FeatureRows):
                 continue
-            count, first = 0, list[int]()
-            for begin in range(0, rows.num_nodes, _AT_A_TIME):
-                nodes = np.arange(begin, min(begin + _AT_A_TIME, rows.num_nodes))
-                is_bad = ~np.isfinite(rows.gather(nodes)).all(axis=1)
-                count += int(is_bad.sum())
-                first += nodes[is_bad][: _ROWS_SHOWN - len(first)].tolist()
+            count, first = rows.find_odd()
             if count:
                 ids = self._graph.node_ids(name).take(pa.array(first)).to_pylist()
                 raise InvalidGraphError(

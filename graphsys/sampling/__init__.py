@@ -7,7 +7,6 @@ from graphsys.sampling.blocks import Block as Block
 from graphsys.sampling.blocks import Sample as Sample
 from graphsys.sampling.features import BagRows as BagRows
 from graphsys.sampling.features import FeatureRows as FeatureRows
-from graphsys.sampling.features import quantize as quantize
 from graphsys.sampling.importance import ImportanceSampler as ImportanceSampler
 from graphsys.sampling.layer import LaborSampler as LaborSampler
 from graphsys.sampling.negatives import (
@@ -23,3 +22,4 @@ from graphsys.sampling.traverse import EdgeBatch as EdgeBatch
 from graphsys.sampling.traverse import traverse_edges as traverse_edges
 from graphsys.sampling.traverse import traverse_nodes as traverse_nodes
 from graphsys.sampling.walks import walk as walk
+from graphsys.storage.feature_forms import quantize as quantize

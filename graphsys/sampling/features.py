@@ -9,19 +9,23 @@ import numpy.typing as npt
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.threads import ThreadTeam
 from graphsys.kernels.cpu.gathered_rows import first_outside, gather_rows
+from graphsys.sampling.feature_columns import Column
 from graphsys.storage.reader import Graph
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
+_ROWS_SHOWN = 5
+_LARGEST_STEP = 127.0  # of int8 rows that have a scale
 
 
 class FeatureRows:
     """The dense features of one node type, side by side, as float32.
 
     Nothing is copied before :meth:`gather`; the pages of mapped files belong to the page
-    cache. float16 and int8 columns are widened while gathering; int8 rows are multiplied
+    cache. Where a store keeps each distinct row once, nodes are led to it. float16 and int8
+    columns are widened while gathering; int8 rows are multiplied
     by their scale where the feature has a companion ``NAME_scale`` (float32 of one column;
-    see :func:`quantize`), which is then no feature of its own.
+    see ``quantize``), which is then no feature of its own.
 
     Args:
         graph: An open graph.
@@ -50,21 +54,30 @@ class FeatureRows:
                 f"{', '.join(graph.feature_names(node_type)) or 'none'}"
             )
         self.names = tuple(names)
-        self._parts = [self._column(graph, name) for name in names]
-        self._dims = [parts[0].shape[1] for parts in self._parts]
-        self._addresses = [_addresses_of(parts) for parts in self._parts]
-        # kept, for their addresses are
-        self._scale_parts = {
-            k: self._column(graph, scales[name])
-            for k, name in enumerate(names)
-            if name in scales
-        }
-        self._scales = {k: _addresses_of(parts) for k, parts in self._scale_parts.items()}
+        self._columns = [Column.of(graph, node_type, name) for name in names]
+        self._scales = [
+            Column.of(graph, node_type, scales[name]) if name in scales else None
+            for name in names
+        ]
 
     @property
     def dim(self) -> int:
         """Columns of all features."""
-        return sum(self._dims)
+        return sum(column.dim for column in self._columns)
+
+    def find_odd(self) -> tuple[int, list[int]]:
+        """Return how many nodes have a number that is not finite, and the first of them."""
+        count, first = 0, list[int]()
+        for part, offset in enumerate(self._offsets[:-1]):
+            is_odd = np.zeros(int(self._offsets[part + 1] - offset), dtype=np.bool_)
+            for column, scale in zip(self._columns, self._scales, strict=True):
+                is_odd |= column.are_odd(part)
+                if scale is not None:
+                    is_odd |= scale.are_odd(part, _LARGEST_STEP)
+            found = np.flatnonzero(is_odd)
+            count += len(found)
+            first += (found[: _ROWS_SHOWN - len(first)] + offset).tolist()
+        return count, first
 
     def gather(
         self, nodes: Ints, out: Floats | None = None, team: ThreadTeam | None = None
@@ -88,30 +101,30 @@ class FeatureRows:
             if out is None
             else out[: len(nodes)]
         )
-        column = 0
-        for k, (parts, dim) in enumerate(zip(self._parts, self._dims, strict=True)):
-            target = result[:, column : column + dim]
-            dtype = parts[0].dtype
-            own = target if dtype == np.float32 else np.empty((len(nodes), dim), dtype)
-            self._copy(self._addresses[k], nodes, own, team)
-            if k in self._scales:
-                scale = np.empty((len(nodes), 1), dtype=np.float32)
-                self._copy(self._scales[k], nodes, scale, team)
-                np.multiply(own, scale, out=target)
+        begin = 0
+        for column, scale in zip(self._columns, self._scales, strict=True):
+            target = result[:, begin : begin + column.dim]
+            is_float = column.dtype == np.float32
+            own = target if is_float else np.empty(target.shape, column.dtype)
+            self._copy(column, nodes, own, team)
+            if scale is not None:
+                factors = np.empty((len(nodes), 1), dtype=np.float32)
+                self._copy(scale, nodes, factors, team)
+                np.multiply(own, factors, out=target)
             elif own is not target:
                 target[:] = own
-            column += dim
+            begin += column.dim
         return result
 
     def _copy(
         self,
-        addresses: npt.NDArray[np.uint64],
+        column: Column,
         nodes: Ints,
         target: npt.NDArray[Any],
         team: ThreadTeam | None,
     ) -> None:
         arguments = (
-            self._offsets, addresses, target.shape[1] * target.itemsize, nodes,
+            self._offsets, *column.addresses, target.shape[1] * target.itemsize, nodes,
             np.uint64(target.ctypes.data), target.strides[0], np.zeros(1, np.int64),
         )  # fmt: skip
         if team is None:
@@ -135,18 +148,6 @@ class FeatureRows:
                 f"out is {out.dtype} {list(out.shape)}, expected contiguous float32 of at "
                 f"least [{len(nodes)}, {self.dim}]"
             )
-
-    def _column(self, graph: Graph, name: str) -> list[npt.NDArray[Any]]:
-        parts = []
-        for part in range(graph.num_partitions(self.node_type)):
-            values = graph.features(self.node_type, part, name)
-            if not isinstance(values, np.ndarray):
-                raise ConfigError(
-                    f"feature {name!r} of node type {self.node_type!r} is a bag of "
-                    "numbers, expected an array"
-                )
-            parts.append(values)
-        return parts
 
 
 class BagRows:
@@ -221,31 +222,6 @@ def _require_inside(nodes: Ints, num_nodes: int, node_type: str) -> None:
         )
 
 
-def quantize(
-    name: str, values: npt.NDArray[np.floating[Any]]
-) -> dict[str, npt.NDArray[Any]]:
-    """Return a feature as int8 rows with a scale each, to be ingested: a quarter the bytes.
-
-    A row's largest value becomes 127; every value is off by half a step at most, which is
-    1/254 of the largest.
-
-    Args:
-        name: Of the feature; its scale is called ``NAME_scale``.
-        values: Finite numbers ``[n, F]``.
-
-    Returns:
-        Two entries for ``NodeChunk.features``: int8 ``[n, F]`` and float32 ``[n, 1]``.
-
-    Examples:
-        >>> found = quantize("x", np.array([[127.0, 1.0, -2.0]]))
-        >>> found["x"].tolist(), found["x_scale"].tolist()
-        ([[127, 1, -2]], [[1.0]])
-    """
-    scale = np.abs(values).max(axis=1, keepdims=True, initial=0).astype(np.float32) / 127
-    steps = np.divide(values, scale, out=np.zeros(values.shape), where=scale > 0)
-    return {name: np.rint(steps).astype(np.int8), f"{name}_scale": scale}
-
-
 def _scales_of(graph: Graph, node_type: str) -> dict[str, str]:
     """Return the companions of int8 features that hold their rows' scales."""
     entries = graph.manifest.node_types[node_type].features
@@ -255,10 +231,6 @@ def _scales_of(graph: Graph, node_type: str) -> dict[str, str]:
         for name, entry in entries.items()
         if entry["dtype"] == "int8" and entries.get(f"{name}_scale") == wanted
     }
-
-
-def _addresses_of(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.uint64]:
-    return np.array([part.ctypes.data for part in parts], dtype=np.uint64)
 
 
 def _is_dense(graph: Graph, node_type: str, name: str) -> bool:

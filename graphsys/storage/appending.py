@@ -12,6 +12,7 @@ from typing import Any
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.storage.graph_source import GraphSource
+from graphsys.storage.info import kept_form
 from graphsys.storage.ingest import IngestReport, ingest
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
@@ -89,5 +90,5 @@ def append(
         partitioner=partitioner or graph.manifest.partitioning["method"],
         overwrite=overwrite,
         progress=progress,
-        **options,
+        **{"features_as": kept_form(graph.manifest), **options},
     )

@@ -38,7 +38,8 @@ class GraphSource(Source):
             sizes = np.diff(graph.offsets(node_type))
             # a partition without nodes does not know the others' columns
             for part in np.flatnonzero(sizes).tolist() or [0]:
-                yield self._nodes(node_type, part)
+                for begin in range(0, max(int(sizes[part]), 1), _CHUNK_ROWS):
+                    yield self._nodes(node_type, part, begin)
         for edge_type in graph.edge_types:
             src_ids = graph.node_ids(edge_type.src_type).combine_chunks()
             dst_ids = graph.node_ids(edge_type.dst_type).combine_chunks()
@@ -59,13 +60,15 @@ class GraphSource(Source):
                             columns=_columns(bucket, piece, relations),
                         )
 
-    def _nodes(self, node_type: str, part: int) -> NodeChunk:
+    def _nodes(self, node_type: str, part: int, begin: int) -> NodeChunk:
+        """Return a million nodes, whose shared rows are repeated."""
         graph = self._graph
-        table = graph.nodes(node_type, part)
-        features = {
-            name: graph.features(node_type, part, name)
-            for name in graph.feature_names(node_type)
-        }
+        table = graph.nodes(node_type, part).slice(begin, _CHUNK_ROWS)
+        features = {}
+        for name in graph.feature_names(node_type):
+            rows, places = graph.feature_rows(node_type, part, name)
+            piece = slice(begin, begin + _CHUNK_ROWS)
+            features[name] = rows[piece] if places is None else rows[places[piece]]
         columns = {
             name: table.column(name).combine_chunks()
             for name in table.column_names

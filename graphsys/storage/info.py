@@ -4,7 +4,8 @@ import os
 from typing import Any
 
 from graphsys.core.memory import format_bytes
-from graphsys.storage.manifest import Manifest
+from graphsys.storage.feature_forms import GIVEN, SHARED, saved_bytes
+from graphsys.storage.manifest import Manifest, NodeTypeEntry, needed_version
 from graphsys.storage.reader import Graph
 
 _KINDS = {
@@ -72,7 +73,7 @@ def details(path: str | os.PathLike[str]) -> dict[str, Any]:
                 _count(node.num_partitions, "partition"),
                 _listed("columns", node.columns),
                 _listed("splits", node.splits),
-                _listed("features", _features(node.features)),
+                _listed("features", _features(node)),
             )
             if part
         )
@@ -97,11 +98,28 @@ def bytes_by_kind(manifest: Manifest) -> dict[str, int]:
     return sizes
 
 
-def _features(features: dict[str, dict[str, Any]]) -> dict[str, str]:
-    return {
-        name: f"{entry['dtype']}[{entry['dim'] or 'bag'}]"
-        for name, entry in features.items()
-    }
+def shared_bytes(manifest: Manifest) -> int:
+    """Return what it saves that features are stored once where rows repeat."""
+    return sum(
+        saved_bytes(node.num_nodes, entry)
+        for node in manifest.node_types.values()
+        for entry in node.features.values()
+    )
+
+
+def kept_form(manifest: Manifest) -> str:
+    """Return how features are to be stored when a store is written again: as they are."""
+    return SHARED if needed_version(manifest.node_types.values()) > 1 else GIVEN
+
+
+def _features(node: NodeTypeEntry) -> dict[str, str]:
+    shown = {}
+    for name, entry in node.features.items():
+        shown[name] = f"{entry['dtype']}[{entry['dim'] or 'bag'}]"
+        if "stored_rows" in entry:
+            saved = format_bytes(saved_bytes(node.num_nodes, entry))
+            shown[name] += f" ({entry['stored_rows']} rows shared, {saved} saved)"
+    return shown
 
 
 def _listed(what: str, items: dict[str, Any]) -> str:

@@ -19,7 +19,9 @@ from typing import Any
 
 from graphsys.core.memory import MemoryMeter, parse_bytes, share_one_heap
 from graphsys.core.progress import SILENT, Progress
+from graphsys.storage.feature_forms import parse_forms
 from graphsys.storage.graph_source import GraphSource
+from graphsys.storage.info import shared_bytes
 from graphsys.storage.ingest_steps import IngestSteps
 from graphsys.storage.manifest import Manifest
 from graphsys.storage.node_stream import assign_nodes
@@ -40,6 +42,7 @@ class IngestReport:
         self_loops: Edges from a node to itself, as found.
         seconds: Wall time of the whole ingest.
         peak_memory_bytes: Peak of RssAnon + RssShmem during it, sampled.
+        shared_bytes: What it saves that features are stored once where rows repeat.
     """
 
     graph: Graph
@@ -47,6 +50,7 @@ class IngestReport:
     self_loops: int
     seconds: float
     peak_memory_bytes: int
+    shared_bytes: int = 0
 
 
 def ingest(
@@ -101,6 +105,7 @@ def ingest(
         self_loops=sum(entry.self_loops for entry in entries),
         seconds=time.perf_counter() - began,
         peak_memory_bytes=meter.peak_bytes,
+        shared_bytes=shared_bytes(manifest),
     )
 
 
@@ -108,7 +113,10 @@ def _ingest_twice(
     source: Source, options: IngestOptions, transaction: Transaction, progress: Progress
 ) -> Manifest:
     """Ingest into a temporary store, partition or order that, and write it again."""
-    first = replace(options, partitioner="hash", partitions=1, order="original")
+    form, _ = parse_forms(options.features_as)
+    first = replace(
+        options, partitioner="hash", partitions=1, order="original", features_as=form
+    )
     folder = transaction.scratch_dir / "unpartitioned"
     with Transaction(folder) as inner:
         inner.commit(IngestSteps(source, first, inner, progress).run())

@@ -18,7 +18,12 @@ from graphsys.storage.edge_log import EdgeLog, EdgeRecord
 from graphsys.storage.edge_sort import Cleaning
 from graphsys.storage.edge_write import EdgeTypeWriter
 from graphsys.storage.graph_source import GraphSource
-from graphsys.storage.manifest import EdgeTypeEntry, Manifest, NodeTypeEntry
+from graphsys.storage.manifest import (
+    EdgeTypeEntry,
+    Manifest,
+    NodeTypeEntry,
+    needed_version,
+)
 from graphsys.storage.node_tables import NodeTables
 from graphsys.storage.numbering import Assignment, NodeNumbering
 from graphsys.storage.options import IngestOptions
@@ -96,7 +101,7 @@ class IngestSteps:
                 self._numbering(chunk.node_type).add(chunk.ids, weight=0)
                 if chunk.node_type not in self._tables:
                     self._tables[chunk.node_type] = NodeTables(
-                        chunk.node_type, self._scratch
+                        chunk.node_type, self._scratch, self._options.features_as
                     )
                 self._tables[chunk.node_type].add(chunk)
                 self._records.append((chunk.node_type, len(chunk.ids)))
@@ -246,6 +251,7 @@ class IngestSteps:
             order={name: numbering.order for name, numbering in self._numberings.items()},
             files=sorted(self._transaction.files, key=lambda entry: entry.path),
             source=self._source.name,
+            format_version=needed_version(node_types.values()),
         )
 
     # ---- checks

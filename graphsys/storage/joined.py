@@ -58,6 +58,10 @@ class JoinedGraph(Graph):
             return pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
         return _concatenated(pieces)
 
+    def feature_rows(self, node_type: str, part: int, name: str) -> tuple[Any, None]:
+        """Return the features of a type, and None: rows are not shared."""
+        return self.features(node_type, part, name), None
+
     def bucket_counts(
         self, edge_type: EdgeType | str, split: str | None = None
     ) -> npt.NDArray[np.int64]:

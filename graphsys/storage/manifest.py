@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -12,7 +12,8 @@ from graphsys.core.errors import CorruptStoreError, InvalidGraphError
 from graphsys.core.types import EdgeType
 from graphsys.storage.manifest_check import build, check_sense
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
+_FIRST_VERSION = 1  # what a store says that needs no more
 MANIFEST_NAME: Final = "graph.json"
 _MAX_COMPONENT = 200
 _CUT_COMPONENT = 150
@@ -43,7 +44,8 @@ class NodeTypeEntry:
         id_type: "int64" or "large_string".
         offsets: First number of every partition, and the number of nodes, ``[P + 1]``.
         columns: Arrow types of the columns of the node files, by name.
-        features: ``{"dim": d, "dtype": "float32"}`` by name; dim 0 for bags.
+        features: ``{"dim": d, "dtype": "float32"}`` by name; dim 0 for bags; where rows
+            are shared also ``stored_rows``, those of all files.
         splits: Nodes per value of the column ``split``.
     """
 
@@ -121,7 +123,7 @@ class Manifest:
     order: dict[str, str]
     files: list[FileEntry]
     source: str = ""
-    format_version: int = FORMAT_VERSION
+    format_version: int = _FIRST_VERSION
 
     @property
     def fingerprint(self) -> str:
@@ -206,6 +208,12 @@ def check_path(path: str, where: Path) -> None:
             f"{where} names the file {path!r}, which is not inside the graph's folder; "
             "do not use this graph"
         )
+
+
+def needed_version(node_types: Iterable[NodeTypeEntry]) -> int:
+    """Return the lowest format version that can say what a store holds."""
+    entries = [entry for node in node_types for entry in node.features.values()]
+    return 2 if any("stored_rows" in entry for entry in entries) else _FIRST_VERSION
 
 
 def file_name(name: str) -> str:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from graphsys.core.errors import InputError, cut_list
 from graphsys.storage import manifest as names
+from graphsys.storage.feature_forms import GIVEN, narrow, parse_forms, share_rows
 from graphsys.storage.manifest import NodeTypeEntry
 from graphsys.storage.numbering import NodeNumbering
 from graphsys.storage.row_store import RowStore, as_arrow
@@ -24,11 +25,15 @@ class NodeTables:
     Args:
         node_type: Name of the type.
         scratch: Where they wait.
+        features_as: How dense features are stored (``feature_forms``).
     """
 
-    def __init__(self, node_type: str, scratch: Scratch) -> None:
+    def __init__(self, node_type: str, scratch: Scratch, features_as: str = GIVEN) -> None:
         self.node_type = node_type
         self._scratch = scratch
+        self._form, self._is_sharing = parse_forms(features_as)
+        self._stored: dict[str, int] = {}  # rows by feature, in shared files counted once
+        self._shared: set[str] = set()
         self._columns: RowStore | None = None
         self._bags: RowStore | None = None
         self._features: dict[str, tuple[AppendFile, np.dtype[Any], int]] = {}
@@ -43,7 +48,10 @@ class NodeTables:
             InputError: lengths, names or dtypes that do not go together.
         """
         length = len(chunk.ids)
-        everything = {**chunk.columns, **chunk.features}
+        features = dict(chunk.features)
+        if self._form != GIVEN:
+            features = narrow(features, self._form, self.node_type, self._num_rows)
+        everything = {**chunk.columns, **features}
         for name, values in everything.items():
             if len(values) != length:
                 raise InputError(
@@ -65,11 +73,11 @@ class NodeTables:
         if chunk.columns:
             self._columns = self._columns or RowStore(self._scratch, "node-columns")
             self._columns.append({k: as_arrow(v) for k, v in chunk.columns.items()})
-        bags = {k: v for k, v in chunk.features.items() if not isinstance(v, np.ndarray)}
+        bags = {k: v for k, v in features.items() if not isinstance(v, np.ndarray)}
         if bags:
             self._bags = self._bags or RowStore(self._scratch, "bags")
             self._bags.append({k: as_arrow(v) for k, v in bags.items()})
-        for name, values in chunk.features.items():
+        for name, values in features.items():
             if isinstance(values, np.ndarray):
                 self._add_dense(name, values)
         self._num_rows += length
@@ -153,6 +161,8 @@ class NodeTables:
             name: {"dim": dim, "dtype": dtype.name}
             for name, (_, dtype, dim) in self._features.items()
         }
+        for name in self._shared:
+            entries[name]["stored_rows"] = self._stored[name]
         if self._bags:
             entries.update(
                 {name: {"dim": 0, "dtype": "uint32"} for name in self._bags.schema.names}
@@ -177,8 +187,16 @@ class NodeTables:
             source = file.mapped(dtype).reshape(-1, dim)
             taken = self._scratch.array(len(rows) * dim, dtype)
             np.take(source, rows, axis=0, out=taken.reshape(len(rows), dim))
+            matrix = taken.reshape(len(rows), dim)
+            shared = share_rows(matrix, self._scratch) if self._is_sharing else None
+            if shared is not None:
+                self._shared.add(name)
+            stored = len(rows) if shared is None else len(shared.dictionary)
+            self._stored[name] = self._stored.get(name, 0) + stored
             lists = pa.FixedSizeListArray.from_arrays(pa.array(taken), dim)
-            self._write_feature(transaction, part, name, lists)
+            self._write_feature(
+                transaction, part, name, lists if shared is None else shared
+            )
         for name, array in (self._bags.take(rows) if self._bags else {}).items():
             self._write_feature(
                 transaction, part, name, array.cast(pa.large_list(pa.uint32()))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from graphsys.core.errors import ConfigError
 from graphsys.core.memory import format_bytes
 from graphsys.partitioners import check_partitioner, is_stream_partitioner
+from graphsys.storage.feature_forms import GIVEN, parse_forms
 from graphsys.storage.numbering import ORDERS
 from graphsys.storage.orders import GRAPH_ORDERS
 
@@ -26,6 +27,9 @@ class IngestOptions:
         coalesce: Keep one edge of each (src, dst, relation), weights summed.
         drop_self_loops: Remove edges from a node to itself.
         seed: Seed of the partitioner.
+        features_as: How dense features are stored: "given"; "float16"; "int8", with a scale
+            for each row; "shared", each distinct row of a partition once, where that is
+            smaller; or "float16,shared", "int8,shared".
     """
 
     partitions: int | Mapping[str, int] = 1
@@ -36,6 +40,7 @@ class IngestOptions:
     coalesce: bool = False
     drop_self_loops: bool = False
     seed: int = 0
+    features_as: str = GIVEN
 
     def __post_init__(self) -> None:
         """Check the values.
@@ -48,6 +53,7 @@ class IngestOptions:
                 f"order: got {self.order!r}, expected one of {', '.join(ORDERS)}"
             )
         check_partitioner(self.partitioner)
+        parse_forms(self.features_as)
         given = self.partitions
         for count in given.values() if isinstance(given, Mapping) else [given]:
             if not 1 <= count <= _MAX_PARTITIONS:

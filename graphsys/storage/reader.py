@@ -14,6 +14,7 @@ import pyarrow as pa
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError, unknown_name
 from graphsys.core.types import DEFAULT_SPLIT, Bucket, EdgeType, number_dtype
 from graphsys.storage import manifest as names
+from graphsys.storage.feature_forms import split_rows
 from graphsys.storage.lookup import lookup_ids
 from graphsys.storage.manifest import EdgeTypeEntry, NodeTypeEntry
 from graphsys.storage.opening import check_file, pin_current
@@ -205,11 +206,23 @@ class Graph:
         return list(self._node_entry(node_type).features)
 
     def features(self, node_type: str, part: int, name: str) -> npt.NDArray[Any] | pa.Array:
-        """Return a partition's features, mapped.
+        """Return a partition's features, mapped; a copy where rows are shared.
 
         Returns:
             ``[n, d]`` in the stored dtype, or for bags an Arrow ``LargeListArray`` of
             uint32 with n lists.
+        """
+        rows, places = self.feature_rows(node_type, part, name)
+        return rows if places is None else rows[places]
+
+    def feature_rows(
+        self, node_type: str, part: int, name: str
+    ) -> tuple[npt.NDArray[Any] | pa.Array, npt.NDArray[np.uint32] | None]:
+        """Return a partition's features as they lie in the file, mapped.
+
+        Returns:
+            As :meth:`features`, and None; or, where rows are shared, the distinct ones
+            ``[k, d]`` and which of them each node has, uint32 ``[n]``.
         """
         self._check_part(node_type, part)
         feature = self._node_entry(node_type).features.get(name)
@@ -218,13 +231,13 @@ class Graph:
         path = names.feature_file(self.generation, node_type, name, part)
         if path not in self._files:
             if feature["dim"] == 0:
-                return pa.array([], type=pa.large_list(pa.uint32()))
-            return np.empty((0, feature["dim"]), dtype=feature["dtype"])
+                return pa.array([], type=pa.large_list(pa.uint32())), None
+            return np.empty((0, feature["dim"]), dtype=feature["dtype"]), None
         with self._reading(path) as batch:
             column = batch.column(0)
             if feature["dim"] == 0:
-                return column
-            return view_of(column.values).reshape(len(column), feature["dim"])
+                return column, None
+            return split_rows(column, feature["dim"])
 
     # ---- edges
 

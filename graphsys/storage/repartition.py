@@ -11,6 +11,7 @@ from graphsys.core.memory import parse_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.storage.comparison import PartitionQuality, measure
 from graphsys.storage.graph_source import GraphSource
+from graphsys.storage.info import kept_form
 from graphsys.storage.ingest import ingest
 from graphsys.storage.node_stream import StoreNodeStream, assign_nodes
 from graphsys.storage.options import IngestOptions
@@ -75,6 +76,7 @@ def repartition(
         overwrite=overwrite,
         progress=progress,
         assigned=assigned,
+        features_as=kept_form(graph.manifest),
     )
     with report.graph as new:
         stream = StoreNodeStream(new)

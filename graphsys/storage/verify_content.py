@@ -74,6 +74,7 @@ class ContentChecker:
 
     def _nodes(self, name: str, node: NodeTypeEntry, progress: Progress) -> Iterator[Found]:
         generation = self._manifest.generation
+        stored = dict.fromkeys(node.features, 0)
         for part, size in enumerate(np.diff(node.offsets).tolist()):
             path = names.node_file(generation, name, part)
             yield from self._file(
@@ -85,8 +86,15 @@ class ContentChecker:
                     path,
                     size,
                     progress,
-                    partial(_check_feature, name=feature, entry=entry, size=size),
+                    partial(
+                        _check_feature, name=feature, entry=entry, size=size, stored=stored
+                    ),
                 )
+        for feature, entry in node.features.items():
+            stated = entry.get("stored_rows", stored[feature])
+            if stated != stored[feature] and not self._damaged:
+                found = f"files of feature {feature!r} of {name!r} have {stored[feature]}"
+                yield MANIFEST_NAME, f"says {stated} stored rows, {found}"
 
     def _file(
         self,
@@ -237,7 +245,11 @@ def _check_rows(batch: pa.RecordBatch, size: int) -> None:
 
 
 def _check_feature(
-    batch: pa.RecordBatch, name: str, entry: dict[str, Any], size: int
+    batch: pa.RecordBatch,
+    name: str,
+    entry: dict[str, Any],
+    size: int,
+    stored: dict[str, int],
 ) -> None:
     _check_rows(batch, size)
     dtype: npt.DTypeLike = entry["dtype"]
@@ -246,6 +258,13 @@ def _check_feature(
         pa.list_(value_type, entry["dim"]) if entry["dim"] else pa.large_list(value_type)
     )
     column = batch.column(0)
+    if "stored_rows" in entry and pa.types.is_dictionary(column.type):
+        if column.type.index_type != pa.uint32():
+            raise ValueError(f"has places {column.type.index_type}, expected uint32")
+        if column.null_count:
+            raise ValueError("has missing places")
+        column = column.dictionary
+    stored[name] += len(column)
     if batch.num_columns != 1 or batch.schema.names[0] != name or column.type != wanted:
         raise ValueError(f"has the schema {batch.schema.to_string()}, expected {wanted}")
     if column.null_count or column.values.null_count:

@@ -14,10 +14,11 @@ import graphsys
 from graphsys.storage import Graph
 from graphsys.storage.manifest import FORMAT_VERSION
 from graphsys.storage.verify import verify
-from tests.golden.stores import graphs_v1
+from tests.golden.stores import graphs_v1, graphs_v2
 from tests.stores import edge_chunk, make_store, read_edges
 
 V1 = graphs_v1.FOLDER
+V2 = graphs_v2.FOLDER
 ROADS = {1: [2, 3, 5], 2: [1, 3], 3: [1, 2], 4: [4], 5: [1]}
 README = Path(graphsys.__file__).parent / "storage" / "README.md"
 
@@ -29,9 +30,30 @@ def test_every_format_version_has_a_golden_store() -> None:
     assert sum(path.stat().st_size for path in files) < 30_000
 
 
-@pytest.mark.parametrize("name", ["reading", "roads"])
-def test_golden_stores_verify(name: str) -> None:
-    assert verify(V1 / name).problems == []
+@pytest.mark.parametrize("path", [V1 / "reading", V1 / "roads", V2 / "pins"])
+def test_golden_stores_verify(path: Path) -> None:
+    assert verify(path).problems == []
+
+
+def test_golden_shared_rows_are_the_ones_given(tmp_path: Path) -> None:
+    graphs_v2.write(tmp_path)
+    for root in (V2, tmp_path):
+        with Graph(root / "pins") as graph:
+            assert graph.manifest.format_version == 2
+            found: dict[int, Any] = {}
+            for part in range(2):
+                ids = graph.nodes("node", part).column("id").to_pylist()
+                rows, places = graph.feature_rows("node", part, "x")
+                assert places is not None
+                assert len(rows) < len(places) == len(ids)
+                x = graph.features("node", part, "x").tolist()
+                found |= dict(zip(ids, x, strict=True))
+        assert found == {k: row.tolist() for k, row in enumerate(graphs_v2.X)}
+    read = [
+        pa.ipc.open_file((root / "pins" / graphs_v2.SHARED).read_bytes()).read_all()
+        for root in (V2, tmp_path)
+    ]
+    assert read[0].equals(read[1])
 
 
 def test_golden_edges_are_the_ones_written_by_hand() -> None:

@@ -13,9 +13,9 @@ FLAGS = {
     "graphsys dataset show": "NAME --help --json",
     "graphsys dataset build": "NAME --from --help --json --memory --order --out "
     "--overwrite --param --partitioner --partitions --seed",
-    "graphsys ingest": "FILES --coalesce --columns --drop-self-loops --format --help --ids "
-    "--json --memory --order --out --overwrite --partitioner --partitions --seed "
-    "--separator --skip --undirected",
+    "graphsys ingest": "FILES --coalesce --columns --drop-self-loops --features-as "
+    "--format --help --ids --json --memory --order --out --overwrite --partitioner "
+    "--partitions --seed --separator --skip --undirected",
     "graphsys info": "GRAPH --help --json",
     "graphsys verify": "GRAPH --help --json",
     "graphsys partition": "GRAPH --compare --help --json --memory --order --out "

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.atomics import atomic_add
-from graphsys.kernels.cpu.pointers import copy_bytes, prefetch
+from graphsys.kernels.cpu.pointers import copy_bytes, load_uint32, prefetch
 from graphsys.kernels.cpu.row_table import find_partition
 from graphsys.kernels.jit import lean_jit
 
@@ -24,6 +24,7 @@ def gather_rows(
     thread: int,
     offsets: npt.NDArray[np.int64],
     addresses: npt.NDArray[np.uint64],
+    places: npt.NDArray[np.uint64],
     row_bytes: int,
     nodes: npt.NDArray[np.int64],
     target: np.uint64,
@@ -36,6 +37,8 @@ def gather_rows(
         thread: Index of the thread; not used.
         offsets: First number of every partition, and the number of nodes ``[P + 1]``.
         addresses: Where each partition's first row lies ``[P]``.
+        places: Where each partition's uint32 lie that say which row a node has ``[P]``; 0
+            where every node has its own.
         row_bytes: Bytes of a row.
         nodes: Numbers of nodes ``[n]``, all in range.
         target: Address of the first row that is written.
@@ -49,17 +52,20 @@ def gather_rows(
             break
         for k in range(begin, min(begin + _BLOCK, num_nodes)):
             if k + _AHEAD < num_nodes:
-                source = _row(offsets, addresses, row_bytes, nodes[k + _AHEAD])
+                source = _row(offsets, addresses, places, row_bytes, nodes[k + _AHEAD])
                 for line in range(0, row_bytes, _LINE):
                     prefetch(source + np.uint64(line))
-            source = _row(offsets, addresses, row_bytes, nodes[k])
+            source = _row(offsets, addresses, places, row_bytes, nodes[k])
             copy_bytes(target + np.uint64(k * stride), source, row_bytes)
 
 
 @lean_jit
-def _row(offsets: Any, addresses: Any, row_bytes: Any, node: Any) -> Any:
+def _row(offsets: Any, addresses: Any, places: Any, row_bytes: Any, node: Any) -> Any:
     part = find_partition(offsets, node)
-    return addresses[part] + np.uint64((node - offsets[part]) * row_bytes)
+    local = node - offsets[part]
+    if places[part]:
+        local = np.int64(load_uint32(places[part], local))
+    return addresses[part] + np.uint64(local * row_bytes)
 
 
 @lean_jit

@@ -34,9 +34,10 @@ class CopiedGraph(Graph):
         indptr, indices = np.array(index.indptr), np.array(index.indices)
         return dataclasses.replace(index, indptr=indptr, indices=indices)
 
-    def features(self, node_type: str, part: int, name: str) -> Any:
+    def feature_rows(self, node_type: str, part: int, name: str) -> Any:
         """Return a feature as a copy."""
-        return np.array(super().features(node_type, part, name))
+        rows, places = super().feature_rows(node_type, part, name)
+        return np.array(rows), places
 
 
 def sample(store: str, seeds: str, fanouts: list[int], *, is_copied: bool) -> Outcome:

@@ -43,8 +43,8 @@ def test_a_path_that_leaves_the_folder_is_refused(path: str, store: Path) -> Non
 
 
 def test_a_newer_format_is_refused(store: Path) -> None:
-    rewrite(store, format_version=2)
-    with pytest.raises(CorruptStoreError, match=r"version 2, .* up to 1; upgrade graphsys"):
+    rewrite(store, format_version=3)
+    with pytest.raises(CorruptStoreError, match=r"version 3, .* up to 2; upgrade graphsys"):
         Graph(store)
 
 
