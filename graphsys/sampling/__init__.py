@@ -14,6 +14,9 @@ from graphsys.sampling.negatives import (
 )
 from graphsys.sampling.negatives import NegativeSampler as NegativeSampler
 from graphsys.sampling.neighbors import NeighborSampler as NeighborSampler
+from graphsys.sampling.relation_rows import relation_name as relation_name
+from graphsys.sampling.relation_rows import relation_names as relation_names
+from graphsys.sampling.relation_rows import relation_rows as relation_rows
 from graphsys.sampling.row_cache import CachedRows as CachedRows
 from graphsys.sampling.row_cache import degree_scores as degree_scores
 from graphsys.sampling.row_cache import importance_scores as importance_scores

@@ -127,17 +127,7 @@ def rows_of(graph: Graph, edge_type: EdgeType | str, side: Side = "in") -> Rows:
     read = graph.in_index if side == "in" else graph.out_index
     indexes = tuple(read(name, part) for part in range(graph.num_partitions(own)))
     weights = _weights(name, indexes)
-    table = np.zeros((len(indexes), 4), dtype=np.uint64)
-    wide = np.zeros((len(indexes), 4), dtype=np.uint8)
-    for part, index in enumerate(indexes):
-        arrays = {INDPTR: index.indptr, INDICES: index.indices}
-        if weights:
-            arrays[WEIGHT] = weights[part]
-        if index.time is not None:
-            arrays[TIME] = index.time
-        for column, array in arrays.items():
-            table[part, column] = array.ctypes.data
-            wide[part, column] = array.dtype.itemsize == 8
+    table, wide = address(indexes, weights)
     sizes = [len(index.indices) for index in indexes]
     is_symmetric = not graph.is_directed_type(name) and own == other
     return Rows(
@@ -186,6 +176,29 @@ def message_rows(
         if not is_symmetric and (reverse or not is_directed):
             found.append(rows_of(graph, name, "out"))
     return found
+
+
+def address(
+    indexes: Sequence[Index], weights: Sequence[npt.NDArray[Any]]
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint8]]:
+    """Return where the arrays of indexes are and whether they are wide; see :class:`Rows`.
+
+    Args:
+        indexes: The rows of each partition; they are to outlive the addresses.
+        weights: Their weights; none where edges have none.
+    """
+    table = np.zeros((len(indexes), 4), dtype=np.uint64)
+    wide = np.zeros((len(indexes), 4), dtype=np.uint8)
+    for part, index in enumerate(indexes):
+        arrays = {INDPTR: index.indptr, INDICES: index.indices}
+        if weights:
+            arrays[WEIGHT] = weights[part]
+        if index.time is not None:
+            arrays[TIME] = index.time
+        for column, array in arrays.items():
+            table[part, column] = array.ctypes.data
+            wide[part, column] = array.dtype.itemsize == 8
+    return table, wide
 
 
 def _weights(name: str, indexes: Sequence[Index]) -> tuple[npt.NDArray[Any], ...]:
