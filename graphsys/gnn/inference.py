@@ -14,7 +14,7 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.inputs import AllRows, Inputs
-from graphsys.gnn.network import Network, Tensors
+from graphsys.gnn.model import Model, Tensors
 from graphsys.gnn.sparse_features import SparseFeatures
 from graphsys.gnn.surroundings import Layer, Surroundings
 from graphsys.sampling import Sample
@@ -26,7 +26,7 @@ _ENTRIES_AT_A_TIME = 1 << 20
 
 
 def infer(
-    network: Network,
+    network: Model,
     surroundings: Surroundings,
     inputs: Inputs,
     node_type: str,
@@ -94,7 +94,7 @@ def infer(
 
 
 def _infer_sampled(
-    network: Network,
+    network: Model,
     surroundings: Surroundings,
     inputs: Inputs,
     node_type: str,
@@ -121,7 +121,7 @@ def _infer_sampled(
 
 
 def _layer_of(
-    network: Network,
+    network: Model,
     surroundings: Surroundings,
     inputs: Inputs,
     k: int,
@@ -226,7 +226,7 @@ def _is_dense(values: Any) -> bool:
 
 
 def whole_output(
-    network: Network, layer: Layer, x: Mapping[str, Any], node_type: str
+    network: Model, layer: Layer, x: Mapping[str, Any], node_type: str
 ) -> torch.Tensor:
     """Return the output for all nodes of a type, from a graph that is in memory whole."""
     network.eval()

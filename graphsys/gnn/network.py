@@ -11,17 +11,13 @@ from torch.utils.checkpoint import checkpoint
 from graphsys.gnn import layers
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.inputs import AllRows, Bags, InputShape
+from graphsys.gnn.model import Model, Relation, Rows, Tensors, key_of
 from graphsys.gnn.sparse_features import Linear, SparseFeatures
-from graphsys.gnn.sparse_rows import SparseRows
 from graphsys.gnn.stored_rows import StoredRows
 
-Rows = Mapping[str, SparseRows]
-Tensors = dict[str, torch.Tensor]
-Relation = tuple[str, str, str]
 
-
-class Network(nn.Module):
-    """The model of a run.
+class Network(Model):
+    """A layer per hop and relation.
 
     Messages of several relations into a node type are added. Where node types differ in
     their input, or with ``residual``, a linear layer brings each to ``dim`` first. Types
@@ -44,11 +40,9 @@ class Network(nn.Module):
         num_out: int,
         decoder: nn.Module | None = None,
     ) -> None:
-        super().__init__()
-        self.decoder = decoder
-        self.config, self.relations, self.num_out = config, list(relations), num_out
+        super().__init__(config, num_out, decoder)
+        self.relations = list(relations)
         self.learned, self.stored = _make_learned(config, shapes)
-        self._read: Tensors = {}
         dims = {name: shape.dim or config.dim for name, shape in shapes.items()}
         is_even = len(set(dims.values())) == 1 and not config.residual
         self.entry = nn.ModuleDict(
@@ -75,12 +69,7 @@ class Network(nn.Module):
             self.exit = nn.Linear(config.dim, num_out)
 
     def forward(self, hops: Sequence[Rows], x: Mapping[str, Any]) -> Tensors:
-        """Return the rows of the seeds by type.
-
-        Args:
-            hops: Where messages go, the farthest hop first.
-            x: Input of the nodes farthest away: features, bags, or numbers of nodes.
-        """
+        """Return the output of the seeds by type."""
         h = self.embed(x)
         if self.config.model == "lightgcn":
             return self._mean_of_layers(hops, h)
@@ -124,14 +113,7 @@ class Network(nn.Module):
         h: Mapping[str, torch.Tensor],
         own: Mapping[str, torch.Tensor] | None = None,
     ) -> Tensors:
-        """Apply layer ``k``.
-
-        Args:
-            k: Which, from 0.
-            rows: Where messages go, by relation.
-            h: Rows of the sources by type.
-            own: Rows of the destinations by type; the first sources by default.
-        """
+        """Apply layer ``k``."""
         is_last = k == self.config.layers - 1
         norm = self.norms[k]
         ready = {name: self._drop(norm(value)) for name, value in h.items()}
@@ -187,20 +169,6 @@ class Network(nn.Module):
         found: Tensors = checkpoint(self.convolve, k, rows, h, use_reentrant=False)
         return found
 
-    def row_penalty(self, places: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Return half the squares of the learned rows of nodes, their mean over all nodes.
-
-        Args:
-            places: Where the input that was read last has each node, by type; types
-                without learned rows count as 0.
-        """
-        total = torch.zeros(())
-        for name, chosen in places.items():
-            if name in self._read:
-                rows = self._read[name].index_select(0, chosen)
-                total = total + rows.square().sum() / 2
-        return total / max(1, sum(len(chosen) for chosen in places.values()))
-
     def _mean_of_layers(self, hops: Sequence[Rows], x: Tensors) -> Tensors:
         """Return the mean of the input and of the rows after each layer, as LightGCN does.
 
@@ -242,11 +210,6 @@ def _make_learned(
     for table in tables.values():
         nn.init.normal_(table.weight, std=0.1)  # type: ignore[arg-type]
     return tables, StoredRows(config, {})
-
-
-def key_of(name: str) -> str:
-    """Return a name as torch allows it in the names of modules."""
-    return name.replace("%", "%25").replace(".", "%2E")
 
 
 def _make_hop(

@@ -6,10 +6,10 @@ import torch
 
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.lamb import Lamb
-from graphsys.gnn.network import Network
+from graphsys.gnn.model import Model
 
 
-def make_optimiser(config: GnnConfig, network: Network) -> torch.optim.Optimizer:
+def make_optimiser(config: GnnConfig, network: Model) -> torch.optim.Optimizer:
     """Return it over all parameters, with the penalty on those that the config says."""
     kind: Any = Lamb if config.optimizer == "lamb" else torch.optim.Adam
     parameters = [p for p in network.parameters() if p.requires_grad]

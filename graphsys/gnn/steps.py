@@ -12,7 +12,7 @@ from graphsys.core.operators import watch_operators
 from graphsys.core.rng import draw_key
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.loader import Batch
-from graphsys.gnn.network import Network
+from graphsys.gnn.model import Model
 from graphsys.gnn.objectives import Objective
 from graphsys.gnn.optimiser import make_optimiser, rate_at
 from graphsys.gnn.team import Team
@@ -33,7 +33,7 @@ class Stepper:
     """
 
     def __init__(
-        self, config: GnnConfig, network: Network, objective: Objective, team: Team
+        self, config: GnnConfig, network: Model, objective: Objective, team: Team
     ) -> None:
         self.config, self.network, self.objective = config, network, objective
         self.team = team

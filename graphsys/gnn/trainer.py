@@ -19,7 +19,7 @@ from graphsys.gnn.figures import Figures
 from graphsys.gnn.inference import infer, scratch_of, whole_input, whole_output
 from graphsys.gnn.inputs import Inputs
 from graphsys.gnn.loader import Batch, Loader
-from graphsys.gnn.network import Network
+from graphsys.gnn.model import Model
 from graphsys.gnn.objectives import Objective, Seeds
 from graphsys.gnn.optimiser import dump_optimiser, load_optimiser
 from graphsys.gnn.steps import Stepper
@@ -42,7 +42,7 @@ class Parts:
     objective: Objective
     surroundings: Surroundings
     inputs: Inputs
-    network: Network
+    network: Model
 
 
 class Trainer:
@@ -251,7 +251,7 @@ class Trainer:
         self._best = runs.load(path, self.state, "best")
 
 
-def _copy(network: Network) -> runs.Weights:
+def _copy(network: Model) -> runs.Weights:
     return {name: value.detach().clone() for name, value in network.state_dict().items()}
 
 

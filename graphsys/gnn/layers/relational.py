@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from graphsys.gnn.functions import sddmm, segment_softmax, spmm
 from graphsys.gnn.layers.cost import transform_first
+from graphsys.gnn.model import key_of
 from graphsys.gnn.sparse_features import Linear, SparseFeatures
 from graphsys.gnn.sparse_rows import SparseRows, join_rows
 
@@ -107,10 +108,8 @@ class HGT(nn.Module):
         self, relations: Sequence[Relation], num_in: int, num_out: int, num_heads: int
     ) -> None:
         super().__init__()
-        from graphsys.gnn.network import key_of
-
         self.relations, self.num_heads = list(relations), num_heads
-        self._key_of, size = key_of, num_out // num_heads
+        size = num_out // num_heads
         targets = dict.fromkeys(key_of(own) for _, own, _ in relations)
         sources = dict.fromkeys(key_of(other) for _, _, other in relations)
         self.query = nn.ModuleDict({t: Linear(num_in, num_out) for t in targets})
@@ -163,7 +162,7 @@ class HGT(nn.Module):
         return result
 
     def _heads(self, part: nn.ModuleDict, node_type: str, x: Any) -> torch.Tensor | None:
-        key = self._key_of(node_type)
+        key = key_of(node_type)
         if key not in part:
             return None
         found: torch.Tensor = part[key](x)
@@ -171,14 +170,14 @@ class HGT(nn.Module):
 
     def _turned(self, x: torch.Tensor | None, name: str, is_key: bool) -> torch.Tensor:
         assert x is not None  # only relations whose sources are known get here
-        key = self._key_of(name)
+        key = key_of(name)
         if not is_key:
             return torch.einsum("shf,hfg->shg", x, self.message[key])
         scale = self.prior[key][:, None, None] / math.sqrt(x.shape[-1])
         return torch.einsum("shf,hfg->shg", x, self.attention[key] * scale)
 
     def _combined(self, node_type: str, summed: torch.Tensor, x: Any) -> torch.Tensor:
-        key = self._key_of(node_type)
+        key = key_of(node_type)
         found: torch.Tensor = self.out[key](functional.gelu(summed))
         if key not in self.skip:
             return found

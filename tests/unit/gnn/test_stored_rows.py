@@ -13,7 +13,7 @@ from graphsys.core.errors import BudgetError, ConfigError, StoreBusyError
 from graphsys.core.memory import MemoryMeter, release_free_memory, resident_bytes
 from graphsys.gnn import GnnConfig
 from graphsys.gnn import run as runs
-from graphsys.gnn.network import key_of
+from graphsys.gnn.model import key_of
 from graphsys.gnn.run import RunState
 from graphsys.gnn.team import Team
 from graphsys.gnn.trainer import Trainer
