@@ -131,16 +131,13 @@ def _predict_nodes(
     """Predict with a run of a graph neural network."""
     from graphsys import gnn
     from graphsys.cli.progress import open_progress
-    from graphsys.core.errors import ConfigError
     from graphsys.engine.output import write_table
     from graphsys.gnn.predicting import read_nodes
 
-    if relation is not None:
-        raise ConfigError("--relation is for runs of embeddings; leave it out")
     begin = time.monotonic()
     progress = open_progress()
     chosen = None if nodes is None else read_nodes(nodes)
-    found = gnn.predict(run, chosen, progress=progress)
+    found = gnn.predict(run, chosen, relation=relation, progress=progress)
     progress.close()
     write_table(found, out, overwrite=overwrite)
     if json:

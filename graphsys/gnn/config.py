@@ -12,7 +12,7 @@ from graphsys.core.threads import num_cores
 
 TaskName = Literal["node_classification", "regression", "link_prediction", "recommendation"]
 ModelName = Literal[
-    "sage", "gcn", "gat", "gatv2", "gin", "rgcn", "hgt", "pinsage", "lightgcn"
+    "sage", "gcn", "gat", "gatv2", "gin", "rgcn", "hgt", "pinsage", "lightgcn", "gatne"
 ]
 
 PRESET_DIR = Path(__file__).parent / "presets"
@@ -33,6 +33,8 @@ class GnnConfig:
     bases: int = option(0, "rgcn: matrices that relations share; 0: one each", minimum=0)
     heads: int = option(8, "heads of gat, gatv2 and hgt, which share dim", minimum=1)
     output_heads: int = option(1, "heads of their last layer, averaged", minimum=1)
+    edge_dim: int = option(10, "gatne: features of a relation's row", minimum=1)
+    attention_dim: int = option(20, "gatne: width of its attention", minimum=1)
     activation: Literal["relu", "elu"] = option("relu", "between layers")
     norm: Literal["none", "layer", "batch"] = option("none", "before every layer")
     residual: bool = option(
@@ -89,7 +91,8 @@ class GnnConfig:
     replace: bool = option(False, "draw neighbors with replacement")
     weighted: bool = option(False, "draw neighbors in proportion to the edges' weights")
     num_walks: int = option(100, "PinSage: walks from a node", minimum=1)
-    walk_length: int = option(3, "PinSage: traversals of a walk", minimum=1)
+    walk_length: int = option(3, "PinSage: traversals of a walk; gatne: steps", minimum=1)
+    window: int = option(2, "gatne: steps between a pair of a walk, at most", minimum=1)
     restart: float = option(
         0.5, "PinSage: chance of a walk to go back", minimum=0, maximum=0.99
     )
@@ -110,7 +113,9 @@ class GnnConfig:
         "", "link prediction: the edges that are learned; the only type"
     )
     positives: Literal["edges", "walks"] = option(
-        "edges", "link prediction: pairs are edges, or a node and one on a walk from it"
+        "edges",
+        "link prediction: pairs are edges, or a node and one on a walk from it; of gatne "
+        "always those of walks' windows",
     )
     loss: Literal["margin", "logistic", "bpr", "softmax"] = option(
         "margin", "of link prediction and recommendation"

@@ -9,6 +9,7 @@ import torch
 
 from graphsys.core.progress import SILENT, Progress
 from graphsys.gnn.links import LinkPrediction
+from graphsys.gnn.multiplex import MultiplexLinks
 from graphsys.gnn.opened import OpenedRun
 from graphsys.gnn.regression import NodeRegression
 from graphsys.storage.reader import Graph
@@ -36,7 +37,8 @@ def evaluate(
         ``f1_macro``, ``loss``, ``num_nodes``, and ``roc_auc`` (of two classes, the second's
         score; with several classes a node their mean). Numbers of nodes: see
         :meth:`graphsys.gnn.regression.NodeRegression.measure`. Links: see
-        :func:`graphsys.gnn.link_ranking.rank_pairs`; recommendations:
+        :func:`graphsys.gnn.link_ranking.rank_pairs`, of model gatne
+        :func:`graphsys.gnn.edge_telling.tell_edges`; recommendations:
         :func:`graphsys.gnn.link_ranking.recommend_pairs`.
 
     Raises:
@@ -45,7 +47,7 @@ def evaluate(
     """
     opened = run if isinstance(run, OpenedRun) else OpenedRun(run, graph=graph)
     objective = opened.parts.objective
-    if isinstance(objective, LinkPrediction | NodeRegression):
+    if isinstance(objective, LinkPrediction | MultiplexLinks | NodeRegression):
 
         def output(node_type: str, nodes: Ints) -> torch.Tensor:
             found = opened.output(nodes, node_type=node_type, progress=progress)

@@ -6,11 +6,12 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import nn
 from torch.nn import functional
 
 from graphsys.core.rng import generator
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.decoders import Decoder, make_decoder
+from graphsys.gnn.decoders import make_decoder
 from graphsys.gnn.labels import node_column
 from graphsys.gnn.link_ranking import TOP, rank_pairs, recommend_pairs
 from graphsys.gnn.loader import Batch, Layers, SeedsByType, Trim
@@ -60,7 +61,7 @@ class LinkPrediction:
         self.trim: Trim | None = self._trim if has_edges else None
         kind = graph.edge_type(self.pairs.edge_type)
         self._score = make_decoder(config, self.num_out)
-        self.decoder: Decoder | None = self._score
+        self.decoder: nn.Module | None = self._score
         is_dst = kind.dst_type == self.pairs.dst_type
         is_directed = graph.is_directed_type(self.pairs.edge_type)
         self._is_symmetric = not is_directed and kind.src_type == kind.dst_type

@@ -6,10 +6,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import nn
 from torch.nn import functional
 
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.decoders import Decoder
 from graphsys.gnn.labels import TRAIN, NodeLabels, read_labels
 from graphsys.gnn.loader import Batch, Trim, shuffled_batches
 from graphsys.gnn.output import Output
@@ -39,7 +39,7 @@ class Objective(Protocol):
     metric: str
     trim: Trim | None
     team: Team
-    decoder: Decoder | None
+    decoder: nn.Module | None
 
     def seeds(self, epoch: int) -> Seeds:
         """Return the seeds of every batch of an epoch."""
@@ -66,7 +66,7 @@ class NodeSeeds:
     def __init__(self, config: GnnConfig, node_type: str, nodes: Ints) -> None:
         self.node_type, self._nodes, self._config = node_type, nodes, config
         self.trim: Trim | None = None
-        self.decoder: Decoder | None = None
+        self.decoder: nn.Module | None = None
         self.team = current_team()
 
     def seeds(self, epoch: int) -> Seeds:
@@ -155,6 +155,10 @@ def make_objective(graph: Graph, config: GnnConfig) -> Objective:
     Raises:
         ConfigError: The task does not fit the graph.
     """
+    if config.model == "gatne":
+        from graphsys.gnn.multiplex import MultiplexLinks
+
+        return MultiplexLinks(graph, config)
     if config.is_of_links:
         from graphsys.gnn.links import LinkPrediction, Recommendation
 

@@ -104,15 +104,25 @@ def make_pairs(graph: Graph, config: GnnConfig) -> Pairs:
     return WalkPairs(name, node_type, node_type, config.seed, path, config.walk_length)
 
 
-def read_pairs(graph: Graph, name: str, split: str | None = None) -> Ints:
-    """Return the edges of a split by the numbers of their ends, int64 ``[n, 2]``."""
+def read_pairs(
+    graph: Graph, name: str, split: str | None = None, *, relation: int | None = None
+) -> Ints:
+    """Return the edges of a split by the numbers of their ends, int64 ``[n, 2]``.
+
+    Args:
+        graph: An open graph.
+        name: The edge type.
+        split: The split; train by default.
+        relation: Code of the relation that edges are to be of; any by default.
+    """
     kind = graph.edge_type(name)
     src_offsets, dst_offsets = graph.offsets(kind.src_type), graph.offsets(kind.dst_type)
     found = []
     for i, j in graph.buckets(name, split):
         bucket = graph.bucket(name, i, j, split)
         src = bucket.src.astype(np.int64) + src_offsets[i]
-        found.append(np.stack([src, bucket.dst.astype(np.int64) + dst_offsets[j]], axis=1))
+        pairs = np.stack([src, bucket.dst.astype(np.int64) + dst_offsets[j]], axis=1)
+        found.append(pairs if relation is None else pairs[bucket.relation == relation])
     return np.concatenate(found) if found else np.empty((0, 2), dtype=np.int64)
 
 

@@ -10,6 +10,7 @@ import torch
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
+from graphsys.gnn.multiplex import MultiplexLinks
 from graphsys.gnn.opened import OpenedRun
 from graphsys.gnn.regression import NodeRegression
 from graphsys.storage.reader import Graph
@@ -19,6 +20,7 @@ def predict(
     run: str | Path | OpenedRun,
     nodes: Sequence[Any] | None = None,
     *,
+    relation: str | None = None,
     graph: Graph | None = None,
     progress: Progress = SILENT,
 ) -> pa.Table:
@@ -27,6 +29,8 @@ def predict(
     Args:
         run: A run or its folder.
         nodes: The users' ids; all nodes of the type by default.
+        relation: Whose rows are wanted, of model gatne: the name of an edge type, or
+            ``TYPE/RELATION``.
         graph: The graph trained on, if it is not where it was.
         progress: Receives a stage per layer.
 
@@ -37,10 +41,17 @@ def predict(
         (FixedSizeList<float32>).
 
     Raises:
-        UnknownNameError: A node is not in the graph.
-        ConfigError: There is no run, or its graph is gone.
+        UnknownNameError: A node is not in the graph, or there is no such relation.
+        ConfigError: There is no run, or its graph is gone; a relation is missing, or is
+            given where there is one row per node.
     """
     opened = run if isinstance(run, OpenedRun) else OpenedRun(run, graph=graph)
+    objective = opened.parts.objective
+    if relation is not None and not isinstance(objective, MultiplexLinks):
+        raise ConfigError(
+            f"relation: got {relation!r}, but this run of model {opened.config.model} does "
+            "not tell relations apart; leave it out"
+        )
     node_type = opened.node_type
     ids = opened.graph.node_ids(node_type)
     numbers = None
@@ -48,7 +59,8 @@ def predict(
         numbers = opened.graph.lookup(node_type, nodes).astype(np.int64)
         ids = ids.take(pa.array(numbers))
     found = opened.output(numbers, progress=progress)
-    objective = opened.parts.objective
+    if isinstance(objective, MultiplexLinks):
+        found = objective.rows_of(found, relation)
     if isinstance(objective, NodeRegression):
         return pa.table({"id": ids, "prediction": pa.array(objective.in_units(found))})
     if not opened.state.classes:

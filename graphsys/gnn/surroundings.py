@@ -21,6 +21,7 @@ from graphsys.sampling import (
     Sample,
     TemporalSampler,
     message_rows,
+    relation_rows,
     rows_of,
 )
 from graphsys.sampling.adjacency import REVERSED, Rows, Side
@@ -58,6 +59,9 @@ class Surroundings:
             self._graph_rows = walk_rows(graph, config, node_type)
             self.sampler = self._importance(config.hop_fanouts)
             self.rows = self.sampler.rows
+        elif config.model == "gatne":
+            self.rows = tuple(relation_rows(graph, config.edge_types))
+            self.sampler = _make_sampler(self.rows, config)
         else:
             self.rows = tuple(
                 message_rows(graph, config.edge_types, reverse=config.reverse_edges)

@@ -15,9 +15,11 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.core.rng import draw_key
 from graphsys.gnn import run as runs
 from graphsys.gnn.config import GnnConfig, load_config, num_threads
+from graphsys.gnn.gatne import Gatne
 from graphsys.gnn.inputs import Inputs, require_types
+from graphsys.gnn.model import Model
 from graphsys.gnn.network import Network
-from graphsys.gnn.objectives import make_objective
+from graphsys.gnn.objectives import Objective, make_objective
 from graphsys.gnn.plan import make_plan
 from graphsys.gnn.sparse_rows import kernel_threads
 from graphsys.gnn.surroundings import Surroundings
@@ -145,9 +147,7 @@ def build_parts(graph: Graph, config: GnnConfig, *, is_checking: bool = True) ->
     if is_checking:
         inputs.check()
     torch.manual_seed(int(draw_key(config.seed, "weights")) >> 1)
-    network = Network(
-        config, surroundings.relations, inputs.shapes, objective.num_out, objective.decoder
-    )
+    network = _make_model(config, surroundings, inputs, objective)
     return Parts(
         objective=objective, surroundings=surroundings, inputs=inputs, network=network
     )
@@ -156,13 +156,23 @@ def build_parts(graph: Graph, config: GnnConfig, *, is_checking: bool = True) ->
 def _disk_advice(parts: Parts) -> str:
     """Say what keeps learned rows out of memory, where there are some in it."""
     config = parts.network.config
-    if not len(parts.network.learned) or config.is_whole_graph:
+    is_in_memory = config.is_whole_graph or config.model == "gatne"
+    if not len(parts.network.learned) or is_in_memory:
         return ""
     tables: Any = parts.network.learned.values()
     size = sum(4 * table.weight.numel() for table in tables)
     return (
         f", or learned_rows=disk (they have {format_bytes(size)}, their moments twice that)"
     )
+
+
+def _make_model(
+    config: GnnConfig, surroundings: Surroundings, inputs: Inputs, objective: Objective
+) -> Model:
+    relations, shapes = surroundings.relations, inputs.shapes
+    if config.model == "gatne":
+        return Gatne(config, relations, shapes, objective.decoder)
+    return Network(config, relations, shapes, objective.num_out, objective.decoder)
 
 
 def run_config(out: str | Path, overrides: Iterable[str] = ()) -> GnnConfig:

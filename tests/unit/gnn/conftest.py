@@ -11,6 +11,7 @@ import pytest
 from graphsys.core.types import EdgeType
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
+from tests.unit.gnn.multiplex_graphs import items_store
 
 NUM_NODES = 48
 Store = Callable[..., Graph]
@@ -81,3 +82,9 @@ def library(tmp_path: Path) -> Graph:
         partitions={"book": 2, "reader": 1},
     )
     return Graph(tmp_path / "library")
+
+
+@pytest.fixture
+def items(tmp_path: Path) -> Graph:
+    """Return items in two relations that disagree, bought together and viewed together."""
+    return items_store(tmp_path / "items")

@@ -114,7 +114,7 @@ def test_verbs_of_embeddings_refuse_networks(
         (("evaluate", run, "--candidates", "9"), "--candidates is for runs of embeddings"),
         (
             ("predict", run, "-o", tmp_path / "x.csv", "--relation", "r"),
-            "--relation is for runs of embeddings",
+            "this run of model sage does not tell relations apart; leave it out",
         ),
     ):
         code, _, error = call(*arguments)
