@@ -61,7 +61,9 @@ class RowFiles:
         self._bits = places.bit_length() - 1
         is_small = 2 * _SNAPSHOTS * num_rows < 2**31
         self._place_of = np.full(num_rows, -1, np.int32 if is_small else np.int64)
-        self._holds = np.zeros(0, dtype=np.uint8)
+        # zeros cost nothing until they are touched
+        self._marks = np.zeros(_SNAPSHOTS * num_rows + (2 << self._bits), dtype=np.uint8)
+        self._holds = self._marks[:0]
         self._cursor = np.zeros(1, dtype=np.int64)
         self._segments: list[npt.NDArray[np.uint8]] = []
         self._maps: list[mmap.mmap] = []
@@ -202,8 +204,7 @@ class RowFiles:
         self._addresses = np.array(
             [each.ctypes.data for each in self._segments], dtype=np.uint64
         )
-        more = np.zeros(1 << self._bits, dtype=np.uint8)
-        self._holds = np.concatenate([self._holds, more])
+        self._holds = self._marks[: len(self._segments) << self._bits]
 
     def _write_places(self, stem: str, number: int) -> str:
         assert self._path is not None  # only a run has checkpoints

@@ -13,6 +13,7 @@ from graphsys import gnn
 from graphsys.cli.main import app
 from graphsys.core.errors import ConfigError, InputError, InvalidGraphError
 from graphsys.gnn import GnnConfig
+from graphsys.interop.columns import NodeColumns
 from graphsys.sampling import CachedRows, FeatureRows
 from graphsys.storage import Graph, NodeChunk, ingest
 from graphsys.storage.appending import append
@@ -85,9 +86,11 @@ def test_shared_rows_are_read_as_given(tmp_path: Path, dtype: Any, partitions: i
     assert are_same(joined_rows, gathered)
 
 
-def test_caches_hold_shared_rows(tmp_path: Path) -> None:
+def test_caches_and_other_libraries_read_shared_rows(tmp_path: Path) -> None:
     x = np.nan_to_num(repeating())
-    rows = FeatureRows(store(tmp_path / "g", x, "shared", partitions=3), "node")
+    graph = store(tmp_path / "g", x, "shared", partitions=3)
+    assert are_same(by_id(graph, NodeColumns(graph, "node").get("x")), x)
+    rows = FeatureRows(graph, "node")
     cached = CachedRows(rows, "lru", 4 * NUM_NODES + 20 * (4 * DIM + 17))
     nodes = np.random.default_rng(2).integers(0, NUM_NODES, 300)
     assert are_same(cached.gather(nodes), rows.gather(nodes))
