@@ -52,7 +52,7 @@ DeviceOption = Annotated[
     typer.Option(
         "--device",
         metavar="NAME",
-        help="Where to train: cpu, or cuda for embeddings (not yet run on a GPU).",
+        help="Where to train: cpu, or cuda (not yet run on a GPU).",
         rich_help_panel=CONTROL,
     ),
 ]
@@ -199,12 +199,9 @@ def gnn(
     import graphsys
     from graphsys import gnn as library
     from graphsys.cli.progress import open_progress
-    from graphsys.core.errors import ConfigError
     from graphsys.core.progress import SILENT
     from graphsys.gnn.team import is_first_process
 
-    if device != "cpu":
-        raise ConfigError(f"--device: got {device!r}; networks train on the cpu only yet")
     is_telling = is_first_process()
     progress = open_progress() if is_telling else SILENT
     if resume and preset is None and config is None:
@@ -220,6 +217,7 @@ def gnn(
             overwrite=overwrite,
             dry_run=dry_run,
             memory=memory,
+            device=device,
             progress=progress,
         )
     progress.close()

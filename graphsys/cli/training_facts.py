@@ -20,6 +20,7 @@ _PLAN = {
     "planned_edge_bytes": "edges read per epoch",
     "planned_disk_bytes": "disk, two checkpoints",
     "planned_parameter_bytes": "parameters",
+    "planned_device_memory_bytes": "memory of the device",
     "planned_rows_bytes": "learned rows on disk, at most",
     "planned_batches": "batches per epoch",
     "probed_edges_per_batch": "edges of a batch, at most",

@@ -10,7 +10,7 @@ import torch
 from graphsys.core.progress import SILENT, Progress
 from graphsys.gnn.links import LinkPrediction
 from graphsys.gnn.multiplex import MultiplexLinks
-from graphsys.gnn.opened import OpenedRun
+from graphsys.gnn.opened import OpenedRun, open_run
 from graphsys.gnn.regression import NodeRegression
 from graphsys.storage.reader import Graph
 
@@ -22,6 +22,7 @@ def evaluate(
     *,
     split: str = "test",
     graph: Graph | None = None,
+    device: str = "cpu",
     progress: Progress = SILENT,
 ) -> dict[str, Any]:
     """Measure a run on a split, from all neighbors of its nodes.
@@ -30,6 +31,7 @@ def evaluate(
         run: A run or its folder.
         split: The split.
         graph: The graph trained on, if it is not where it was.
+        device: Where to compute, ``cpu`` or ``cuda``; an opened run has its own.
         progress: Receives a stage per layer.
 
     Returns:
@@ -45,7 +47,7 @@ def evaluate(
         UnknownNameError: There is no such split.
         ConfigError: There is no run, or its graph is gone.
     """
-    opened = run if isinstance(run, OpenedRun) else OpenedRun(run, graph=graph)
+    opened = open_run(run, graph=graph, device=device)
     objective = opened.parts.objective
     if isinstance(objective, LinkPrediction | MultiplexLinks | NodeRegression):
 

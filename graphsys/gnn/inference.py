@@ -14,7 +14,8 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.inputs import AllRows, Inputs
-from graphsys.gnn.model import Model, Tensors
+from graphsys.gnn.model import Model
+from graphsys.gnn.mover import Mover
 from graphsys.gnn.sparse_features import SparseFeatures
 from graphsys.gnn.surroundings import Layer, Surroundings
 from graphsys.sampling import Sample
@@ -33,6 +34,7 @@ def infer(
     *,
     nodes: Ints | None = None,
     scratch: Path | None = None,
+    mover: Mover | None = None,
     progress: Progress = SILENT,
 ) -> Floats:
     """Return the network's output for nodes, from all of their neighbors.
@@ -50,6 +52,7 @@ def infer(
         nodes: Numbers of nodes ``[n]``; all of the type by default.
         scratch: Folder for files that hold the rows of layers, which are mapped; without
             it they are in memory.
+        mover: Takes batches to the device that the network is on; None: the CPU.
         progress: Receives a stage per layer.
 
     Returns:
@@ -57,7 +60,9 @@ def infer(
     """
     network.eval()
     if network.config.sampler == "temporal":
-        return _infer_sampled(network, surroundings, inputs, node_type, nodes, progress)
+        return _infer_sampled(
+            network, surroundings, inputs, node_type, nodes, mover, progress
+        )
     num_layers = network.config.layers
     before: dict[str, Floats] | None = None
     with torch.no_grad():
@@ -83,6 +88,7 @@ def infer(
                     numbers,
                     before,
                     scratch,
+                    mover,
                     progress,
                 )
                 if found is not None:
@@ -99,6 +105,7 @@ def _infer_sampled(
     inputs: Inputs,
     node_type: str,
     nodes: Ints | None,
+    mover: Mover | None,
     progress: Progress,
 ) -> Floats:
     """Compute nodes from samples, a batch at a time."""
@@ -112,9 +119,13 @@ def _infer_sampled(
             seeds = {node_type: nodes[begin : begin + size]}
             with surroundings.sample(seeds, epoch=0, batch=number) as sample:
                 hops = surroundings.wrap(sample.layers)
-                rows = network(hops, inputs.gather(sample.nodes))[node_type]
+                x = inputs.gather(sample.nodes)
+                if mover is not None:
+                    hops = [mover.layer(hop) for hop in hops]
+                    x = mover.input(x, network.stored)
+                rows = network(hops, x)[node_type]
                 places = torch.from_numpy(sample.seed_places[node_type])
-                result[begin : begin + size] = rows[places].numpy()
+                result[begin : begin + size] = rows.cpu()[places].numpy()
             progress.advance(len(seeds[node_type]))
     progress.close()
     return result
@@ -129,6 +140,7 @@ def _layer_of(
     nodes: Ints,
     before: dict[str, Floats] | None,
     scratch: Path | None,
+    mover: Mover | None,
     progress: Progress,
 ) -> Floats | None:
     """Compute layer ``k`` of nodes of a type; None if no messages reach it."""
@@ -142,8 +154,8 @@ def _layer_of(
     for span, sample, rows in map_in_order(
         make, _spans(surroundings, node_type, nodes), num_threads=1
     ):
-        h: Tensors = (
-            network.embed(inputs.gather(sample.nodes))
+        x: Mapping[str, Any] = (
+            inputs.gather(sample.nodes)
             if before is None
             else {
                 t: torch.from_numpy(before[t][n])
@@ -151,13 +163,17 @@ def _layer_of(
                 if t in before
             }
         )
+        if mover is not None:
+            rows = mover.layer(rows)
+            x = mover.input(x, network.stored if before is None else ())
+        h = network.embed(x) if before is None else x
         own = {t: v[: sample.num_seeds.get(t, 0)] for t, v in h.items() if t == node_type}
         found = network.convolve(k, rows, h, own)
         if node_type in found:
             values = found[node_type]
             if k == network.config.layers - 1:
                 values = network.finish({node_type: values})[node_type]
-            values = values[torch.from_numpy(sample.seed_places[node_type])]
+            values = values.cpu()[torch.from_numpy(sample.seed_places[node_type])]
             if result is None:
                 result = _room((len(nodes), values.shape[1]), scratch)
             result[slice(*span)] = values.numpy()

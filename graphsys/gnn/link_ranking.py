@@ -63,7 +63,7 @@ def rank_pairs(
         ConfigError: Its edges join other nodes than the pairs.
     """
     wanted = held_out(graph, pairs, split)
-    src, dst = _rows_of_ends(graph, pairs, output)
+    src, dst = _rows_of_ends(graph, pairs, output, score)
     shape = (len(src), len(dst))
     known = _known(graph, pairs, graph.splits(pairs.edge_type), shape)
     tails = _ranks(score, src, dst, wanted, known.tocsr())
@@ -94,7 +94,7 @@ def recommend_pairs(
         ConfigError: Its edges join other nodes than the pairs.
     """
     wanted = held_out(graph, pairs, split)
-    src, dst = _rows_of_ends(graph, pairs, output)
+    src, dst = _rows_of_ends(graph, pairs, output, score)
     train = _known(graph, pairs, [None], (len(src), len(dst)))
     return {
         **_recommended(score, src, dst, wanted, train),
@@ -105,12 +105,15 @@ def recommend_pairs(
 
 
 def _rows_of_ends(
-    graph: Graph, pairs: Pairs, output: Output
+    graph: Graph, pairs: Pairs, output: Output, score: Decoder
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    src = output(pairs.src_type, np.arange(graph.num_nodes_of(pairs.src_type)))
+    """Return the rows of all nodes of both types, where the decoder is."""
+    device = next((p.device for p in score.parameters()), torch.device("cpu"))
+    src = output(pairs.src_type, np.arange(graph.num_nodes_of(pairs.src_type))).to(device)
     if pairs.src_type == pairs.dst_type:
         return src, src
-    return src, output(pairs.dst_type, np.arange(graph.num_nodes_of(pairs.dst_type)))
+    dst = output(pairs.dst_type, np.arange(graph.num_nodes_of(pairs.dst_type)))
+    return src, dst.to(device)
 
 
 def _known(
@@ -140,13 +143,13 @@ def _ranks(
         scores = score(queries[torch.from_numpy(some[:, 0].copy())], answers)
         own = scores[line, torch.from_numpy(some[:, 1].copy())][:, None]
         better, equal = (scores > own).sum(dim=1), (scores == own).sum(dim=1) - 1
-        raw[begin : begin + len(some)] = 1 + better.numpy() + equal.numpy() / 2
+        raw[begin : begin + len(some)] = (1 + better + equal.double() / 2).cpu()
         row, column = known[some[:, 0]].nonzero()
         is_other = column != some[row, 1]
         row, column = torch.from_numpy(row[is_other]), torch.from_numpy(column[is_other])
         scores[row.long(), column.long()] = -torch.inf
         better, equal = (scores > own).sum(dim=1), (scores == own).sum(dim=1) - 1
-        filtered[begin : begin + len(some)] = 1 + better.numpy() + equal.numpy() / 2
+        filtered[begin : begin + len(some)] = (1 + better + equal.double() / 2).cpu()
     return filtered, raw
 
 
@@ -171,7 +174,7 @@ def _recommended(
         scores = score(src[torch.from_numpy(some)], dst)
         row, column = train[some].nonzero()
         scores[torch.from_numpy(row).long(), torch.from_numpy(column).long()] = -torch.inf
-        best = scores.topk(top, dim=1).indices.numpy()
+        best = scores.topk(top, dim=1).indices.cpu().numpy()
         for user, items in zip(some, best, strict=True):
             own = wanted.indices[wanted.indptr[user] : wanted.indptr[user + 1]]
             is_hit = np.isin(items, own)

@@ -38,6 +38,8 @@ class Batch:
         num_edges: Entries of all hops.
         sample_s: Time that sampling took, in seconds.
         gather_s: Time that gathering took, in seconds.
+        sent: Event of its copy to a device, if it is there.
+        on_device: The blocks of memory that it is in there.
     """
 
     number: int
@@ -50,6 +52,8 @@ class Batch:
     gather_s: float = 0.0
     sample: Sample | None = None
     buffers: Buffers | None = None
+    sent: Any = None
+    on_device: Sequence[torch.Tensor] = ()
 
 
 class Loader:
@@ -61,6 +65,8 @@ class Loader:
         prefetch: Batches made ahead in threads, one for two; 0: none, in the caller's.
         trim: Takes entries out of the blocks of a batch, given its number.
         stored: Rows on disk, whose pages are read ahead; the rows are not.
+        send: Begins to copy a batch to where it is trained.
+        new_buffers: Makes what batches are gathered into.
     """
 
     def __init__(
@@ -70,9 +76,12 @@ class Loader:
         prefetch: int,
         trim: Trim | None = None,
         stored: StoredRows | None = None,
+        send: Callable[[Batch], None] | None = None,
+        new_buffers: Callable[[], Buffers] = Buffers,
     ) -> None:
         self.surroundings, self.inputs, self.prefetch = surroundings, inputs, prefetch
         self.trim, self.stored = trim, stored
+        self._send, self._new_buffers = send, new_buffers
         self._free: list[Buffers] = []
         self._lock = threading.Lock()
 
@@ -106,7 +115,8 @@ class Loader:
             UnknownNameError: A seed is not in the graph.
         """
         with self._lock:
-            buffers = self._free.pop() if self._free else Buffers()
+            buffers = self._free.pop() if self._free else self._new_buffers()
+        buffers.wait()
         began = time.perf_counter()
         with span("sample", batch=number):
             sample = self.surroundings.sample(seeds, epoch=epoch, batch=number)
@@ -118,11 +128,14 @@ class Loader:
             if self.stored is not None:
                 self.stored.touch(x)
         places = {name: torch.from_numpy(p) for name, p in sample.seed_places.items()}
-        return Batch(
+        batch = Batch(
             number=number, seeds=seeds, places=places, hops=hops, x=x,
             num_edges=sample.num_edges, sample_s=sampled - began,
             gather_s=time.perf_counter() - sampled, sample=sample, buffers=buffers,
         )  # fmt: skip
+        if self._send is not None:
+            self._send(batch)
+        return batch
 
     def release(self, batch: Batch) -> None:
         """Let a batch's buffers be used again; its tensors lose their content."""

@@ -98,7 +98,8 @@ class Network(Model):
     def _read_learned(self, name: str, values: Any) -> Any:
         """Return learned rows: of all nodes, of some, or the means of bags."""
         if name in self.stored:
-            return self.stored.read(name, values)
+            rows = self.stored.read(name, values)
+            return rows.to(next(self.parameters()).device)
         table: Any = self.learned[key_of(name)]
         if isinstance(values, AllRows):
             return table.weight

@@ -108,7 +108,7 @@ class NodeClassification(NodeSeeds):
         """Return the mean loss of a batch."""
         found = rows[self.node_type][batch.places[self.node_type]]
         target = torch.from_numpy(self.labels.of(batch.seeds[self.node_type]))
-        return self._loss(found, target)
+        return self._loss(found, target.to(found.device))
 
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return loss and metric of the watched split, or None where it has no nodes."""

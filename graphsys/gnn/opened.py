@@ -12,6 +12,7 @@ from graphsys.gnn import run as runs
 from graphsys.gnn.config import num_threads
 from graphsys.gnn.inference import infer, scratch_of, whole_input, whole_output
 from graphsys.gnn.labels import NodeLabels, read_labels
+from graphsys.gnn.mover import open_mover
 from graphsys.gnn.sparse_rows import kernel_threads
 from graphsys.gnn.trainer import Parts
 from graphsys.storage import run_folder
@@ -27,17 +28,22 @@ class OpenedRun:
     Args:
         path: The run's folder.
         graph: The graph it was trained on; opened from the recorded path if not given.
+        device: Where the network computes, ``cpu`` or ``cuda``.
 
     Raises:
-        ConfigError: There is no run, its graph is gone, or another was given.
+        ConfigError: There is no run, its graph is gone, or another was given; or there is
+            no such device.
         CorruptStoreError: A file of the checkpoint is missing or damaged.
     """
 
-    def __init__(self, path: str | Path, *, graph: Graph | None = None) -> None:
+    def __init__(
+        self, path: str | Path, *, graph: Graph | None = None, device: str = "cpu"
+    ) -> None:
         self.path = Path(path)
         self.state = runs.read_state(self.path)
         self.config = runs.read_config(self.path)
         run_folder.check_files(self.path, self.state.files)
+        self.mover = open_mover(device, self.config)
         self.graph = graph or self._open_graph()
         run_folder.require_same_graph(self.state.graph, self.graph, self.path)
 
@@ -46,7 +52,7 @@ class OpenedRun:
         """The task, the graph and the network with its weights."""
         from graphsys.gnn.training import build_parts
 
-        parts = build_parts(self.graph, self.config, is_checking=False)
+        parts = build_parts(self.graph, self.config, self.mover, is_checking=False)
         weights = runs.load(self.path, self.state, "best")
         if weights is None:
             weights = runs.load(self.path, self.state, "weights")
@@ -96,16 +102,17 @@ class OpenedRun:
                 scratch = scratch_of(self.path, config, parts.surroundings)
                 found = infer(
                     parts.network, parts.surroundings, parts.inputs, chosen,
-                    nodes=nodes, progress=progress, scratch=scratch,
+                    nodes=nodes, progress=progress, scratch=scratch, mover=self.mover,
                 )  # fmt: skip
                 self._require_still()
                 return found
             sizes = parts.surroundings.sampler.sizes
             everything = {name: np.arange(size) for name, size in sizes.items()}
             x = whole_input(config, parts.inputs.gather(everything))
-            found = whole_output(
-                parts.network, parts.surroundings.whole(), x, chosen
-            ).numpy()
+            layer = parts.surroundings.whole()
+            if self.mover is not None:
+                layer, x = self.mover.layer(layer), self.mover.input(x)
+            found = whole_output(parts.network, layer, x, chosen).cpu().numpy()
             return found if nodes is None else found[nodes]
 
     def _require_still(self) -> None:
@@ -132,6 +139,10 @@ class OpenedRun:
         return Graph(path)
 
 
-def open_run(path: str | Path, *, graph: Graph | None = None) -> OpenedRun:
-    """Open a run for use; see :class:`OpenedRun`."""
-    return OpenedRun(path, graph=graph)
+def open_run(
+    run: str | Path | OpenedRun, *, graph: Graph | None = None, device: str = "cpu"
+) -> OpenedRun:
+    """Open a run for use, unless it is open; see :class:`OpenedRun`."""
+    if isinstance(run, OpenedRun):
+        return run
+    return OpenedRun(run, graph=graph, device=device)

@@ -45,7 +45,7 @@ def dump_optimiser(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
     """Return an optimiser's state by name, ``parameter.moment``."""
     states = optimiser.state_dict()["state"]
     return {
-        f"{number}.{name}": torch.as_tensor(value).clone()
+        f"{number}.{name}": torch.as_tensor(value).to("cpu", copy=True)
         for number, moments in states.items()
         for name, value in moments.items()
     }

@@ -4,6 +4,7 @@ import copy
 import itertools
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -24,16 +25,11 @@ def make_plan(config: GnnConfig, parts: Parts) -> Mapping[str, Any]:
     Returns:
         ``planned_memory_bytes`` (the most that the process held, and the batches that
         wait), ``planned_parameter_bytes``, ``planned_rows_bytes`` (learned rows on disk,
-        with those of two checkpoints), ``planned_batches`` per epoch,
-        ``probed_edges_per_batch``, ``estimated_seconds_per_epoch`` and
-        ``estimated_seconds``, both without evaluation.
+        with those of two checkpoints), ``planned_device_memory_bytes`` (the most taken on
+        a GPU), ``planned_batches`` per epoch, ``probed_edges_per_batch``,
+        ``estimated_seconds_per_epoch`` and ``estimated_seconds``, both without evaluation.
     """
-    copied = Parts(
-        objective=parts.objective,
-        surroundings=parts.surroundings,
-        inputs=parts.inputs,
-        network=copy.deepcopy(parts.network),
-    )
+    copied = replace(parts, network=copy.deepcopy(parts.network))
     trainer = Trainer(None, config, RunState(graph={}), copied)
     seeds = parts.objective.seeds(0)
     times, edges, waiting = [], 0, 0
@@ -53,6 +49,7 @@ def make_plan(config: GnnConfig, parts: Parts) -> Mapping[str, Any]:
         "planned_memory_bytes": meter.peak_bytes + waiting * config.prefetch,
         "planned_parameter_bytes": parameters,
         **({"planned_rows_bytes": rows} if rows else {}),
+        **({} if parts.mover is None else parts.mover.memory()),
         "planned_batches": len(seeds),
         "probed_edges_per_batch": edges,
         "estimated_seconds_per_epoch": epoch_s,

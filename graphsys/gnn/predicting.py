@@ -11,7 +11,7 @@ import torch
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.gnn.multiplex import MultiplexLinks
-from graphsys.gnn.opened import OpenedRun
+from graphsys.gnn.opened import OpenedRun, open_run
 from graphsys.gnn.regression import NodeRegression
 from graphsys.storage.reader import Graph
 
@@ -22,6 +22,7 @@ def predict(
     *,
     relation: str | None = None,
     graph: Graph | None = None,
+    device: str = "cpu",
     progress: Progress = SILENT,
 ) -> pa.Table:
     """Predict for nodes.
@@ -32,6 +33,7 @@ def predict(
         relation: Whose rows are wanted, of model gatne: the name of an edge type, or
             ``TYPE/RELATION``.
         graph: The graph trained on, if it is not where it was.
+        device: Where to compute, ``cpu`` or ``cuda``; an opened run has its own.
         progress: Receives a stage per layer.
 
     Returns:
@@ -45,7 +47,7 @@ def predict(
         ConfigError: There is no run, or its graph is gone; a relation is missing, or is
             given where there is one row per node.
     """
-    opened = run if isinstance(run, OpenedRun) else OpenedRun(run, graph=graph)
+    opened = open_run(run, graph=graph, device=device)
     objective = opened.parts.objective
     if relation is not None and not isinstance(objective, MultiplexLinks):
         raise ConfigError(

@@ -59,7 +59,8 @@ class NodeRegression(NodeSeeds):
     def loss(self, rows: Mapping[str, torch.Tensor], batch: Batch) -> torch.Tensor:
         """Return the mean square of a batch, in units of the deviation."""
         found = rows[self.node_type][batch.places[self.node_type]][:, 0]
-        return functional.mse_loss(found, self._target(batch.seeds[self.node_type]))
+        target = self._target(batch.seeds[self.node_type])
+        return functional.mse_loss(found, target.to(found.device))
 
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return loss and R2 of the watched split, or None where it has no nodes."""

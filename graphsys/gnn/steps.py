@@ -1,7 +1,6 @@
 """A training step: forward, backward, and the optimiser once every few batches."""
 
 import math
-import time
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
@@ -13,6 +12,7 @@ from graphsys.core.rng import draw_key
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.loader import Batch
 from graphsys.gnn.model import Model
+from graphsys.gnn.mover import Mover, new_clock
 from graphsys.gnn.objectives import Objective
 from graphsys.gnn.optimiser import make_optimiser, rate_at
 from graphsys.gnn.team import Team
@@ -30,13 +30,19 @@ class Stepper:
         network: Is trained.
         objective: What for.
         team: The processes that train together.
+        mover: Takes batches to the device that the network is on; None: the CPU.
     """
 
     def __init__(
-        self, config: GnnConfig, network: Model, objective: Objective, team: Team
+        self,
+        config: GnnConfig,
+        network: Model,
+        objective: Objective,
+        team: Team,
+        mover: Mover | None = None,
     ) -> None:
         self.config, self.network, self.objective = config, network, objective
-        self.team = team
+        self.team, self.mover = team, mover
         self.optimiser = make_optimiser(config, network)
 
     def train(
@@ -62,10 +68,13 @@ class Stepper:
         rate = rate_at(self.config, epoch, batch.number, num_batches)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
-        times = [time.perf_counter()]
+        if self.mover is not None:
+            self.mover.receive(batch)
+        clock = new_clock(self.mover)
+        clock.mark()
         with span("forward", batch=batch.number), watch_operators():
             loss, value = self._loss(batch)
-        times.append(time.perf_counter())
+        clock.mark()
         if not math.isfinite(value):
             raise TrainingFailedError(
                 f"the loss of batch {batch.number} of epoch {epoch + 1} is {value}; lower "
@@ -77,14 +86,14 @@ class Stepper:
             if place == 0:
                 self.optimiser.zero_grad(set_to_none=True)
             (loss if size == 1 else loss / size).backward()  # type: ignore[no-untyped-call]
-        times.append(time.perf_counter())
+        clock.mark()
         with span("step", batch=batch.number), watch_operators():
             if place == size - 1:
                 self.team.add_gradients(self.network)
                 self.optimiser.step()
                 self.network.stored.step(self.config.rows_lr * rate / self.config.lr)
-        times.append(time.perf_counter())
-        return value, times
+        clock.mark()
+        return value, clock.times()
 
     def is_at_step(self, num_done: int, num_batches: int) -> bool:
         """Tell whether the optimiser has moved after so many batches of an epoch."""

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from graphsys.core.errors import BudgetError
 from graphsys.core.events import count, span
 from graphsys.core.progress import Progress
 from graphsys.gnn import run as runs
+from graphsys.gnn.batch_memory import explained
 from graphsys.gnn.board import Board
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.figures import Figures
@@ -20,10 +20,12 @@ from graphsys.gnn.inference import infer, scratch_of, whole_input, whole_output
 from graphsys.gnn.inputs import Inputs
 from graphsys.gnn.loader import Batch, Loader
 from graphsys.gnn.model import Model
+from graphsys.gnn.mover import Mover
 from graphsys.gnn.objectives import Objective, Seeds
 from graphsys.gnn.optimiser import dump_optimiser, load_optimiser
 from graphsys.gnn.steps import Stepper
 from graphsys.gnn.surroundings import Layer, Surroundings
+from graphsys.sampling.blocks import Buffers
 
 Ints = npt.NDArray[np.int64]
 
@@ -37,12 +39,14 @@ class Parts:
         surroundings: Where messages come from.
         inputs: What the network reads.
         network: The network.
+        mover: Takes batches to the device that the network is on; None: the CPU.
     """
 
     objective: Objective
     surroundings: Surroundings
     inputs: Inputs
     network: Model
+    mover: Mover | None = None
 
 
 class Trainer:
@@ -60,10 +64,12 @@ class Trainer:
     ) -> None:
         self.path, self.config, self.state, self.parts = path, config, state, parts
         self.network, self.team = parts.network, parts.objective.team
-        self.stepper = Stepper(config, parts.network, parts.objective, self.team)
+        self.mover = mover = parts.mover
+        self.stepper = Stepper(config, parts.network, parts.objective, self.team, mover)
         self.loader = Loader(
             parts.surroundings, parts.inputs, config.prefetch, parts.objective.trim,
-            parts.network.stored,
+            parts.network.stored, None if mover is None else self._send,
+            Buffers if mover is None else mover.buffers,
         )  # fmt: skip
         self.figures = Figures(state.metrics)
         self._whole: tuple[Layer, dict[str, torch.Tensor]] | None = None
@@ -131,11 +137,12 @@ class Trainer:
         parts = self.parts
         if self.config.is_whole_graph:
             layer, x = self._whole_graph()
-            found = whole_output(self.network, layer, x, node_type)
+            found = whole_output(self.network, layer, x, node_type).cpu()
             return found[torch.from_numpy(nodes)]
         rows = infer(
             self.network, parts.surroundings, parts.inputs, node_type, nodes=nodes,
             scratch=scratch_of(self.path, self.config, parts.surroundings),
+            mover=self.mover,
         )  # fmt: skip
         return torch.from_numpy(rows)
 
@@ -153,12 +160,8 @@ class Trainer:
         state = self.state
         began, began_cpu = time.monotonic(), time.process_time()
         for batch in self.batches(epoch, seeds):
-            try:
+            with explained(self.config, batch):
                 loss = self.train_batch(epoch, batch, len(seeds))
-            except (RuntimeError, MemoryError) as err:
-                if not _is_out_of_memory(err):
-                    raise
-                raise BudgetError(_smaller(self.config, batch)) from err
             size = self.parts.objective.num_terms(batch)
             state.loss_sum += loss * size
             state.num_seeds += size
@@ -195,7 +198,8 @@ class Trainer:
         edges = sum(rows.num_edges for rows in layer.values()) * self.config.layers
         for number in range(first, len(seeds)):
             chosen = seeds[number]
-            places = {name: torch.from_numpy(nodes) for name, nodes in chosen.items()}
+            put = torch.from_numpy if self.mover is None else self.mover.put
+            places = {name: put(nodes) for name, nodes in chosen.items()}
             yield Batch(
                 number=number, seeds=chosen, places=places, hops=hops, x=x, num_edges=edges
             )
@@ -205,8 +209,16 @@ class Trainer:
             sizes = self.parts.surroundings.sampler.sizes
             nodes = {name: np.arange(size, dtype=np.int64) for name, size in sizes.items()}
             x = whole_input(self.config, self.parts.inputs.gather(nodes))
-            self._whole = self.parts.surroundings.whole(), x
+            layer = self.parts.surroundings.whole()
+            if self.mover is not None:
+                layer, x = self.mover.layer(layer), self.mover.input(x)
+            self._whole = layer, x
         return self._whole
+
+    def _send(self, batch: Batch) -> None:
+        assert self.mover is not None  # else nothing is sent
+        with explained(self.config, batch):
+            self.mover.send(batch, self.network.stored)
 
     def _evaluate(self) -> None:
         began = time.monotonic()
@@ -252,22 +264,7 @@ class Trainer:
 
 
 def _copy(network: Model) -> runs.Weights:
-    return {name: value.detach().clone() for name, value in network.state_dict().items()}
-
-
-def _is_out_of_memory(err: BaseException) -> bool:
-    return isinstance(err, MemoryError) or "can't allocate memory" in str(err)
-
-
-def _smaller(config: GnnConfig, batch: Batch) -> str:
-    """Say what would make a batch fit."""
-    nodes = sum(len(x) for x in batch.x.values())
-    smaller = f"batch_size={max(1, config.batch_size // 2)}"
-    if config.is_full_batch:
-        smaller = "batch_size=1024"
-    if config.model == "lightgcn":
-        smaller = f"dim={max(1, config.dim // 2)}"
-    return (
-        f"a batch of {nodes} nodes and {batch.num_edges} edges does not fit into memory; "
-        f"try --set {smaller}, or smaller fanouts than {list(config.hop_fanouts)}"
-    )
+    return {
+        name: value.detach().to("cpu", copy=True)
+        for name, value in network.state_dict().items()
+    }

@@ -18,6 +18,7 @@ from graphsys.gnn.config import GnnConfig, load_config, num_threads
 from graphsys.gnn.gatne import Gatne
 from graphsys.gnn.inputs import Inputs, require_types
 from graphsys.gnn.model import Model
+from graphsys.gnn.mover import Mover, open_mover
 from graphsys.gnn.network import Network
 from graphsys.gnn.objectives import Objective, make_objective
 from graphsys.gnn.plan import make_plan
@@ -61,6 +62,7 @@ def train(
     overwrite: bool = False,
     dry_run: bool = False,
     memory: int | str | None = None,
+    device: str = "cpu",
     progress: Progress = SILENT,
 ) -> TrainReport:
     """Train a graph neural network and leave a run on disk.
@@ -76,6 +78,7 @@ def train(
         dry_run: Only plan: memory, and by a few batches that leave nothing, the time.
         memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes; a plan
             that needs more is refused.
+        device: Where to train, ``cpu`` or ``cuda``; a run may go on on another one.
         progress: Receives an epoch per stage.
 
     Returns:
@@ -83,7 +86,7 @@ def train(
 
     Raises:
         ConfigError: Settings that do not fit the graph, or a resume with other settings
-            or another graph.
+            or another graph; or no such device.
         InvalidGraphError: Labels are missing, or features are not finite.
         OutputExistsError: ``out`` exists.
         StoreBusyError: Another training writes to ``out``.
@@ -96,14 +99,21 @@ def train(
     if config is None:
         config = run_config(out) if resume else GnnConfig()
     threads = num_threads(config, graph.num_edges)
+    mover = open_mover(device, config)
+    has_gpu = mover is not None and mover.is_real
     with (
         joined_team() as team,
-        torch.random.fork_rng(devices=[]),
+        torch.random.fork_rng(devices=[0] if has_gpu else []),
         kernel_threads(threads),
     ):
+        if mover is not None and team.size > 1:
+            raise ConfigError(
+                f"device='cuda': got {team.size} processes, expected one; those of "
+                "torchrun train with device='cpu'"
+            )
         if not dry_run and not team.rank:
             run_folder.require_free(out, resume=resume, overwrite=overwrite)
-        parts = build_parts(graph, config)
+        parts = build_parts(graph, config, mover)
         if dry_run or budget is not None:
             plan = make_plan(config, parts)
             if budget is not None and plan["planned_memory_bytes"] > budget:
@@ -122,12 +132,15 @@ def train(
         )
 
 
-def build_parts(graph: Graph, config: GnnConfig, *, is_checking: bool = True) -> Parts:
+def build_parts(
+    graph: Graph, config: GnnConfig, mover: Mover | None = None, *, is_checking: bool = True
+) -> Parts:
     """Return the task, the surroundings, the inputs and a network with its first weights.
 
     Args:
         graph: An open graph.
         config: The settings.
+        mover: Takes batches to a device; the network is there, then.
         is_checking: Whether to look at all features once.
 
     Raises:
@@ -148,9 +161,12 @@ def build_parts(graph: Graph, config: GnnConfig, *, is_checking: bool = True) ->
         inputs.check()
     torch.manual_seed(int(draw_key(config.seed, "weights")) >> 1)
     network = _make_model(config, surroundings, inputs, objective)
+    if mover is not None:
+        network.to(mover.device)
     return Parts(
-        objective=objective, surroundings=surroundings, inputs=inputs, network=network
-    )
+        objective=objective, surroundings=surroundings, inputs=inputs, network=network,
+        mover=mover,
+    )  # fmt: skip
 
 
 def _disk_advice(parts: Parts) -> str:

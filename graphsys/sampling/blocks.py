@@ -117,15 +117,23 @@ class Buffers:
     def __init__(self) -> None:
         self._arrays: dict[Any, npt.NDArray[Any]] = {}
 
+    def wait(self) -> None:
+        """Wait until the arrays may be written again; these always may."""
+
     def room(self, name: Any, size: int, dtype: Any) -> npt.NDArray[Any]:
         """Return at least ``size`` elements; those that were there keep their content."""
         array = self._arrays.get(name)
         if array is None or len(array) < size:
-            grown = np.empty(max(size, 1024, 0 if array is None else 2 * len(array)), dtype)
+            least = max(size, 1024, 0 if array is None else 2 * len(array))
+            grown = self._fresh(least, dtype)
             if array is not None:
                 grown[: len(array)] = array
             self._arrays[name] = array = grown
         return array
+
+    def _fresh(self, size: int, dtype: Any) -> npt.NDArray[Any]:
+        """Return an array to be filled."""
+        return np.empty(size, dtype)
 
     def get(self, name: Any) -> npt.NDArray[Any] | None:
         """Return an array as it is, or None."""

@@ -13,3 +13,10 @@ CASES = (
     "kernel:max:none:float32", "rows:with_self", "rows:join", "rows:transposed",
     "rows:weigh",
 )  # fmt: skip
+TRAININGS = (
+    "training:sage", "training:sage,prefetch", "training:sage,max,bfloat16",
+    "training:gcn,whole", "training:gat", "training:gatv2,residual", "training:gin,layer",
+    "training:pinsage,links", "training:rgcn,typed", "training:hgt,typed",
+    "training:sage,typed,disk", "training:lightgcn,links,bare", "training:sage,mlp,links",
+    "training:sage,temporal", "resume:sage",
+)  # fmt: skip

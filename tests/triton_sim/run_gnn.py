@@ -5,6 +5,8 @@ prints one JSON line per case:
 
     kernel:FUNCTION:GRAPH:DTYPE    values and gradients of one function
     rows:WHAT                      what is derived from rows, made on the device
+    training:MODEL[,FLAG]...       a whole training, then evaluation and prediction
+    resume:MODEL                   a training that goes on on the other place
 
 A process of its own, since the interpreter is chosen when Triton is imported. On a machine
 with a GPU, without the variable, the same cases run there.
@@ -13,15 +15,25 @@ with a GPU, without the variable, the same cases run there.
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
 
-from graphsys.core.triton_device import cuda_device
+from graphsys import gnn
+from graphsys.core.progress import Progress
+from graphsys.core.triton_device import cuda_device, is_interpreted
+from graphsys.core.types import EdgeType
+from graphsys.gnn import GnnConfig
 from graphsys.gnn import functions as ours
 from graphsys.gnn.normalising import weigh
 from graphsys.gnn.sparse_rows import SparseRows, join_rows
+from graphsys.storage import Graph, NodeChunk
+from tests.stores import edge_chunk, make_store
 
 Shapes = list[tuple[int | str, ...]]
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Shapes]] = {
@@ -155,7 +167,119 @@ def _differs(wanted: Any, got: Any) -> int:
     return sum(not np.array_equal(a, b.cpu().numpy()) for a, b in pairs)
 
 
-RUNNERS = {"kernel": run_kernel, "rows": run_rows}
+def make_graph(folder: Path, flags: set[str]) -> Graph:
+    """Return three groups of nodes whose classes can be learned; with ``typed`` two types.
+
+    Of two types only the one has features, and the other learned rows.
+    """
+    rng = np.random.default_rng(5)
+    num_nodes, label = 36, np.arange(36) % 3
+    pairs = [
+        (u, v)
+        for v in range(num_nodes)
+        for u in range(v)
+        if rng.random() < (0.35 if label[u] == label[v] else 0.04)
+    ]
+    x = rng.normal(0, 0.5, (num_nodes, 6)).astype(np.float32)
+    x[np.arange(num_nodes), label] += 1
+    split = np.array(["train", "valid", "train", "test"])[np.arange(num_nodes) // 3 % 4]
+    columns: dict[str, Any] = {"label": label, "split": pa.array(split.tolist())}
+    if "temporal" in flags:
+        columns["time"] = np.arange(num_nodes) + 100
+    features = {} if "bare" in flags else {"x": x}
+    nodes = NodeChunk(ids=np.arange(num_nodes), columns=columns, features=features)
+    options: Any = {"time": np.arange(len(pairs))} if "temporal" in flags else {}
+    chunks: list[Any] = [nodes, edge_chunk(pairs, **options)]
+    if "links" in flags:
+        chunks += [edge_chunk(pairs[::7], split=s) for s in ("valid", "test")]
+    if "typed" in flags:
+        kind = EdgeType("node", "has", "tag")
+        tagged = [(v, (v + k) % 9) for v in range(num_nodes) for k in (0, 3)]
+        chunks += [NodeChunk(ids=np.arange(9), node_type="tag"), edge_chunk(tagged, kind)]
+    make_store(folder / "graph", *chunks, is_directed=False)
+    return Graph(folder / "graph")
+
+
+def make_config(case: str, **changes: Any) -> GnnConfig:
+    """Return the settings of ``model[,flag]...``."""
+    model, *flags = case.split(",")
+    options: dict[str, Any] = {
+        "model": model, "dim": 8, "layers": 2, "fanouts": (4, 3), "epochs": 2,
+        "batch_size": 9, "heads": 2, "num_negatives": 5, "walk_length": 2, "num_walks": 9,
+        "deterministic": True, "prefetch": 2 if "prefetch" in flags else 0, "seed": 3,
+    }  # fmt: skip
+    named: dict[str, dict[str, Any]] = {
+        "max": {"aggregator": "max"}, "bfloat16": {"precision": "bfloat16"},
+        "whole": {"batch_size": 0, "fanouts": ()}, "residual": {"residual": True},
+        "layer": {"norm": "layer", "dropout": 0.2}, "mlp": {"decoder": "mlp"},
+        "links": {"task": "link_prediction", "row_decay": 0.01},
+        "disk": {"learned_rows": "disk"}, "temporal": {"sampler": "temporal"},
+    }  # fmt: skip
+    for flag in flags:
+        options |= named.get(flag, {})
+    return GnnConfig(**options | changes)
+
+
+def run_training(case: str) -> dict[str, object]:
+    """Train, evaluate and predict on the CPU and on the device."""
+    losses: list[Any] = []
+    metrics: list[Any] = []
+    predicted: list[Any] = []
+    with TemporaryDirectory() as name, make_graph(Path(name), {*case.split(",")}) as graph:
+        config = make_config(case)
+        is_drawn = config.dropout > 0 and not is_interpreted()
+        for device in ("cpu", "cuda"):
+            out = Path(name) / device
+            report = gnn.train(graph, config, out, device=device)
+            losses.append(json.loads((out / "run.json").read_text())["losses"])
+            assert report.metrics["train_seconds"] > 0
+            found = gnn.evaluate(out, device=device, graph=graph)["metrics"]
+            metrics.append([v for v in found.values() if isinstance(v, float)])
+            table = gnn.predict(out, device=device, graph=graph)
+            predicted.append(np.array(table.column(table.num_columns - 1).to_pylist()))
+    return {
+        "cpu_losses": losses[0],
+        "losses": losses[1],
+        "metrics_from_cpu": float(np.abs(np.subtract(metrics[0], metrics[1])).max()),
+        "predictions_from_cpu": float(np.abs(predicted[0] - predicted[1]).max()),
+        # a GPU draws what is dropped by its own generator
+        "tolerance": 0.02 if "bfloat16" in case else 1.0 if is_drawn else 1e-4,
+    }
+
+
+def run_resume(case: str) -> dict[str, object]:
+    """Train two epochs on the CPU, and one on each of both places, either first."""
+    losses = []
+    with TemporaryDirectory() as name, make_graph(Path(name), set()) as graph:
+        for number, places in enumerate((("cpu", "cpu"), ("cpu", "cuda"), ("cuda", "cpu"))):
+            out = Path(name) / str(number)
+            progress = Stop()
+            with suppress(KeyboardInterrupt):
+                gnn.train(
+                    graph, make_config(case, checkpoint_seconds=0), out, device=places[0],
+                    progress=progress,
+                )  # fmt: skip
+            assert progress.is_stopped
+            gnn.train(graph, None, out, device=places[1], resume=True)
+            losses.append(json.loads((out / "run.json").read_text())["losses"])
+    return {"cpu_losses": losses[0] * 2, "losses": losses[1] + losses[2], "tolerance": 1e-4}
+
+
+class Stop(Progress):
+    """Interrupts a training when its second epoch begins."""
+
+    is_stopped = False
+
+    def stage(self, name: str, total: int | None = None, unit: str = "") -> None:
+        """Stop at the second."""
+        if name == "epoch 2":
+            self.is_stopped = True
+            raise KeyboardInterrupt
+
+
+RUNNERS = {
+    "kernel": run_kernel, "rows": run_rows, "training": run_training, "resume": run_resume,
+}  # fmt: skip
 
 
 def main() -> None:

@@ -66,7 +66,8 @@ def degree_weights(rows: SparseRows) -> tuple[torch.Tensor, torch.Tensor]:
     """
     if rows.weight is not None:
         own = rows.self_weight
-        return rows.weight, torch.zeros(rows.num_dst) if own is None else own
+        none = torch.zeros(rows.num_dst, device=rows.device) if own is None else own
+        return rows.weight, none
     from graphsys.gnn.normalising import weigh
 
     return weigh(rows, rows.degrees, rows.degrees)

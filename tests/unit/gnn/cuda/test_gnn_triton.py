@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.triton_sim.gnn_cases import CASES
+from tests.triton_sim.gnn_cases import CASES, TRAININGS
 
 pytest.importorskip("triton", reason="the gpu extra (triton) is not installed")
 
@@ -23,7 +23,7 @@ ROWS = tuple(case for case in CASES if case.startswith("rows:"))
 def outcomes() -> dict[str, dict[str, Any]]:
     """Run all cases in one process."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.triton_sim.run_gnn", *CASES],
+        [sys.executable, "-m", "tests.triton_sim.run_gnn", *CASES, *TRAININGS],
         cwd=ROOT, env={**os.environ, "TRITON_INTERPRET": "1"}, capture_output=True,
         text=True, timeout=1800, check=False,
     )  # fmt: skip
@@ -46,3 +46,12 @@ def test_values_and_gradients_are_those_of_the_cpu(case: str) -> None:
 @pytest.mark.parametrize("case", ROWS)
 def test_what_is_derived_from_rows_is_that_of_the_host(case: str) -> None:
     assert outcomes()[case]["differs"] < 1e-6
+
+
+@pytest.mark.parametrize("case", TRAININGS)
+def test_training_has_the_losses_of_the_cpu(case: str) -> None:
+    found = outcomes()[case]
+    assert found["losses"] == pytest.approx(found["cpu_losses"], rel=found["tolerance"])
+    assert len(set(found["losses"])) > 1
+    assert found.get("metrics_from_cpu", 0) <= found["tolerance"]
+    assert found.get("predictions_from_cpu", 0) <= 10 * found["tolerance"]

@@ -1,0 +1,163 @@
+"""Batches on their way to a device: what arrives, when memory is used again, errors."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from graphsys import gnn
+from graphsys.core.errors import BudgetError, ConfigError, MissingDependencyError
+from graphsys.gnn import GnnConfig, training
+from graphsys.gnn.loader import Batch, Loader
+from graphsys.gnn.mover import Mover, Parcel, PinnedBuffers, open_mover, room_of
+from graphsys.gnn.team import Team
+from graphsys.sampling.blocks import Buffers
+from graphsys.storage import Graph
+
+pytest.importorskip("triton", reason="the gpu extra (triton) is not installed")
+
+Store = Callable[..., Graph]
+CONFIG = GnnConfig(model="gcn", dim=8, fanouts=(3, 2), batch_size=8, epochs=1, prefetch=0)
+
+
+@pytest.fixture
+def mover(monkeypatch: pytest.MonkeyPatch) -> Mover:
+    """Return a mover to the interpreter's device; no kernel is started here."""
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    return Mover()
+
+
+def numbers(batch: Batch) -> list[Any]:
+    """Return copies of all that a batch holds, as lists."""
+    found: list[Any] = [values.tolist() for values in batch.x.values()]
+    found += [places.tolist() for places in batch.places.values()]
+    for hop in batch.hops:
+        for rows in hop.values():
+            assert rows.weight is not None  # those of a GCN
+            assert rows.self_weight is not None
+            found += [rows.indptr.tolist(), rows.indices.tolist()]
+            found += [rows.weight.tolist(), rows.self_weight.tolist(), rows.is_prefix]
+    return found
+
+
+def test_batches_arrive_as_they_were_and_stay(groups: Store, mover: Mover) -> None:
+    graph = groups()
+    parts = training.build_parts(graph, CONFIG)
+    seeds = parts.objective.seeds(0)
+    plain = Loader(parts.surroundings, parts.inputs, 0)
+    sending = Loader(
+        parts.surroundings, parts.inputs, 0, send=mover.send, new_buffers=mover.buffers
+    )
+    wanted = [numbers(batch) for batch in plain.batches(seeds, epoch=0)]
+    sent = []
+    for batch in sending.batches(seeds, epoch=0):
+        assert all(rows.is_on_device for hop in batch.hops for rows in hop.values())
+        mover.receive(batch)
+        sending.release(batch)  # its buffers are written again, the device's block is not
+        sent.append(batch)
+    assert len(sent) == 3
+    assert [numbers(batch) for batch in sent] == wanted
+
+
+def test_types_that_are_read_on_the_host_stay_there(mover: Mover) -> None:
+    x = {"paper": torch.ones(2, 3), "author": torch.arange(4)}
+    kept = mover.input(x, kept={"author"})
+    assert kept["author"] is x["author"]
+    assert torch.equal(kept["paper"], x["paper"])
+
+
+def test_buffers_are_written_again_after_their_copy(groups: Store) -> None:
+    class Event:
+        num_waits = 0
+
+        def synchronize(self) -> None:
+            self.num_waits += 1
+
+    parts = training.build_parts(groups(), CONFIG)
+    event, buffers = Event(), PinnedBuffers(is_pinned=False)
+    loader = Loader(parts.surroundings, parts.inputs, 0, new_buffers=lambda: buffers)
+    seeds = parts.objective.seeds(0)
+    first = loader.make(seeds[0], epoch=0, number=0)
+    buffers.copied = event
+    loader.release(first)
+    assert event.num_waits == 0
+    second = loader.make(seeds[1], epoch=0, number=1)
+    assert event.num_waits == 1
+    assert buffers.copied is None
+    loader.release(second)
+    loader.make(seeds[2], epoch=0, number=2)
+    assert event.num_waits == 1
+
+
+def test_a_parcel_holds_arrays_of_all_kinds() -> None:
+    arrays = [
+        np.arange(3, dtype=np.int64),
+        torch.arange(6, dtype=torch.float32).reshape(2, 3),
+        np.empty(0, dtype=np.int32),
+        np.array([7], dtype=np.int32),
+    ]
+    size = sum(map(room_of, arrays))
+    assert (size, room_of(None)) == (32 + 32 + 0 + 16, 0)
+    parcel = Parcel(size, Buffers(), torch.device("cpu"))
+    found = [parcel.put(array) for array in arrays]
+    assert parcel.ship() == size
+    for array, tensor in zip(arrays, found, strict=True):
+        assert torch.equal(tensor, torch.as_tensor(array))
+
+
+def test_settings_and_places_without_kernels_are_refused() -> None:
+    assert open_mover("cpu", CONFIG) is None
+    with pytest.raises(ConfigError, match="--device: got 'tpu', expected cpu or cuda"):
+        open_mover("tpu", CONFIG)
+    with pytest.raises(ConfigError, match="no kernel for aggregator = 'lstm', it has max"):
+        open_mover("cuda", GnnConfig(aggregator="lstm"))
+
+
+def test_no_gpu_is_said_before_anything_is_written(
+    groups: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ConfigError, match="no CUDA device or driver; use device='cpu'"):
+        gnn.train(groups(), CONFIG, tmp_path / "run", device="cuda")
+    assert not (tmp_path / "run").exists()
+    gnn.train(groups(), CONFIG, tmp_path / "run")
+    with pytest.raises(ConfigError, match="no CUDA device or driver"):
+        gnn.evaluate(tmp_path / "run", device="cuda")
+    monkeypatch.setitem(__import__("sys").modules, "triton", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'graphsys\[gpu\]'"):
+        gnn.predict(tmp_path / "run", device="cuda")
+
+
+def test_several_processes_are_refused(
+    groups: Store, tmp_path: Path, mover: Mover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextlib.contextmanager
+    def joined() -> Iterator[Team]:
+        yield Team(0, 2)
+
+    monkeypatch.setattr(training, "joined_team", joined)
+    with pytest.raises(ConfigError, match="'cuda': got 2 processes, expected one; those"):
+        gnn.train(groups(), CONFIG, tmp_path / "run", device="cuda")
+
+
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_a_device_that_is_too_small_is_said(
+    groups: Store, tmp_path: Path, mover: Mover, monkeypatch: pytest.MonkeyPatch,
+    prefetch: int,
+) -> None:  # fmt: skip
+    def full(*_: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(Mover, "send", full)
+    config = GnnConfig(dim=8, fanouts=(3, 2), batch_size=8, prefetch=prefetch)
+    message = (
+        r"does not fit into memory; try --set batch_size=4, or smaller fanouts than .3"
+    )
+    with pytest.raises(BudgetError, match=message):
+        gnn.train(groups(), config, tmp_path / "run", device="cuda")
