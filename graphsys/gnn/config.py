@@ -68,6 +68,9 @@ class GnnConfig:
         "none", "rows of features that batches keep in memory: of whom"
     )
     cache_memory: str = option("256MB", "for those, over all node types")
+    cache_device_memory: str = option(
+        "", "for rows kept on a GPU: by degree, or as cache says; none by default"
+    )
     normalize_features: bool = option(False, "scale every row of features to the sum 1")
     edge_types: tuple[str, ...] = option((), "edge types to use; all by default")
     reverse_edges: bool = option(True, "send messages against directed edges too")

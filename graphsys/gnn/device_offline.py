@@ -6,6 +6,7 @@ compilation; see :mod:`graphsys.core.triton_offline`.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import torch
 
 from graphsys.core.triton_offline import KernelReport, compile_one, compiling_offline
 from graphsys.gnn import functions as ours
+from graphsys.gnn.device_cache import PartialRows
 from graphsys.gnn.device_launch import launching
 from graphsys.gnn.device_rows import PIECE, DeviceRows
 from graphsys.gnn.sparse_rows import SparseRows
@@ -37,6 +39,10 @@ def compile_kernels(width: int, heads: int, precision: str) -> dict[str, KernelR
     """
     dtype = getattr(torch, precision)
     found: dict[str, KernelReport] = {}
+    table: Any = SimpleNamespace(table=torch.zeros(_NUM_NODES, width))
+    with _compiled_into(found, "features"):
+        where = torch.zeros(_NUM_NODES, dtype=torch.int32)
+        PartialRows(where, torch.zeros(_NUM_NODES, width), table).whole()
     for length, shape in ((1, "one piece"), (PIECE + 1, "pieces")):
         rows = _rows(length)
         for name, function, inputs in _calls(rows, width, heads, dtype):

@@ -12,6 +12,7 @@ import torch
 from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
 from graphsys.core.memory import parse_bytes
 from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.device_cache import DeviceCache, PartialRows
 from graphsys.sampling import (
     BagRows,
     CachedRows,
@@ -23,6 +24,7 @@ from graphsys.sampling import (
 from graphsys.sampling.blocks import Buffers
 from graphsys.storage.reader import Graph
 
+Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 
 
@@ -93,6 +95,7 @@ class Inputs:
         for name in node_types:
             self._rows[name] = _rows_of(graph, name, config)
         self._cached = {} if config.cache == "none" else self._make_caches(graph, config)
+        self._on_device: dict[str, DeviceCache] = {}
 
     @property
     def shapes(self) -> Mapping[str, InputShape]:
@@ -113,29 +116,58 @@ class Inputs:
 
     def figures(self) -> Mapping[str, float]:
         """Return how many rows batches found in a cache, and the share that is."""
-        caches = self._cached.values()
-        asked = sum(cache.num_asked for cache in caches)
-        if not asked:
-            return {}
-        found = sum(cache.num_found for cache in caches)
-        return {"cache_hits": found, "cache_hit_rate": found / asked}
+        result: dict[str, float] = {}
+        places: tuple[tuple[str, Mapping[str, CachedRows | DeviceCache]], ...]
+        places = ("cache", self._cached), ("device_cache", self._on_device)
+        for name, caches in places:
+            if asked := sum(cache.num_asked for cache in caches.values()):
+                found = sum(cache.num_found for cache in caches.values())
+                result |= {f"{name}_hits": found, f"{name}_hit_rate": found / asked}
+        return result
+
+    def cache_on(self, device: torch.device, config: GnnConfig) -> None:
+        """Keep the hottest rows on a device, as ``cache_device_memory`` says.
+
+        Raises:
+            ConfigError: Too little memory for a row.
+            BudgetError: The device has less memory than that.
+        """
+        policy = "importance" if config.cache == "importance" else "degree"
+        shares = self._shares(self._graph, config, config.cache_device_memory, policy)
+        for name, (rows, share, scores) in shares.items():
+            assert scores is not None  # such policies have some
+
+            def gather(nodes: Ints, rows: FeatureRows = rows) -> Floats:
+                return self._scaled(rows.gather(nodes))
+
+            cache = DeviceCache(name, scores, rows.dim, share, gather, device)
+            self._on_device[name] = cache
 
     def _make_caches(self, graph: Graph, config: GnnConfig) -> dict[str, CachedRows]:
+        policy: Any = config.cache
+        return {
+            name: CachedRows(rows, policy, share, scores)
+            for name, (rows, share, scores) in self._shares(
+                graph, config, config.cache_memory, policy
+            ).items()
+        }
+
+    def _shares(
+        self, graph: Graph, config: GnnConfig, memory: str, policy: str
+    ) -> dict[str, tuple[FeatureRows, int, Any]]:
+        """Return the dense features by type, their shares of a memory, and scores."""
         dense = {n: r for n, r in self._rows.items() if isinstance(r, FeatureRows)}
         total = sum(rows.num_nodes * rows.dim for rows in dense.values())
-        memory = parse_bytes(config.cache_memory)
         relations = message_rows(graph, config.edge_types, reverse=config.reverse_edges)
-        found = {}
-        for name, rows in dense.items():
-            share = memory * rows.num_nodes * rows.dim // total
-            scores = None
-            if config.cache == "degree":
-                scores = degree_scores(relations, name)
-            elif config.cache == "importance":
-                scores = importance_scores(relations, name)
-            policy: Any = config.cache
-            found[name] = CachedRows(rows, policy, share, scores)
-        return found
+        score = {"degree": degree_scores, "importance": importance_scores}.get(policy)
+        return {
+            name: (
+                rows,
+                parse_bytes(memory) * rows.num_nodes * rows.dim // total,
+                None if score is None else score(relations, name),
+            )
+            for name, rows in dense.items()
+        }
 
     def check(self) -> None:
         """Look at every feature once.
@@ -165,23 +197,32 @@ class Inputs:
 
     def _gather(
         self, name: str, nodes: Ints, buffers: Buffers | None
-    ) -> torch.Tensor | Bags:
+    ) -> torch.Tensor | Bags | PartialRows:
         rows = self._rows[name]
         if isinstance(rows, BagRows):
             values, begins = rows.gather(nodes)
             return Bags(torch.from_numpy(values), torch.from_numpy(begins))
         if rows is None:
             return torch.from_numpy(np.array(nodes, dtype=np.int64))
-        out = None
+        out, cache, where = None, None, np.empty(0, np.int32)
         if buffers is not None:
+            cache = self._on_device.get(name)
+            if cache is not None:
+                where, nodes = cache.split(nodes)
             room = buffers.room(("features", name), len(nodes) * rows.dim, np.float32)
             out = room[: len(nodes) * rows.dim].reshape(len(nodes), rows.dim)
         source = rows if out is None else self._cached.get(name, rows)
-        found = source.gather(nodes, out)
+        found = torch.from_numpy(self._scaled(source.gather(nodes, out)))
+        if cache is None:
+            return found
+        return PartialRows(torch.from_numpy(where), found, cache)
+
+    def _scaled(self, rows: Floats) -> Floats:
+        """Return rows divided by their sums, in place, where the config says so."""
         if self._is_scaling:
-            total = found.sum(axis=1, keepdims=True)
-            np.divide(found, total, out=found, where=total != 0)
-        return torch.from_numpy(found)
+            total = rows.sum(axis=1, keepdims=True)
+            np.divide(rows, total, out=rows, where=total != 0)
+        return rows
 
 
 def _rows_of(graph: Graph, name: str, config: GnnConfig) -> FeatureRows | BagRows | None:

@@ -19,6 +19,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.events import count
 from graphsys.core.triton_device import cuda_device, is_interpreted, require_device
 from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.device_cache import PartialRows
 from graphsys.gnn.device_rows import DeviceRows
 from graphsys.gnn.inputs import Bags
 from graphsys.gnn.loader import Batch
@@ -173,12 +174,15 @@ class Mover:
 
     def receive(self, batch: Batch) -> None:
         """Let the current stream wait for a batch that was sent."""
-        if not self.is_real or batch.sent is None:
-            return
-        current = torch.cuda.current_stream()
-        current.wait_event(batch.sent)
-        for tensor in batch.on_device:
-            tensor.record_stream(current)  # its memory is the other stream's
+        if batch.sent is not None:
+            current = torch.cuda.current_stream()
+            current.wait_event(batch.sent)
+            for tensor in batch.on_device:
+                tensor.record_stream(current)  # its memory is the other stream's
+        batch.x = {
+            name: values.whole() if isinstance(values, PartialRows) else values
+            for name, values in batch.x.items()
+        }
 
 
 class HostClock:
@@ -245,6 +249,8 @@ def _moved(values: Any, put: Put) -> Any:
         return put(values)
     if isinstance(values, Bags):
         return Bags(put(values.values), put(values.begins))
+    if isinstance(values, PartialRows):
+        return PartialRows(put(values.where), put(values.missed), values.cache)
     if isinstance(values, SparseFeatures):
         return SparseFeatures(DeviceRows.moved(values.rows, put), put(values.values))
     return values
@@ -266,6 +272,8 @@ def _small_arrays(batch: Batch, kept: Container[str]) -> Iterator[Any]:
         given: Sequence[Any] = (values,)
         if isinstance(values, Bags):
             given = values.values, values.begins
+        elif isinstance(values, PartialRows):
+            given = (values.where,)
         for array in given:
             if isinstance(array, torch.Tensor) and not array.is_floating_point():
                 yield array

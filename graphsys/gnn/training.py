@@ -163,6 +163,8 @@ def build_parts(
     network = _make_model(config, surroundings, inputs, objective)
     if mover is not None:
         network.to(mover.device)
+        if is_checking and config.cache_device_memory:  # the cache is of training
+            inputs.cache_on(mover.device, config)
     return Parts(
         objective=objective, surroundings=surroundings, inputs=inputs, network=network,
         mover=mover,

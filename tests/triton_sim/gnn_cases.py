@@ -18,5 +18,6 @@ TRAININGS = (
     "training:gcn,whole", "training:gat", "training:gatv2,residual", "training:gin,layer",
     "training:pinsage,links", "training:rgcn,typed", "training:hgt,typed",
     "training:sage,typed,disk", "training:lightgcn,links,bare", "training:sage,mlp,links",
-    "training:sage,temporal", "resume:sage",
+    "training:sage,temporal", "training:sage,cached,prefetch", "training:gcn,typed,cached",
+    "resume:sage",
 )  # fmt: skip

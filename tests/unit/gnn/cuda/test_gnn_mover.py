@@ -12,6 +12,7 @@ import torch
 from graphsys import gnn
 from graphsys.core.errors import BudgetError, ConfigError, MissingDependencyError
 from graphsys.gnn import GnnConfig, training
+from graphsys.gnn.device_cache import DeviceCache
 from graphsys.gnn.loader import Batch, Loader
 from graphsys.gnn.mover import Mover, Parcel, PinnedBuffers, open_mover, room_of
 from graphsys.gnn.team import Team
@@ -107,6 +108,40 @@ def test_a_parcel_holds_arrays_of_all_kinds() -> None:
     assert parcel.ship() == size
     for array, tensor in zip(arrays, found, strict=True):
         assert torch.equal(tensor, torch.as_tensor(array))
+
+
+def test_a_cache_holds_the_hottest_and_names_the_others() -> None:
+    scores = np.array([1.0, 9.0, 2.0, 9.0, 5.0])
+    cache = DeviceCache(
+        "paper", scores, 2, 3 * 8 + 7, lambda n: np.stack([n, n], 1).astype(np.float32),
+        torch.device("cpu"),
+    )  # fmt: skip
+    assert cache.table.tolist() == [[1, 1], [3, 3], [4, 4]]
+    where, missing = cache.split(np.array([3, 0, 4, 0, 2, 1]))
+    assert where.tolist() == [1, -1, 2, -2, -3, 0]
+    assert missing.tolist() == [0, 0, 2]
+    assert (cache.num_found, cache.num_asked) == (3, 6)
+    everything = DeviceCache(
+        "paper", scores, 1, 1 << 20, lambda n: n[:, None].astype(np.float32),
+        torch.device("cpu"),
+    )  # fmt: skip
+    assert everything.table[:, 0].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_too_little_memory_for_a_cache(
+    groups: Store, tmp_path: Path, mover: Mover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = GnnConfig(cache_device_memory="31B")
+    message = "cache_device_memory: got 31 B for rows of type 'node', expected 32 B or more"
+    with pytest.raises(ConfigError, match=message):
+        gnn.train(groups(), config, tmp_path / "run", device="cuda")
+
+    def full(*_: Any, **__: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr("graphsys.gnn.device_cache.torch.empty", full)
+    with pytest.raises(BudgetError, match="64 B of rows of type 'paper' do not fit in the"):
+        DeviceCache("paper", np.ones(9), 4, 64, np.empty, torch.device("cpu"))
 
 
 def test_settings_and_places_without_kernels_are_refused() -> None:

@@ -31,7 +31,7 @@ def test_kernels_spill_nothing(case: tuple[str, str, str]) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     rows = [line.split(maxsplit=4) for line in done.stdout.splitlines()]
-    assert len({row[4].rsplit(": ")[1] for row in rows}) == 13
+    assert len({row[4].rsplit(": ")[1] for row in rows}) == 14
     for registers, stack, spilled, shared, kernel in rows:
         assert int(spilled) == 0, kernel
         assert int(stack) == 0, kernel
