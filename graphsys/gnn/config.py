@@ -68,9 +68,7 @@ class GnnConfig:
         "none", "rows of features that batches keep in memory: of whom"
     )
     cache_memory: str = option("256MB", "for those, over all node types")
-    cache_device_memory: str = option(
-        "", "for rows kept on a GPU: by degree, or as cache says; none by default"
-    )
+    cache_device_memory: str = option("", "for hot rows kept on a GPU; none by default")
     normalize_features: bool = option(False, "scale every row of features to the sum 1")
     edge_types: tuple[str, ...] = option((), "edge types to use; all by default")
     reverse_edges: bool = option(True, "send messages against directed edges too")
@@ -199,7 +197,6 @@ class GnnConfig:
                 "batch_size: got 0 with model pinsage, expected at least 1, for its "
                 "neighborhoods are sampled"
             )
-
         if bool(self.alike_negatives) != bool(self.alike):
             raise ConfigError(
                 f"alike_negatives: got {self.alike_negatives} with column "

@@ -235,11 +235,19 @@ def open_mover(device: str, config: GnnConfig) -> Mover | None:
         return None
     if device != "cuda":
         raise ConfigError(f"--device: got {device!r}, expected cpu or cuda")
-    if config.model == "sage" and config.aggregator == "lstm":
-        raise ConfigError(
-            "device='cuda': no kernel for aggregator = 'lstm', it has max, mean, pool, "
-            "sum; change it, or use device='cpu'"
-        )
+    for name, has_kernels, known in (
+        ("model", config.model != "gatne", "all others"),
+        (
+            "aggregator",
+            config.model != "sage" or config.aggregator != "lstm",
+            "max, mean, pool, sum",
+        ),
+    ):
+        if not has_kernels:
+            raise ConfigError(
+                f"device='cuda': no kernels for {name} = {getattr(config, name)!r}, there "
+                f"are for {known}; change it, or use device='cpu'"
+            )
     return Mover()
 
 

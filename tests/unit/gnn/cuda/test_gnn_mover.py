@@ -148,8 +148,10 @@ def test_settings_and_places_without_kernels_are_refused() -> None:
     assert open_mover("cpu", CONFIG) is None
     with pytest.raises(ConfigError, match="--device: got 'tpu', expected cpu or cuda"):
         open_mover("tpu", CONFIG)
-    with pytest.raises(ConfigError, match="no kernel for aggregator = 'lstm', it has max"):
+    with pytest.raises(ConfigError, match="no kernels for aggregator = 'lstm', there are"):
         open_mover("cuda", GnnConfig(aggregator="lstm"))
+    with pytest.raises(ConfigError, match="no kernels for model = 'gatne', there are for"):
+        open_mover("cuda", GnnConfig(model="gatne", task="link_prediction"))
 
 
 def test_no_gpu_is_said_before_anything_is_written(
