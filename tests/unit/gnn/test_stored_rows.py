@@ -11,7 +11,7 @@ import torch
 from graphsys import gnn
 from graphsys.core.errors import BudgetError, ConfigError, StoreBusyError
 from graphsys.core.memory import MemoryMeter, release_free_memory, resident_bytes
-from graphsys.gnn import GnnConfig
+from graphsys.gnn import GnnConfig, inference
 from graphsys.gnn import run as runs
 from graphsys.gnn.model import key_of
 from graphsys.gnn.run import RunState
@@ -213,8 +213,11 @@ def test_rows_trained_while_they_are_read_are_refused(bare: Graph, tmp_path: Pat
         opened.output()
 
 
-def test_memory_stays_below_the_table(bare: Graph, tmp_path: Path) -> None:
+def test_memory_stays_below_the_table(
+    bare: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """256 MB of rows, nearly all of which are trained; evaluation reads all of them."""
+    monkeypatch.setattr(inference, "_NODES_AT_A_TIME", 1024)  # batches are not the point
     num_nodes, dim = 500_000, 128
     rng = np.random.default_rng(0)
     columns = {
@@ -231,7 +234,7 @@ def test_memory_stays_below_the_table(bare: Graph, tmp_path: Path) -> None:
     del pairs, columns
     graph = Graph(tmp_path / "g")
     config = on_disk(
-        dim=dim, epochs=1, batch_size=4000, eval_every=1, keep="best",
+        dim=dim, epochs=1, batch_size=2000, eval_every=1, keep="best",
         checkpoint_seconds=1.0, prefetch=1,
     )  # fmt: skip
     gnn.train(bare, config, tmp_path / "first")  # kernels, and what torch imports
