@@ -5,12 +5,19 @@ topics, and low numbers of a topic are popular. Words (the bag ``text`` of a pin
 numbers) are mostly those of its topic, the rest any. Pins have ``label`` (the topic) and
 ``split``; boards have ``label`` (their first topic).
 
+Topics may belong to themes. Then six of eight pins of a board are of its first topic, one
+of another of the same theme, one any; and half the words of a topic are its theme's. So a
+pin is near many that are not of its kind, which is what hard negatives are for.
+
 References:
     Ying et al., "Graph convolutional neural networks for web-scale recommender systems"
     (PinSage), KDD 2018, for what such a graph looks like.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.types import EdgeType
@@ -28,6 +35,7 @@ from graphsys.storage.source import EdgeChunk, NodeChunk
 HOLDS = EdgeType("board", "holds", "pin")
 _NUM_WORDS = 12
 _WORDS_OF_TOPIC = 64
+_WORDS_IN_THEME = 16  # of a topic, where the others are its theme's
 
 
 def pins(
@@ -36,6 +44,7 @@ def pins(
     *,
     pins_per_board: int = 50,
     num_topics: int = 20,
+    topics_per_theme: int = 1,
     seed: int = 0,
     chunk_rows: int = CHUNK_ROWS,
     num_threads: int | None = None,
@@ -47,6 +56,8 @@ def pins(
         num_boards: Boards.
         pins_per_board: Pins of a board, drawn with replacement.
         num_topics: Topics.
+        topics_per_theme: Topics of a theme, topic k is of theme ``k // topics_per_theme``;
+            1: there are no themes.
         seed: Another seed, another graph.
         chunk_rows: Rows made at once; does not change them.
         num_threads: Threads; do not change the graph either.
@@ -54,62 +65,94 @@ def pins(
     Raises:
         ConfigError: a value is out of range.
     """
+    most = num_topics if isinstance(num_topics, int) else 1
     check_integers(
         "pins",
         ("num_topics", num_topics, 1, 1 << 20),
-        ("num_pins", num_pins, num_topics if isinstance(num_topics, int) else 1, MAX_NODES),
+        ("num_pins", num_pins, most, MAX_NODES),
         ("num_boards", num_boards, 1, MAX_NODES),
         ("pins_per_board", pins_per_board, 1, 1 << 20),
+        ("topics_per_theme", topics_per_theme, 1, most),
     )
-    name = f"pins:{seed}"
-    split, text = Draws(f"{name}:split"), Draws(f"{name}:text")
-    topics, draws = Draws(f"{name}:topic"), Draws(f"{name}:edge")
-
-    def topic_of(board: Integers, which: int) -> Integers:
-        return as_integers(topics.words_of(2 * board + which), num_topics)
-
-    def pin_nodes(first: int, last: int) -> list[NodeChunk]:
-        ids = np.arange(first, last, dtype=np.int64)
-        topic = np.repeat(ids % num_topics, _NUM_WORDS)
-        words = text.words(_NUM_WORDS * len(ids), _NUM_WORDS * first)
-        own = topic * _WORDS_OF_TOPIC + as_integers(words, _WORDS_OF_TOPIC)
-        other = as_integers(words, num_topics * _WORDS_OF_TOPIC)
-        is_own = (words & np.uint64(0xFF)) < np.uint64(180)
-        offsets = np.arange(0, _NUM_WORDS * len(ids) + 1, _NUM_WORDS, dtype=np.int64)
-        values = np.where(is_own, own, other).astype(np.uint32)
-        bags = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(values))
-        columns = {"label": ids % num_topics, "split": random_splits(split, first, last)}
-        return [
-            NodeChunk(ids=ids, node_type="pin", columns=columns, features={"text": bags})
-        ]
-
-    def boards(first: int, last: int) -> list[NodeChunk]:
-        ids = np.arange(first, last, dtype=np.int64)
-        return [NodeChunk(ids=ids, node_type="board", columns={"label": topic_of(ids, 0)})]
-
-    def edges(first: int, last: int) -> list[EdgeChunk]:
-        board = np.arange(first, last, dtype=np.int64) // pins_per_board
-        words = draws.words(2 * len(board), 2 * first)
-        kind = words[1::2] & np.uint64(7)
-        topic = np.where(kind < np.uint64(4), topic_of(board, 0), topic_of(board, 1))
-        sizes = (num_pins - topic + num_topics - 1) // num_topics
-        skewed = as_fractions(words[::2]) ** 2
-        near = topic + num_topics * (skewed * sizes).astype(np.int64)
-        far = as_integers(words[::2], num_pins)
-        return [
-            EdgeChunk(
-                src=board, dst=np.where(kind < np.uint64(6), near, far), edge_type=HOLDS
-            )
-        ]
-
+    drawn = _Pins(num_pins, pins_per_board, num_topics, topics_per_theme, f"pins:{seed}")
     return DrawnSource(
         f"pins(num_pins={num_pins}, seed={seed})",
         [
-            Piece(num_pins, pin_nodes, _NUM_WORDS),
-            Piece(num_boards, boards),
-            Piece(num_boards * pins_per_board, edges),
+            Piece(num_pins, drawn.pins, _NUM_WORDS),
+            Piece(num_boards, drawn.boards),
+            Piece(num_boards * pins_per_board, drawn.edges),
         ],
         is_directed=False,
         chunk_rows=chunk_rows,
         num_threads=num_threads,
     )
+
+
+@dataclass(frozen=True)
+class _Pins:
+    """Draws nodes and edges by their numbers."""
+
+    num_pins: int
+    pins_per_board: int
+    num_topics: int
+    topics_per_theme: int
+    name: str
+
+    @property
+    def has_themes(self) -> bool:
+        return self.topics_per_theme > 1
+
+    def pins(self, first: int, last: int) -> list[NodeChunk]:
+        ids = np.arange(first, last, dtype=np.int64)
+        offsets = np.arange(0, _NUM_WORDS * len(ids) + 1, _NUM_WORDS, dtype=np.int64)
+        values = pa.array(self._words(first, last).astype(np.uint32))
+        bags = pa.LargeListArray.from_arrays(pa.array(offsets), values)
+        split = random_splits(Draws(f"{self.name}:split"), first, last)
+        columns = {"label": ids % self.num_topics, "split": split}
+        return [
+            NodeChunk(ids=ids, node_type="pin", columns=columns, features={"text": bags})
+        ]
+
+    def boards(self, first: int, last: int) -> list[NodeChunk]:
+        ids = np.arange(first, last, dtype=np.int64)
+        columns = {"label": self._topics(ids)[0]}
+        return [NodeChunk(ids=ids, node_type="board", columns=columns)]
+
+    def edges(self, first: int, last: int) -> list[EdgeChunk]:
+        board = np.arange(first, last, dtype=np.int64) // self.pins_per_board
+        words = Draws(f"{self.name}:edge").words(2 * len(board), 2 * first)
+        kind = words[1::2] & np.uint64(7)
+        of_first, of_both = (6, 7) if self.has_themes else (4, 6)
+        topic = np.where(kind < np.uint64(of_first), *self._topics(board))
+        sizes = (self.num_pins - topic + self.num_topics - 1) // self.num_topics
+        skewed = as_fractions(words[::2]) ** 2
+        near = topic + self.num_topics * (skewed * sizes).astype(np.int64)
+        far = as_integers(words[::2], self.num_pins)
+        pin = np.where(kind < np.uint64(of_both), near, far)
+        return [EdgeChunk(src=board, dst=pin, edge_type=HOLDS)]
+
+    def _words(self, first: int, last: int) -> npt.NDArray[np.int64]:
+        """Return the words of pins, 12 each."""
+        drawn = Draws(f"{self.name}:text").words(
+            _NUM_WORDS * (last - first), _NUM_WORDS * first
+        )
+        place, kind = as_integers(drawn, _WORDS_OF_TOPIC), drawn & np.uint64(0xFF)
+        topic = np.repeat(np.arange(first, last) % self.num_topics, _NUM_WORDS)
+        own = _WORDS_OF_TOPIC * topic + place
+        if self.has_themes:
+            theme = self.num_topics + topic // self.topics_per_theme
+            own += place % _WORDS_IN_THEME - place
+            own = np.where(kind < np.uint64(90), _WORDS_OF_TOPIC * theme + place, own)
+        other = as_integers(drawn, self.num_topics * _WORDS_OF_TOPIC)
+        return np.where(kind < np.uint64(180), own, other)
+
+    def _topics(self, board: Integers) -> tuple[Integers, Integers]:
+        """Return the two topics of boards, which are of one theme."""
+        draws = Draws(f"{self.name}:topic")
+        first = as_integers(draws.words_of(2 * board), self.num_topics)
+        second = draws.words_of(2 * board + 1)
+        if not self.has_themes:
+            return first, as_integers(second, self.num_topics)
+        begin = first // self.topics_per_theme * self.topics_per_theme
+        size = np.minimum(self.topics_per_theme, self.num_topics - begin)
+        return first, begin + (as_fractions(second) * size).astype(np.int64)

@@ -126,6 +126,22 @@ def test_pins_on_a_board_share_topics_and_words() -> None:
     assert 0.65 < (words // 64 == topic[:, None]).mean() < 0.8
 
 
+def test_pins_of_a_theme_share_boards_and_half_of_their_words() -> None:
+    sizes = {"num_pins": 2000, "num_boards": 300, "num_topics": 25, "topics_per_theme": 10}
+    found = tables(make("pins", **sizes))
+    topic = np.array(found["pin"]["label"])
+    edges = found["(board, holds, pin)"]
+    board, pin = np.array(edges["src"]), np.array(edges["dst"])
+    first = np.array(found["board"]["label"])
+    is_own = topic[pin] == first[board]
+    is_of_theme = topic[pin] // 10 == first[board] // 10
+    assert 0.73 < is_own.mean() < 0.83
+    assert 0.87 < is_of_theme.mean() < 0.97
+    kind = np.array(found["pin"]["text"]) // 64  # a topic, or after those a theme
+    assert 0.3 < (kind == topic[:, None]).mean() < 0.45
+    assert 0.3 < (kind == 25 + topic[:, None] // 10).mean() < 0.4
+
+
 def test_facts_follow_their_rules() -> None:
     edges = tables(make("rules"))["(entity, triple, entity)"]
     facts: dict[str, set[tuple[int, int]]] = {}
@@ -181,6 +197,7 @@ def test_messages_rise_in_time_and_repeat() -> None:
         ("planted", {"homophily": True}, "planted.homophily: got True"),
         ("communities", {"max_community": 3}, "communities.max_community: got 3"),
         ("pins", {"num_pins": 3}, "pins.num_pins: got 3, expected an int of 20"),
+        ("pins", {"topics_per_theme": 21}, "topics_per_theme: got 21, expected an int of 1"),
         ("rules", {"num_people": 7}, "expected an even number of people"),
         ("grid", {"rows": 1, "cols": 1}, "got 1 x 1, expected 2 to"),
         ("road", {"removed": -1}, "road.removed: got -1"),
