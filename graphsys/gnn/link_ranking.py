@@ -37,11 +37,15 @@ def held_out(graph: Graph, pairs: Pairs, split: str) -> Ints:
             f"{pairs.edge_type!r} of {kind.src_type!r} and {kind.dst_type!r}; there is "
             "nothing to rank"
         )
-    if split not in graph.splits(pairs.edge_type):
-        raise unknown_name("split", split, graph.splits(pairs.edge_type))
-    found = read_pairs(graph, pairs.edge_type, split)
+    return _edges_of(graph, pairs.edge_type, split)
+
+
+def _edges_of(graph: Graph, edge_type: str, split: str) -> Ints:
+    if split not in graph.splits(edge_type):
+        raise unknown_name("split", split, graph.splits(edge_type))
+    found = read_pairs(graph, edge_type, split)
     if not len(found):
-        raise ConfigError(f"split {split!r} of edges {pairs.edge_type!r} is empty")
+        raise ConfigError(f"split {split!r} of edges {edge_type!r} is empty")
     return found
 
 
@@ -83,6 +87,9 @@ def recommend_pairs(
 ) -> dict[str, Any]:
     """Find the pairs of a split among the 20 best of each source; those of train are none.
 
+    Where the edges lead to the nodes of the pairs from those of another type, which have
+    no rows (pins on boards), a source's row is the mean of those of its neighbors in train.
+
     Returns:
         ``recall@20``: of a source's pairs, how many are found; ``ndcg@20``: with the place
         discounted by its logarithm, of the best possible; means over sources that have
@@ -93,9 +100,12 @@ def recommend_pairs(
         UnknownNameError: There is no such split.
         ConfigError: Its edges join other nodes than the pairs.
     """
-    wanted = held_out(graph, pairs, split)
-    src, dst = _rows_of_ends(graph, pairs, output, score)
-    train = _known(graph, pairs, [None], (len(src), len(dst)))
+    if is_from_others(graph, pairs):
+        wanted, src, dst, train = _through_neighbors(graph, pairs, split, output, score)
+    else:
+        wanted = held_out(graph, pairs, split)
+        src, dst = _rows_of_ends(graph, pairs, output, score)
+        train = _known(graph, pairs, [None], (len(src), len(dst)))
     return {
         **_recommended(score, src, dst, wanted, train),
         "num_sources": len(np.unique(wanted[:, 0])),
@@ -104,16 +114,45 @@ def recommend_pairs(
     }
 
 
+def is_from_others(graph: Graph, pairs: Pairs) -> bool:
+    """Tell whether edges join the type of pairs, which is one, with another."""
+    kind = graph.edge_type(pairs.edge_type)
+    return pairs.src_type == pairs.dst_type and kind.src_type != kind.dst_type
+
+
+def _through_neighbors(
+    graph: Graph, pairs: Pairs, split: str, output: Output, score: Decoder
+) -> tuple[Ints, torch.Tensor, torch.Tensor, Any]:
+    """Return held-out edges from nodes of the other type, rows of those and of the type."""
+    kind = graph.edge_type(pairs.edge_type)
+    own, other = pairs.dst_type, kind.src_type
+    order = [0, 1]
+    if own == kind.src_type:
+        other, order = kind.dst_type, [1, 0]
+    found = _edges_of(graph, pairs.edge_type, split)[:, order]
+    dst = output(own, np.arange(graph.num_nodes_of(own))).cpu()
+    shape = (graph.num_nodes_of(other), len(dst))
+    train = _matrix([read_pairs(graph, pairs.edge_type)[:, order]], shape).tocsr()
+    counts = np.maximum(np.diff(train.indptr), 1)[:, None]
+    src = torch.from_numpy((train @ dst.numpy() / counts).astype(np.float32))
+    device = _device_of(score)
+    return found, src.to(device), dst.to(device), train
+
+
 def _rows_of_ends(
     graph: Graph, pairs: Pairs, output: Output, score: Decoder
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the rows of all nodes of both types, where the decoder is."""
-    device = next((p.device for p in score.parameters()), torch.device("cpu"))
+    device = _device_of(score)
     src = output(pairs.src_type, np.arange(graph.num_nodes_of(pairs.src_type))).to(device)
     if pairs.src_type == pairs.dst_type:
         return src, src
     dst = output(pairs.dst_type, np.arange(graph.num_nodes_of(pairs.dst_type)))
     return src, dst.to(device)
+
+
+def _device_of(score: Decoder) -> torch.device:
+    return next((p.device for p in score.parameters()), torch.device("cpu"))
 
 
 def _known(

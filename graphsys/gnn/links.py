@@ -13,7 +13,7 @@ from graphsys.core.rng import generator
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.decoders import make_decoder
 from graphsys.gnn.labels import node_column
-from graphsys.gnn.link_ranking import TOP, rank_pairs, recommend_pairs
+from graphsys.gnn.link_ranking import TOP, is_from_others, rank_pairs, recommend_pairs
 from graphsys.gnn.loader import Batch, Layers, SeedsByType, Trim
 from graphsys.gnn.output import Output
 from graphsys.gnn.pairs import Pairs, make_pairs, without_pairs
@@ -152,13 +152,8 @@ class LinkPrediction:
 
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return 1 - metric and metric of the watched split, or None without such edges."""
-        kind = self.graph.edge_type(self.pairs.edge_type)
-        has_pairs = {kind.src_type, kind.dst_type} == {
-            self.pairs.src_type,
-            self.pairs.dst_type,
-        }
         split = self.config.watch
-        if not has_pairs or split not in self.graph.splits(self.pairs.edge_type):
+        if not self._can_measure() or split not in self.graph.splits(self.pairs.edge_type):
             return None
         found = self.measure(split, output)[self.metric]
         return 1 - found, found
@@ -166,6 +161,9 @@ class LinkPrediction:
     def measure(self, split: str, output: Output) -> dict[str, Any]:
         """Return the metrics of a split; see :func:`rank_pairs`."""
         return rank_pairs(self.graph, self.pairs, split, output, self._score)
+
+    def _can_measure(self) -> bool:
+        return not is_from_others(self.graph, self.pairs)
 
     def _trim(self, sample: Sample, number: int) -> Layers:
         src, dst = self._now.all_pairs(number).T
@@ -209,6 +207,9 @@ class Recommendation(LinkPrediction):
     def measure(self, split: str, output: Output) -> dict[str, Any]:
         """Return the metrics of a split; see :func:`recommend_pairs`."""
         return recommend_pairs(self.graph, self.pairs, split, output, self._score)
+
+    def _can_measure(self) -> bool:
+        return True
 
 
 def pair_loss(

@@ -163,3 +163,40 @@ def test_row_penalty_is_half_the_mean_square(ratings: Graph) -> None:
 def test_lightgcn_does_not_classify() -> None:
     with pytest.raises(ConfigError, match="got node_classification with model lightgcn"):
         GnnConfig(model="lightgcn")
+
+
+def test_pinsage_recommends_to_readers_by_the_mean_of_what_they_read(
+    ratings: Graph, tmp_path: Path
+) -> None:
+    config = config_of(
+        model="pinsage", positives="walks", node_type="book", loss="softmax",
+        negatives_of="batch", num_negatives=8, layers=1, fanouts=(5,), num_walks=10,
+        walk_length=2, epochs=30, eval_every=10, threads=1, watch="test", keep="last",
+    )  # fmt: skip
+    report = gnn.train(ratings, config, tmp_path / "run")
+    found = gnn.evaluate(tmp_path / "run", graph=ratings)["metrics"]
+    assert found["recall@20"] == pytest.approx(report.metrics["valid_recall@20"])
+    rows = gnn.open_run(tmp_path / "run", graph=ratings).output()
+    test = read_pairs(ratings, "reads", "test")
+    train = read_pairs(ratings, "reads")
+    recalls = []
+    for reader in np.unique(test[:, 0]):
+        read = train[train[:, 0] == reader, 1]
+        scores = rows @ (rows[read].mean(axis=0) if len(read) else np.zeros(8))
+        scores[read] = -np.inf
+        wanted = test[test[:, 0] == reader, 1]
+        recalls.append(np.isin(wanted, np.argsort(-scores)[:20]).mean())
+    assert found["recall@20"] == pytest.approx(np.mean(recalls), abs=0.02)
+    assert found["num_candidates"] == 24
+
+
+def test_link_prediction_on_walks_over_another_type_has_nothing_to_rank(
+    ratings: Graph,
+) -> None:
+    config = config_of(
+        task="link_prediction", model="pinsage", positives="walks", node_type="book",
+        negatives_of="batch", num_negatives=8,
+    )  # fmt: skip
+    objective = LinkPrediction(ratings, config)
+    with pytest.raises(ConfigError, match="there is nothing to rank"):
+        objective.measure("test", lambda _, nodes: torch.zeros(len(nodes), 8))
