@@ -197,7 +197,7 @@ def test_messages_rise_in_time_and_repeat() -> None:
         ("planted", {"homophily": True}, "planted.homophily: got True"),
         ("communities", {"max_community": 3}, "communities.max_community: got 3"),
         ("pins", {"num_pins": 3}, "pins.num_pins: got 3, expected an int of 20"),
-        ("pins", {"topics_per_theme": 21}, "topics_per_theme: got 21, expected an int of 1"),
+        ("pins", {"topics_per_theme": 21}, "topics_per_theme: got 21, expected an int"),
         ("rules", {"num_people": 7}, "expected an even number of people"),
         ("grid", {"rows": 1, "cols": 1}, "got 1 x 1, expected 2 to"),
         ("road", {"removed": -1}, "road.removed: got -1"),
