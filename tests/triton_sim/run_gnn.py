@@ -7,15 +7,18 @@ prints one JSON line per case:
     rows:WHAT                      what is derived from rows, made on the device
     training:MODEL[,FLAG]...       a whole training, then evaluation and prediction
     resume:MODEL                   a training that goes on on the other place
+    check:SCALE                    the part of scripts/gpu_check about networks
 
 A process of its own, since the interpreter is chosen when Triton is imported. On a machine
 with a GPU, without the variable, the same cases run there.
 """
 
+import importlib
 import json
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -207,12 +210,13 @@ def make_config(case: str, **changes: Any) -> GnnConfig:
         "model": model, "dim": 8, "layers": 2, "fanouts": (4, 3), "epochs": 2,
         "batch_size": 9, "heads": 2, "num_negatives": 5, "walk_length": 2, "num_walks": 9,
         "deterministic": True, "prefetch": 2 if "prefetch" in flags else 0, "seed": 3,
+        "eval_every": 1 if "watched" in flags else 0,
     }  # fmt: skip
     named: dict[str, dict[str, Any]] = {
         "max": {"aggregator": "max"}, "bfloat16": {"precision": "bfloat16"},
         "whole": {"batch_size": 0, "fanouts": ()}, "residual": {"residual": True},
         "layer": {"norm": "layer", "dropout": 0.2}, "mlp": {"decoder": "mlp"},
-        "links": {"task": "link_prediction", "row_decay": 0.01},
+        "links": {"task": "link_prediction", "row_decay": 0.01, "batch_size": 40},
         "cached": {"cache_device_memory": "240B", "normalize_features": True},
         "disk": {"learned_rows": "disk"}, "temporal": {"sampler": "temporal"},
     }  # fmt: skip
@@ -280,7 +284,23 @@ class Stop(Progress):
             raise KeyboardInterrupt
 
 
+def run_check(case: str) -> dict[str, object]:
+    """Run what ``scripts/gpu_check`` times, on a tiny graph, and once without time."""
+    sys.path.append(str(Path(__file__).parents[2] / "scripts"))
+    checks = importlib.import_module("_gpu_gnn")
+    small = checks.SAGE | {"dim": 8, "batch_size": 8, "fanouts": (2, 2, 2)}
+    vars(checks).update(
+        {"REPEATS": 1, "NUM_WARM_REPEATS": 0, "NUM_WARM_BATCHES": 1, "SAGE": small}
+    )
+    left_out: list[str] = []
+    with redirect_stdout(StringIO()):
+        found = checks.bench(1e18, int(case), left_out, 1)
+        late = checks.bench(0.0, int(case), left_out, 1)
+    return {"found": found, "late": late, "left_out": left_out}
+
+
 RUNNERS = {
+    "check": run_check,
     "kernel": run_kernel, "rows": run_rows, "training": run_training, "resume": run_resume,
 }  # fmt: skip
 

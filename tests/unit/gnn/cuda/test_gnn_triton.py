@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.triton_sim.gnn_cases import CASES, TRAININGS
+from tests.triton_sim.gnn_cases import CASES, CHECKS, TRAININGS
 
 pytest.importorskip("triton", reason="the gpu extra (triton) is not installed")
 
@@ -23,7 +23,7 @@ ROWS = tuple(case for case in CASES if case.startswith("rows:"))
 def outcomes() -> dict[str, dict[str, Any]]:
     """Run all cases in one process."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.triton_sim.run_gnn", *CASES, *TRAININGS],
+        [sys.executable, "-m", "tests.triton_sim.run_gnn", *CASES, *TRAININGS, *CHECKS],
         cwd=ROOT, env={**os.environ, "TRITON_INTERPRET": "1"}, capture_output=True,
         text=True, timeout=1800, check=False,
     )  # fmt: skip
@@ -62,3 +62,21 @@ def test_hot_rows_of_features_are_not_copied() -> None:
         on_cpu, on_device = outcomes()[f"training:{case}"]["hit_rates"]
         assert on_cpu is None
         assert rate - 0.05 < on_device < 0.9  # 10 of 36 rows are on the device
+
+
+def test_gpu_check_times_kernels_and_trainings() -> None:
+    outcome = outcomes()[CHECKS[0]]
+    rows = outcome["found"]
+    ours = [row for row in rows if row["system"].startswith("graphsys")]
+    assert [row for row in ours if "error" in row] == []
+    assert len(ours) == 5 + 4  # sums and attention; trainings
+    kernels = [row for row in ours if "seconds" in row]
+    assert all(row["edges_per_second"] > 0 < row["seconds_backward"] for row in kernels)
+    trained = [row for row in ours if "loss" in row]
+    assert len(trained) == 4
+    assert all(row["seconds_per_100"] > 0 for row in trained)
+    assert [row["device_cache_hit_rate"] > 0.2 for row in trained[2:3]] == [True]
+    peers = {row["system"] for row in rows} - {row["system"] for row in ours}
+    assert "torch.sparse.mm" in peers
+    assert outcome["late"] == []
+    assert "gnn/GraphSAGE, 1 batches/cpu/graphsys" in outcome["left_out"]

@@ -1,0 +1,241 @@
+"""The part of scripts/gpu_check about graph neural networks: kernels, training, cache."""
+
+import contextlib
+import itertools
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+REPEATS = 10
+NUM_WARM_REPEATS = 2  # the first compiles
+NUM_BATCHES = 100
+NUM_WARM_BATCHES = 10
+LARGEST_DIFFERENCE = {"float32": 1e-4, "bfloat16": 0.02}
+"""Of sums of the same rows, relative to the largest."""
+LARGEST_LOSS_DIFFERENCE = 0.02
+"""Of the mean losses of CPU and device, which add in other orders."""
+SAGE = {
+    "model": "sage", "dim": 256, "layers": 3, "fanouts": (5, 10, 15), "batch_size": 1024,
+    "lr": 0.003, "prefetch": 8, "reverse_edges": False,
+}  # fmt: skip
+
+
+def bench(
+    deadline: float, scale: int, left_out: list[str], num_batches: int = NUM_BATCHES
+) -> list[dict[str, Any]]:
+    """Time kernels beside other libraries', and training beside the CPU's.
+
+    Args:
+        deadline: Nothing is begun after this time (monotonic).
+        scale: Logarithm of the number of nodes of an R-MAT graph with 20 edges a node.
+        left_out: Receives the cases that did not fit.
+        num_batches: Of a training.
+    """
+    from bench.cases.gnn_inputs import Labelled
+
+    from graphsys.storage.ingest import ingest
+    from graphsys.storage.reader import Graph
+
+    found: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as name:
+        store = Path(name) / "graph"
+        ingest(Labelled(scale, 20), store, order="original")
+        with Graph(store) as graph:
+            rows = kernels(graph, deadline), trainings(graph, deadline, num_batches)
+            for row in itertools.chain(*rows):
+                if row.get("left_out"):
+                    case = f"{row['program']}/{row['device']}/{row['system']}"
+                    left_out.append(f"gnn/{case}")
+                    continue
+                row = {"graph": f"rmat{scale}", **row}
+                found.append(row)
+                print(json.dumps(row), flush=True)
+    return found
+
+
+def kernels(graph: Any, deadline: float) -> Iterator[dict[str, Any]]:
+    """Yield a row for each sum over all neighbors, ours and others'."""
+    from graphsys.core.triton_device import cuda_device
+    from graphsys.gnn import SparseRows
+
+    index = graph.in_index("edge", 0)
+    host = SparseRows(
+        index.indptr.astype(np.int64), index.indices.astype(np.int32), graph.num_nodes
+    )
+    rows, device = host.to("cuda"), cuda_device()
+    edges = rows.num_edges
+    for width, precision in ((100, "float32"), (256, "float32"), (256, "bfloat16")):
+        x = torch.rand(graph.num_nodes, width, device=device)
+        x = x.to(getattr(torch, precision)).requires_grad_()
+        wanted, own_bytes = None, edges * (width * x.element_size() + 4)
+        for system, function in sums(rows, precision).items():
+            work = f"sum of {width} {precision}"
+            row = {"program": work, "device": "cuda", "system": system}
+            if time.monotonic() > deadline:
+                yield row | {"left_out": True}
+                continue
+            try:
+                value, times = timed(function, x)
+            except Exception as err:  # one that fails must not hide the others
+                kind = "error" if system == "graphsys" else "unavailable"
+                yield row | {kind: f"{type(err).__name__}: {err}"[:300]}
+                continue
+            row |= times | {"edges_per_second": edges / times["seconds"]}
+            row["bytes_per_second"] = own_bytes / times["seconds"]
+            wanted = value.float() if wanted is None else wanted
+            off = float((value.float() - wanted).abs().max() / wanted.abs().max())
+            row["from_graphsys"] = off
+            if off > LARGEST_DIFFERENCE[precision]:
+                row["error"] = f"differs from graphsys by {off:.2g}"
+            yield row
+    yield from attention(rows, device, deadline)
+
+
+def sums(rows: Any, precision: str) -> dict[str, Callable[[Any], Any]]:
+    """Return functions that sum the rows of all neighbors, by library."""
+    from graphsys.gnn import spmm
+
+    found: dict[str, Callable[[Any], Any]] = {"graphsys": lambda x: spmm(rows, x)}
+    ones = torch.ones(rows.num_edges, device=rows.device, dtype=getattr(torch, precision))
+    shape = (rows.num_dst, rows.num_src)
+    matrix = torch.sparse_csr_tensor(rows.indptr, rows.indices.long(), ones, shape)
+    found["torch.sparse.mm"] = lambda x: torch.sparse.mm(matrix, x.detach())
+    with contextlib.suppress(ImportError):
+        from torch_geometric.utils import scatter
+
+        sources, targets = rows.indices.long(), rows.entries.row_of.long()
+        found["PyG scatter"] = lambda x: scatter(
+            x.index_select(0, sources), targets, 0, rows.num_dst
+        )
+    return found
+
+
+def attention(rows: Any, device: Any, deadline: float) -> Iterator[dict[str, Any]]:
+    """Yield rows of softmax within rows, and of GATv2's scores."""
+    from graphsys.gnn import attention_scores, segment_softmax
+
+    x = torch.rand(rows.num_src, 4, 32, device=device, requires_grad=True)
+    scores = torch.rand(rows.num_edges, 4, device=device, requires_grad=True)
+    vector = torch.rand(4, 32, device=device)
+    works: dict[str, tuple[Any, Any]] = {
+        "softmax of 4 heads": (lambda s: segment_softmax(rows, s), scores),
+        "GATv2 scores of 4 x 32": (lambda a: attention_scores(rows, a, a, vector), x),
+    }
+    for name, (function, given) in works.items():
+        row = {"program": name, "device": "cuda", "system": "graphsys"}
+        if time.monotonic() > deadline:
+            yield row | {"left_out": True}
+            continue
+        try:
+            _, times = timed(function, given)
+            yield row | times | {"edges_per_second": rows.num_edges / times["seconds"]}
+        except Exception as err:  # one that fails must not hide the others
+            yield row | {"error": f"{type(err).__name__}: {err}"[:300]}
+
+
+def timed(function: Callable[[Any], Any], x: Any) -> tuple[Any, dict[str, float]]:
+    """Return the result, and medians of its time and of its gradient's, in seconds."""
+
+    def median(work: Callable[[], Any]) -> float:
+        times = []
+        for _ in range(REPEATS + NUM_WARM_REPEATS):
+            wait()
+            began = time.perf_counter()
+            work()
+            wait()
+            times.append(time.perf_counter() - began)
+        return statistics.median(times[NUM_WARM_REPEATS:])
+
+    with torch.no_grad():
+        value = function(x)
+        found = {"seconds": median(lambda: function(x))}
+    out = function(x)
+    if out.requires_grad:
+        ones = torch.ones_like(out)
+        found["seconds_backward"] = median(
+            lambda: torch.autograd.grad(out, x, ones, retain_graph=True)
+        )
+    return value, found
+
+
+def wait() -> None:
+    """Wait for the device, if it is one."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def trainings(graph: Any, deadline: float, num_batches: int) -> Iterator[dict[str, Any]]:
+    """Yield rows of GraphSAGE: the CPU, the device, and with a quarter of rows cached."""
+    quarter = f"{graph.num_nodes * 100}B"
+    cases: tuple[tuple[str, str, dict[str, Any]], ...] = (
+        ("cpu", "graphsys", {}),
+        ("cuda", "graphsys", {}),
+        ("cuda", "graphsys, a quarter of rows cached", {"cache_device_memory": quarter}),
+        ("cuda", "graphsys, bfloat16", {"precision": "bfloat16"}),
+    )
+    expected = None
+    for device, system, options in cases:
+        row = {"program": f"GraphSAGE, {num_batches} batches", "device": device,
+               "system": system}  # fmt: skip
+        if time.monotonic() > deadline:
+            yield row | {"left_out": True}
+            continue
+        try:
+            row |= train(graph, device, num_batches, options)
+        except Exception as err:  # one that fails must not hide the others
+            row["error"] = f"{type(err).__name__}: {err}"[:300]
+        if device == "cpu":
+            expected = row.get("loss")
+        elif expected and "loss" in row:
+            row["loss_from_cpu"] = abs(row["loss"] / expected - 1)
+            if row["loss_from_cpu"] > LARGEST_LOSS_DIFFERENCE:
+                row["error"] = "the loss differs from the CPU's"
+        yield row
+
+
+def train(
+    graph: Any, device: str, num_batches: int, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Train batches after a few that compile; return seconds of 100 and of the stages."""
+    from graphsys.core.threads import num_cores
+    from graphsys.gnn import GnnConfig
+    from graphsys.gnn.figures import Figures
+    from graphsys.gnn.mover import open_mover
+    from graphsys.gnn.run import RunState
+    from graphsys.gnn.sparse_rows import kernel_threads
+    from graphsys.gnn.trainer import Trainer
+    from graphsys.gnn.training import build_parts
+
+    config = GnnConfig(**{**SAGE, **options})
+    mover = open_mover(device, config)
+    with kernel_threads(num_cores()):
+        parts = build_parts(graph, config, mover)
+        trainer = Trainer(None, config, RunState(graph={}), parts)
+        seeds = parts.objective.seeds(0)[: num_batches + NUM_WARM_BATCHES]
+        num_warm = min(NUM_WARM_BATCHES, len(seeds) - 1)
+        losses, began = [], 0.0
+        for batch in trainer.batches(0, seeds):
+            if batch.number == num_warm:
+                began, trainer.figures = time.perf_counter(), Figures({})
+            losses.append(trainer.train_batch(0, batch, len(seeds)))
+            trainer.loader.release(batch)
+        seconds = time.perf_counter() - began
+    num_timed = len(seeds) - num_warm
+    metrics: dict[str, Any] = {}
+    trainer.figures.update(metrics)
+    stages = ("sample", "gather", "forward", "backward", "step")
+    per_batch = {f"{s}_ms": 1e3 * metrics[f"{s}_seconds"] / num_timed for s in stages}
+    return {
+        "seconds_per_100": 100 * seconds / num_timed,
+        "loss": statistics.fmean(losses),
+        "batches": len(seeds),
+        **per_batch,
+        **parts.inputs.figures(),
+    }
