@@ -9,6 +9,7 @@ from dataclasses import dataclass
 KIPF = "Kipf and Welling, ICLR 2017"
 GAT = "Velickovic et al., ICLR 2018"
 PLATONOV = "Platonov et al., ICLR 2023, recalled"
+DEEPWALK = "Perozzi et al., DeepWalk, KDD 2014, half of the labels, recalled"
 HECO = "HAN in Wang et al. (HeCo), KDD 2021, 20 labels a class, recalled"
 GATNE = "Cen et al., KDD 2019 (GATNE-T), by the project's issue"
 LIGHTGCN = "He et al., SIGIR 2020, 1000 epochs, by its repository"
@@ -29,6 +30,8 @@ class Cell:
         num_splits: Fixed splits of the data; 0: one, and seeds differ.
         others: Further metrics that are recorded.
         has_curve: Whether the watched metric is recorded against CPU time.
+        is_of_rows: Whether labels are learned from the run's rows afterwards, by logistic
+            regression; see :func:`bench.quality.tasks.label_metrics`.
     """
 
     recipe: str
@@ -41,6 +44,7 @@ class Cell:
     num_splits: int = 0
     others: tuple[str, ...] = ()
     has_curve: bool = False
+    is_of_rows: bool = False
 
     def settings(self, seed: int) -> list[str]:
         """Return the settings that a run has besides its seed."""
@@ -79,6 +83,12 @@ _GATNE = Cell(
     cited=GATNE, target=0.96, others=("pr_auc", "f1"),
 )  # fmt: skip
 
+_BLOGCATALOG = Cell(
+    recipe="blogcatalog", source="blogcatalog", metric="f1_micro@50%", published=0.410,
+    cited=DEEPWALK, target=0.40, is_of_rows=True,
+    others=("f1_macro@50%", "f1_micro@10%", "f1_macro@10%", "f1_micro@90%", "f1_macro@90%"),
+)  # fmt: skip
+
 CELLS = {
     "cora-gcn": _planetoid("cora", 0.815, KIPF, 0.805),
     "cora-gat": _planetoid("cora", 0.830, GAT, 0.820),
@@ -92,5 +102,6 @@ CELLS = {
     "acm-hgt": _ACM,
     "lastfm-lightgcn": _recommended("lastfm", "lightgcn-lastfm", None, "", 0.25),
     "gatne-amazon-gatne": _GATNE,
+    "blogcatalog-lightgcn": _BLOGCATALOG,
     "gowalla-lightgcn": _recommended("gowalla", "gowalla", 0.1824, LIGHTGCN, 0.15),
 }

@@ -56,15 +56,21 @@ def regions(run: Path, graph: Graph) -> dict[str, float]:
 
 
 def classification(run: Path, graph: Graph) -> dict[str, float]:
-    """Predict the labels of nodes from their rows, as DeepWalk's authors did.
+    """Predict the labels of nodes from their rows; see :func:`label_metrics`."""
+    opened, (node_type,) = open_run(run), graph.node_types
+    ids = graph.node_ids(node_type).to_pylist()
+    rows = opened.lookup(ids, node_type=opened.model[0].edge_type.src_type)
+    return label_metrics(rows, graph)
+
+
+def label_metrics(rows: npt.NDArray[np.float32], graph: Graph) -> dict[str, float]:
+    """Predict labels of nodes from rows in the store's order, as DeepWalk's authors did.
 
     One logistic regression a label on a share of the nodes; each other node gets as many
     labels as it has, the most probable ones (Perozzi, Al-Rfou, Skiena, KDD 2014, section
     5). Means over shuffles. On valid: within the half of another shuffle, 5 to 5.
     """
-    opened, (node_type,) = open_run(run), graph.node_types
-    ids = graph.node_ids(node_type).to_pylist()
-    rows = opened.lookup(ids, node_type=opened.model[0].edge_type.src_type)
+    (node_type,) = graph.node_types
     rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     truth = _label_matrix(graph, node_type)
     metrics: dict[str, float] = {}
