@@ -12,8 +12,9 @@ from graphsys.core.threads import num_cores
 
 TaskName = Literal["node_classification", "regression", "link_prediction", "recommendation"]
 ModelName = Literal[
-    "sage", "gcn", "gat", "gatv2", "gin", "rgcn", "hgt", "pinsage", "lightgcn", "gatne"
-]
+    "sage", "gcn", "gat", "gatv2", "gin", "rgcn", "hgt", "han", "pinsage", "lightgcn",
+    "gatne",
+]  # fmt: skip
 
 PRESET_DIR = Path(__file__).parent / "presets"
 _SMALL_WORK = 1 << 22  # numbers added up by a layer
@@ -31,15 +32,13 @@ class GnnConfig:
         "mean", "of model sage"
     )
     bases: int = option(0, "rgcn: matrices that relations share; 0: one each", minimum=0)
-    heads: int = option(8, "heads of gat, gatv2 and hgt, which share dim", minimum=1)
+    heads: int = option(8, "heads of gat, gatv2, hgt and han, which share dim", minimum=1)
     output_heads: int = option(1, "heads of their last layer, averaged", minimum=1)
     edge_dim: int = option(10, "gatne: features of a relation's row", minimum=1)
     attention_dim: int = option(20, "gatne: width of its attention", minimum=1)
     activation: Literal["relu", "elu"] = option("relu", "between layers")
     norm: Literal["none", "layer", "batch"] = option("none", "before every layer")
-    residual: bool = option(
-        False, "add a layer's input to its output; a linear layer before and after all"
-    )
+    residual: bool = option(False, "add a layer's input to its output; linear at both ends")
     dropout: float = option(
         0.0, "chance of a feature to be left out", minimum=0, maximum=0.99
     )
@@ -173,7 +172,7 @@ class GnnConfig:
             raise ConfigError(
                 f"fanouts: got {list(self.fanouts)}, expected numbers >= 1, or -1 for all"
             )
-        if self.model in ("gat", "gatv2", "hgt") and self.dim % self.heads:
+        if self.model in ("gat", "gatv2", "hgt", "han") and self.dim % self.heads:
             raise ConfigError(
                 f"dim: got {self.dim}, expected a multiple of heads, {self.heads}"
             )

@@ -227,7 +227,7 @@ def whole_input(config: GnnConfig, x: dict[str, Any]) -> dict[str, Any]:
     """
     is_number = {n: isinstance(v, torch.Tensor) and v.dim() == 1 for n, v in x.items()}
     x = {n: AllRows(len(v)) if is_number[n] else v for n, v in x.items()}
-    is_linear = config.model in ("gcn", "gat", "gatv2", "rgcn", "hgt")
+    is_linear = config.model in ("gcn", "gat", "gatv2", "rgcn", "hgt", "han")
     is_linear |= config.model == "sage" and config.aggregator in ("mean", "sum")
     if config.norm != "none" or not (is_linear or config.residual):
         return x

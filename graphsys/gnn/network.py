@@ -49,7 +49,7 @@ class Network(Model):
             {} if is_even else {key_of(n): Linear(d, config.dim) for n, d in dims.items()}
         )
         first = next(iter(dims.values())) if is_even else config.dim
-        has_exit = config.residual or config.model in ("pinsage", "hgt")
+        has_exit = config.residual or config.model in ("pinsage", "hgt", "han")
         sizes = [first, *[config.dim] * config.layers]
         if not has_exit:
             sizes[-1] = num_out
@@ -188,7 +188,7 @@ class Network(Model):
         return functional.dropout(x, self.config.dropout, self.training)
 
     def _activate(self, x: torch.Tensor) -> torch.Tensor:
-        if self.config.model in ("pinsage", "hgt"):
+        if self.config.model in ("pinsage", "hgt", "han"):
             return x  # the layer has its own
         return functional.elu(x) if self.config.activation == "elu" else torch.relu_(x)
 
@@ -220,6 +220,9 @@ def _make_hop(
     num_in, num_out = sizes
     if config.model == "rgcn":
         return layers.RGCN(relations, num_in, num_out, config.bases)
+    if config.model == "han":
+        dropout = config.attention_dropout
+        return layers.HAN(relations, num_in, num_out, config.heads, dropout=dropout)
     if config.model == "hgt":
         return layers.HGT(relations, num_in, num_out, config.heads)
     return nn.ModuleDict(

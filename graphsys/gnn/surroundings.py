@@ -21,6 +21,7 @@ from graphsys.sampling import (
     Sample,
     TemporalSampler,
     message_rows,
+    metapath_rows,
     relation_rows,
     rows_of,
 )
@@ -61,6 +62,14 @@ class Surroundings:
             self.rows = self.sampler.rows
         elif config.model == "gatne":
             self.rows = tuple(relation_rows(graph, config.edge_types))
+            self.sampler = _make_sampler(self.rows, config)
+        elif config.model == "han":
+            if config.batch_size:
+                raise ConfigError(
+                    f"batch_size: got {config.batch_size} with model han, expected 0, for "
+                    "the shares of its metapaths are means over all nodes"
+                )
+            self.rows = tuple(metapath_rows(graph, node_type, config.edge_types))
             self.sampler = _make_sampler(self.rows, config)
         else:
             self.rows = tuple(

@@ -9,6 +9,7 @@ from graphsys.sampling.features import BagRows as BagRows
 from graphsys.sampling.features import FeatureRows as FeatureRows
 from graphsys.sampling.importance import ImportanceSampler as ImportanceSampler
 from graphsys.sampling.layer import LaborSampler as LaborSampler
+from graphsys.sampling.metapath_rows import metapath_rows as metapath_rows
 from graphsys.sampling.negatives import (
     ConditionalNegativeSampler as ConditionalNegativeSampler,
 )

@@ -100,6 +100,7 @@ CELLS = {
     "tolokers-sage": _splits("tolokers", 0.8243, 0.815),
     "acm-rgcn": _ACM,
     "acm-hgt": _ACM,
+    "acm-han": _ACM,
     "lastfm-lightgcn": _recommended("lastfm", "lightgcn-lastfm", None, "", 0.25),
     "gatne-amazon-gatne": _GATNE,
     "blogcatalog-lightgcn": _BLOGCATALOG,
