@@ -85,7 +85,7 @@ _GATNE = Cell(
 
 _BLOGCATALOG = Cell(
     recipe="blogcatalog", source="blogcatalog", metric="f1_micro@50%", published=0.410,
-    cited=DEEPWALK, target=0.40, is_of_rows=True,
+    cited=DEEPWALK, target=0.40, seeds=(1,), is_of_rows=True,  # 5 shuffles of labels
     others=("f1_macro@50%", "f1_micro@10%", "f1_macro@10%", "f1_micro@90%", "f1_macro@90%"),
 )  # fmt: skip
 
