@@ -26,6 +26,22 @@ def explained(config: GnnConfig, batch: Batch) -> Iterator[None]:
         raise BudgetError(_smaller(config, batch)) from err
 
 
+@contextmanager
+def explained_whole() -> Iterator[None]:
+    """Say what to do where a device's memory is too small for all nodes of a graph.
+
+    Raises:
+        BudgetError: It is too small.
+    """
+    try:
+        yield
+    except torch.OutOfMemoryError as err:
+        raise BudgetError(
+            "rows of all nodes, or of all neighbors of some, do not fit in the device's "
+            "memory; use device='cpu', a smaller dim, or a batch_size that is not 0"
+        ) from err
+
+
 def _smaller(config: GnnConfig, batch: Batch) -> str:
     """Say what would make a batch fit."""
     nodes = sum(len(x) for x in batch.x.values())

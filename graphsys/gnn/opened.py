@@ -9,6 +9,7 @@ import numpy.typing as npt
 from graphsys.core.errors import ConfigError, StoreBusyError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.gnn import run as runs
+from graphsys.gnn.batch_memory import explained_whole
 from graphsys.gnn.config import num_threads
 from graphsys.gnn.inference import infer, scratch_of, whole_input, whole_output
 from graphsys.gnn.labels import NodeLabels, read_labels
@@ -75,6 +76,7 @@ class OpenedRun:
         """The labels of the graph's nodes."""
         return read_labels(self.graph, self.config)
 
+    @explained_whole()
     def output(
         self,
         nodes: Ints | None = None,
@@ -94,6 +96,7 @@ class OpenedRun:
 
         Raises:
             StoreBusyError: Rows on disk were trained meanwhile.
+            BudgetError: The device's memory is too small.
         """
         parts, config = self.parts, self.config
         chosen = node_type or self.node_type

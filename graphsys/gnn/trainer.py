@@ -12,7 +12,7 @@ import torch
 from graphsys.core.events import count, span
 from graphsys.core.progress import Progress
 from graphsys.gnn import run as runs
-from graphsys.gnn.batch_memory import explained
+from graphsys.gnn.batch_memory import explained, explained_whole
 from graphsys.gnn.board import Board
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.figures import Figures
@@ -132,6 +132,7 @@ class Trainer:
         self._is_best_saved = True
         self._saved_s = time.monotonic()
 
+    @explained_whole()
     def output(self, node_type: str, nodes: Ints) -> torch.Tensor:
         """Return the output for nodes, from all of their neighbors."""
         parts = self.parts
@@ -204,6 +205,7 @@ class Trainer:
                 number=number, seeds=chosen, places=places, hops=hops, x=x, num_edges=edges
             )
 
+    @explained_whole()
     def _whole_graph(self) -> tuple[Layer, dict[str, torch.Tensor]]:
         if self._whole is None:
             sizes = self.parts.surroundings.sampler.sizes

@@ -136,9 +136,6 @@ def test_too_little_memory_for_a_cache(
     with pytest.raises(ConfigError, match=message):
         gnn.train(groups(), config, tmp_path / "run", device="cuda")
 
-    def full(*_: Any, **__: Any) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
     monkeypatch.setattr("graphsys.gnn.device_cache.torch.empty", full)
     with pytest.raises(BudgetError, match="64 B of rows of type 'paper' do not fit in the"):
         DeviceCache("paper", np.ones(9), 4, 64, np.empty, torch.device("cpu"))
@@ -183,18 +180,35 @@ def test_several_processes_are_refused(
         gnn.train(groups(), CONFIG, tmp_path / "run", device="cuda")
 
 
-@pytest.mark.parametrize("prefetch", [0, 2])
+def full(*_: Any, **__: Any) -> None:
+    """Do as a device whose memory is full."""
+    raise torch.OutOfMemoryError("CUDA out of memory")
+
+
+@pytest.mark.parametrize(
+    ("prefetch", "where"),
+    [(0, "mover.Mover.send"), (2, "mover.Mover.send"), (0, "steps.Stepper.train")],
+)
 def test_a_device_that_is_too_small_is_said(
     groups: Store, tmp_path: Path, mover: Mover, monkeypatch: pytest.MonkeyPatch,
-    prefetch: int,
+    prefetch: int, where: str,
 ) -> None:  # fmt: skip
-    def full(*_: Any) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    monkeypatch.setattr(Mover, "send", full)
+    monkeypatch.setattr(f"graphsys.gnn.{where}", full)
     config = GnnConfig(dim=8, fanouts=(3, 2), batch_size=8, prefetch=prefetch)
-    message = (
-        r"does not fit into memory; try --set batch_size=4, or smaller fanouts than .3"
-    )
+    message = "does not fit into memory; try --set batch_size=4, or smaller fanouts than"
     with pytest.raises(BudgetError, match=message):
         gnn.train(groups(), config, tmp_path / "run", device="cuda")
+
+
+def test_a_device_that_is_too_small_for_all_nodes_is_said(
+    groups: Store, tmp_path: Path, mover: Mover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = groups()
+    gnn.train(graph, CONFIG, tmp_path / "run")
+    monkeypatch.setattr(Mover, "layer", full)
+    message = "do not fit in the device's memory; use device='cpu', a smaller dim, or a"
+    with pytest.raises(BudgetError, match=message):
+        gnn.evaluate(tmp_path / "run", device="cuda")
+    whole = GnnConfig(model="gcn", dim=8, batch_size=0)
+    with pytest.raises(BudgetError, match=message):
+        gnn.train(graph, whole, tmp_path / "whole", device="cuda")
