@@ -10,6 +10,10 @@ from graphsys.gnn.functions import sddmm as sddmm
 from graphsys.gnn.functions import segment_softmax as segment_softmax
 from graphsys.gnn.functions import spmm as spmm
 from graphsys.gnn.functions import spmm_with_own as spmm_with_own
+from graphsys.gnn.messages import apply_edges as apply_edges
+from graphsys.gnn.messages import copy_u as copy_u
+from graphsys.gnn.messages import u_mul_e as u_mul_e
+from graphsys.gnn.messages import update_all as update_all
 from graphsys.gnn.opened import OpenedRun as OpenedRun
 from graphsys.gnn.opened import open_run as open_run
 from graphsys.gnn.predicting import predict as predict
