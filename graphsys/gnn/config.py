@@ -9,6 +9,7 @@ from typing import Any, Literal
 from graphsys.core.config import apply_overrides, from_mapping, load_toml, option
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.threads import num_cores
+from graphsys.gnn.config_checks import check_fields
 
 TaskName = Literal["node_classification", "regression", "link_prediction", "recommendation"]
 ModelName = Literal[
@@ -122,7 +123,10 @@ class GnnConfig:
     )
     decoder: Literal["dot", "mlp", "distmult"] = option("dot", "scores of pairs of rows")
     margin: float = option(0.1, "by which a positive is to beat its negatives", minimum=0)
-    num_negatives: int = option(500, "negatives of a batch, or of a pair", minimum=1)
+    num_negatives: int = option(500, "negatives of a batch, or of a pair", minimum=0)
+    in_batch: bool = option(
+        False, "the second nodes of a batch's other pairs are negatives too"
+    )
     negatives: Literal["uniform", "degree"] = option("uniform", "how they are drawn")
     alike_negatives: int = option(
         0, "negatives per positive that have its value of column alike", minimum=0
@@ -163,75 +167,7 @@ class GnnConfig:
         Raises:
             ConfigError: Fields that contradict each other.
         """
-        if self.fanouts and len(self.fanouts) != self.layers:
-            raise ConfigError(
-                f"fanouts: got {len(self.fanouts)} ({', '.join(map(str, self.fanouts))}) "
-                f"for {self.layers} layers, expected one per layer"
-            )
-        if any(fanout < -1 or fanout == 0 for fanout in self.fanouts):
-            raise ConfigError(
-                f"fanouts: got {list(self.fanouts)}, expected numbers >= 1, or -1 for all"
-            )
-        if self.model in ("gat", "gatv2", "hgt", "han") and self.dim % self.heads:
-            raise ConfigError(
-                f"dim: got {self.dim}, expected a multiple of heads, {self.heads}"
-            )
-        if len(self.hard_ranks) != 2 or not 0 <= self.hard_ranks[0] < self.hard_ranks[1]:
-            raise ConfigError(
-                f"hard_ranks: got {list(self.hard_ranks)}, expected a first rank >= 0 and "
-                "a larger last one"
-            )
-        if self.hard_negatives and self.model != "pinsage":
-            raise ConfigError(
-                f"hard_negatives: got {self.hard_negatives} with model {self.model}, "
-                "expected model pinsage, whose walks rank them"
-            )
-        if self.model == "lightgcn" and not self.is_of_links:
-            raise ConfigError(
-                f"task: got {self.task} with model lightgcn, whose rows are "
-                "compared with each other; expected recommendation or link_prediction"
-            )
-        if self.model == "pinsage" and not self.batch_size:
-            raise ConfigError(
-                "batch_size: got 0 with model pinsage, expected at least 1, for its "
-                "neighborhoods are sampled"
-            )
-        if bool(self.alike_negatives) != bool(self.alike):
-            raise ConfigError(
-                f"alike_negatives: got {self.alike_negatives} with column "
-                f"{self.alike!r}, expected both or none"
-            )
-        if self.learned_rows == "disk" and self.is_whole_graph:
-            raise ConfigError(
-                "learned_rows: got disk with messages over the whole graph (batch_size 0, "
-                "or model lightgcn), whose rows are in memory all at once; expected memory"
-            )
-        self._check_sampler()
-
-    def _check_sampler(self) -> None:
-        if self.sampler == "neighbor":
-            if self.recent:
-                raise ConfigError(
-                    "recent: got true with sampler neighbor, expected sampler temporal"
-                )
-            return
-        is_labor = self.sampler == "labor"
-        for name, is_set, reason in (
-            ("replace", self.replace, "it draws without replacement"),
-            ("weighted", self.weighted and is_labor, "it draws all alike"),
-            ("recent", self.recent and is_labor, "it knows no time"),
-            ("recent", self.recent and self.weighted, "the latest are not drawn"),
-            ("model", self.model == "pinsage", "its neighborhoods are walked"),
-            ("batch_size", self.is_full_batch, "the whole graph is not sampled"),
-            ("model", self.model == "gcn" and not is_labor, "its sums know later edges"),
-            ("task", self.task != "node_classification" and not is_labor,
-             "times are those of labelled nodes"),
-        ):  # fmt: skip
-            if is_set:
-                raise ConfigError(
-                    f"{name}: got {getattr(self, name)} with sampler {self.sampler}, "
-                    f"expected otherwise: {reason}"
-                )
+        check_fields(self)
 
     @property
     def hop_fanouts(self) -> tuple[int, ...]:

@@ -36,8 +36,9 @@ class LinkPrediction:
     """Rows of nodes whose inner products tell pairs that belong together.
 
     A batch shares its negatives, or each pair has its own, which are no known answers of
-    it; a pair may have others that are like the positive (``alike``). PinSage adds hard
-    ones per pair, more each epoch: none in
+    it; a pair may have others that are like the positive (``alike``), and the second nodes
+    of the batch's other pairs (``in_batch``; where that is the pair's own second node, it
+    counts as a negative beaten). PinSage adds hard ones per pair, more each epoch: none in
     the first, one in the second, as in the paper. Edges of the batch itself are taken out
     of the blocks that the network sees.
 
@@ -144,6 +145,10 @@ class LinkPrediction:
         if len(others) > end:
             own = others[end:].reshape(num_pairs, -1, others.shape[1])
             negative = torch.cat([negative, self._score.own(query, own)], dim=1)
+        if self.config.in_batch:
+            scores = self._score(query, others[:num_pairs])
+            is_own = places[:num_pairs, None] == places[None, :num_pairs]
+            negative = torch.cat([negative, scores.masked_fill(is_own, -torch.inf)], dim=1)
         return pair_loss(self.config, positive, negative)
 
     def num_terms(self, batch: Batch) -> int:

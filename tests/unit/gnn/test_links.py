@@ -13,7 +13,7 @@ from graphsys.core.types import EdgeType
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.labels import node_column
 from graphsys.gnn.link_ranking import rank_pairs
-from graphsys.gnn.links import LinkPrediction
+from graphsys.gnn.links import LinkPrediction, pair_loss
 from graphsys.gnn.pairs import make_pairs, read_pairs, without_pairs
 from graphsys.gnn.training import build_parts
 from graphsys.sampling import NeighborSampler, message_rows
@@ -205,6 +205,32 @@ def test_margin_loss_is_the_paper_s(library: Graph) -> None:
         [max(0, a * n - a * b + 0.5) for a, b in ((1, 1), (2, 1), (0, 3)) for n in (0.9, 2)]
     )
     assert objective.loss(rows, batch).item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("loss", ["margin", "bpr", "softmax", "logistic"])
+def test_the_batch_s_other_pairs_are_negatives(library: Graph, loss: Any) -> None:
+    config = config_of(batch_size=3, num_negatives=0, in_batch=True, loss=loss)
+    objective = LinkPrediction(library, config)
+    seeds = objective.seeds(0)[0]
+    assert len(seeds["book"]) == 3
+    q = torch.tensor([[1.0], [2.0], [0.5]], requires_grad=True)
+    rows = {"reader": q, "book": torch.tensor([[1.0], [3.0]])}
+    places = {"reader": torch.arange(3), "book": torch.tensor([0, 1, 0])}
+    found = objective.loss(rows, gnn_batch(seeds, places))
+    beaten = -1e9  # the pair's own book
+    negative = torch.tensor([[beaten, 3, beaten], [2, beaten, 2], [beaten, 1.5, beaten]])
+    positive = torch.tensor([[1.0], [6.0], [0.5]])
+    assert found.item() == pytest.approx(pair_loss(config, positive, negative).item())
+    found.backward()  # type: ignore[no-untyped-call]
+    assert q.grad is not None
+    assert torch.isfinite(q.grad).all()
+
+
+def test_in_batch_negatives_need_shared_ones() -> None:
+    with pytest.raises(ConfigError, match="in_batch: got true with model sage and neg"):
+        config_of(in_batch=True, negatives_of="pair")
+    with pytest.raises(ConfigError, match="num_negatives: got 0, expected at least 1"):
+        config_of(num_negatives=0)
 
 
 def gnn_batch(seeds: Any, places: Any) -> Any:

@@ -1,0 +1,105 @@
+"""What settings of a network cannot go together."""
+
+from typing import TYPE_CHECKING
+
+from graphsys.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from graphsys.gnn.config import GnnConfig
+
+
+def check_fields(config: "GnnConfig") -> None:
+    """Check what concerns several fields at once.
+
+    Raises:
+        ConfigError: Fields that contradict each other.
+    """
+    _check_layers(config)
+    _check_model(config)
+    _check_links(config)
+    _check_sampler(config)
+
+
+def _check_layers(config: "GnnConfig") -> None:
+    if config.fanouts and len(config.fanouts) != config.layers:
+        raise ConfigError(
+            f"fanouts: got {len(config.fanouts)} ({', '.join(map(str, config.fanouts))}) "
+            f"for {config.layers} layers, expected one per layer"
+        )
+    if any(fanout < -1 or fanout == 0 for fanout in config.fanouts):
+        raise ConfigError(
+            f"fanouts: got {list(config.fanouts)}, expected numbers >= 1, or -1 for all"
+        )
+    if config.model in ("gat", "gatv2", "hgt", "han") and config.dim % config.heads:
+        raise ConfigError(
+            f"dim: got {config.dim}, expected a multiple of heads, {config.heads}"
+        )
+
+
+def _check_model(config: "GnnConfig") -> None:
+    if config.model == "lightgcn" and not config.is_of_links:
+        raise ConfigError(
+            f"task: got {config.task} with model lightgcn, whose rows are "
+            "compared with each other; expected recommendation or link_prediction"
+        )
+    if config.model == "pinsage" and not config.batch_size:
+        raise ConfigError(
+            "batch_size: got 0 with model pinsage, expected at least 1, for its "
+            "neighborhoods are sampled"
+        )
+    if config.learned_rows == "disk" and config.is_whole_graph:
+        raise ConfigError(
+            "learned_rows: got disk with messages over the whole graph (batch_size 0, "
+            "or model lightgcn), whose rows are in memory all at once; expected memory"
+        )
+
+
+def _check_links(config: "GnnConfig") -> None:
+    if len(config.hard_ranks) != 2 or not 0 <= config.hard_ranks[0] < config.hard_ranks[1]:
+        raise ConfigError(
+            f"hard_ranks: got {list(config.hard_ranks)}, expected a first rank >= 0 and "
+            "a larger last one"
+        )
+    if config.hard_negatives and config.model != "pinsage":
+        raise ConfigError(
+            f"hard_negatives: got {config.hard_negatives} with model {config.model}, "
+            "expected model pinsage, whose walks rank them"
+        )
+    if bool(config.alike_negatives) != bool(config.alike):
+        raise ConfigError(
+            f"alike_negatives: got {config.alike_negatives} with column "
+            f"{config.alike!r}, expected both or none"
+        )
+    if not config.num_negatives and not config.in_batch:
+        raise ConfigError("num_negatives: got 0, expected at least 1, or in_batch = true")
+    if config.in_batch and (config.model == "gatne" or config.negatives_of == "pair"):
+        raise ConfigError(
+            f"in_batch: got true with model {config.model} and negatives_of "
+            f"{config.negatives_of}, expected another than gatne, and negatives_of batch"
+        )
+
+
+def _check_sampler(config: "GnnConfig") -> None:
+    if config.sampler == "neighbor":
+        if config.recent:
+            raise ConfigError(
+                "recent: got true with sampler neighbor, expected sampler temporal"
+            )
+        return
+    is_labor = config.sampler == "labor"
+    for name, is_set, reason in (
+        ("replace", config.replace, "it draws without replacement"),
+        ("weighted", config.weighted and is_labor, "it draws all alike"),
+        ("recent", config.recent and is_labor, "it knows no time"),
+        ("recent", config.recent and config.weighted, "the latest are not drawn"),
+        ("model", config.model == "pinsage", "its neighborhoods are walked"),
+        ("batch_size", config.is_full_batch, "the whole graph is not sampled"),
+        ("model", config.model == "gcn" and not is_labor, "its sums know later edges"),
+        ("task", config.task != "node_classification" and not is_labor,
+         "times are those of labelled nodes"),
+    ):  # fmt: skip
+        if is_set:
+            raise ConfigError(
+                f"{name}: got {getattr(config, name)} with sampler {config.sampler}, "
+                f"expected otherwise: {reason}"
+            )
