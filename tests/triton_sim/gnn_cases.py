@@ -17,8 +17,9 @@ TRAININGS = (
     "training:sage", "training:sage,prefetch", "training:sage,max,bfloat16",
     "training:gcn,whole,watched", "training:gat", "training:gatv2,residual",
     "training:gin,layer", "training:pinsage,links", "training:rgcn,typed",
-    "training:hgt,typed", "training:sage,typed,disk", "training:lightgcn,links,bare",
-    "training:sage,mlp,links,watched", "training:sage,temporal",
-    "training:sage,cached,prefetch", "training:gcn,typed,cached", "resume:sage",
+    "training:hgt,typed", "training:han,typed,whole", "training:sage,typed,disk",
+    "training:lightgcn,links,bare", "training:sage,mlp,links,watched",
+    "training:sage,temporal", "training:sage,cached,prefetch",
+    "training:gcn,typed,cached", "resume:sage",
 )  # fmt: skip
 CHECKS = ("check:4",)
