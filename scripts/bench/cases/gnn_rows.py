@@ -35,7 +35,7 @@ def works(
 ) -> Iterator[Work]:
     """Yield the works."""
     graph, name = make_graph(folder, quick=quick, num_features=0)
-    batches = seeds_with_edges(graph, 10 if quick else 100)
+    batches = seeds_with_edges(graph, 10 if quick else 30)
     seeds = folder / "seeds.npy"
     np.save(seeds, np.stack(batches))
     arguments = {"store": folder / "graph", "seeds": seeds, "folder": folder / "run"}
