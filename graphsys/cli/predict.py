@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,11 +16,15 @@ from graphsys.cli.options import (
     examples,
 )
 
+if TYPE_CHECKING:
+    from graphsys.storage.reader import Graph
+
 EPILOG = examples(
     "graphsys predict run --relation likes -k 10 -o likes.parquet",
     "graphsys predict run --nodes users.txt --relation likes -o likes.csv",
     "graphsys predict run --nodes questions.csv --known mark -o answers.parquet",
     "graphsys predict gnn-run -o classes.parquet",
+    "graphsys predict gnn-run --graph grown --nodes new.txt -o classes.parquet",
 )
 
 
@@ -59,6 +63,17 @@ def predict(
             rich_help_panel=INPUT,
         ),
     ] = None,
+    graph: Annotated[
+        Path | None,
+        typer.Option(
+            "--graph",
+            metavar="PATH",
+            help="The graph, if it is not where the training found it; for a network also "
+            "another with the same features and edge types: with new nodes, say.",
+            show_default=False,
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Answers to each question.")] = 10,
     known: Annotated[
         str,
@@ -82,13 +97,15 @@ def predict(
     from graphsys.cli.progress import open_progress
     from graphsys.embedding.question_files import all_questions, read_questions
     from graphsys.engine.output import check_output, write_table
+    from graphsys.storage.reader import open_graph
     from graphsys.storage.run_folder import is_gnn_run
 
     check_output(out, overwrite=overwrite)
+    chosen = None if graph is None else open_graph(graph)
     if is_gnn_run(run):
-        _predict_nodes(run, out, nodes, relation, overwrite=overwrite, json=json)
+        _predict_nodes(run, chosen, out, nodes, relation, overwrite=overwrite, json=json)
         return
-    opened = embedding.open_run(run)
+    opened = embedding.open_run(run, graph=chosen)
     if nodes is not None:
         questions = read_questions(nodes, relation)
     else:
@@ -121,6 +138,7 @@ def predict(
 
 def _predict_nodes(
     run: Path,
+    graph: "Graph | None",
     out: Path,
     nodes: Path | None,
     relation: str | None,
@@ -137,7 +155,7 @@ def _predict_nodes(
     begin = time.monotonic()
     progress = open_progress()
     chosen = None if nodes is None else read_nodes(nodes)
-    found = gnn.predict(run, chosen, relation=relation, progress=progress)
+    found = gnn.predict(run, chosen, graph=graph, relation=relation, progress=progress)
     progress.close()
     write_table(found, out, overwrite=overwrite)
     if json:

@@ -48,6 +48,7 @@ def evaluate(
         ConfigError: There is no run, or its graph is gone.
     """
     opened = open_run(run, graph=graph, device=device)
+    opened.require_same_graph()
     objective = opened.parts.objective
     if isinstance(objective, LinkPrediction | MultiplexLinks | NodeRegression):
 

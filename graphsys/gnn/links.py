@@ -52,6 +52,7 @@ class LinkPrediction:
     """
 
     metric = "mrr"
+    units: Sequence[float] = ()
 
     def __init__(self, graph: Graph, config: GnnConfig) -> None:
         self.graph, self.config, self.team = graph, config, current_team()

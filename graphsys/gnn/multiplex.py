@@ -71,6 +71,7 @@ class MultiplexLinks:
     """
 
     metric = "roc_auc"
+    units: Sequence[float] = ()
 
     def __init__(self, graph: Graph, config: GnnConfig) -> None:
         _check(config)

@@ -27,6 +27,7 @@ class Objective(Protocol):
         node_type: Of the rows that are wanted.
         num_out: Features of the network's output.
         classes: Names of classes; empty where there are none.
+        units: Mean and deviation of labels that are numbers; else empty.
         metric: Name of the metric that is watched; more of it is better.
         trim: Takes entries out of a sample that would give the answer away, or None.
         team: The processes that train together; seeds are this one's share.
@@ -36,6 +37,7 @@ class Objective(Protocol):
     node_type: str
     num_out: int
     classes: list[Any]
+    units: Sequence[float]
     metric: str
     trim: Trim | None
     team: Team
@@ -62,6 +64,8 @@ class NodeSeeds:
         node_type: Of the nodes.
         nodes: Their numbers ``[n]``.
     """
+
+    units: Sequence[float] = ()
 
     def __init__(self, config: GnnConfig, node_type: str, nodes: Ints) -> None:
         self.node_type, self._nodes, self._config = node_type, nodes, config

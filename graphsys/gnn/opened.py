@@ -14,6 +14,7 @@ from graphsys.gnn.config import num_threads
 from graphsys.gnn.inference import infer, scratch_of, whole_input, whole_output
 from graphsys.gnn.labels import NodeLabels, read_labels
 from graphsys.gnn.mover import open_mover
+from graphsys.gnn.other_graph import require_fitting
 from graphsys.gnn.sparse_rows import kernel_threads
 from graphsys.gnn.trainer import Parts
 from graphsys.storage import run_folder
@@ -28,12 +29,14 @@ class OpenedRun:
 
     Args:
         path: The run's folder.
-        graph: The graph it was trained on; opened from the recorded path if not given.
+        graph: The graph it was trained on, opened from the recorded path if not given; or
+            another one with the same features and edge types, to which nodes were added,
+            say.
         device: Where the network computes, ``cpu`` or ``cuda``.
 
     Raises:
-        ConfigError: There is no run, its graph is gone, or another was given; or there is
-            no such device.
+        ConfigError: There is no run, its graph is gone or was replaced, or there is no such
+            device; and when rows are asked for, a graph that the network does not fit.
         CorruptStoreError: A file of the checkpoint is missing or damaged.
     """
 
@@ -46,6 +49,16 @@ class OpenedRun:
         run_folder.check_files(self.path, self.state.files)
         self.mover = open_mover(device, self.config)
         self.graph = graph or self._open_graph()
+        self._is_other = not run_folder.is_same_graph(self.state.graph, self.graph)
+        if graph is None:
+            self.require_same_graph()
+
+    def require_same_graph(self) -> None:
+        """Check that the graph is the one trained on.
+
+        Raises:
+            ConfigError: It is another.
+        """
         run_folder.require_same_graph(self.state.graph, self.graph, self.path)
 
     @cached_property
@@ -61,6 +74,10 @@ class OpenedRun:
             raise ConfigError(
                 f"the run {self.path} has no weights yet; go on with --resume"
             )
+        if self._is_other:
+            require_fitting(self, parts, weights)
+        if self.state.units:
+            parts.objective.units = self.state.units
         parts.network.load_state_dict(weights)
         parts.network.stored.open(self.path, self.state.files, is_writing=False)
         parts.network.eval()

@@ -32,7 +32,8 @@ def predict(
         nodes: The users' ids; all nodes of the type by default.
         relation: Whose rows are wanted, of model gatne: the name of an edge type, or
             ``TYPE/RELATION``.
-        graph: The graph trained on, if it is not where it was.
+        graph: The graph trained on, if it is not where it was; or another one with the
+            same features and edge types, for nodes that the training did not know.
         device: Where to compute, ``cpu`` or ``cuda``; an opened run has its own.
         progress: Receives a stage per layer.
 
@@ -44,8 +45,8 @@ def predict(
 
     Raises:
         UnknownNameError: A node is not in the graph, or there is no such relation.
-        ConfigError: There is no run, or its graph is gone; a relation is missing, or is
-            given where there is one row per node.
+        ConfigError: There is no run, its graph is gone, or another does not fit; a
+            relation is missing, or is given where there is one row per node.
     """
     opened = open_run(run, graph=graph, device=device)
     objective = opened.parts.objective

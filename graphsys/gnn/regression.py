@@ -29,8 +29,8 @@ class NodeRegression(NodeSeeds):
     Attributes:
         values: The labels by node, float32 ``[N]``; NaN where there is none.
         splits: Numbers of the nodes of each split.
-        mean: Of the training nodes.
-        scale: Their standard deviation; 1 if they are all the same.
+        units: Mean of the training nodes, and their standard deviation; 1 if they are all
+            the same.
 
     Raises:
         ConfigError: A column that holds no numbers, no training nodes.
@@ -53,7 +53,7 @@ class NodeRegression(NodeSeeds):
                 )
         super().__init__(config, node_type, self.splits[TRAIN])
         train = self.values[self.splits[TRAIN]].astype(np.float64)
-        self.mean, self.scale = float(train.mean()), float(train.std()) or 1.0
+        self.units = (float(train.mean()), float(train.std()) or 1.0)
         self.num_out, self.classes = 1, list[Any]()
 
     def loss(self, rows: Mapping[str, torch.Tensor], batch: Batch) -> torch.Tensor:
@@ -68,7 +68,7 @@ class NodeRegression(NodeSeeds):
         if not len(self.splits.get(split, ())):
             return None
         found = self.measure(split, output)
-        return (found["rmse"] / self.scale) ** 2, found[self.metric]
+        return (found["rmse"] / self.units[1]) ** 2, found[self.metric]
 
     def measure(self, split: str, output: Output) -> dict[str, float]:
         """Return ``mae``, ``rmse`` and ``r2`` of a split, in the labels' units.
@@ -94,10 +94,12 @@ class NodeRegression(NodeSeeds):
 
     def in_units(self, output: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return a network's output ``[n, 1]`` in the labels' units ``[n]``."""
-        return (output[:, 0] * self.scale + self.mean).astype(np.float32)
+        mean, scale = self.units
+        return (output[:, 0] * scale + mean).astype(np.float32)
 
     def _target(self, nodes: Ints) -> torch.Tensor:
-        found = (self.values[nodes] - self.mean) / self.scale
+        mean, scale = self.units
+        found = (self.values[nodes] - mean) / scale
         return torch.from_numpy(found.astype(np.float32))
 
 

@@ -29,6 +29,7 @@ class RunState:
         kind: ``gnn``, which tells such runs from those of embeddings.
         num_out: Features of the network's output.
         classes: Names of the classes, where nodes are classified.
+        units: Mean and deviation of the labels, where they are numbers.
         epoch: Epochs completed.
         batch: Batches of the current epoch completed.
         serial: The last number given to a file; no name is ever given twice.
@@ -52,6 +53,7 @@ class RunState:
     kind: str = GNN
     num_out: int = 0
     classes: list[Any] = field(default_factory=list)
+    units: list[float] = field(default_factory=list)
     epoch: int = 0
     batch: int = 0
     serial: int = 0

@@ -268,6 +268,7 @@ def _open_state(
         graph=run_folder.describe_graph(graph),
         num_out=parts.objective.num_out,
         classes=list(parts.objective.classes),
+        units=list(parts.objective.units),
     )
     if not parts.objective.team.rank:
         runs.begin(path, config, state)

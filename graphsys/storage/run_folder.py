@@ -45,6 +45,11 @@ def describe_graph(graph: Graph) -> dict[str, Any]:
     }
 
 
+def is_same_graph(stated: dict[str, Any], graph: Graph) -> bool:
+    """Tell whether a graph holds what the one of a run held, wherever it lies."""
+    return not difference(stated, describe_graph(graph) | {"path": stated["path"]})
+
+
 def require_same_graph(stated: dict[str, Any], graph: Graph, path: Path) -> None:
     """Check that a graph is the one that a run was trained on.
 

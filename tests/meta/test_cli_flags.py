@@ -31,7 +31,7 @@ FLAGS = {
     "--out --overwrite --preset --resume --set",
     "graphsys evaluate": "RUN --candidates --draw --help --json --queries --seed --split",
     "graphsys nearest": "RUN NODE --help --index --json --k --node-type",
-    "graphsys predict": "RUN --help --json --k --known --nodes --out --overwrite "
+    "graphsys predict": "RUN --graph --help --json --k --known --nodes --out --overwrite "
     "--relation",
     "graphsys export": "RUN --help --json --out --overwrite --relation-types",
     "graphsys doctor": "--help --json",
