@@ -12,6 +12,7 @@ PLATONOV = "Platonov et al., ICLR 2023, recalled"
 DEEPWALK = "Perozzi et al., DeepWalk, KDD 2014, half of the labels, recalled"
 HECO = "HAN in Wang et al. (HeCo), KDD 2021, 20 labels a class, recalled"
 GATNE = "Cen et al., KDD 2019 (GATNE-T), by the project's issue"
+NGCF = "PinSage in Wang et al., SIGIR 2019, 400 epochs, recalled"
 LIGHTGCN = "He et al., SIGIR 2020, 1000 epochs, by its repository"
 
 
@@ -105,4 +106,5 @@ CELLS = {
     "gatne-amazon-gatne": _GATNE,
     "blogcatalog-lightgcn": _BLOGCATALOG,
     "gowalla-lightgcn": _recommended("gowalla", "gowalla", 0.1824, LIGHTGCN, 0.15),
+    "gowalla-pinsage": _recommended("gowalla", "gowalla", 0.1380, NGCF, 0.12),
 }
