@@ -72,6 +72,11 @@ def _check_links(config: "GnnConfig") -> None:
         )
     if not config.num_negatives and not config.in_batch:
         raise ConfigError("num_negatives: got 0, expected at least 1, or in_batch = true")
+    if config.in_batch and not config.num_negatives and config.batch_size == 1:
+        raise ConfigError(
+            "in_batch: got true with batch_size 1 and num_negatives 0, expected more pairs "
+            "in a batch, or other negatives: there are none"
+        )
     if config.in_batch and (config.model == "gatne" or config.negatives_of == "pair"):
         raise ConfigError(
             f"in_batch: got true with model {config.model} and negatives_of "

@@ -40,7 +40,7 @@ def spmm(
     if reduce not in ("sum", "mean", "max"):
         raise ConfigError(f"reduce: got {reduce!r}, expected sum, mean or max")
     if weight is None:
-        flat = x.reshape(x.shape[0], -1)
+        flat = x.flatten(1)
         if reduce == "max":
             result = _apply(kernels.Max, rows, flat)
         else:

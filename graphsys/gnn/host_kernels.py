@@ -98,21 +98,20 @@ def max_gradient(rows: SparseRows, winner: Any, grad: torch.Tensor) -> torch.Ten
 
 def dot_ends(rows: SparseRows, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """Return the inner products of both ends ``[E, H]``, ends being ``[.., H, F]``."""
-    out = _room((rows.num_edges, x.shape[1]), x)
-    _run(
-        sums.dot_entries, rows.indptr, rows.indices, _numpy(x), _numpy(y), _counter(),
-        out.numpy(),
-    )  # fmt: skip
-    return out
+    return _of_entries(sums.dot_entries, rows, x, y)
 
 
 def add_ends(rows: SparseRows, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """Return the sums of a number of each end ``[E, H]``."""
+    return _of_entries(segments.add_ends, rows, x, y)
+
+
+def _of_entries(
+    kernel: Any, rows: SparseRows, x: torch.Tensor, y: torch.Tensor
+) -> torch.Tensor:
+    """Return what a kernel makes of both ends of every entry ``[E, H]``."""
     out = _room((rows.num_edges, x.shape[1]), x)
-    _run(
-        segments.add_ends, rows.indptr, rows.indices, _numpy(x), _numpy(y), _counter(),
-        out.numpy(),
-    )  # fmt: skip
+    _run(kernel, rows.indptr, rows.indices, _numpy(x), _numpy(y), _counter(), out.numpy())
     return out
 
 

@@ -167,8 +167,7 @@ def _reduced(
     """Reduce fields of any number of dimensions."""
     if factor is not None and factor.dim() == 2:
         return spmm(rows, x, factor, reduce)
-    flat = x.reshape(len(x), -1)
-    return spmm(rows, flat, factor, reduce).reshape(rows.num_dst, *x.shape[1:])
+    return spmm(rows, _flat(x), factor, reduce).reshape(rows.num_dst, *x.shape[1:])
 
 
 def _pick(rows: SparseRows, places: Any, x: torch.Tensor) -> torch.Tensor:
@@ -177,8 +176,12 @@ def _pick(rows: SparseRows, places: Any, x: torch.Tensor) -> torch.Tensor:
         return x.index_select(0, torch.as_tensor(places))
     count = rows.num_edges
     one_each = _like(rows, _counting(rows, count + 1), places, len(x))
-    flat = x.reshape(len(x), -1)
-    return spmm(one_each, flat).reshape(count, *x.shape[1:])
+    return spmm(one_each, _flat(x)).reshape(count, *x.shape[1:])
+
+
+def _flat(x: torch.Tensor) -> torch.Tensor:
+    """Return a matrix with a row per row of ``x``, be there none."""
+    return x[:, None] if x.dim() == 1 else x.flatten(1)
 
 
 def _in_order(rows: SparseRows) -> SparseRows:

@@ -229,6 +229,8 @@ def test_the_batch_s_other_pairs_are_negatives(library: Graph, loss: Any) -> Non
 def test_in_batch_negatives_need_shared_ones() -> None:
     with pytest.raises(ConfigError, match="in_batch: got true with model sage and neg"):
         config_of(in_batch=True, negatives_of="pair")
+    with pytest.raises(ConfigError, match="in_batch: got true with batch_size 1 and num"):
+        config_of(in_batch=True, num_negatives=0, batch_size=1)
     with pytest.raises(ConfigError, match="num_negatives: got 0, expected at least 1"):
         config_of(num_negatives=0)
 

@@ -103,6 +103,19 @@ def test_numbers_that_are_no_floats_are_read_too() -> None:
     assert torch.equal(found, src % 2)
 
 
+@pytest.mark.parametrize("reduce", ["sum", "mean", "max"])
+@pytest.mark.parametrize(("num_src", "num_dst"), [(0, 0), (1, 1), (0, 2)])
+def test_rows_without_entries_receive_nothing(
+    num_src: int, num_dst: int, reduce: Any
+) -> None:
+    indptr, indices = np.zeros(num_dst + 1, np.int64), np.empty(0, np.int32)
+    rows = gnn.SparseRows(indptr, indices, num_src, is_prefix=False)
+    for x in (torch.ones(num_src), torch.ones(num_src, 3), torch.ones(num_src, 2, 3)):
+        for message in (gnn.copy_u("x"), lambda e: 2 * e.src("x")):
+            found = gnn.update_all(rows, message, reduce, src={"x": x})
+            assert torch.equal(found, torch.zeros(num_dst, *x.shape[1:]))
+
+
 def test_what_does_not_fit_is_refused() -> None:
     rows, _ = random_rows()
     x = values(NUM_SRC, 3)
