@@ -6,10 +6,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphsys.analysis.intervals import Intervals
+from graphsys.analysis.sides import (
+    OF_BATCH,
+    is_by_batch,
+    is_transfer,
+    observing_of,
+    sides_of,
+)
 from graphsys.core.events import Event
+from graphsys.core.overlap import overlap_alpha
 
 _NESTED = ("kernel_launches", "observing", "operator")
-_OF_BATCH = ("forward", "backward", "step")
 _TRANSFERS = ("bytes_read", "bytes_written", "bytes_copied")
 
 
@@ -88,10 +95,13 @@ class HostFigures:
         at_most: Whether ``edges`` is an upper bound.
         transfers: Sizes in bytes of what was read, written or copied.
         transfer_s: Time of reading and writing; None for copies to a device.
-        prepare_s: The same, or the time of sampling and gathering batches.
-        waiting_s: Of it, what the work waited for.
-        compute_s: Time of the work itself.
-        compile_s: Time of compiling, or loading compiled code.
+        prepare_s: In which something was read or written, or a batch sampled or gathered,
+            in whichever thread; None for copies to a device.
+        waiting_s: What the work waited for.
+        compute_s: In which the work itself went on.
+        both_s: In which both did.
+        compile_s: In which some thread compiled, or loaded compiled code, and no observer
+            was at work.
         swaps: Partitions replaced in the buffer.
         wanted: Partitions that units of a training asked for.
         loaded: Of them, those that were not in memory.
@@ -110,6 +120,7 @@ class HostFigures:
     prepare_s: float | None = 0.0
     waiting_s: float = 0.0
     compute_s: float = 0.0
+    both_s: float = 0.0
     compile_s: float = 0.0
     swaps: int = 0
     wanted: int = 0
@@ -122,10 +133,7 @@ class HostFigures:
         """(N + C - T) / min(N, C): 0 one after the other, 1 fully side by side."""
         if self.prepare_s is None:
             return None
-        shorter = min(self.prepare_s, self.compute_s)
-        if shorter <= 0:
-            return None
-        return min(max((self.prepare_s - self.waiting_s) / shorter, 0.0), 1.0)
+        return overlap_alpha(self.prepare_s, self.compute_s, self.both_s)
 
 
 def figures_of(events: Sequence[Event]) -> HostFigures:
@@ -136,7 +144,8 @@ def figures_of(events: Sequence[Event]) -> HostFigures:
     """
     found = HostFigures()
     compiling = Intervals(_span(event) for event in events if event.name == "compile")
-    found.compile_s = compiling.length / 1e9
+    observing = observing_of(events)
+    found.compile_s = compiling.without(observing).length / 1e9
     for event in events:
         if event.name == "kernel_launches":
             _add_launch(found, event, compiling)
@@ -144,6 +153,8 @@ def figures_of(events: Sequence[Event]) -> HostFigures:
         if event.duration_ns > 0 and event.name not in _NESTED:
             seconds = found.spans.get(event.name, 0.0) + event.duration_ns / 1e9
             found.spans[event.name] = seconds
+    if found.compile_s:  # told by whoever compiles, and by numba inside
+        found.spans["compile"] = found.compile_s
     found.steps = _steps(events, compiling)
     edges = [event for event in events if event.name == "edges"]
     found.has_edges = bool(edges)
@@ -153,6 +164,13 @@ def figures_of(events: Sequence[Event]) -> HostFigures:
         for part in dict.fromkeys(map(str, _parts(event))):
             found.parts[part] = found.parts.get(part, 0) + int(event.value)
     _add_transfers(found, events)
+    prepare, work = sides_of(events, observing)
+    found.prepare_s, found.compute_s = prepare.length / 1e9, work.length / 1e9
+    found.both_s = prepare.shared(work) / 1e9
+    if is_by_batch(events):
+        found.waiting_s = prepare.without(work).length / 1e9
+    elif found.transfer_s is None:
+        found.prepare_s = None
     return found
 
 
@@ -204,7 +222,7 @@ def _steps(events: Sequence[Event], compiling: Intervals) -> list[Step]:
             pending.launches.append(int(str(event.attributes["launch"])))
         elif event.name == "kernel_launches":
             launches.append(event)
-        elif event.name in _OF_BATCH and name == "step":
+        elif event.name in OF_BATCH and name == "step":
             parts.append(event)
         if event.name == name:
             _end_step(pending, _whole(parts) if parts else event, launches, compiling)
@@ -250,7 +268,7 @@ def _end_step(
 
 
 def _add_transfers(found: HostFigures, events: Sequence[Event]) -> None:
-    moved = [e for e in events if e.name == "write_back" or _is_read(e)]
+    moved = [e for e in events if is_transfer(e)]
     found.transfers = [int(e.value) for e in events if e.name in _TRANSFERS]
     found.transfer_s = sum(e.duration_ns for e in moved) / 1e9
     if any(e.name == "bytes_copied" for e in events):
@@ -262,28 +280,3 @@ def _add_transfers(found: HostFigures, events: Sequence[Event]) -> None:
     stored = sum(checkpoints.inside(*_span(e)) for e in moved)
     waits = sum(e.duration_ns for e in events if e.name == "wait")
     found.waiting_s = (waits + stored) / 1e9
-    found.prepare_s = found.transfer_s
-    known = [step.seconds for step in found.steps if step.seconds is not None]
-    found.compute_s = sum(known)
-    names = {event.name for event in events}
-    if "superstep" in names:  # which wait inside
-        found.compute_s = max(found.compute_s - waits / 1e9, 0.0)
-    elif "compute" in names:  # a unit of a training reads and cuts its edges first
-        cuts = (e for e in events if e.name == "read" and "bucket" in e.attributes)
-        found.compute_s += sum(e.duration_ns for e in cuts) / 1e9
-    elif "step" in names:
-        _add_batches(found, events)
-
-
-def _add_batches(found: HostFigures, events: Sequence[Event]) -> None:
-    """Batches are sampled and gathered while others are trained: see how far."""
-    making = Intervals(_span(e) for e in events if e.name in ("sample", "gather"))
-    training = Intervals(_span(e) for e in events if e.name in _OF_BATCH)
-    both = Intervals(_span(e) for e in events if e.name in ("sample", "gather", *_OF_BATCH))
-    found.prepare_s, found.compute_s = making.length / 1e9, training.length / 1e9
-    found.waiting_s = (both.length - training.length) / 1e9
-
-
-def _is_read(event: Event) -> bool:
-    """Whether it is a read of a partition or of streamed rows; edges' buckets are cut."""
-    return event.name == "read" and "bucket" not in event.attributes

@@ -1,7 +1,7 @@
 """Spans of time as sets: how much of one lies inside others."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 
 class Intervals:
@@ -14,6 +14,9 @@ class Intervals:
         >>> found = Intervals([(5, 9), (0, 3), (2, 4)])
         >>> found.length, found.inside(3, 6)
         (8, 2)
+        >>> other = Intervals([(1, 6)])
+        >>> found.shared(other), list(found.without(other))
+        (4, [(0, 1), (6, 9)])
     """
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
@@ -39,3 +42,22 @@ class Intervals:
             found += max(min(end, self._ends[place]) - max(begin, self._begins[place]), 0)
             place += 1
         return found
+
+    def shared(self, other: "Intervals") -> int:
+        """Return how much of them lies in others: at most the length of either."""
+        return sum(other.inside(begin, end) for begin, end in self)
+
+    def without(self, other: "Intervals") -> "Intervals":
+        """Return what of them lies outside others."""
+        left = []
+        for begin, end in self:
+            place = max(bisect_right(other._begins, begin) - 1, 0)
+            while place < len(other._begins) and other._begins[place] < end:
+                left.append((begin, other._begins[place]))
+                begin = max(begin, min(end, other._ends[place]))
+                place += 1
+            left.append((begin, end))
+        return Intervals(left)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self._begins, self._ends, strict=True)

@@ -107,10 +107,13 @@ class Profile:
         """Make the report, and write it where a path was given."""
         from graphsys.analysis.measured import Surroundings
         from graphsys.analysis.report import Recorded, report_of
+        from graphsys.analysis.sides import observing_of
         from graphsys.core.bandwidth import copy_bandwidth, gemm_rate
 
         events = list(self._recorder.events)
-        observing = sum(self._recorder.observing_ns.values())
+        # observers in two threads at once take the time of one
+        own_ns = end_ns - self._start_ns
+        own_ns -= observing_of(events).inside(self._start_ns, end_ns)
         names = {event.name for event in events}
         moves = bool(names & {"superstep", "operator", "kernel_work"})
         self.report = report_of(
@@ -120,7 +123,7 @@ class Profile:
                 model=self._model,
                 clocks=self._clocks,
                 around=Surroundings(
-                    wall_s=max(end_ns - self._start_ns - observing, 0) / 1e9,
+                    wall_s=own_ns / 1e9,
                     peak_bytes=self._meter.peak_bytes,
                     bandwidth=copy_bandwidth(_COPY_BYTES, 3) if moves else None,
                     gemm_rate=gemm_rate(_GEMM, 3) if names & _MULTIPLYING else None,
@@ -132,7 +135,7 @@ class Profile:
                     "level": self.level,
                     "gpu_model": self._gpu.name,
                     "started": self._started,
-                    "model_seconds": observing / 1e9,
+                    "model_seconds": sum(self._recorder.observing_ns.values()) / 1e9,
                 },
             )
         )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from graphsys.analysis.intervals import Intervals
+from graphsys.analysis.sides import observing_of
 from graphsys.core.events import Event
 
 _LANES = {
@@ -37,9 +38,7 @@ def lanes_of(
         end_ns: When it ended.
         num_bins: Equal bins that the run's own time is cut into.
     """
-    observing = Intervals(
-        (e.start_ns, e.start_ns + e.duration_ns) for e in events if e.name == "observing"
-    )
+    observing = observing_of(events)
     length = end_ns - start_ns - observing.inside(start_ns, end_ns)
     if length <= 0:
         return []

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from types import TracebackType
 
 from graphsys.core.events import count, span
+from graphsys.core.overlap import Overlap
 from graphsys.embedding.schedule import Part
 from graphsys.embedding.swaps import Swap, SwapPlan
 from graphsys.embedding.tables import Table, TableFiles
@@ -32,14 +33,15 @@ class PartitionBuffer:
         resident: The partitions in memory, for the unit begun last at least its own.
         num_swaps: Partitions replaced so far.
         num_held: The most partitions in memory at once, types with one partition apart.
-        io_s: Time spent loading and storing, in whichever thread, in seconds.
+        overlap: How far loading and storing, in whichever thread, runs beside the training.
         waiting_s: Time that the training waited for a partition, in seconds.
     """
 
     def __init__(self, files: TableFiles, capacity: int, *, prefetch: bool) -> None:
         self.resident: dict[Part, Table] = {}
         self.num_swaps = self.num_held = 0
-        self.io_s = self.waiting_s = 0.0
+        self.overlap = Overlap()
+        self.waiting_s = 0.0
         self._files = files
         self._places = capacity + prefetch
         self._plan: SwapPlan[Part] = SwapPlan(capacity)
@@ -98,11 +100,10 @@ class PartitionBuffer:
 
     def store_dirty(self) -> None:
         """Store all that was trained since it was stored last; call it in :meth:`still`."""
-        began = time.monotonic()
-        for part in sorted(self._dirty):
-            self._files.store(part, self.resident[part])
-        self._dirty.clear()
-        self.io_s += time.monotonic() - began
+        with self.overlap.preparing():
+            for part in sorted(self._dirty):
+                self._files.store(part, self.resident[part])
+            self._dirty.clear()
 
     def still(self) -> threading.Lock:
         """Return what keeps the thread from the files while it is held."""
@@ -192,16 +193,13 @@ class PartitionBuffer:
 
     def _evict(self, part: Part) -> None:
         """Store a partition, if it changed, and drop it."""
-        began = time.monotonic()
-        if part in self._dirty:
-            self._files.store(part, self.resident[part])
+        with self.overlap.preparing():
+            if part in self._dirty:
+                self._files.store(part, self.resident[part])
         with self._changed:
             self._dirty.discard(part)
             del self.resident[part]
-        self.io_s += time.monotonic() - began
 
     def _timed_load(self, part: Part) -> Table:
-        began = time.monotonic()
-        table = self._files.load(part)
-        self.io_s += time.monotonic() - began
-        return table
+        with self.overlap.preparing():
+            return self._files.load(part)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
+from graphsys.core.overlap import overlap_alpha
 from graphsys.embedding.buffer import PartitionBuffer
 from graphsys.embedding.schedule import Layout
 from graphsys.embedding.tables import TableFiles
@@ -18,7 +19,6 @@ class Figures:
         layout: Order and size of the buffer.
 
     Attributes:
-        compute_s: Time spent preparing and training buckets, in seconds.
         checkpoint_s: Time that the training waited for checkpoints, in seconds.
     """
 
@@ -29,47 +29,36 @@ class Figures:
         files: TableFiles,
         layout: Layout,
     ) -> None:
-        self.compute_s = self.checkpoint_s = 0.0
+        self.checkpoint_s = 0.0
         self._before = dict(metrics)
         self._buffer, self._files, self._layout = buffer, files, layout
 
     def update(self, metrics: MutableMapping[str, Any]) -> None:
         """Write the figures of the run so far.
 
-        ``io_seconds`` is the time of reading and writing embeddings, ``waiting_seconds``
-        what of it the training waited for, checkpoints included. ``overlap_alpha`` is
-        (N + C - T) / min(N, C) with N reading and writing, C computing and T both
-        together: 0 one after the other, 1 fully side by side; absent without either.
+        ``io_seconds`` is the time in which embeddings were read or written,
+        ``compute_seconds`` that in which buckets were prepared and trained,
+        ``overlap_seconds`` that in which both happened, ``waiting_seconds`` what the
+        training waited for, checkpoints included. ``overlap_alpha`` is
+        (N + C - T) / min(N, C) with N reading and writing, C computing and T either:
+        0 one after the other, 1 fully side by side; absent without either.
         """
         buffer, files = self._buffer, self._files
-        waiting = buffer.waiting_s + self.checkpoint_s
         sums = {
             "swaps": buffer.num_swaps,
             "bytes_read": files.bytes_read,
             "bytes_written": files.bytes_written,
-            "io_seconds": buffer.io_s + files.sync_s,
-            "waiting_seconds": waiting,
-            "compute_seconds": self.compute_s,
+            "io_seconds": buffer.overlap.prepare_s,
+            "waiting_seconds": buffer.waiting_s + self.checkpoint_s,
+            "compute_seconds": buffer.overlap.work_s,
+            "overlap_seconds": buffer.overlap.both_s,
         }
         for name, value in sums.items():
             metrics[name] = value + self._before.get(name, 0)
-        alpha = overlap(
-            metrics["io_seconds"],
-            metrics["compute_seconds"],
-            metrics["compute_seconds"] + metrics["waiting_seconds"],
+        alpha = overlap_alpha(
+            metrics["io_seconds"], metrics["compute_seconds"], metrics["overlap_seconds"]
         )
         if alpha is not None:
             metrics["overlap_alpha"] = alpha
         metrics["bucket_order"] = self._layout.order
         metrics["buffer_partitions"] = self._layout.capacity
-
-
-def overlap(io_s: float, compute_s: float, wall_s: float) -> float | None:
-    """Return the overlap coefficient, or None if there is nothing to overlap.
-
-    Examples:
-        >>> overlap(3.0, 4.0, 7.0), overlap(3.0, 4.0, 4.0), overlap(0.0, 4.0, 4.0)
-        (0.0, 1.0, None)
-    """
-    shorter = min(io_s, compute_s)
-    return (io_s + compute_s - wall_s) / shorter if shorter > 0 else None

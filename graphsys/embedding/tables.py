@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -106,7 +105,6 @@ class TableFiles:
     Attributes:
         operators: Parameters and state of every edge type's operators.
         bytes_read, bytes_written: Of partitions, so far.
-        sync_s: Time that :meth:`flush` took, in seconds.
     """
 
     def __init__(
@@ -130,7 +128,6 @@ class TableFiles:
         self._checksums = dict(state.checksums)
         self._serial = state.serial
         self.bytes_read = self.bytes_written = 0
-        self.sync_s = 0.0
         self.operators: dict[str, Floats] = {}
         for relations in model:
             name = runs.find_file(state, runs.relations_file(relations.name, 0))
@@ -237,7 +234,6 @@ class TableFiles:
 
     def flush(self, state: runs.RunState) -> None:
         """Make everything stored durable and list it in the checkpoint to be committed."""
-        began = time.monotonic()
         for name, table in self.operators.items():
             if not np.isfinite(table).all():
                 raise TrainingFailedError(
@@ -254,7 +250,6 @@ class TableFiles:
         state.files = dict(self._current)
         known = self._checksums
         state.checksums = {name: known[name] for name in state.files if name in known}
-        self.sync_s += time.monotonic() - began
 
     def committed(self) -> None:
         """Remove what the checkpoint of the last :meth:`flush` superseded."""

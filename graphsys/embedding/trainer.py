@@ -120,7 +120,8 @@ class Trainer:
         began = time.monotonic()
         with self.buffer.still(), span("checkpoint"):
             self.buffer.store_dirty()
-            self.files.flush(self.state)
+            with self.buffer.overlap.preparing():
+                self.files.flush(self.state)
             self.figures.update(self.state.metrics)
             self.commit()
             self.files.committed()
@@ -156,9 +157,8 @@ class Trainer:
         self.buffer.begin_unit(self.schedule.always(unit))
         for hook in self.hooks:
             hook.before_unit(self, epoch, unit)
-        began = time.monotonic()
-        trained = self.unit_trainer.train(epoch, unit, progress)
-        self.figures.compute_s += time.monotonic() - began
+        with self.buffer.overlap.working():
+            trained = self.unit_trainer.train(epoch, unit, progress)
         for hook in self.hooks:
             hook.unit_trained(self, epoch, trained)
         self.buffer.end_unit(wanted)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
+from graphsys.core.overlap import Overlap, overlap_alpha
 from graphsys.gnn.loader import Batch
 
 _STAGES = ("forward", "backward", "step")
@@ -15,11 +16,13 @@ class Figures:
         metrics: Those of the checkpoint that the training goes on from.
 
     Attributes:
+        overlap: How far sampling and gathering run beside the training.
         wall_s: Time of training, in seconds.
         evaluate_s: Time of evaluating, in seconds.
     """
 
     def __init__(self, metrics: Mapping[str, Any]) -> None:
+        self.overlap = Overlap()
         self.wall_s = self.evaluate_s = 0.0
         self._sums = dict.fromkeys(("sample", "gather", *_STAGES), 0.0)
         self._num_batches = 0
@@ -41,19 +44,25 @@ class Figures:
     def update(self, metrics: MutableMapping[str, Any]) -> None:
         """Write the figures of the run so far.
 
-        ``overlap_alpha`` is (N + C - T) / min(N, C) with N sampling and gathering, C
-        computing and T both together: 0 one after the other, 1 fully side by side; absent
-        without either.
+        Seconds of sampling and gathering are those of all threads. ``prepare_seconds`` is
+        the time in which some thread did either, ``compute_seconds`` that in which batches
+        were trained, ``overlap_seconds`` that in which both happened. ``overlap_alpha`` is
+        (N + C - T) / min(N, C) with N preparing, C computing and T either: 0 one after the
+        other, 1 fully side by side; absent without either.
         """
         values = {f"{name}_seconds": seconds for name, seconds in self._sums.items()}
+        values["prepare_seconds"] = self.overlap.prepare_s
+        values["compute_seconds"] = self.overlap.work_s
+        values["overlap_seconds"] = self.overlap.both_s
         values["evaluate_seconds"] = self.evaluate_s
         values["train_seconds"] = self.wall_s
         for name, value in values.items():
             metrics[name] = value + self._before.get(name, 0.0)
         metrics["batches"] = self._num_batches + self._before.get("batches", 0)
-        ahead = metrics["sample_seconds"] + metrics["gather_seconds"]
-        compute = sum(metrics[f"{name}_seconds"] for name in _STAGES)
-        shorter = min(ahead, compute)
-        if shorter > 0:
-            alpha = (ahead + compute - metrics["train_seconds"]) / shorter
-            metrics["overlap_alpha"] = min(max(alpha, 0.0), 1.0)
+        alpha = overlap_alpha(
+            metrics["prepare_seconds"],
+            metrics["compute_seconds"],
+            metrics["overlap_seconds"],
+        )
+        if alpha is not None:
+            metrics["overlap_alpha"] = alpha

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 
 from graphsys.core.events import span
+from graphsys.core.overlap import Overlap
 from graphsys.core.rng import generator
 from graphsys.core.threads import map_in_order
 from graphsys.gnn.inputs import Inputs
@@ -67,6 +68,7 @@ class Loader:
         stored: Rows on disk, whose pages are read ahead; the rows are not.
         send: Begins to copy a batch to where it is trained.
         new_buffers: Makes what batches are gathered into.
+        overlap: Is told when batches are sampled and gathered.
     """
 
     def __init__(
@@ -78,10 +80,12 @@ class Loader:
         stored: StoredRows | None = None,
         send: Callable[[Batch], None] | None = None,
         new_buffers: Callable[[], Buffers] = Buffers,
+        overlap: Overlap | None = None,
     ) -> None:
         self.surroundings, self.inputs, self.prefetch = surroundings, inputs, prefetch
         self.trim, self.stored = trim, stored
         self._send, self._new_buffers = send, new_buffers
+        self._overlap = Overlap() if overlap is None else overlap
         self._free: list[Buffers] = []
         self._lock = threading.Lock()
 
@@ -117,21 +121,23 @@ class Loader:
         with self._lock:
             buffers = self._free.pop() if self._free else self._new_buffers()
         buffers.wait()
-        began = time.perf_counter()
-        with span("sample", batch=number):
-            sample = self.surroundings.sample(seeds, epoch=epoch, batch=number)
-            layers = sample.layers if self.trim is None else self.trim(sample, number)
-            hops = self.surroundings.wrap(layers)
-        sampled = time.perf_counter()
-        with span("gather", batch=number):
-            x = self.inputs.gather(sample.nodes, buffers)
-            if self.stored is not None:
-                self.stored.touch(x)
+        with self._overlap.preparing():
+            began = time.perf_counter()
+            with span("sample", batch=number):
+                sample = self.surroundings.sample(seeds, epoch=epoch, batch=number)
+                layers = sample.layers if self.trim is None else self.trim(sample, number)
+                hops = self.surroundings.wrap(layers)
+            sampled = time.perf_counter()
+            with span("gather", batch=number):
+                x = self.inputs.gather(sample.nodes, buffers)
+                if self.stored is not None:
+                    self.stored.touch(x)
+            gathered = time.perf_counter()
         places = {name: torch.from_numpy(p) for name, p in sample.seed_places.items()}
         batch = Batch(
             number=number, seeds=seeds, places=places, hops=hops, x=x,
             num_edges=sample.num_edges, sample_s=sampled - began,
-            gather_s=time.perf_counter() - sampled, sample=sample, buffers=buffers,
+            gather_s=gathered - sampled, sample=sample, buffers=buffers,
         )  # fmt: skip
         if self._send is not None:
             self._send(batch)

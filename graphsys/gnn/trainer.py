@@ -66,12 +66,12 @@ class Trainer:
         self.network, self.team = parts.network, parts.objective.team
         self.mover = mover = parts.mover
         self.stepper = Stepper(config, parts.network, parts.objective, self.team, mover)
+        self.figures = Figures(state.metrics)
         self.loader = Loader(
             parts.surroundings, parts.inputs, config.prefetch, parts.objective.trim,
             parts.network.stored, None if mover is None else self._send,
-            Buffers if mover is None else mover.buffers,
+            Buffers if mover is None else mover.buffers, self.figures.overlap,
         )  # fmt: skip
-        self.figures = Figures(state.metrics)
         self._whole: tuple[Layer, dict[str, torch.Tensor]] | None = None
         self._best: runs.Weights | None = None
         self._is_best_saved = True
@@ -153,7 +153,8 @@ class Trainer:
         Raises:
             TrainingFailedError: The loss is not a number.
         """
-        value, times = self.stepper.train(epoch, batch, num_batches)
+        with self.figures.overlap.working():
+            value, times = self.stepper.train(epoch, batch, num_batches)
         self.figures.add(batch, times)
         return value
 

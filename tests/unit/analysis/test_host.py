@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphsys.analysis.host import figures_of
 from graphsys.analysis.measured import Surroundings, host_metrics
@@ -135,6 +137,59 @@ def test_batches_of_a_network_are_steps_and_overlap_with_sampling() -> None:
     assert (found.prepare_s, found.compute_s) == (0.24, 0.32)
     assert found.overlap_alpha == pytest.approx((0.24 - found.waiting_s) / 0.24)
     assert found.waiting_s == pytest.approx(0.04 + 3 * 0.02)
+
+
+def test_waiting_for_more_than_was_read_is_no_negative_overlap() -> None:
+    events = [
+        span("read", 0, 4, partition=0), span("wait", 0, 30), span("compute", 30, 40),
+        span("checkpoint", 40, 90), span("write_back", 50, 60),
+    ]  # fmt: skip
+    found = figures_of(events)
+    assert (found.prepare_s, found.compute_s, found.both_s) == (0.014, 0.01, 0.0)
+    assert found.waiting_s == pytest.approx(0.04)
+    assert found.overlap_alpha == 0.0
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["read", "write_back", "wait", "superstep", "compile"]),
+            st.integers(0, 40),
+            st.integers(1, 20),
+        ),
+        max_size=12,
+    )
+)
+def test_overlap_is_that_of_sets_of_moments(drawn: list[tuple[str, int, int]]) -> None:
+    drawn = [*drawn, ("superstep", 0, 5)]
+    moments: dict[str, set[int]] = {}
+    for name, begin, length in drawn:
+        moments.setdefault(name, set()).update(range(begin, begin + length))
+    found = figures_of([span(name, begin, begin + took) for name, begin, took in drawn])
+    none: set[int] = set()
+    moved = moments.get("read", none) | moments.get("write_back", none)
+    idle = moments.get("wait", none) | moments.get("compile", none)
+    worked = moments["superstep"] - idle
+    shorter = min(len(moved), len(worked))
+    alpha = found.overlap_alpha
+    if alpha is None:
+        assert shorter == 0
+    else:
+        assert alpha == pytest.approx(len(moved & worked) / shorter)
+        assert 0.0 <= alpha <= 1.0
+
+
+def test_a_run_compiles_no_longer_than_it_takes() -> None:
+    """Spans told twice, and waits for what an observer compiles, count once or not."""
+    events = [
+        span("compile", 0, 10),  # told by numba
+        span("compile", 0, 12),  # and by whoever wanted the kernel
+        span("compile", 20, 50),  # which waits for numba's lock ...
+        span("observing", 22, 50),  # ... while an observer compiles in another thread
+    ]
+    found = figures_of(events)
+    assert found.compile_s == pytest.approx(0.012 + 0.002)
+    assert found.spans == {"compile": found.compile_s}
 
 
 def test_copies_to_a_device_have_no_time_on_the_host() -> None:

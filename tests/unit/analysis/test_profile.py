@@ -2,13 +2,17 @@
 
 import json
 import re
+import threading
+import time
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
+from numba.core.compiler_lock import global_compiler_lock
 
 import graphsys as gs
 import graphsys.engine.run as runs
@@ -21,6 +25,8 @@ from graphsys.core.errors import (
     OutputExistsError,
     UnknownNameError,
 )
+from graphsys.core.events import observe
+from graphsys.core.operators import OPERATORS
 from graphsys.engine import budget
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import row_lengths
@@ -265,3 +271,50 @@ def test_what_the_model_takes_is_in_no_time_that_is_printed(implementation: str)
     metrics = metrics_of(p.report)
     assert modelled > 0
     assert metrics["superstep_seconds"]["value"] <= metrics["wall_seconds"]["value"]
+
+
+class SeenError(Exception):
+    """Ends an observation before its observer sees it."""
+
+
+def test_a_run_that_waits_for_an_observer_compiles_no_longer_than_it_takes() -> None:
+    """numba compiles in one thread at a time: an observer's turn is not the run's."""
+    kernel = numba.njit(lambda value: value + 1)
+    has_begun = threading.Event()
+
+    def make() -> None:
+        with global_compiler_lock:
+            has_begun.set()
+            time.sleep(0.5)
+        raise SeenError
+
+    def look() -> None:
+        with pytest.raises(SeenError):
+            observe("rows", make)
+
+    with gs.profile() as p:
+        other = threading.Thread(target=look)
+        other.start()
+        has_begun.wait()
+        kernel(1)
+        other.join()
+    told = {metric["name"]: metric["value"] for metric in p.report["metrics"]}
+    assert 0 < told["compile_seconds"] <= told["wall_seconds"]
+    spans = p.events().to_pylist()
+    took = sum(event["duration_ns"] for event in spans if event["name"] == "compile")
+    assert took / 1e9 > told["compile_seconds"]  # the wait is told, and not counted
+
+
+def test_observers_in_two_threads_at_once_take_the_time_of_one() -> None:
+    def look() -> None:
+        observe(OPERATORS, lambda: time.sleep(0.3))
+
+    with gs.profile() as p:
+        threads = [threading.Thread(target=look) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        time.sleep(0.5)
+    told = {metric["name"]: metric["value"] for metric in p.report["metrics"]}
+    assert told["wall_seconds"] >= 0.5

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
+from graphsys.analysis.profile import profile
 from graphsys.core.errors import CorruptStoreError, StorageFullError
 from graphsys.core.events import recording
+from graphsys.core.overlap import overlap_alpha
 from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding import EmbeddingConfig, train
 from graphsys.embedding import run as runs
 from graphsys.embedding.buffer import PartitionBuffer
 from graphsys.embedding.edge_sets import list_steps
-from graphsys.embedding.figures import overlap
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.orders import ORDERS
 from graphsys.embedding.schedule import Layout, Part
@@ -108,15 +109,38 @@ def test_the_next_partition_is_read_while_others_are_trained(
         report = train(make_ring(4), changed, tmp_path / str(prefetch))
         metrics = report.metrics
         alpha[prefetch] = metrics["overlap_alpha"]
-        assert metrics["overlap_alpha"] == pytest.approx(
-            overlap(
-                metrics["io_seconds"],
-                metrics["compute_seconds"],
-                metrics["compute_seconds"] + metrics["waiting_seconds"],
-            )
+        assert alpha[prefetch] == overlap_alpha(
+            metrics["io_seconds"], metrics["compute_seconds"], metrics["overlap_seconds"]
         )
-    assert alpha[False] < 0.1
+    assert alpha[False] == 0.0
     assert alpha[True] > 0.5
+
+
+@pytest.mark.parametrize("prefetch", [False, True])
+def test_waiting_for_anything_but_embeddings_is_no_negative_overlap(
+    make_ring: MakeRing,
+    config: EmbeddingConfig,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    prefetch: bool,
+) -> None:
+    """A commit writes ``run.json``, which is waited for and no transfer of embeddings."""
+    commit = runs.commit
+
+    def slow_commit(*arguments: Any) -> None:
+        time.sleep(0.02)
+        commit(*arguments)
+
+    monkeypatch.setattr(runs, "commit", slow_commit)
+    config = dataclasses.replace(config, checkpoint_seconds=0.0, prefetch=prefetch)
+    page = tmp_path / "page.html"
+    with profile(page, level="L0") as seen:
+        metrics = train(make_ring(4), config, tmp_path / "run").metrics
+    assert metrics["waiting_seconds"] > metrics["io_seconds"]
+    told = {metric["name"]: metric["value"] for metric in seen.report["metrics"]}
+    for alpha in (metrics["overlap_alpha"], told["overlap_alpha"]):
+        assert 0.0 <= alpha <= 1.0
+        assert prefetch or alpha == 0.0
 
 
 def test_the_report_counts_what_was_read_and_written(

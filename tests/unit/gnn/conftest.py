@@ -1,5 +1,6 @@
 """Small graphs whose classes can be learned, as stores."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 from graphsys.core.types import EdgeType
+from graphsys.gnn.steps import Stepper
+from graphsys.gnn.surroundings import Surroundings
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
 from tests.unit.gnn.multiplex_graphs import items_store
@@ -50,6 +53,23 @@ def groups(tmp_path: Path) -> Store:
         return Graph(path)
 
     return make
+
+
+@pytest.fixture
+def slow_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every batch take 40 ms to sample and 20 ms to train at least."""
+    sample, loss = Surroundings.sample, Stepper._loss
+
+    def slow_sample(*arguments: Any, **keys: Any) -> Any:
+        time.sleep(0.04)
+        return sample(*arguments, **keys)
+
+    def slow_loss(*arguments: Any) -> Any:
+        time.sleep(0.02)
+        return loss(*arguments)
+
+    monkeypatch.setattr(Surroundings, "sample", slow_sample)
+    monkeypatch.setattr(Stepper, "_loss", slow_loss)
 
 
 @pytest.fixture

@@ -122,6 +122,23 @@ def test_verbs_of_embeddings_refuse_networks(
         assert message in error
 
 
+@pytest.mark.usefixtures("slow_batches")
+@pytest.mark.parametrize(("prefetch", "low", "high"), [(0, 0.0, 0.0), (4, 0.3, 1.0)])
+def test_a_profile_tells_the_overlap_that_the_training_tells(
+    graph: Graph, tmp_path: Path, call: Call, prefetch: int, low: float, high: float
+) -> None:
+    page = tmp_path / "r.html"
+    changes = ("--set", f"prefetch={prefetch}", "--set", "batch_size=5", "--json")
+    words = ("train", "gnn", graph.path, "-o", tmp_path / "run", *SETTINGS, *changes)
+    code, said, _ = call("profile", "-o", page, "--level", "L0", "--", *words)
+    assert code == 0
+    report = json.loads(page.with_suffix(".json").read_text())
+    told = {metric["name"]: metric["value"] for metric in report["metrics"]}
+    assert low <= told["overlap_alpha"] <= high
+    of_run = json.loads(said)["metrics"]["overlap_alpha"]
+    assert told["overlap_alpha"] == pytest.approx(of_run, abs=0.1)
+
+
 def test_a_training_is_profiled(graph: Graph, tmp_path: Path, call: Call) -> None:
     page = tmp_path / "r.html"
     words = ("train", "gnn", graph.path, "-o", tmp_path / "run", *SETTINGS, "--json")
@@ -135,7 +152,6 @@ def test_a_training_is_profiled(graph: Graph, tmp_path: Path, call: Call) -> Non
     assert {step["phase"] for step in report["supersteps"]} == {"epoch 1", "epoch 2"}
     assert metrics["kernel_invocations"] > batches
     assert metrics["work_per_invocation"] > 0
-    assert 0 <= metrics["overlap_alpha"] <= 1
     operators = {row["name"]: row for row in report["operators"]}
     assert operators["forward"]["calls"] == operators["sample"]["calls"] == batches
     assert operators["gemm"]["flop"] > 0

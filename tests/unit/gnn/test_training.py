@@ -194,9 +194,23 @@ def test_report_says_where_time_went(groups: Store, tmp_path: Path) -> None:
     metrics = gnn.train(groups(1), config_of(epochs=3), tmp_path / "run").metrics
     parts = ("sample", "gather", "forward", "backward", "step")
     assert all(metrics[f"{name}_seconds"] > 0 for name in parts)
-    assert 0 <= metrics["overlap_alpha"] <= 1
     assert metrics["batches"] == 9
     assert metrics["peak_memory_bytes"] > 0
+
+
+@pytest.mark.usefixtures("slow_batches")
+@pytest.mark.parametrize(("prefetch", "low", "high"), [(0, 0.0, 0.0), (4, 0.3, 1.0)])
+def test_sampling_overlaps_with_training_where_it_is_prefetched(
+    groups: Store, tmp_path: Path, prefetch: int, low: float, high: float
+) -> None:
+    config = config_of(epochs=2, prefetch=prefetch, batch_size=4)
+    metrics = gnn.train(groups(1), config, tmp_path / "run").metrics
+    assert low <= metrics["overlap_alpha"] <= high
+    shorter = min(metrics["prepare_seconds"], metrics["compute_seconds"])
+    assert metrics["overlap_alpha"] == metrics["overlap_seconds"] / shorter
+    if prefetch:  # two threads sample: their seconds add up to more than went by
+        summed = metrics["sample_seconds"] + metrics["gather_seconds"]
+        assert metrics["prepare_seconds"] < summed
 
 
 def test_predictions_are_the_users_ids_and_classes(groups: Store, tmp_path: Path) -> None:

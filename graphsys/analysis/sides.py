@@ -1,0 +1,59 @@
+"""When a run prepared (reads, writes, samples) and when it worked, as sets of moments.
+
+Seconds that threads spent on either say nothing about what ran side by side: two threads
+that sample add up to more than went by. Of sets the shared part is never longer than
+either, so the overlap of the two is between 0 and 1.
+"""
+
+from collections.abc import Callable, Sequence
+
+from graphsys.analysis.intervals import Intervals
+from graphsys.core.events import Event
+
+OF_BATCH = ("forward", "backward", "step")
+
+
+def sides_of(events: Sequence[Event], observing: Intervals) -> tuple[Intervals, Intervals]:
+    """Return when a run prepared and when it worked, in whichever threads.
+
+    Args:
+        events: All of a run.
+        observing: When observers were at work, which takes none of the run's own time.
+    """
+
+    def when(matches: Callable[[Event], bool]) -> Intervals:
+        return Intervals(_own_span(e, observing) for e in events if matches(e))
+
+    if is_by_batch(events):
+        prepare = when(lambda e: e.name in ("sample", "gather"))
+        return prepare, when(lambda e: e.name in OF_BATCH)
+    # a unit of a training reads and cuts its edges first
+    work = when(lambda e: e.name in ("superstep", "compute") or _is_cut(e))
+    return when(is_transfer), work.without(when(lambda e: e.name in ("wait", "compile")))
+
+
+def observing_of(events: Sequence[Event]) -> Intervals:
+    """Return when observers were at work, in whichever thread: not the run's own time."""
+    return Intervals(
+        (e.start_ns, e.start_ns + e.duration_ns) for e in events if e.name == "observing"
+    )
+
+
+def is_by_batch(events: Sequence[Event]) -> bool:
+    """Tell whether a run trained batches, made while others are trained."""
+    names = {event.name for event in events}
+    return "step" in names and not names & {"superstep", "compute"}
+
+
+def is_transfer(event: Event) -> bool:
+    """Tell whether it is a read of a partition or of streamed rows, or a write of one."""
+    return event.name == "write_back" or (event.name == "read" and not _is_cut(event))
+
+
+def _is_cut(event: Event) -> bool:
+    return event.name == "read" and "bucket" in event.attributes
+
+
+def _own_span(event: Event, observing: Intervals) -> tuple[int, int]:
+    begin = event.start_ns - observing.inside(0, event.start_ns)
+    return begin, begin + event.duration_ns

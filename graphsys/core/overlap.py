@@ -1,0 +1,97 @@
+"""How far two kinds of work run side by side, measured while they run.
+
+N is the time in which something is prepared (read, written, sampled, gathered), C that in
+which the work itself goes on, T that in which either does, each counted once however many
+threads take part. So max(N, C) <= T <= N + C, and (N + C - T) / min(N, C) lies in [0, 1].
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+class Overlap:
+    """Times two kinds of work as sets of moments; safe for threads.
+
+    Args:
+        clock: Tells the time in ns.
+
+    Examples:
+        >>> now = iter([0, 4, 7, 9])
+        >>> measured = Overlap(lambda: next(now))
+        >>> with measured.preparing():  # from 0 to 9
+        ...     with measured.working():  # from 4 to 7
+        ...         pass
+        >>> 1e9 * measured.prepare_s, 1e9 * measured.work_s, 1e9 * measured.both_s
+        (9.0, 3.0, 3.0)
+    """
+
+    def __init__(self, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._preparing = self._working = 0  # threads
+        self._prepare_ns = self._work_ns = self._both_ns = self._since_ns = 0
+
+    @contextmanager
+    def preparing(self) -> Iterator[None]:
+        """Count what happens inside as preparing."""
+        self._change(1, 0)
+        try:
+            yield
+        finally:
+            self._change(-1, 0)
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Count what happens inside as work."""
+        self._change(0, 1)
+        try:
+            yield
+        finally:
+            self._change(0, -1)
+
+    @property
+    def prepare_s(self) -> float:
+        """N: in which some thread prepared, in seconds."""
+        return self._prepare_ns / 1e9
+
+    @property
+    def work_s(self) -> float:
+        """C: in which some thread worked, in seconds."""
+        return self._work_ns / 1e9
+
+    @property
+    def both_s(self) -> float:
+        """N + C - T: in which both went on, in seconds."""
+        return self._both_ns / 1e9
+
+    def _change(self, preparing: int, working: int) -> None:
+        with self._lock:
+            now = self._clock()
+            took = now - self._since_ns
+            self._prepare_ns += took * (self._preparing > 0)
+            self._work_ns += took * (self._working > 0)
+            self._both_ns += took * (self._preparing > 0 and self._working > 0)
+            self._since_ns = now
+            self._preparing += preparing
+            self._working += working
+
+
+def overlap_alpha(prepare_s: float, work_s: float, both_s: float) -> float | None:
+    """Return (N + C - T) / min(N, C): 0 one after the other, 1 fully side by side.
+
+    Args:
+        prepare_s: N.
+        work_s: C.
+        both_s: N + C - T, the time in which both went on.
+
+    Returns:
+        From 0 to 1; None without either.
+
+    Examples:
+        >>> overlap_alpha(3.0, 4.0, 0.0), overlap_alpha(3.0, 4.0, 3.0)
+        (0.0, 1.0)
+    """
+    shorter = min(prepare_s, work_s)
+    return both_s / shorter if shorter > 0 else None
