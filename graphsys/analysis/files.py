@@ -2,14 +2,15 @@
 
 import gzip
 import json
-import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from graphsys.analysis.report import SCHEMA_VERSION
-from graphsys.core.errors import ConfigError, InputError, OutputExistsError
+from graphsys.core.errors import ConfigError, InputError
+from graphsys.storage.output_file import new_files, require_writable
 from graphsys.storage.transaction import disk_errors
 
 _KEYS = ("schema_version", "command", "status", "machine", "verdict", "metrics",
@@ -34,23 +35,17 @@ def check_target(page: Path, *, overwrite: bool) -> None:
             f"cannot write {page.name!r}: expected a name that ends in .html (the JSON is "
             "written beside it)"
         )
-    for path in (page, json_path(page)):
-        if path.is_dir():
-            raise ConfigError(f"{path} is a folder; name a file")
-        if path.exists() and not overwrite:
-            raise OutputExistsError(f"{path} exists; replace it with --overwrite")
+    require_writable(page, json_path(page), overwrite=overwrite)
     if page.parent.exists() and not page.parent.is_dir():
         raise ConfigError(f"{page.parent} is a file; name a folder for {page.name}")
-    probe = _new(page)
     try:
         with disk_errors(page):
             page.parent.mkdir(parents=True, exist_ok=True)
-            probe.touch()
+            tempfile.TemporaryFile(dir=page.parent).close()
     except FileNotFoundError as err:  # of /proc and the like
         raise ConfigError(
             f"cannot make files in {page.parent}; name another folder for {page.name}"
         ) from err
-    probe.unlink()
 
 
 def write_report(report: Mapping[str, Any], page: Path) -> None:
@@ -63,15 +58,9 @@ def write_report(report: Mapping[str, Any], page: Path) -> None:
 
     texts = {json_path(page): json.dumps(report, indent=1, allow_nan=False)}
     texts[page] = page_of(report)
-    try:
-        with disk_errors(page):
-            for path, text in texts.items():
-                _new(path).write_text(text + "\n", encoding="utf-8")
-            for path in texts:
-                _new(path).replace(path)
-    finally:
-        for path in texts:
-            _new(path).unlink(missing_ok=True)
+    with new_files(*texts) as new:
+        for path, text in zip(new, texts.values(), strict=True):
+            path.write_text(text + "\n", encoding="utf-8")
 
 
 def write_trace(spans: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -84,16 +73,8 @@ def write_trace(spans: Sequence[Mapping[str, Any]], path: Path) -> None:
     content = text.encode()
     if path.suffix == ".gz":
         content = gzip.compress(content, mtime=0)
-    try:
-        with disk_errors(path):
-            _new(path).write_bytes(content)
-            _new(path).replace(path)
-    finally:
-        _new(path).unlink(missing_ok=True)
-
-
-def _new(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}.new")
+    with new_files(path) as [new]:
+        new.write_bytes(content)
 
 
 def read_report(path: Path) -> dict[str, Any]:

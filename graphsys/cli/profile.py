@@ -265,12 +265,12 @@ def _mix_text(mix: dict[str, int]) -> str:
 
 def _check_trace(path: Path, *, overwrite: bool) -> None:
     """Refuse a trace that could not be written, before anything runs."""
-    from graphsys.core.errors import ConfigError, OutputExistsError
+    from graphsys.core.errors import ConfigError
+    from graphsys.storage.output_file import require_writable
 
     if not path.name.endswith((".json", ".json.gz")):
         raise ConfigError(f"cannot write {path.name!r}: a trace ends in .json or .json.gz")
-    if path.exists() and not overwrite:
-        raise OutputExistsError(f"{path} exists; replace it with --overwrite")
+    require_writable(path, overwrite=overwrite)
     if not path.parent.is_dir():
         raise ConfigError(f"{path.parent} is no folder; make it first")
 

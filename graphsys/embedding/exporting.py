@@ -1,6 +1,5 @@
 """Embeddings as files: Parquet, Arrow, TSV, NumPy, safetensors, keyed by the user's ids."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -13,12 +12,12 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from graphsys.core.deps import require
-from graphsys.core.errors import ConfigError, OutputExistsError
+from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.node_rows import require_one_dim
+from graphsys.storage.output_file import new_files, require_writable
 from graphsys.storage.reader import Graph
-from graphsys.storage.transaction import disk_errors
 
 SUFFIXES: Final = (".parquet", ".arrow", ".tsv", ".npy", ".safetensors")
 _BLOCK = 1 << 14
@@ -71,20 +70,10 @@ def export(
         require_one_dim(opened.config, types, f"cannot export to {out.name!r}")
     beside = out.with_name(out.name + ".ids.parquet")
     targets = [out] + ([beside] if out.suffix in (".npy", ".safetensors") else [])
-    for target in targets:
-        if target.exists() and not overwrite:
-            raise OutputExistsError(f"{target} exists; replace it with --overwrite")
+    require_writable(*targets, overwrite=overwrite)
     progress.stage("export", sum(opened.graph.num_nodes_of(t) for t in types), "nodes")
-    new = [target.with_name(f".{target.name}.{os.getpid()}.new") for target in targets]
-    try:
-        with disk_errors(out):
-            out.parent.mkdir(parents=True, exist_ok=True)
-            _WRITERS[out.suffix](opened, types, new, progress)
-            for made, target in zip(new, targets, strict=True):
-                made.replace(target)
-    finally:
-        for made in new:
-            made.unlink(missing_ok=True)
+    with new_files(*targets) as new:
+        _WRITERS[out.suffix](opened, types, new, progress)
     progress.close()
     return out
 

@@ -2,19 +2,20 @@
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.checksums import digest
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.embeddings import Embeddings
 from graphsys.kernels.cpu.embedding_math import normalise_rows
 from graphsys.storage.manifest import file_name
+from graphsys.storage.output_file import new_files
 from graphsys.storage.run_folder import write_durably
 from graphsys.storage.transaction import disk_errors
 
@@ -27,6 +28,7 @@ _BUILD_WIDTH = 100
 _SEARCH_WIDTH = 128
 _TRAINING_PER_LIST = 39
 _PROBED = 16
+_FORMAT = 2  # of the stamp; others are built again
 
 
 class NeighborIndex(NamedTuple):
@@ -141,26 +143,23 @@ def _build(run: Embeddings, kind: IndexKind, node_type: str) -> Any:
 
 def _write(index: Any, out: Path, stamp: str) -> None:
     faiss = require("faiss", extra="all")
-    new = out.with_name(f".{out.name}.{os.getpid()}.new")
-    try:
-        with disk_errors(out):
-            out.parent.mkdir(parents=True, exist_ok=True)
-            data = faiss.serialize_index(index)
-            with new.open("wb") as stream:
-                stream.write(memoryview(data))
-            _stamp_file(out).unlink(missing_ok=True)  # an index without one is not used
-            new.replace(out)
-    finally:
-        new.unlink(missing_ok=True)
-    write_durably(_stamp_file(out), (json.dumps({"of": stamp}) + "\n").encode())
+    data = memoryview(faiss.serialize_index(index))
+    with new_files(out) as [new]:
+        new.write_bytes(data)
+        with disk_errors(out):  # an index without a stamp is not used
+            _stamp_file(out).unlink(missing_ok=True)
+    content = {"of": stamp, "xxh3": digest(data)}
+    write_durably(_stamp_file(out), (json.dumps(content) + "\n").encode())
 
 
 def _read(file: Path, kind: IndexKind) -> Any:
     faiss = require("faiss", extra="all")
     try:
         data = np.fromfile(file, dtype=np.uint8)
+        if digest(data) != _read_stamp(file).get("xxh3"):
+            raise ValueError("it is not what was written")
         index = faiss.deserialize_index(data)
-    except (OSError, RuntimeError) as err:
+    except (OSError, RuntimeError, ValueError) as err:
         raise CorruptStoreError(
             f"the index {file} cannot be read ({str(err).splitlines()[0]}); remove it and "
             "it will be built again"
@@ -188,6 +187,7 @@ def _stamp(run: Embeddings, kind: IndexKind, node_type: str) -> str:
     """Return what an index is of: the checkpoint, the kind and the type."""
     text = json.dumps(
         [
+            _FORMAT,
             kind,
             node_type,
             run.config.comparator,
@@ -201,8 +201,12 @@ def _stamp(run: Embeddings, kind: IndexKind, node_type: str) -> str:
 
 
 def _is_current(file: Path, stamp: str) -> bool:
+    return file.exists() and _read_stamp(file).get("of") == stamp
+
+
+def _read_stamp(file: Path) -> dict[str, Any]:
     try:
         found = json.loads(_stamp_file(file).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return file.exists() and isinstance(found, dict) and found.get("of") == stamp
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,6 +1,5 @@
 """A picture of an embedding: its nodes in the plane of the two main directions."""
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphsys.core.errors import ConfigError, OutputExistsError, unknown_name
+from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.embedding.candidates import draw_candidates
 from graphsys.embedding.drawing import Plot, to_html, to_png, to_svg
 from graphsys.embedding.embeddings import Embeddings
+from graphsys.storage.output_file import new_files, require_writable
 from graphsys.storage.reader import Graph
-from graphsys.storage.transaction import disk_errors
 
 Doubles = npt.NDArray[np.float64]
 SUFFIXES: Final = (".png", ".html", ".svg")
@@ -71,8 +70,7 @@ def picture(
         )
     if num_nodes < 1:
         raise ConfigError(f"num_nodes: got {num_nodes}, expected an int >= 1")
-    if out.exists() and not overwrite:
-        raise OutputExistsError(f"{out} exists; replace it with --overwrite")
+    require_writable(out, overwrite=overwrite)
     opened = run if isinstance(run, Embeddings) else Embeddings(run, graph=graph)
     types = [opened.the_type(node_type)] if node_type is not None else opened.node_types
     shown = _choose(opened, types, num_nodes, seed)
@@ -220,11 +218,5 @@ def _group(values: pa.Array) -> tuple[npt.NDArray[np.int64], list[str], bool]:
 
 
 def _write(out: Path, content: bytes) -> None:
-    new = out.with_name(f".{out.name}.{os.getpid()}.new")
-    try:
-        with disk_errors(out):
-            out.parent.mkdir(parents=True, exist_ok=True)
-            new.write_bytes(content)
-            new.replace(out)
-    finally:
-        new.unlink(missing_ok=True)
+    with new_files(out) as [new]:
+        new.write_bytes(content)

@@ -28,6 +28,7 @@ from graphsys.engine.frontier import Frontier
 from graphsys.engine.plan import ProgramPlan
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.topology import Topology
+from graphsys.storage.folder_kinds import require_outside
 from graphsys.storage.locks import WriterLock
 from graphsys.storage.transaction import disk_errors
 
@@ -54,7 +55,8 @@ class Checkpoints:
         resume: Whether to go on from the checkpoint that is there, if one is.
 
     Raises:
-        ConfigError: ``every`` is not positive; a checkpoint of something else.
+        ConfigError: ``every`` is not positive; a checkpoint of something else; a folder
+            inside a graph or a run.
         OutputExistsError: the folder holds a checkpoint and ``resume`` is off, or holds
             something else.
         StoreBusyError: another run writes here.
@@ -72,6 +74,7 @@ class Checkpoints:
         if every < 1:
             raise ConfigError(f"checkpoint_every must be 1 or more, got {every}")
         self.folder = Path(folder)
+        require_outside(self.folder)
         self._every = every
         self._fingerprint = dict(fingerprint)
         with disk_errors(self.folder):

@@ -1,12 +1,11 @@
 """Results as files: Parquet, Arrow, CSV and TSV, written whole or not at all."""
 
-import os
 from pathlib import Path
 
 import pyarrow as pa
 
-from graphsys.core.errors import ConfigError, OutputExistsError
-from graphsys.storage.transaction import disk_errors
+from graphsys.core.errors import ConfigError
+from graphsys.storage.output_file import new_files, require_writable
 
 SUFFIXES = (".parquet", ".arrow", ".csv", ".tsv")
 
@@ -15,7 +14,8 @@ def check_output(out: Path, *, overwrite: bool) -> None:
     """Refuse what could not be written, before any work is done.
 
     Raises:
-        ConfigError: the suffix is not a known one, or it is a folder.
+        ConfigError: the suffix is not a known one, it is a folder, or lies in a graph or
+            a run.
         OutputExistsError: the file exists.
     """
     if out.suffix not in SUFFIXES:
@@ -23,10 +23,7 @@ def check_output(out: Path, *, overwrite: bool) -> None:
             f"cannot write {out.name!r}: expected a name that ends in one of "
             f"{', '.join(SUFFIXES)}"
         )
-    if out.is_dir():
-        raise ConfigError(f"{out} is a folder; name a file")
-    if out.exists() and not overwrite:
-        raise OutputExistsError(f"{out} exists; replace it with --overwrite")
+    require_writable(out, overwrite=overwrite)
 
 
 def write_table(table: pa.Table, out: Path, *, overwrite: bool = False) -> None:
@@ -38,15 +35,8 @@ def write_table(table: pa.Table, out: Path, *, overwrite: bool = False) -> None:
         StorageFullError: it cannot be written.
     """
     check_output(out, overwrite=overwrite)
-    # a name of this process's own: two runs at once must not write into one file
-    new = out.with_name(f".{out.name}.{os.getpid()}.new")
-    try:
-        with disk_errors(out):
-            out.parent.mkdir(parents=True, exist_ok=True)
-            _write(table, new, out.suffix)
-            new.replace(out)
-    finally:
-        new.unlink(missing_ok=True)
+    with new_files(out) as [new]:
+        _write(table, new, out.suffix)
 
 
 def _write(table: pa.Table, path: Path, suffix: str) -> None:

@@ -28,12 +28,15 @@ class FileEntry:
         rows: Rows of the Arrow file.
         bytes: Size of the file.
         checksum: ``sha256:`` and the hash of the whole file, in hex.
+        xxh3: ``xxh3:`` and the fast checksum of the whole file, for readers; none in
+            stores from before there was one.
     """
 
     path: str
     rows: int
     bytes: int
     checksum: str
+    xxh3: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,9 @@
 """Reading a store: numpy views of memory-mapped Arrow files, without copies."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,6 +16,13 @@ from graphsys.core.errors import CorruptStoreError, InvalidGraphError, unknown_n
 from graphsys.core.types import DEFAULT_SPLIT, Bucket, EdgeType, number_dtype
 from graphsys.storage import manifest as names
 from graphsys.storage.feature_forms import split_rows
+from graphsys.storage.first_look import (
+    FirstLook,
+    check_bucket,
+    check_index,
+    check_nodes,
+    check_rows,
+)
 from graphsys.storage.lookup import lookup_ids
 from graphsys.storage.manifest import EdgeTypeEntry, NodeTypeEntry
 from graphsys.storage.opening import check_file, pin_current
@@ -41,8 +49,8 @@ _UNREADABLE = (
 class Graph:
     """A store opened for reading; its generation stays until :meth:`close`.
 
-    Opening checks that every listed file is there with its size and its Arrow footer;
-    only ``verify`` hashes the content.
+    Opening checks that every listed file is there with its size and its Arrow footer.
+    Whoever maps a file first compares its checksum and checks its bounds (``first_look``).
 
     Args:
         path: The graph's folder.
@@ -56,6 +64,7 @@ class Graph:
         self.path = Path(path)
         self.manifest, self._pin = pin_current(self.path)
         self._files = {entry.path: entry for entry in self.manifest.files}
+        self._first_look = FirstLook(self.path, self.manifest)
         try:
             for entry in self.manifest.files:
                 check_file(self.path, entry)
@@ -172,12 +181,12 @@ class Graph:
         """Return the node table of a partition: ``id`` and further columns, mapped."""
         self._check_part(node_type, part)
         path = names.node_file(self.generation, node_type, part)
-        if path not in self._files:
-            entry = self._node_entry(node_type)
-            kind = pa.int64() if entry.id_type == "int64" else pa.large_string()
+        entry = self._node_entry(node_type)
+        kind = pa.int64() if entry.id_type == "int64" else pa.large_string()
+        if not self._is_listed(path, node_type, part):
             return pa.table({"id": pa.array([], type=kind)})
-        with self._reading(path) as batch:
-            batch.schema.field("id")
+        check = partial(check_nodes, size=self._size(node_type, part), id_type=kind)
+        with self._reading(path, check) as batch:
             return pa.Table.from_batches([batch])
 
     def node_ids(self, node_type: str) -> pa.ChunkedArray:
@@ -229,11 +238,13 @@ class Graph:
         if feature is None:
             raise unknown_name("feature", name, self.feature_names(node_type))
         path = names.feature_file(self.generation, node_type, name, part)
-        if path not in self._files:
+        if not self._is_listed(path, node_type, part):
             if feature["dim"] == 0:
                 return pa.array([], type=pa.large_list(pa.uint32())), None
             return np.empty((0, feature["dim"]), dtype=feature["dtype"]), None
-        with self._reading(path) as batch:
+        with self._reading(
+            path, partial(check_rows, size=self._size(node_type, part))
+        ) as batch:
             column = batch.column(0)
             if feature["dim"] == 0:
                 return column, None
@@ -279,7 +290,10 @@ class Graph:
         path = names.bucket_file(self.generation, name, split, i, j)
         if path not in self._files:
             return empty_bucket(entry)
-        with self._reading(path) as batch:
+        sizes = self._size(entry.src_type, i), self._size(entry.dst_type, j)
+        rows = self._files[path].rows
+        check = partial(check_bucket, rows=rows, num_src=sizes[0], num_dst=sizes[1])
+        with self._reading(path, check) as batch:
             return bucket_of(batch)
 
     def out_index(self, edge_type: EdgeType | str, part: int) -> Index:
@@ -308,11 +322,14 @@ class Graph:
         path = names.index_file(
             self.generation, self.edge_type_name(edge_type), direction, part
         )
+        size, num_others = self._size(own, part), self.num_nodes_of(other)
         if path not in self._files:
-            dtype = number_dtype(self.num_nodes_of(other))
-            indptr = np.zeros(int(np.diff(self.offsets(own))[part]) + 1, dtype=np.uint32)
-            return Index(indptr=indptr, indices=np.empty(0, dtype=dtype))
-        with self._reading(path) as batch:
+            if size and self.num_edges_of(edge_type):
+                raise self._not_listed(path, size)
+            indptr = np.zeros(size + 1, dtype=np.uint32)
+            return Index(indptr=indptr, indices=np.empty(0, dtype=number_dtype(num_others)))
+        check = partial(check_index, num_rows=size, num_others=num_others, edge=entry)
+        with self._reading(path, check) as batch:
             lists = zip(batch.schema.names, batch.columns, strict=True)
             return Index(**{name: view_of(column.values) for name, column in lists})
 
@@ -324,12 +341,16 @@ class Graph:
         return self.manifest.fingerprint
 
     @contextmanager
-    def _reading(self, path: str) -> Iterator[pa.RecordBatch]:
-        """Map a file and check that its buffers hold what its metadata says."""
+    def _reading(
+        self, path: str, check: Callable[[pa.RecordBatch], None]
+    ) -> Iterator[pa.RecordBatch]:
+        """Map a file; the first time, check that it is what was written."""
         try:
-            file = pa.ipc.open_file(pa.memory_map(str(self.path / path), "rb"))
-            batch = file.get_batch(0)
+            source = pa.memory_map(str(self.path / path), "rb")
+            whole = source.read_buffer()
+            batch = pa.ipc.open_file(pa.BufferReader(whole)).get_batch(0)
             batch.validate()
+            self._first_look.require(self._files[path], whole, batch, check)
             yield batch
         except _UNREADABLE as err:
             raise CorruptStoreError(
@@ -350,6 +371,28 @@ class Graph:
                 raise unknown_name("edge type", edge_type, entries)
             return entries[edge_type]
         return entries[self.edge_type_name(edge_type)]
+
+    def _size(self, node_type: str, part: int) -> int:
+        """Return the number of nodes of a partition."""
+        offsets = self._node_entry(node_type).offsets
+        return offsets[part + 1] - offsets[part]
+
+    def _is_listed(self, path: str, node_type: str, part: int) -> bool:
+        """Return whether a partition has a file; one without nodes needs none.
+
+        Raises:
+            CorruptStoreError: it needs one.
+        """
+        is_listed, size = path in self._files, self._size(node_type, part)
+        if size and not is_listed:
+            raise self._not_listed(path, size)
+        return is_listed
+
+    def _not_listed(self, path: str, size: int) -> CorruptStoreError:
+        return CorruptStoreError(
+            f"graph.json of graph {self.path} lists no {path}, which should have "
+            f"the rows of {size} nodes; ingest again"
+        )
 
     def _check_part(self, node_type: str, part: int) -> None:
         num_partitions = self.num_partitions(node_type)

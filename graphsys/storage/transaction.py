@@ -8,7 +8,6 @@ import contextlib
 import errno
 import hashlib
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,16 +16,19 @@ from types import TracebackType
 
 import pyarrow as pa
 
+from graphsys.core.checksums import file_digest
 from graphsys.core.errors import (
     CorruptStoreError,
     GraphsysError,
     OutputExistsError,
     StorageFullError,
 )
+from graphsys.storage.first_look import FirstLook
+from graphsys.storage.folder_kinds import generations as generations
+from graphsys.storage.folder_kinds import require_outside
 from graphsys.storage.locks import LOCK_NAME, WriterLock, is_pinned
 from graphsys.storage.manifest import MANIFEST_NAME, FileEntry, Manifest
 
-_GENERATION = re.compile(r"gen-(\d+)")
 _DISK_ERRORS = {
     errno.ENOSPC,
     errno.EROFS,
@@ -73,6 +75,7 @@ class Transaction:
     Raises:
         OutputExistsError: the folder holds a graph and ``overwrite`` is off, or holds
             something else (which is never overwritten).
+        ConfigError: it lies inside another graph or a run.
         StoreBusyError: another process is writing.
         StorageFullError: the folder cannot be made.
     """
@@ -81,6 +84,7 @@ class Transaction:
         self.path = Path(path)
         self.files: list[FileEntry] = []
         self._is_committed = False
+        require_outside(self.path)
         refuse_existing(self.path, overwrite=overwrite)
         with disk_errors(self.path):
             self._made = [p for p in (self.path, *self.path.parents) if not p.exists()]
@@ -154,11 +158,12 @@ class Transaction:
                 writer.write(batch)
             with target.open("rb") as written:
                 os.fsync(written.fileno())
-                digest = hashlib.file_digest(written, "sha256").hexdigest()
+                sha256 = hashlib.file_digest(written, "sha256").hexdigest()
                 size = os.fstat(written.fileno()).st_size
         entry = FileEntry(
-            path=path, rows=batch.num_rows, bytes=size, checksum=f"sha256:{digest}"
-        )
+            path=path, rows=batch.num_rows, bytes=size, checksum=f"sha256:{sha256}",
+            xxh3=file_digest(target),
+        )  # fmt: skip
         self.files.append(entry)
         return entry
 
@@ -181,6 +186,7 @@ class Transaction:
             self._is_committed = True
             sync_folder(self.path)
             sync_folder(self.path.parent)
+        FirstLook(self.path, manifest).remember_written(self.files)
         sweep(self.path, keep=self.generation)
         self._lock.release()
 
@@ -257,13 +263,3 @@ def sync_folder(folder: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def generations(path: Path) -> list[tuple[int, Path]]:
-    """Return the generations' numbers and folders, committed or not, by number."""
-    found = []
-    for entry in path.iterdir():
-        match = _GENERATION.fullmatch(entry.name)
-        if match and entry.is_dir() and not entry.is_symlink():
-            found.append((int(match.group(1)), entry))
-    return sorted(found)

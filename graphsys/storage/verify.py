@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from graphsys.core.checksums import file_digest
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
@@ -199,4 +200,6 @@ def _what_is_damaged(root: Path, entry: FileEntry) -> str | None:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if f"sha256:{digest}" != entry.checksum:
         return "does not match its checksum"
+    if entry.xxh3 and file_digest(real) != entry.xxh3:
+        return "does not match its fast checksum, which readers compare"
     return None

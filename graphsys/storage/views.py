@@ -80,9 +80,18 @@ def bucket_of(batch: pa.RecordBatch) -> EdgeBucket:
 
 
 def view_of(array: pa.Array) -> npt.NDArray[Any]:
-    """Return a fixed-width Arrow array without nulls as numpy, without a copy."""
-    view: npt.NDArray[Any] = array.to_numpy(zero_copy_only=True)
-    return view
+    """Return a fixed-width Arrow array without nulls as numpy, without a copy.
+
+    Numbers are viewed by hand: Arrow's ``to_numpy`` imports pandas, where it is installed,
+    which takes longer than many a run.
+    """
+    is_number = pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
+    if not is_number or array.null_count or not len(array):
+        converted: npt.NDArray[Any] = array.to_numpy(zero_copy_only=True)
+        return converted
+    dtype = np.dtype(array.type.to_pandas_dtype())
+    start = array.offset * dtype.itemsize
+    return np.frombuffer(array.buffers()[1], dtype, count=len(array), offset=start)
 
 
 def empty_bucket(entry: EdgeTypeEntry) -> EdgeBucket:

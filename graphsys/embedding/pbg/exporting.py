@@ -7,22 +7,21 @@ there is one side, the right one.
 """
 
 import math
-import os
 from pathlib import Path
 from typing import Any, Final, TextIO
 
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.errors import ConfigError, OutputExistsError
+from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.exporting import to_batches
 from graphsys.embedding.model import OPERATOR_CODES, RelationSet
 from graphsys.embedding.pbg.checkpoint import PARAMETERS
 from graphsys.embedding.pbg.settings import OPERATORS
+from graphsys.storage.output_file import new_files, require_writable
 from graphsys.storage.reader import Graph
-from graphsys.storage.transaction import disk_errors
 
 _NAMES: Final = {ours: theirs for theirs, ours in OPERATORS.items()}
 _KINDS: Final = {code: name for name, code in OPERATOR_CODES.items()}
@@ -56,27 +55,14 @@ def export_pbg(
     targets = [Path(entities), Path(relation_types)]
     if targets[0].resolve() == targets[1].resolve():
         raise ConfigError(f"{targets[0]} is to hold entities and relations; give two files")
-    for target in targets:
-        if target.exists() and not overwrite:
-            raise OutputExistsError(f"{target} exists; replace it with --overwrite")
+    require_writable(*targets, overwrite=overwrite)
     types = opened.node_types
     progress.stage("export", sum(opened.graph.num_nodes_of(t) for t in types), "nodes")
-    new = [target.with_name(f".{target.name}.{os.getpid()}.new") for target in targets]
-    try:
-        for target, made in zip(targets, new, strict=True):
-            with disk_errors(target):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with made.open("w", encoding="utf-8", newline="\n") as stream:
-                    if target == targets[0]:
-                        _write_entities(opened, types, stream, progress)
-                    else:
-                        _write_relations(opened, stream)
-        for target, made in zip(targets, new, strict=True):
-            with disk_errors(target):
-                made.replace(target)
-    finally:
-        for made in new:
-            made.unlink(missing_ok=True)
+    with new_files(*targets) as new:
+        with new[0].open("w", encoding="utf-8", newline="\n") as stream:
+            _write_entities(opened, types, stream, progress)
+        with new[1].open("w", encoding="utf-8", newline="\n") as stream:
+            _write_relations(opened, stream)
     progress.close()
 
 

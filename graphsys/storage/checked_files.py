@@ -1,0 +1,131 @@
+"""Which files were found whole before: remembered by identity, so that one look is enough.
+
+A file is the one that was looked at while its size, inode and times of change are the same.
+What was found is kept in the process and in the user's cache, never beside the files, where
+nothing may lie that is not listed. A line of the cache is a JSON list: the file's name,
+what the system says of it, and what was checked; a later line wins, and a line that cannot
+be read is none.
+"""
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import time
+from pathlib import Path
+from typing import Final
+
+from graphsys.core.user_cache import user_cache
+
+_SETTLED_NS: Final = 50_000_000
+"""A file changed so recently may change again without a later time of change."""
+_WORTH_BYTES: Final = 1 << 16
+"""Looking at a smaller file again costs less than writing down that it was looked at."""
+_MOST_LINES: Final = 3  # per file, before a cache is written anew
+_MOST_FOLDERS: Final = 2048  # whose caches are kept
+
+Identity = tuple[int, int, int, int]
+
+
+class CheckedFiles:
+    """Files of a folder that were checked.
+
+    Args:
+        folder: A graph's or a run's folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._cache = _cache_of(str(folder.resolve()))
+
+    def is_known(self, name: str, what: str) -> bool:
+        """Return whether a file, given by its name in the folder, was found to be so.
+
+        Args:
+            name: The file, relative to the folder.
+            what: What was checked: a checksum, and what its content must fit.
+        """
+        found = self._identity(name)
+        return found is not None and self._cache.known.get(name) == (found, what)
+
+    def remember(self, name: str, what: str) -> None:
+        """Say that a file was found to be so; one that has just been written is not."""
+        found = self._identity(name)
+        if found is None or time.time_ns() - max(found[1:3]) < _SETTLED_NS:
+            return
+        if self._cache.known.get(name) != (found, what):
+            self._cache.add(name, found, what)
+
+    def _identity(self, name: str) -> Identity | None:
+        try:
+            found = os.stat(self._folder / name)
+        except OSError:
+            return None
+        return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+
+
+@functools.lru_cache(maxsize=256)
+def _cache_of(folder: str) -> "_Cache":
+    return _Cache(folder)
+
+
+class _Cache:
+    """What is known of a folder: in memory, and as lines of a file where there is room."""
+
+    def __init__(self, folder: str) -> None:
+        self.known: dict[str, tuple[Identity, str]] = {}
+        root = user_cache("checked")
+        name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]
+        self._file = None if root is None else root / f"{name}.jsonl"
+        self._num_lines = 0
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._read(self._file.read_bytes())
+
+    def add(self, name: str, identity: Identity, what: str) -> None:
+        """Remember a file, and write it down."""
+        self.known[name] = identity, what
+        if self._file is None or identity[0] < _WORTH_BYTES:
+            return
+        with contextlib.suppress(OSError):  # it is a cache: nothing depends on it
+            if self._num_lines > _MOST_LINES * len(self.known) + 64:
+                self._rewrite(self._file)
+            else:
+                if not self._num_lines:
+                    _prune(self._file.parent)
+                _append(self._file, _line(name, identity, what))
+                self._num_lines += 1
+
+    def _read(self, content: bytes) -> None:
+        for line in content.splitlines():
+            self._num_lines += 1
+            with contextlib.suppress(ValueError, TypeError, RecursionError):
+                name, size, modified, changed, inode, what = json.loads(line)
+                self.known[name] = (size, modified, changed, inode), what
+
+    def _rewrite(self, file: Path) -> None:
+        new = file.with_name(f"{file.name}.{os.getpid()}.new")
+        new.write_bytes(b"".join(_line(k, *v) for k, v in self.known.items()))
+        new.replace(file)
+        self._num_lines = len(self.known)
+
+
+def _line(name: str, identity: Identity, what: str) -> bytes:
+    return json.dumps([name, *identity, what]).encode() + b"\n"
+
+
+def _prune(root: Path) -> None:
+    """Keep the caches of the folders used last: others' may be gone."""
+    files = sorted(root.iterdir(), key=lambda file: file.stat().st_mtime_ns)
+    for file in files[: max(len(files) - _MOST_FOLDERS, 0)]:
+        file.unlink(missing_ok=True)
+
+
+def _append(file: Path, line: bytes) -> None:
+    """Add a line by one write, which other processes' lines do not mix with."""
+    out = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(out, line)
+    finally:
+        os.close(out)

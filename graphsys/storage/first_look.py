@@ -1,0 +1,187 @@
+"""The first look at a file of a store: is it what was written, and inside its bounds?
+
+Reading follows what files say without asking again: an offset or a neighbor that is out of
+bounds would make kernels read anywhere, one that is merely wrong would change results. So
+whoever maps a file for the first time compares its checksum and checks its bounds, both at
+the speed of memory; ``checked_files`` remembers that for as long as the file is the same.
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from graphsys.core.checksums import PREFIX, digest
+from graphsys.core.threads import run_parallel
+from graphsys.storage.checked_files import CheckedFiles
+from graphsys.storage.manifest import EdgeTypeEntry, FileEntry, Manifest
+from graphsys.storage.views import view_of
+
+Check = Callable[[pa.RecordBatch], None]
+_PIECE = 1 << 20  # numbers looked at together: what is made of them stays in the cache
+_WORTH_A_THREAD = 16 << 20  # bytes
+
+
+class FirstLook:
+    """Looks at the files of a graph, each once.
+
+    Args:
+        root: The graph's folder.
+        manifest: What the files are to hold.
+    """
+
+    def __init__(self, root: Path, manifest: Manifest) -> None:
+        self._known = CheckedFiles(root)
+        parts = (manifest.node_types, manifest.edge_types)
+        plain = [{k: dataclasses.asdict(v) for k, v in part.items()} for part in parts]
+        text = json.dumps(plain, sort_keys=True)
+        self._bounds = hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def require(
+        self, entry: FileEntry, mapped: pa.Buffer, batch: pa.RecordBatch, check: Check
+    ) -> None:
+        """Check a mapped file, unless that was done before.
+
+        Args:
+            entry: What the manifest says of the file.
+            mapped: All its bytes.
+            batch: What it holds.
+            check: Checks what the batch says; raises ValueError.
+
+        Raises:
+            ValueError: It is not what was written, or says what cannot be.
+            pa.ArrowException: Its arrays are not well-formed.
+        """
+        what = self._what(entry)
+        if self._known.is_known(entry.path, what):
+            return
+
+        def look(number: int) -> None:
+            if number == 0:
+                require_checksum(entry, mapped)
+            else:
+                batch.validate(full=True)
+                check(batch)
+
+        run_parallel(look, range(2), 2 if len(mapped) > _WORTH_A_THREAD else 1)
+        self._known.remember(entry.path, what)
+
+    def remember_written(self, files: list[FileEntry]) -> None:
+        """Say that files have just been written, so that nobody need look."""
+        for entry in files:
+            self._known.remember(entry.path, self._what(entry))
+
+    def _what(self, entry: FileEntry) -> str:
+        return f"{entry.xxh3 or entry.checksum} {entry.rows} {self._bounds}"
+
+
+def require_checksum(entry: FileEntry, data: pa.Buffer) -> None:
+    """Compare the bytes of a file with the checksum that was written down.
+
+    Stores from before there were fast checksums have SHA-256 only, which takes ten times
+    as long.
+
+    Raises:
+        ValueError: They differ.
+    """
+    if entry.xxh3.startswith(PREFIX):
+        is_right = digest(data) == entry.xxh3
+    else:
+        is_right = f"sha256:{hashlib.sha256(data).hexdigest()}" == entry.checksum
+    if not is_right:
+        raise ValueError("it does not match its checksum")
+
+
+def check_rows(batch: pa.RecordBatch, size: int) -> None:
+    """Check that a file has a row for every node of its partition.
+
+    Raises:
+        ValueError: It has not.
+    """
+    if batch.num_rows != size:
+        raise ValueError(f"it has {batch.num_rows} rows, its partition {size} nodes")
+
+
+def check_nodes(batch: pa.RecordBatch, size: int, id_type: pa.DataType) -> None:
+    """Check that a node table has an id for every node of its partition.
+
+    Raises:
+        ValueError: It has not.
+    """
+    check_rows(batch, size)
+    ids = batch.column("id")
+    if ids.type != id_type or ids.null_count:
+        raise ValueError(
+            f"it has ids of type {ids.type}, {ids.null_count} missing; expected {id_type}"
+        )
+
+
+def check_bucket(batch: pa.RecordBatch, rows: int, num_src: int, num_dst: int) -> None:
+    """Check that a bucket's edges join nodes of its partitions.
+
+    Raises:
+        ValueError: An edge does not, or there are more or fewer than stated.
+    """
+    if batch.num_rows != rows:
+        raise ValueError(f"it has {batch.num_rows} edges, graph.json says {rows}")
+    for name, size in (("src", num_src), ("dst", num_dst)):
+        _require_below(view_of(batch.column(name)), size, name)
+
+
+def check_index(
+    batch: pa.RecordBatch, num_rows: int, num_others: int, edge: EdgeTypeEntry
+) -> None:
+    """Check that rows lie one behind the other and name nodes that there are.
+
+    Args:
+        batch: The one row of lists of an index file.
+        num_rows: Nodes of the partition.
+        num_others: Nodes of the type of the neighbors.
+        edge: The edge type.
+
+    Raises:
+        ValueError: They do not.
+    """
+    if batch.num_rows != 1:
+        raise ValueError(f"it has {batch.num_rows} rows, expected 1")
+    columns = zip(batch.schema.names, batch.columns, strict=True)
+    lists = {n: view_of(c.values) for n, c in columns}
+    indptr, indices = lists.pop("indptr"), lists["indices"]
+    if len(indptr) != num_rows + 1:
+        raise ValueError(f"its indptr has {len(indptr)} numbers, expected {num_rows + 1}")
+    _require_offsets(indptr, len(indices))
+    for name, values in lists.items():
+        if len(values) != len(indices):
+            raise ValueError(f"its {name} has {len(values)} entries of {len(indices)}")
+    _require_below(indices, num_others, "indices")
+    if "relation" in lists:
+        _require_below(lists["relation"], len(edge.relations or ()), "relation")
+    if "edge" in lists:
+        _require_below(lists["edge"], max(sum(edge.num_edges.values()), 1), "edge")
+
+
+def _require_offsets(indptr: npt.NDArray[np.integer], num_entries: int) -> None:
+    if indptr[0] != 0 or indptr[-1] != num_entries:
+        raise ValueError(
+            f"its indptr goes from {indptr[0]} to {indptr[-1]}, expected 0 to {num_entries}"
+        )
+    for begin in range(0, len(indptr), _PIECE):
+        piece = indptr[begin : begin + _PIECE + 1]
+        if (piece[1:] < piece[:-1]).any():
+            raise ValueError("its indptr descends")
+
+
+def _require_below(values: npt.NDArray[np.integer], bound: int, name: str) -> None:
+    if not len(values):
+        return
+    least, most = 0, int(values.max())
+    if values.dtype.kind == "i":
+        least = int(values.min())
+    if least < 0 or most >= bound:
+        found = most if least >= 0 else least
+        raise ValueError(f"its {name} holds {found}, expected 0 to {bound - 1}")
