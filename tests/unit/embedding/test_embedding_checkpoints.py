@@ -1,12 +1,16 @@
+import dataclasses
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from graphsys.core.errors import ConfigError, CorruptStoreError, StorageFullError
-from graphsys.embedding import checkpoints
+from graphsys.embedding import EmbeddingConfig, checkpoints, train
 from graphsys.embedding import run as runs
+from graphsys.storage import Graph
+from tests.syncs import require_durable_commits, watch_disk
 
 
 def make_run(path: Path, epoch: int) -> runs.RunState:
@@ -99,3 +103,20 @@ def test_a_full_disk_leaves_no_half_checkpoint(
         checkpoints.preserve(tmp_path, state)
     assert checkpoints.preserved_epochs(tmp_path) == []
     assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
+def test_a_commit_follows_all_that_it_lists_to_the_disk(
+    make_ring: Callable[[int], Graph],
+    ring_config: EmbeddingConfig,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = dataclasses.replace(ring_config, epochs=2, checkpoint_seconds=0.0)
+    disk, out = watch_disk(monkeypatch), tmp_path / "run"
+    commits = require_durable_commits(disk)
+    train(make_ring(4), config, out)
+    assert len(commits) > 2 * 4  # after every unit of two epochs
+    assert "run.json" in disk.folders[out]
+    train(make_ring(4), config, out, overwrite=True)
+    assert disk.order[-1][0] == "sync"
+    assert "run" in disk.folders[tmp_path]

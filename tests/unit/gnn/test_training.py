@@ -26,6 +26,7 @@ from graphsys.gnn.loader import Batch, Loader
 from graphsys.gnn.network import Network
 from graphsys.gnn.training import build_parts
 from graphsys.storage import Graph
+from tests.syncs import require_durable_commits, watch_disk
 from tests.unit.gnn.conftest import NUM_NODES, Store
 
 MODELS = ("sage", "gcn", "gat", "gatv2", "gin", "pinsage")
@@ -142,6 +143,17 @@ def test_resumed_run_is_equal_bit_by_bit(
     assert report.metrics["best_epoch"] == whole.metrics["best_epoch"]
     names = {file.name.split(".")[0] for file in (tmp_path / "run").iterdir()}
     assert names - {""} == {"best", "config", "optimizer", "run", "weights"}
+
+
+def test_a_commit_follows_all_that_it_lists_to_the_disk(
+    groups: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk, out = watch_disk(monkeypatch), tmp_path / "run"
+    commits = require_durable_commits(disk)
+    config = config_of(epochs=3, checkpoint_seconds=0, eval_every=1, keep="best")
+    gnn.train(groups(1), config, out)
+    assert len(commits) > 3
+    assert "run.json" in disk.folders[out]
 
 
 def test_threads_and_prefetching_change_nothing(groups: Store, tmp_path: Path) -> None:
