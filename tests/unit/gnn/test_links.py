@@ -14,9 +14,13 @@ from graphsys.gnn import GnnConfig
 from graphsys.gnn.labels import node_column
 from graphsys.gnn.link_ranking import rank_pairs
 from graphsys.gnn.links import LinkPrediction, pair_loss
+from graphsys.gnn.loader import Loader
 from graphsys.gnn.pairs import make_pairs, read_pairs, without_pairs
+from graphsys.gnn.steps import Stepper
+from graphsys.gnn.surroundings import Surroundings
 from graphsys.gnn.training import build_parts
 from graphsys.sampling import NeighborSampler, message_rows
+from graphsys.sampling.adjacency import REVERSED
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
 from tests.unit.gnn.conftest import Store
@@ -154,6 +158,69 @@ def test_the_batch_s_own_edges_are_hidden(library: Graph, groups: Store) -> None
         "edge"
     ]
     assert one.blocks[0].num_edges - block.num_edges == 2 * 9  # both directions
+
+
+def edges_seen(layers: Any, name: str) -> set[tuple[int, int]]:
+    """Return the edges in blocks, in the direction of the messages."""
+    found = set()
+    for layer in layers:
+        if name in layer:
+            block = layer[name]
+            rows = np.repeat(block.dst_nodes, np.diff(block.indptr))
+            others = block.src_nodes[block.indices]
+            found |= set(zip(others.tolist(), rows.tolist(), strict=True))
+    return found
+
+
+@pytest.mark.parametrize("kind", ["library", "groups"])
+def test_a_network_in_training_never_sees_the_edges_of_its_batch(
+    library: Graph,
+    groups: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+) -> None:
+    """Whatever is left out, between the objective and the network: no label leaks."""
+    graph = library if kind == "library" else groups(1)
+    wrap, make, train_one = Surroundings.wrap, Loader.make, Stepper.train
+    shown: dict[int, Any] = {}
+    trained, others = [], [0]
+
+    def seen_wrap(self: Surroundings, layers: Any) -> Any:
+        shown[-1] = layers
+        return wrap(self, layers)
+
+    def seen_make(self: Loader, *arguments: Any, **keys: Any) -> Any:
+        batch = make(self, *arguments, **keys)
+        shown[id(batch.hops)] = shown.pop(-1)
+        return batch
+
+    def seen_train(self: Stepper, epoch: int, batch: Any, count: int) -> Any:
+        layers = shown.pop(id(batch.hops))
+        if kind == "library":
+            src = batch.seeds["reader"]
+            dst = batch.seeds["book"][: len(src)]
+            found = edges_seen(layers, "reads")
+            found |= {(d, s) for s, d in edges_seen(layers, "reads" + REVERSED)}
+        else:  # sources, destinations, and 20 negatives of all
+            both = batch.seeds["node"]
+            src, dst = np.split(both[:-20], 2)
+            found = edges_seen(layers, "edge")
+            found |= {(d, s) for s, d in found}
+        hidden = set(zip(src.tolist(), dst.tolist(), strict=True))
+        assert hidden
+        assert not hidden & found
+        others[0] += len(found)
+        trained.append(len(hidden))
+        return train_one(self, epoch, batch, count)
+
+    monkeypatch.setattr(Surroundings, "wrap", seen_wrap)
+    monkeypatch.setattr(Loader, "make", seen_make)
+    monkeypatch.setattr(Stepper, "train", seen_train)
+    config = config_of(epochs=2, eval_every=0, keep="last", prefetch=0, fanouts=(-1, -1))
+    gnn.train(graph, config, tmp_path / "run")
+    assert len(trained) >= 4
+    assert others[0] > 0  # and other edges are there
 
 
 def test_pinsage_learns_pins_of_one_topic(pins: Graph, tmp_path: Path) -> None:
