@@ -7,14 +7,13 @@ A preserved checkpoint is a run of its own in ``RUN/checkpoints/<epoch>``: the s
 
 import contextlib
 import dataclasses
-import json
 import os
 import shutil
 from pathlib import Path
 
 from graphsys.core.errors import ConfigError, cut_list
 from graphsys.embedding import run as runs
-from graphsys.storage.run_folder import write_durably
+from graphsys.storage import run_folder
 from graphsys.storage.transaction import disk_errors
 
 FOLDER = "checkpoints"
@@ -68,8 +67,7 @@ def preserve(path: Path, state: runs.RunState) -> None:
             new.mkdir(parents=True)
             _link_files(path, new, state.files)
             shutil.copyfile(path / runs.CONFIG_NAME, new / runs.CONFIG_NAME)
-            text = json.dumps(dataclasses.asdict(state), indent=1)
-            write_durably(new / runs.RUN_NAME, (text + "\n").encode())
+            run_folder.write_content(new, dataclasses.asdict(state))
             new.rename(target)
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)
@@ -90,10 +88,11 @@ def restore(path: Path, state: runs.RunState, epoch: int) -> None:
     """
     kept = find_checkpoint(path, epoch)
     before = runs.read_state(kept)
-    runs.check_files(kept, before, content=True)
+    runs.check_files(kept, before)
     with disk_errors(path):
         _link_files(kept, path, before.files)
-    state.files, state.checksums = dict(before.files), dict(before.checksums)
+    config = {n: c for n, c in state.checksums.items() if n == runs.CONFIG_NAME}
+    state.files, state.checksums = dict(before.files), {**before.checksums, **config}
 
 
 def prune(path: Path, keep: set[int]) -> None:

@@ -108,7 +108,9 @@ class Watch(Hook):
 
     def before_commit(self, trainer: "Trainer") -> None:
         """Make the log durable up to here."""
-        trainer.state.log_bytes = self._log.sync()
+        state = trainer.state
+        state.log_bytes = self._log.sync()
+        state.log_checksum = self._log.checksum(state.log_bytes)
 
     def _held_out_facts(
         self, trainer: "Trainer", unit: list[Step]

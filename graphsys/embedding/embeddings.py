@@ -13,7 +13,7 @@ from graphsys.embedding import run as runs
 from graphsys.embedding.checkpoints import find_checkpoint
 from graphsys.embedding.model import RelationSet, relation_sets
 from graphsys.embedding.node_rows import NodeRows
-from graphsys.embedding.row_types import Stored, to_floats
+from graphsys.embedding.row_types import Stored, stored_dtype, to_floats
 from graphsys.embedding.tables import first_table, read_global
 from graphsys.storage.reader import Graph
 
@@ -98,7 +98,8 @@ class Embeddings:
         self._require_type(node_type)
         name = runs.find_file(self.state, runs.state_file(node_type, part, 0))
         if name is not None:
-            return runs.read_array(self.path, name, mapped="r")
+            shape = (int(self._node_rows.sizes(node_type)[part]),)
+            return runs.read_array(self.path, name, mapped="r", shape=shape)
         size = int(np.diff(self.graph.offsets(node_type))[part])
         return np.zeros(size, dtype=np.float32)
 
@@ -217,7 +218,10 @@ class Embeddings:
     def operators(self, relations: RelationSet) -> Floats:
         """Return the operator parameters of an edge type (see ``RelationSet.initial``)."""
         name = runs.find_file(self.state, runs.relations_file(relations.name, 0))
-        return relations.initial() if name is None else runs.read_array(self.path, name)
+        first = relations.initial()
+        if name is None:
+            return first
+        return runs.read_array(self.path, name, shape=first.shape)
 
     def the_type(self, node_type: str | None) -> str:
         """Return a node type that has embeddings: the one named, or the only one.
@@ -244,11 +248,15 @@ class Embeddings:
     def _table(self, node_type: str, part: int, *, is_private: bool) -> Floats:
         self._require_type(node_type)
         name = runs.find_file(self.state, runs.rows_file(node_type, part, 0))
+        size = int(self._node_rows.sizes(node_type)[part])
         if name is None:
-            size = int(self._node_rows.sizes(node_type)[part])
             return self._floats(first_table(self.config, (node_type, part), size)[0])
         if (name, is_private) not in self._mapped:
-            rows = runs.read_array(self.path, name, mapped="c" if is_private else "r")
+            rows = runs.read_array(
+                self.path, name, mapped="c" if is_private else "r",
+                shape=(size, self.config.dim_of(node_type)),
+                dtype=stored_dtype(self.config.row_dtype),
+            )  # fmt: skip
             self._mapped[name, is_private] = self._floats(np.asarray(rows))
         return self._mapped[name, is_private]
 

@@ -5,10 +5,10 @@ replacement of ``run.json`` makes them the checkpoint; only then do the old ones
 at any moment leaves the checkpoint before or the one after.
 """
 
+import contextlib
 import dataclasses
-import json
+import io
 import os
-import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -16,25 +16,24 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.checksums import digest
 from graphsys.core.config import difference, from_mapping, load_toml, to_mapping, to_toml
 from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.training_log import LOG_NAME
+from graphsys.storage import run_folder
 from graphsys.storage.manifest import file_name
 from graphsys.storage.manifest_check import build
 from graphsys.storage.run_folder import CONFIG_NAME as CONFIG_NAME
 from graphsys.storage.run_folder import RUN_NAME as RUN_NAME
 from graphsys.storage.run_folder import describe_graph as describe_graph
-from graphsys.storage.run_folder import replace_run as replace_run
 from graphsys.storage.run_folder import require_free as require_free
 from graphsys.storage.run_folder import require_same_graph as require_same_graph
-from graphsys.storage.run_folder import staging_path as staging_path
 from graphsys.storage.run_folder import sync_folder, write_durably
 from graphsys.storage.transaction import disk_errors
 
 Floats = npt.NDArray[np.float32]
 
-FORMAT_VERSION: Final = 1
-_ADVICE: Final = "train the run again, or go on from a copy of a preserved checkpoint"
 _FOLDERS: Final = ("rows", "state", "relations", "globals", "origin", "fresh")
 
 
@@ -61,11 +60,12 @@ class RunState:
         closed_epochs: Epochs after which evaluations and the like are done too.
         is_stopped: Whether training was ended before all epochs were done.
         log_bytes: Length of ``training.jsonl``.
+        log_checksum: Checksum of so many of its bytes.
         held_out: Summed loss and number of held-out edges in this epoch so far.
         warm: What was taken from the run of ``init_from``.
         files: Bytes of every file of the checkpoint, by path.
-        checksums: CRC-32 of the array in every file, without its header; none for files
-            of runs from before there were any.
+        checksums: Checksum of all bytes of every file, and of ``config.toml``, as
+            ``xxh3:...``; in version 1 the CRC-32 of the array in the file, or none.
         format_version: Version of the layout.
     """
 
@@ -85,11 +85,12 @@ class RunState:
     closed_epochs: int = 0
     is_stopped: bool = False
     log_bytes: int = 0
+    log_checksum: str = ""
     held_out: list[float] = field(default_factory=lambda: [0.0, 0.0])
     warm: dict[str, Any] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)
-    checksums: dict[str, int] = field(default_factory=dict)
-    format_version: int = FORMAT_VERSION
+    checksums: dict[str, Any] = field(default_factory=dict)
+    format_version: int = run_folder.FORMAT_VERSION
 
 
 def read_state(path: Path) -> RunState:
@@ -99,25 +100,21 @@ def read_state(path: Path) -> RunState:
         ConfigError: There is no run.
         CorruptStoreError: The file cannot be understood, or is of a newer format.
     """
-    file = path / RUN_NAME
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        version = int(content["format_version"])
-        if version > FORMAT_VERSION:
-            raise ValueError(f"format {version} is newer than {FORMAT_VERSION}")
-        state: RunState = build(RunState, content)
-        if not isinstance(state.graph.get("path"), str):
-            raise ValueError("graph.path is missing")
-        return state
+        content = run_folder.read_content(path)
     except FileNotFoundError as err:
         raise ConfigError(
-            f"{path} holds no embedding run (no {RUN_NAME}); train one with "
+            f"{path} holds no embedding run (no {RUN_NAME}){err}; train one with "
             "`graphsys train embedding GRAPH -o RUN`"
         ) from err
-    except (OSError, ValueError, TypeError, KeyError) as err:
+    try:
+        state: RunState = build(RunState, content)
+    except (ValueError, TypeError) as err:
         raise CorruptStoreError(
-            f"{file} cannot be read: {err}; train again or install a newer graphsys"
+            f"{path / RUN_NAME} cannot be read: {err}; train again or install a newer "
+            "graphsys"
         ) from err
+    return state
 
 
 def read_config(path: Path) -> EmbeddingConfig:
@@ -126,49 +123,33 @@ def read_config(path: Path) -> EmbeddingConfig:
     return from_mapping(EmbeddingConfig, mapping, where=str(path / CONFIG_NAME))
 
 
-def check_files(path: Path, state: RunState, *, content: bool = False) -> None:
-    """Check that every file of the checkpoint is there in full.
+def check_files(path: Path, state: RunState, *, content: bool = True) -> None:
+    """Check that every file of the checkpoint is there and is what was written.
 
     Args:
         path: The run's folder.
         state: The checkpoint.
-        content: Also read the files and compare their checksums.
+        content: Whether to compare checksums too, of files not known to be sound.
 
     Raises:
         CorruptStoreError: One is missing, or has another size or content.
     """
-    for name, size in state.files.items():
-        try:
-            found = (path / name).stat().st_size
-        except FileNotFoundError:
-            raise CorruptStoreError(
-                f"{path / name} is missing from the checkpoint; {_ADVICE}"
-            ) from None
-        if found != size:
-            raise CorruptStoreError(
-                f"{path / name} has {found} bytes, {RUN_NAME} says {size}; {_ADVICE}"
-            )
-        if content and name in state.checksums:
-            stated, actual = state.checksums[name], checksum(read_array(path, name))
-            if actual != stated:
-                raise CorruptStoreError(
-                    f"{path / name} has the checksum {actual:08x}, {RUN_NAME} says "
-                    f"{stated:08x}; {_ADVICE}"
-                )
-
-
-def checksum(array: npt.NDArray[Any]) -> int:
-    """Return the CRC-32 of an array's bytes."""
-    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    run_folder.check_files(path, state.files, state.checksums, content=content)
 
 
 def commit(path: Path, state: RunState) -> None:
-    """Make a checkpoint the current one; its files are durable, others' stay."""
+    """Make a checkpoint the current one; its files are durable, others' stay.
+
+    Raises:
+        StorageFullError: It cannot be written; the one before stays.
+        TrainingFailedError: The folder, or a file of the checkpoint, is gone.
+    """
+    run_folder.require_there(path, state.files, state.checksums)
+    state.format_version = run_folder.FORMAT_VERSION
     with disk_errors(path):
         for folder in {str((path / name).parent) for name in state.files}:
             sync_folder(Path(folder))
-    text = json.dumps(dataclasses.asdict(state), indent=1) + "\n"
-    write_durably(path / RUN_NAME, text.encode())
+    run_folder.write_content(path, dataclasses.asdict(state))
 
 
 def remove_superseded(path: Path, state: RunState) -> None:
@@ -177,6 +158,17 @@ def remove_superseded(path: Path, state: RunState) -> None:
         for file in (path / folder).rglob("*.npy"):
             if file.relative_to(path).as_posix() not in state.files:
                 file.unlink(missing_ok=True)
+
+
+def discard(path: Path) -> None:
+    """Remove a run of which nothing was trained; files that are not a run's stay."""
+    remove_superseded(path, RunState(graph={}))
+    for folder, folders, _ in os.walk(path, topdown=False):
+        for name in folders:
+            with contextlib.suppress(OSError):
+                (Path(folder) / name).rmdir()
+    for name in (RUN_NAME, CONFIG_NAME, LOG_NAME):
+        (path / name).unlink(missing_ok=True)
 
 
 def write_array(file: Path, array: npt.NDArray[Any]) -> int:
@@ -192,13 +184,26 @@ def write_array(file: Path, array: npt.NDArray[Any]) -> int:
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
             with file.open("wb") as stream:
-                header = np.lib.format.header_data_from_array_1_0(array)
-                np.lib.format.write_array_header_1_0(stream, header)
-                stream.write(array.reshape(-1).view(np.uint8).data)
+                for piece in _pieces(array):
+                    stream.write(piece)
                 return stream.tell()
         except BaseException:
             file.unlink(missing_ok=True)
             raise
+
+
+def array_checksum(array: npt.NDArray[Any]) -> str:
+    """Return the checksum of the file that :func:`write_array` makes of an array."""
+    return digest(*_pieces(array))
+
+
+def _pieces(array: npt.NDArray[Any]) -> tuple[bytes, memoryview]:
+    """Return the header and the numbers of a .npy file."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, np.lib.format.header_data_from_array_1_0(array)
+    )
+    return header.getvalue(), array.reshape(-1).view(np.uint8).data
 
 
 def sync_file(file: Path) -> None:
@@ -212,12 +217,24 @@ def sync_file(file: Path) -> None:
 
 
 def read_array(
-    path: Path, name: str, *, mapped: Literal["r", "c"] | None = None
+    path: Path,
+    name: str,
+    *,
+    mapped: Literal["r", "c"] | None = None,
+    shape: tuple[int, ...] | None = None,
+    dtype: npt.DTypeLike = np.float32,
 ) -> npt.NDArray[Any]:
     """Read a .npy file of a checkpoint, or map it: read-only or copied on write.
 
+    Args:
+        path: The run's folder.
+        name: The file.
+        mapped: How to map it; None to read it.
+        shape: What its header must say; None for any.
+        dtype: The type that goes with the shape.
+
     Raises:
-        CorruptStoreError: It is missing or no such file.
+        CorruptStoreError: It is missing or no such file, or of another shape or type.
     """
     try:
         array: npt.NDArray[Any] = np.load(path / name, mmap_mode=mapped, allow_pickle=False)
@@ -225,6 +242,11 @@ def read_array(
         raise CorruptStoreError(
             f"{path / name} cannot be read: {err}; train the run again"
         ) from err
+    if shape is not None and (array.shape != shape or array.dtype != np.dtype(dtype)):
+        raise CorruptStoreError(
+            f"{path / name} has shape {array.shape} and type {array.dtype}, expected "
+            f"{shape} and {np.dtype(dtype)}; train the run again"
+        )
     return array
 
 
@@ -268,6 +290,8 @@ def require_same_config(path: Path, config: EmbeddingConfig) -> None:
         )
 
 
-def write_config(path: Path, config: EmbeddingConfig) -> None:
-    """Write the resolved config beside the result."""
-    write_durably(path / CONFIG_NAME, to_toml(config).encode())
+def write_config(path: Path, config: EmbeddingConfig) -> str:
+    """Write the resolved config beside the result; return the file's checksum."""
+    text = to_toml(config).encode()
+    write_durably(path / CONFIG_NAME, text)
+    return digest(text)

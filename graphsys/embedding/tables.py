@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.errors import CorruptStoreError, TrainingFailedError
+from graphsys.core.errors import TrainingFailedError
 from graphsys.core.events import count, span
 from graphsys.core.rng import generator
 from graphsys.core.threads import run_parallel
@@ -26,6 +26,7 @@ from graphsys.embedding.row_types import (
 )
 from graphsys.embedding.schedule import Part
 from graphsys.kernels.cpu.embedding_bags import NO_VECTOR, Extras
+from graphsys.storage import run_folder
 from graphsys.storage.joined import stored_graph
 from graphsys.storage.reader import Graph
 
@@ -84,7 +85,7 @@ def read_global(
     name = runs.find_file(state, runs.globals_file(node_type, 0))
     if name is None:
         return np.zeros((2, config.dim_of(node_type)), dtype=np.float32)
-    return runs.read_array(path, name)
+    return runs.read_array(path, name, shape=(2, config.dim_of(node_type)))
 
 
 class TableFiles:
@@ -131,9 +132,10 @@ class TableFiles:
         self.operators: dict[str, Floats] = {}
         for relations in model:
             name = runs.find_file(state, runs.relations_file(relations.name, 0))
-            self.operators[relations.name] = (
-                relations.initial() if name is None else runs.read_array(path, name)
-            )
+            table = relations.initial()
+            if name is not None:
+                table = runs.read_array(path, name, shape=table.shape)
+            self.operators[relations.name] = table
         self.globals = {
             name: read_global(path, state, config, name)
             for name in graph.node_types
@@ -173,16 +175,11 @@ class TableFiles:
         with span("read", node_type=node_type, partition=number):
             if rows_name is None or state_name is None:
                 return first_table(self._config, part, size)
-            rows = runs.read_array(self.path, rows_name)
-            state = runs.read_array(self.path, state_name)
+            dtype = stored_dtype(self._config.row_dtype)
+            rows = runs.read_array(self.path, rows_name, shape=(size, dim), dtype=dtype)
+            state = runs.read_array(self.path, state_name, shape=(size,))
         count("bytes_read", rows.nbytes + state.nbytes)
         self.bytes_read += rows.nbytes + state.nbytes
-        dtype = stored_dtype(self._config.row_dtype)
-        if rows.shape != (size, dim) or state.shape != (size,) or rows.dtype != dtype:
-            raise CorruptStoreError(
-                f"{self.path / rows_name} has shape {rows.shape} and type {rows.dtype}, "
-                f"expected {(size, dim)} and {dtype}; train the run again"
-            )
         return rows, state
 
     def store(self, part: Part, table: Table) -> None:
@@ -249,7 +246,8 @@ class TableFiles:
         state.serial = self._serial
         state.files = dict(self._current)
         known = self._checksums
-        state.checksums = {name: known[name] for name in state.files if name in known}
+        listed = (*state.files, runs.CONFIG_NAME)
+        state.checksums = {name: known[name] for name in listed if name in known}
 
     def committed(self) -> None:
         """Remove what the checkpoint of the last :meth:`flush` superseded."""
@@ -272,8 +270,9 @@ class TableFiles:
         """Write a file and drop the one before it, unless the checkpoint needs that."""
         self._serial += 1
         old, new = self._find(name(0)), name(self._serial)
+        run_folder.require_there(self.path, {}, {runs.CONFIG_NAME} & self._checksums.keys())
         self._current[new] = runs.write_array(self.path / new, array)
-        self._checksums[new] = runs.checksum(array)
+        self._checksums[new] = runs.array_checksum(array)
         self._volatile.add(new)
         if old is not None:
             del self._current[old]

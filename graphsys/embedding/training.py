@@ -1,9 +1,7 @@
 """Training an embedding: what is checked before, where the run is built, the report."""
 
-import contextlib
 import dataclasses
 import math
-import os
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -38,11 +36,10 @@ from graphsys.embedding.plan import Plan, Planner
 from graphsys.embedding.probe import probe
 from graphsys.embedding.schedule import Layout, Step
 from graphsys.embedding.supervision import source_of, supervise
-from graphsys.embedding.training_log import LOG_NAME
 from graphsys.embedding.unit import compile_kernels
 from graphsys.storage.joined import JoinedGraph
 from graphsys.storage.reader import Graph
-from graphsys.storage.run_folder import locked
+from graphsys.storage.run_folder import folder_to_train, writing
 
 _METER_S = 0.1  # seconds between looks at the memory
 
@@ -90,7 +87,7 @@ def train(
         out: Folder of the run.
         resume: Go on from the last checkpoint of ``out``.
         overwrite: Replace a run in ``out``, once the new one is complete; until then it
-            is ``OUT.partial``, which ``resume`` continues.
+            is built beside it, and ``resume`` continues it.
         dry_run: Only plan: what memory, disk and traffic the run would take, and, by a
             second of training that leaves nothing, how long.
         memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes: the
@@ -143,12 +140,7 @@ def train(
                 run=out, epochs=0, seconds=0.0, edges_per_second=0.0, metrics=metrics
             )
     _require_disk(plan, out, folder)
-    staged = runs.staging_path(out)
-    is_staged = (out / runs.RUN_NAME).exists() and (overwrite or resume)
-    if resume:
-        is_staged = (staged / runs.RUN_NAME).exists()
-    path = staged if is_staged else out
-    with locked(out), locked(path) if path != out else contextlib.nullcontext():
+    with writing(out, resume=resume, overwrite=overwrite) as path:
         state = _open_state(path, graph, config, plan.layout, resume=resume)
         try:
             with single_threaded_blas(), MemoryMeter(_METER_S) as meter:
@@ -158,10 +150,8 @@ def train(
                 )  # fmt: skip
         except (ConfigError, InvalidGraphError, CorruptStoreError):
             if not resume and not state.files:
-                _discard(path)
+                runs.discard(path)
             raise
-        if is_staged:
-            runs.replace_run(staged, out)
     trainer.figures.update(state.metrics)
     state.metrics["planned_memory_bytes"] = plan.memory_bytes
     state.metrics["peak_memory_bytes"] = meter.peak_bytes
@@ -196,9 +186,7 @@ def _started(out: Path, resume: bool) -> runs.RunState | None:
     """Return the checkpoint that a resume goes on from."""
     if not resume:
         return None
-    staged = runs.staging_path(out)
-    folder = staged if (staged / runs.RUN_NAME).exists() else out
-    return runs.read_state(folder)
+    return runs.read_state(folder_to_train(out, resume=True, overwrite=False))
 
 
 def _require_disk(plan: Plan, out: Path, folder: Path) -> None:
@@ -222,8 +210,7 @@ def run_config(out: str | Path, overrides: Iterable[str] = ()) -> EmbeddingConfi
     """
     out = Path(out)
     runs.require_free(out, resume=True, overwrite=False)
-    staged = runs.staging_path(out)
-    folder = staged if (staged / runs.RUN_NAME).exists() else out
+    folder = folder_to_train(out, resume=True, overwrite=False)
     return load_config(file=folder / runs.CONFIG_NAME, overrides=overrides)
 
 
@@ -234,25 +221,14 @@ def _open_state(
         state = runs.read_state(path)
         runs.require_same_config(path, config)
         runs.require_same_graph(state.graph, graph, path)
-        runs.check_files(path, state, content=True)
+        runs.check_files(path, state)
         runs.remove_superseded(path, state)
         return state
     order = {"name": layout.order, "capacity": layout.order_capacity}
     state = runs.RunState(graph=runs.describe_graph(graph), order=order)
-    runs.write_config(path, config)
+    state.checksums[runs.CONFIG_NAME] = runs.write_config(path, config)
     runs.commit(path, state)
     return state
-
-
-def _discard(path: Path) -> None:
-    """Remove a run of which nothing was trained, since its graph cannot be."""
-    runs.remove_superseded(path, runs.RunState(graph={}))
-    for folder, folders, _ in os.walk(path, topdown=False):
-        for name in folders:
-            with contextlib.suppress(OSError):
-                (Path(folder) / name).rmdir()
-    for name in (runs.RUN_NAME, runs.CONFIG_NAME, LOG_NAME):
-        (path / name).unlink(missing_ok=True)
 
 
 def _report(out: Path, state: runs.RunState) -> TrainReport:

@@ -14,12 +14,14 @@ cuts it there, so that nothing is told twice. Every line has ``event``:
 Epochs, units and phases count from 1.
 """
 
+import contextlib
 import json
 import math
 import os
 from pathlib import Path
 from typing import IO, Any
 
+from graphsys.core.checksums import file_digest
 from graphsys.core.errors import CorruptStoreError
 from graphsys.storage.transaction import disk_errors
 
@@ -55,6 +57,12 @@ class TrainingLog:
             self._stream.flush()
             os.fsync(self._stream.fileno())
             return os.fstat(self._stream.fileno()).st_size
+
+    def checksum(self, num_bytes: int) -> str:
+        """Return the checksum of the first bytes, for the checkpoint; none if removed."""
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            return file_digest(self._file, num_bytes=num_bytes)
+        return ""
 
     def close(self) -> None:
         """Close the file."""

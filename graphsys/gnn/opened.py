@@ -46,7 +46,7 @@ class OpenedRun:
         self.path = Path(path)
         self.state = runs.read_state(self.path)
         self.config = runs.read_config(self.path)
-        run_folder.check_files(self.path, self.state.files)
+        run_folder.check_files(self.path, self.state.files, self.state.checksums)
         self.mover = open_mover(device, self.config)
         self.graph = graph or self._open_graph()
         self._is_other = not run_folder.is_same_graph(self.state.graph, self.graph)

@@ -224,6 +224,11 @@ class RowFiles:
         self._place_of = found
 
 
+def is_written_again(name: str) -> bool:
+    """Return whether a file goes on being written after the checkpoint that lists it."""
+    return _number_of(name, "segment") is not None
+
+
 def _number_of(name: str, stem: str) -> int | None:
     match = re.fullmatch(rf"{stem}-(\d+)\.bin", Path(name).name)
     return int(match[1]) if match else None

@@ -1,22 +1,23 @@
 """A run of a graph neural network on disk: ``run.json``, ``config.toml``, weights."""
 
 import dataclasses
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import torch
 
+from graphsys.core.checksums import digest, file_digest
 from graphsys.core.config import difference, from_mapping, load_toml, to_mapping, to_toml
 from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.row_files import FOLDER as ROWS_FOLDER
+from graphsys.gnn.row_files import is_written_again
 from graphsys.gnn.stored_rows import StoredRows
+from graphsys.storage import run_folder
 from graphsys.storage.manifest_check import build
 from graphsys.storage.run_folder import CONFIG_NAME, GNN, RUN_NAME, write_durably
 
-FORMAT_VERSION: Final = 1
 Weights = dict[str, torch.Tensor]
 
 
@@ -46,6 +47,9 @@ class RunState:
         is_complete: Whether the training is over.
         metrics: Times and evaluations.
         files: Bytes of every file of the checkpoint, by name.
+        checksums: Checksum of all bytes of each, and of ``config.toml``, as ``xxh3:...``;
+            none for segments of rows before the training is over, in which rows of the
+            checkpoint lie among those that are written meanwhile.
         format_version: Version of the layout.
     """
 
@@ -69,7 +73,8 @@ class RunState:
     is_complete: bool = False
     metrics: dict[str, Any] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)
-    format_version: int = FORMAT_VERSION
+    checksums: dict[str, Any] = field(default_factory=dict)
+    format_version: int = run_folder.FORMAT_VERSION
 
 
 def read_state(path: Path) -> RunState:
@@ -79,32 +84,26 @@ def read_state(path: Path) -> RunState:
         ConfigError: There is no run, or it is of another kind.
         CorruptStoreError: The file cannot be understood, or is of a newer format.
     """
-    file = path / RUN_NAME
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        if content.get("kind") != GNN:
-            raise ConfigError(
-                f"{path} is no run of a graph neural network; train one with "
-                "`graphsys train gnn GRAPH -o RUN`"
-            )
-        version = int(content["format_version"])
-        if version > FORMAT_VERSION:
-            raise ValueError(f"format {version} is newer than {FORMAT_VERSION}")
-        state: RunState = build(RunState, content)
-        if not isinstance(state.graph.get("path"), str):
-            raise ValueError("graph.path is missing")
-        return state
+        content = run_folder.read_content(path)
     except FileNotFoundError as err:
         raise ConfigError(
-            f"{path} holds no run (no {RUN_NAME}); train one with "
+            f"{path} holds no run (no {RUN_NAME}){err}; train one with "
             "`graphsys train gnn GRAPH -o RUN`"
         ) from err
-    except ConfigError:
-        raise
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as err:
+    if content.get("kind") != GNN:
+        raise ConfigError(
+            f"{path} is no run of a graph neural network; train one with "
+            "`graphsys train gnn GRAPH -o RUN`"
+        )
+    try:
+        state: RunState = build(RunState, content)
+    except (ValueError, TypeError) as err:
         raise CorruptStoreError(
-            f"{file} cannot be read: {err}; train again or install a newer graphsys"
+            f"{path / RUN_NAME} cannot be read: {err}; train again or install a newer "
+            "graphsys"
         ) from err
+    return state
 
 
 def read_config(path: Path) -> GnnConfig:
@@ -133,7 +132,9 @@ def begin(path: Path, config: GnnConfig, state: RunState) -> None:
     Raises:
         StorageFullError: It cannot be written.
     """
-    write_durably(path / CONFIG_NAME, to_toml(config).encode())
+    text = to_toml(config).encode()
+    write_durably(path / CONFIG_NAME, text)
+    state.checksums[CONFIG_NAME] = digest(text)
     commit(path, state, {})
 
 
@@ -153,24 +154,34 @@ def commit(
 
     Raises:
         StorageFullError: A file cannot be written; the checkpoint before stays.
+        TrainingFailedError: The run's folder, or a file of it, is gone.
     """
     from safetensors.torch import save
 
+    run_folder.require_there(path, state.files, state.checksums)
     files: dict[str, int] = {}
+    checksums = {
+        name: state.checksums[name] for name in (CONFIG_NAME,) if name in state.checksums
+    }
     state.serial += 1
     for stem, content in tensors.items():
         if content is None:
-            files |= {n: size for n, size in state.files.items() if _stem(n) == stem}
+            kept = [name for name in state.files if _stem(name) == stem]
+            files |= {name: state.files[name] for name in kept}
+            checksums |= {n: state.checksums[n] for n in kept if n in state.checksums}
             continue
         data = save({name: value.contiguous() for name, value in content.items()})
         name = f"{stem}.{state.serial}.safetensors"
         write_durably(path / name, data)
-        files[name] = len(data)
+        files[name], checksums[name] = len(data), digest(data)
     if rows is not None:
-        files |= rows.flush(state.serial, state.best_epoch if "best" in tensors else 0)
-    state.files = files
-    text = json.dumps(dataclasses.asdict(state), indent=1) + "\n"
-    write_durably(path / RUN_NAME, text.encode())
+        stored = rows.flush(state.serial, state.best_epoch if "best" in tensors else 0)
+        files |= stored
+        checksums |= {name: file_digest(path / name) for name in stored
+                      if state.is_complete or not is_written_again(name)}  # fmt: skip
+    state.files, state.checksums = files, checksums
+    state.format_version = run_folder.FORMAT_VERSION
+    run_folder.write_content(path, dataclasses.asdict(state))
     if rows is not None:
         rows.committed()
     remove_superseded(path, state)

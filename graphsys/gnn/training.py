@@ -74,7 +74,7 @@ def train(
         out: Folder of the run.
         resume: Go on from the last checkpoint of ``out``.
         overwrite: Replace a run in ``out``, once the new one is complete; until then it
-            is ``OUT.partial``, which ``resume`` continues.
+            is built beside it, and ``resume`` continues it.
         dry_run: Only plan: memory, and by a few batches that leave nothing, the time.
         memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes; a plan
             that needs more is refused.
@@ -205,7 +205,7 @@ def run_config(out: str | Path, overrides: Iterable[str] = ()) -> GnnConfig:
     """
     out = Path(out)
     run_folder.require_free(out, resume=True, overwrite=False)
-    folder = _folder_to_resume(out)
+    folder = run_folder.folder_to_train(out, resume=True, overwrite=False)
     runs.read_state(folder)  # one of another kind ends here
     return load_config(file=folder / run_folder.CONFIG_NAME, overrides=overrides)
 
@@ -220,23 +220,19 @@ def _train(
     resume: bool,
     overwrite: bool,
 ) -> TrainReport:
-    staged = run_folder.staging_path(out)
-    if resume:
-        path = _folder_to_resume(out)
-    else:
-        path = staged if (out / run_folder.RUN_NAME).exists() and overwrite else out
     team = parts.objective.team
     with contextlib.ExitStack() as holding:
-        if not team.rank:
-            for folder in dict.fromkeys((out, path)):
-                holding.enter_context(run_folder.locked(folder))
+        if team.rank:
+            path = run_folder.folder_to_train(out, resume=resume, overwrite=overwrite)
+        else:
+            path = holding.enter_context(
+                run_folder.writing(out, resume=resume, overwrite=overwrite)
+            )
         state = _open_state(path, graph, config, parts, resume=resume)
         trainer = Trainer(path, config, state, parts)
         team.first_s(None)  # all have read the checkpoint before the next one replaces it
         with MemoryMeter(_METER_S) as meter:
             trainer.run(progress)
-        if path != out and not team.rank:
-            run_folder.replace_run(path, out)
     metrics = dict(state.metrics) | {"peak_memory_bytes": meter.peak_bytes}
     speed = state.num_edges / state.seconds if state.seconds else 0.0
     return TrainReport(
@@ -248,11 +244,6 @@ def _train(
     )
 
 
-def _folder_to_resume(out: Path) -> Path:
-    staged = run_folder.staging_path(out)
-    return staged if (staged / run_folder.RUN_NAME).exists() else out
-
-
 def _open_state(
     path: Path, graph: Graph, config: GnnConfig, parts: Parts, *, resume: bool
 ) -> runs.RunState:
@@ -260,7 +251,7 @@ def _open_state(
         state = runs.read_state(path)
         runs.require_same_config(path, config)
         run_folder.require_same_graph(state.graph, graph, path)
-        run_folder.check_files(path, state.files)
+        run_folder.check_files(path, state.files, state.checksums)
         if not parts.objective.team.rank:
             runs.remove_superseded(path, state)
         return state

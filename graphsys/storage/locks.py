@@ -70,3 +70,18 @@ def is_pinned(folder: Path) -> bool:
     finally:
         os.close(fd)
     return False
+
+
+def is_locked(folder: Path) -> bool:
+    """Return whether a writer holds the lock of a folder."""
+    try:
+        fd = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+    return False

@@ -22,11 +22,13 @@ from graphsys.core.checksums import file_digest
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
-from graphsys.storage.locks import LOCK_NAME, Pin
+from graphsys.storage.locks import LOCK_NAME, Pin, is_locked, is_pinned
 from graphsys.storage.manifest import MANIFEST_NAME, FileEntry, Manifest
 from graphsys.storage.opening import pin_current
 from graphsys.storage.transaction import generations
 from graphsys.storage.verify_content import ContentChecker
+
+_STRAY = "is not the generation that graph.json names, and nobody uses it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,8 @@ class VerifyReport:
 def verify(path: str | os.PathLike[str], progress: Progress = SILENT) -> VerifyReport:
     """Read a whole store and report everything that is wrong with it.
 
-    A generation that another writer left or is writing, and the lock, are not part of the
-    store.
+    A generation that a writer is writing or a reader holds, and the lock, are not part of
+    the store; one that nobody uses is a problem.
 
     Args:
         path: The graph's folder.
@@ -130,6 +132,7 @@ def _unlisted(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
     """Yield the files of the store that ``graph.json`` does not list."""
     listed = {entry.path for entry in manifest.files}
     others = {name for number, name in _names(root) if number != manifest.generation}
+    yield from _stray_generations(root, sorted(others))
     unread: list[OSError] = []
     for folder, folders, files in os.walk(root, onerror=unread.append):
         here = Path(folder)
@@ -144,6 +147,15 @@ def _unlisted(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
     for err in unread:
         folder = _shown(Path(err.filename).relative_to(root))
         yield folder, f"cannot be read: {(err.strerror or str(err)).lower()}"
+
+
+def _stray_generations(root: Path, names: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield generations that are not the current one and that nobody writes or reads."""
+    if names and is_locked(root):
+        return
+    for name in names:
+        if not is_pinned(root / name):
+            yield name, f"{_STRAY}: a killed writer left it, and the next one removes it"
 
 
 def _names(root: Path) -> list[tuple[int, str]]:
@@ -183,23 +195,39 @@ def _damaged(
 
 
 def _what_is_damaged(root: Path, entry: FileEntry) -> str | None:
-    try:
-        real = (root / entry.path).resolve(strict=True)
-    except (FileNotFoundError, NotADirectoryError):
-        return "is missing"
-    if not real.is_relative_to(root):
-        return "is a link out of the graph's folder; do not use this graph"
-    if not real.is_file():
-        return "is not a plain file"
-    size = real.stat().st_size
-    if size != entry.bytes:
-        return f"has {size} bytes, graph.json says {entry.bytes}"
-    if size == 0:
+    found = what_is_damaged(root, entry.path, entry.bytes, MANIFEST_NAME)
+    if found is not None:
+        return found
+    if not entry.bytes:
         return "is empty"
+    real = root / entry.path
     with real.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if f"sha256:{digest}" != entry.checksum:
         return "does not match its checksum"
     if entry.xxh3 and file_digest(real) != entry.xxh3:
         return "does not match its fast checksum, which readers compare"
+    return None
+
+
+def what_is_damaged(root: Path, name: str, size: int | None, lister: str) -> str | None:
+    """Return what is wrong with a listed file before anything reads it, or None.
+
+    Args:
+        root: The folder, resolved.
+        name: The file.
+        size: Its bytes, where they are stated.
+        lister: The file that states them.
+    """
+    try:
+        real = (root / name).resolve(strict=True)
+    except (FileNotFoundError, NotADirectoryError):
+        return "is missing"
+    if not real.is_relative_to(root):
+        return "is a link out of the graph's folder; do not use this graph"
+    if not real.is_file():
+        return "is not a plain file"
+    found = real.stat().st_size
+    if size is not None and found != size:
+        return f"has {found} bytes, {lister} says {size}"
     return None

@@ -17,7 +17,7 @@ FLAGS = {
     "--format --help --ids --json --memory --order --out --overwrite --partitioner "
     "--partitions --seed --separator --skip --undirected",
     "graphsys info": "GRAPH --help --json",
-    "graphsys verify": "GRAPH --help --json",
+    "graphsys verify": "GRAPH|RUN --help --json",
     "graphsys partition": "GRAPH --compare --help --json --memory --order --out "
     "--overwrite --partitioner --partitions --seed",
     "graphsys run": "ALGORITHM GRAPH --check --checkpoint --checkpoint-every --device "

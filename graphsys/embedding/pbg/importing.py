@@ -5,7 +5,6 @@ is added to the rows, as PBG does before it scores and when it exports, so score
 equal and the run has none.
 """
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from graphsys.embedding.pbg.checkpoint import (
 from graphsys.embedding.pbg.optimiser_sums import operator_sums, row_sums
 from graphsys.embedding.pbg.settings import Tell, from_pbg_config, ignore
 from graphsys.storage.reader import Graph
+from graphsys.storage.run_folder import writing
 
 Floats = npt.NDArray[np.float32]
 
@@ -71,24 +71,20 @@ def import_pbg(
     config = from_pbg_config(_settings(found, graph, tell), tell=tell)
     model = relation_sets(graph, config)
     runs.require_free(out, resume=False, overwrite=overwrite)
-    staged = runs.staging_path(out)
-    shutil.rmtree(staged, ignore_errors=True)
     state = runs.RunState(
         graph=runs.describe_graph(graph), epoch=config.epochs, is_complete=True
     )
     state.metrics["imported_from"] = str(Path(checkpoint).resolve())
-    try:
-        for entity, node_type in _node_types(found, graph, model).items():
-            _import_rows(found, entity, graph, node_type, staged, state)
-        _import_operators(found, model, staged, state)
-        runs.write_config(staged, config)
-        runs.commit(staged, state)
-        if out.exists():
-            runs.replace_run(staged, out)
-        else:
-            staged.rename(out)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
+    with writing(out, resume=False, overwrite=overwrite) as path:
+        try:
+            state.checksums[runs.CONFIG_NAME] = runs.write_config(path, config)
+            for entity, node_type in _node_types(found, graph, model).items():
+                _import_rows(found, entity, graph, node_type, path, state)
+            _import_operators(found, model, path, state)
+            runs.commit(path, state)
+        except BaseException:
+            runs.discard(path)
+            raise
     return Embeddings(out, graph=graph)
 
 
@@ -172,7 +168,7 @@ def _import_rows(
             (runs.rows_file(node_type, part, 1), rows),
             (runs.state_file(node_type, part, 1), row_state),
         ):
-            state.files[name] = runs.write_array(out / name, array)
+            _add(out, state, name, array)
     state.serial = 1
 
 
@@ -218,7 +214,7 @@ def _import_operators(
                     table[2 * side, low:high] = values
                     table[2 * side + 1, low:high] = kept
             name = runs.relations_file(relations.name, 1)
-            state.files[name] = runs.write_array(out / name, table)
+            _add(out, state, name, table)
     state.serial = 1
 
 
@@ -239,3 +235,9 @@ def _match_relations(
             f"it has {cut_list(known)}"
         )
     return {key: numbers[key[1]] for key in ours}
+
+
+def _add(out: Path, state: runs.RunState, name: str, array: Any) -> None:
+    state.files[name] = runs.write_array(out / name, array)
+    state.checksums[name] = runs.array_checksum(array)
+    runs.sync_file(out / name)

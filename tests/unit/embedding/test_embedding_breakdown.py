@@ -28,6 +28,7 @@ from graphsys.storage.ingest import ingest
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk
 from tests.ranking_oracle import ask_all, means, triples
+from tests.runs import reseal
 from tests.stores import ListSource, edge_chunk
 
 FACT = EdgeType("thing", "fact", "thing")
@@ -85,6 +86,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Embeddings]:
                 values = [np.full(8, len(relation) / 4, np.float32) for relation in names]
                 table[0] = np.concatenate(values)
                 np.save(folder / "run" / name, table)
+        reseal(folder / "run")
         found.append(Embeddings(folder / "run"))
     return found
 

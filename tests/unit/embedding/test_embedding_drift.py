@@ -15,6 +15,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.embedding import EmbeddingConfig, drift, open_run, train
 from graphsys.embedding import run as runs
 from graphsys.storage.reader import Graph
+from tests.runs import reseal
 
 MakeRing = Callable[[int], Graph]
 
@@ -32,6 +33,7 @@ def change(run: Path, out: Path, to: Callable[[npt.NDArray[np.float32]], object]
     for name in runs.read_state(out).files:
         if name.startswith("rows/"):
             np.save(out / name, np.asarray(to(np.load(out / name)), dtype=np.float32))
+    reseal(out)
     return out
 
 

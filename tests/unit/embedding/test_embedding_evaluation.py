@@ -13,6 +13,7 @@ from graphsys.storage.ingest import ingest
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 from tests.ranking_oracle import ask_all, means
+from tests.runs import reseal
 
 MakeRing = Callable[[int], Graph]
 
@@ -108,6 +109,7 @@ def test_equal_rows_share_their_rank(make_ring: MakeRing, tmp_path: Path) -> Non
                 rows = np.load(out / name)
                 rows[:] = np.linspace(-1, 1, 64, dtype=np.float32) * 0.37
                 np.save(out / name, rows)
+        reseal(out)
         metrics = evaluate(out)["metrics"]
         # all 40 candidates tie: rank 1 + 39 / 2 raw, whatever the partitions
         assert metrics["unfiltered"]["mr"] == 20.5
@@ -136,6 +138,7 @@ def test_ranks_do_not_depend_on_partitions_or_threads(
                 table = np.load(out / name)
                 table[0] = np.tile(np.linspace(0.5, 2, 16), 3)
                 np.save(out / name, table)
+        reseal(out)
         results.append(evaluate(out, threads=1))
         monkeypatch.setattr("graphsys.embedding.ranking._CANDIDATE_BLOCK", 7)
         results.append(evaluate(out, threads=2))

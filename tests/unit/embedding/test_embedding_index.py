@@ -12,6 +12,7 @@ from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.embedding import EmbeddingConfig, Embeddings, build_index, nearest, train
 from graphsys.storage.ingest import ingest
 from graphsys.storage.reader import Graph
+from tests.runs import reseal
 from tests.stores import ListSource, edge_chunk
 
 NUM_NODES, NUM_GROUPS = 4000, 40
@@ -32,6 +33,7 @@ def clustered(tmp_path_factory: pytest.TempPathFactory) -> Path:
             rows = centres[rng.integers(0, NUM_GROUPS, size)]
             rows += 0.3 * rng.normal(size=rows.shape)
             np.save(folder / "run" / name, rows.astype(np.float32))
+    reseal(folder / "run")
     return folder / "run"
 
 
@@ -45,6 +47,7 @@ def with_comparator(run: Path, comparator: str) -> Embeddings:
         )
         + "\n"
     )
+    reseal(run)
     return Embeddings(run)
 
 
@@ -77,6 +80,7 @@ def test_an_index_is_built_once_for_a_checkpoint(clustered: Path, tmp_path: Path
     state = clustered / "run.json"
     content = json.loads(state.read_text())
     state.write_text(json.dumps(content | {"seconds": content["seconds"] + 1}))
+    reseal(clustered)
     assert nearest(Embeddings(clustered), 7, 5, index="hnsw").equals(first)
     assert file.stat().st_mtime_ns != before  # a later checkpoint: built anew
     other = build_index(clustered, "ivf", path=tmp_path / "mine.faiss")

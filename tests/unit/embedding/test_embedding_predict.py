@@ -23,6 +23,7 @@ from graphsys.embedding.model import OPERATOR_CODES
 from graphsys.embedding.question_files import all_questions, read_questions
 from graphsys.storage.reader import Graph
 from tests.ranking_oracle import compare, operate, triples
+from tests.runs import reseal
 from tests.unit.embedding.triple_graphs import write
 
 MakeRing = Callable[[int], Graph]
@@ -141,6 +142,7 @@ def test_no_block_thread_or_partition_changes_a_prediction(
                 table = np.load(out / name)
                 table[0] = np.tile(np.linspace(-2, 2, 6), 3)
                 np.save(out / name, table)
+        reseal(out)
         results.append(predict(out, questions, 5, threads=1))
         monkeypatch.setattr("graphsys.embedding.best_answers._CANDIDATE_BLOCK", 3)
         monkeypatch.setattr("graphsys.embedding.best_answers._QUERY_BLOCK", 7)

@@ -13,6 +13,7 @@ from graphsys import ingest
 from graphsys.core.errors import ConfigError, OutputExistsError, UnknownNameError
 from graphsys.embedding import EmbeddingConfig, Embeddings, export, nearest, open_run, train
 from graphsys.storage.reader import Graph
+from tests.runs import reseal
 
 MakeRing = Callable[[int], Graph]
 
@@ -156,6 +157,7 @@ def test_an_export_keeps_what_exists(shop_run: Embeddings, tmp_path: Path) -> No
 def test_a_moved_graph_can_be_given(shop: Graph, shop_run: Embeddings) -> None:
     state = shop_run.path / "run.json"
     state.write_text(state.read_text().replace(str(shop.path), "/nowhere/graph"))
+    reseal(shop_run.path)
     with pytest.raises(ConfigError, match=r"/nowhere/graph of the run .* is gone"):
         open_run(shop_run.path)
     assert open_run(shop_run.path, graph=shop).node_types == shop.node_types

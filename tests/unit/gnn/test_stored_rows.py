@@ -1,5 +1,6 @@
 """Learned rows on disk: trained as rows in memory are, within a bound, safe from kills."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 import torch
 
 from graphsys import gnn
-from graphsys.core.errors import BudgetError, ConfigError, StoreBusyError
+from graphsys.core.errors import BudgetError, ConfigError, CorruptStoreError, StoreBusyError
 from graphsys.core.memory import MemoryMeter, release_free_memory, resident_bytes
 from graphsys.gnn import GnnConfig, inference
 from graphsys.gnn import run as runs
@@ -19,6 +20,7 @@ from graphsys.gnn.team import Team
 from graphsys.gnn.trainer import Trainer
 from graphsys.gnn.training import build_parts
 from graphsys.storage import Graph, NodeChunk
+from graphsys.storage.verify_run import verify_run
 from tests.stores import edge_chunk, make_store
 from tests.unit.gnn.test_training import StopAfter, StoppedError, config_of
 
@@ -271,3 +273,19 @@ def test_what_rows_on_disk_cannot_do_is_said(
     monkeypatch.setattr("graphsys.gnn.objectives.current_team", lambda: Team(0, 2))
     with pytest.raises(ConfigError, match="learned_rows: got disk with 2 processes"):
         build_parts(bare, on_disk())
+
+
+def test_rows_on_disk_have_checksums_when_the_training_is_over(
+    bare: Graph, tmp_path: Path
+) -> None:
+    gnn.train(bare, on_disk(), tmp_path / "run")
+    content = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert any("segment" in name for name in content["files"])
+    assert content["checksums"].keys() == {*content["files"], "config.toml"}
+    assert verify_run(tmp_path / "run").problems == []
+    (segment,) = (tmp_path / "run").rglob("segment-0.bin")
+    data = bytearray(segment.read_bytes())
+    data[100] ^= 4
+    segment.write_bytes(data)
+    with pytest.raises(CorruptStoreError, match=r"segment-0\.bin has the checksum"):
+        gnn.evaluate(tmp_path / "run")

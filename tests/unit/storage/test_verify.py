@@ -86,12 +86,15 @@ def test_a_file_whose_name_is_not_text_is_still_shown(store: Path) -> None:
     assert list(problems(store)) == [r"\xff.bin"]
 
 
-def test_locks_and_other_generations_are_not_part_of_the_store(store: Path) -> None:
+def test_a_lock_is_no_part_of_the_store_and_other_generations_are_left_over(
+    store: Path,
+) -> None:
     (store / ".lock").touch()
+    assert verify(store).ok
     for generation in ("gen-0", "gen-2", "gen-17"):
         (store / generation).mkdir()
         (store / generation / "left-over").touch()
-    assert verify(store).ok
+    assert list(problems(store)) == ["gen-0", "gen-17", "gen-2"]
 
 
 def test_a_link_out_of_the_folder_is_a_problem(store: Path, tmp_path: Path) -> None:

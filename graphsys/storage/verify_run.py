@@ -1,0 +1,121 @@
+"""Verify a training run: is every file what ``run.json`` says, and is no other there?
+
+Both trainers' runs are alike in this: ``run.json`` has a checksum of itself and one for
+every file of the checkpoint and for ``config.toml``. Preserved checkpoints inside a run
+are runs themselves. Everything is hashed, whatever was looked at before.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphsys.core.checksums import file_digest
+from graphsys.core.config import load_toml
+from graphsys.core.errors import ConfigError, CorruptStoreError, InvalidGraphError
+from graphsys.core.progress import SILENT, Progress
+from graphsys.core.threads import map_in_order
+from graphsys.storage.folder_kinds import CONFIG_NAME, RUN_NAME
+from graphsys.storage.locks import LOCK_NAME, is_locked
+from graphsys.storage.run_folder import read_content
+from graphsys.storage.run_replacement import STAGED_NAME
+from graphsys.storage.verify import Problem, VerifyReport, what_is_damaged
+
+_LOG = "training.jsonl"
+_OTHERS = ("checkpoints", "indexes", "tensorboard")  # folders that are no checkpoint's
+
+
+def verify_run(path: Path, progress: Progress = SILENT) -> VerifyReport:
+    """Read a whole run and report everything that is wrong with it.
+
+    Args:
+        path: The run's folder.
+        progress: Told of the files checked.
+
+    Raises:
+        InvalidGraphError: There is no run.
+    """
+    problems = dict(_problems(path, progress, has_log=True))
+    checkpoints = path / "checkpoints"
+    for kept in sorted(checkpoints.iterdir()) if checkpoints.is_dir() else []:
+        inner = kept.relative_to(path).as_posix()
+        if not (kept / RUN_NAME).exists():
+            problems[inner] = "is no whole checkpoint; remove it"
+            continue
+        problems |= {f"{inner}/{name}": what for name, what in _problems(kept, progress)}
+    listed = [Problem(file, what) for file, what in sorted(problems.items())]
+    return VerifyReport(not listed, listed)
+
+
+def _problems(
+    path: Path, progress: Progress, *, has_log: bool = False
+) -> Iterator[tuple[str, str]]:
+    try:
+        content = read_content(path)
+        files, checksums = dict(content["files"]), dict(content.get("checksums") or {})
+    except FileNotFoundError as err:
+        raise InvalidGraphError(f"{path} holds no graph and no run; expected one") from err
+    except (CorruptStoreError, LookupError, ValueError, TypeError) as err:
+        yield RUN_NAME, _without_path(err, path / RUN_NAME)
+        return
+    yield from _config_problems(path)
+    progress.stage("check", len(files), "files")
+    names = list(dict.fromkeys((*files, *checksums)))
+
+    def look(name: str) -> tuple[str, str | None]:
+        return name, _what_is_wrong(path, name, files.get(name), checksums.get(name))
+
+    for name, what in map_in_order(look, names):
+        progress.advance(1)
+        if what is not None:
+            yield name, what
+    if has_log:  # checkpoints inside of a run have none of their own
+        yield from _log_problems(path, content)
+    if not is_locked(path):  # a training writes files before it lists them
+        yield from _unlisted(path, files)
+
+
+def _what_is_wrong(path: Path, name: str, size: int | None, stated: Any) -> str | None:
+    try:
+        found = what_is_damaged(path.resolve(), name, size, RUN_NAME)
+        if found is None and isinstance(stated, str) and file_digest(path / name) != stated:
+            found = "does not match its checksum"
+        if found is None and name.endswith(".npy"):
+            np.load(path / name, mmap_mode="r", allow_pickle=False)
+    except OSError as err:
+        return f"cannot be read: {(err.strerror or str(err)).lower()}"
+    except (ValueError, EOFError) as err:
+        return f"is no array: {' '.join(str(err).split())}"
+    return found
+
+
+def _config_problems(path: Path) -> Iterator[tuple[str, str]]:
+    try:
+        load_toml(path / CONFIG_NAME)
+    except (ConfigError, OSError) as err:
+        yield CONFIG_NAME, _without_path(err, path / CONFIG_NAME)
+
+
+def _log_problems(path: Path, content: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    size, stated = content.get("log_bytes"), content.get("log_checksum")
+    if not size or not stated:
+        return
+    with contextlib.suppress(OSError):
+        if file_digest(path / _LOG, num_bytes=size) == stated:
+            return
+    yield _LOG, f"does not begin with the {size} bytes that the checkpoint saw"
+
+
+def _unlisted(path: Path, files: dict[str, int]) -> Iterator[tuple[str, str]]:
+    known = {RUN_NAME, CONFIG_NAME, LOCK_NAME, STAGED_NAME, _LOG, *files}
+    for file in sorted(path.rglob("*")):
+        name = file.relative_to(path).as_posix()
+        is_plain = file.is_symlink() or not file.is_dir()
+        if is_plain and name not in known and name.split("/")[0] not in _OTHERS:
+            yield name, f"is not listed in {RUN_NAME}; --resume removes what a kill left"
+
+
+def _without_path(err: Exception, path: Path) -> str:
+    return " ".join(str(err).removeprefix(str(path)).lstrip(": ").split())
