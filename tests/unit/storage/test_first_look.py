@@ -32,7 +32,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
+def store(tmp_path: Path, cache: Path) -> Path:
     rng = np.random.default_rng(0)
     pairs = rng.integers(0, 40, (300, 2)).tolist()
     nodes = NodeChunk(
@@ -43,6 +43,9 @@ def store(tmp_path: Path) -> Path:
     weight = rng.random(300, dtype=np.float32)
     chunk = edge_chunk(pairs, weight=weight, relation=relation)
     make_store(tmp_path / "g", nodes, chunk, partitions=2)
+    # as if it came from elsewhere: nobody here remembers that it was written
+    shutil.rmtree(cache / "checked", ignore_errors=True)
+    checked_files._cache_of.cache_clear()
     return tmp_path / "g"
 
 
