@@ -4,7 +4,6 @@ import argparse
 import importlib
 import json
 import pkgutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
@@ -41,6 +40,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def main(arguments: list[str]) -> int:
     """Run one case; 0 if its results were right."""
     options = parse(arguments)
+    if options.save:
+        output.refuse_dirty_tree()
     case = importlib.import_module(f"bench.cases.{options.case}")
     inputs = chosen(options.inputs, getattr(case, "INPUTS", ()), "inputs")
     peers = chosen(options.peers, case.PEERS, "peers")
@@ -93,7 +94,7 @@ def main(arguments: list[str]) -> int:
         "load_average": load.load_average,
         "other_cpu_share": load.other_cpu_share,
     }
-    stamp = {name: machine[name] for name in ("command", "commit", "date")}
+    stamp = {name: machine[name] for name in ("command", "commit", "date", "hardware")}
     machine |= {
         "limits": limits.as_mapping(),
         **conditions,
@@ -131,28 +132,9 @@ def describe_run(machine: dict[str, Any], arguments: list[str]) -> dict[str, Any
     return machine | {
         "hardware": output.hardware_name(machine),
         "command": " ".join(["scripts/bench/run", *arguments]),
-        "commit": commit(),
+        "commit": output.commit(),
         "date": datetime.now(tz=UTC).strftime("%Y-%m-%d"),
     }
-
-
-def commit() -> str:
-    """Return the commit that was measured, marked if more than results differs from it."""
-    found = git("rev-parse", "--short=12", "HEAD")
-    is_dirty = git("status", "--porcelain", "--", ":/", ":!/scripts/bench/results")
-    return f"{found}-dirty" if found and is_dirty else found or "unknown"
-
-
-def git(*arguments: str) -> str:
-    """Return what git prints; nothing outside of a clone."""
-    done = subprocess.run(
-        ["git", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).resolve().parent,
-        check=False,
-    )
-    return done.stdout.strip()
 
 
 def note(text: str) -> None:

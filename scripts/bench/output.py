@@ -1,26 +1,109 @@
 """Results: a table for people, one JSON object for machines, a file for the record."""
 
 import json
+import os
 import re
 import statistics
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bench.harness import Row, Runs
+from graphsys.core.machine import describe_machine
 from graphsys.core.memory import format_bytes
 
+if TYPE_CHECKING:
+    from bench.harness import Row, Runs
+
 RESULTS = Path(__file__).resolve().parent / "results"
+STAMP = ("command", "commit", "date", "hardware", "load_average")
+"""What every row of a result states, or all of them together in ``machine``."""
 
 
-def as_json(case: str, machine: dict[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
+def refuse_dirty_tree() -> None:
+    """End with an error where a result would state a commit that was not measured."""
+    changed = git("status", "--porcelain", "--", ":/", ":!/scripts/bench/results")
+    if changed:
+        first = changed.splitlines()[0].split(maxsplit=1)[-1]
+        sys.exit(
+            f"error: the tree has changes that are not committed ({first}), and a result "
+            "states the commit that was measured; commit them, or leave out --save"
+        )
+
+
+def stamp(command: str) -> dict[str, Any]:
+    """Return what a row states of how, when and where it was measured, as of now.
+
+    Args:
+        command: As it was typed.
+
+    Returns:
+        ``command``, ``commit``, ``date``, ``hardware``, and ``load_average`` of the last
+        minute.
+    """
+    return {
+        "command": command,
+        "commit": commit(),
+        "date": datetime.now(tz=UTC).strftime("%Y-%m-%d"),
+        "hardware": hardware_name(describe_machine()),
+        "load_average": os.getloadavg()[0],
+    }
+
+
+def result_path(case: str, hardware: str) -> Path:
+    """Return ``results/<case>_<hardware>_<yyyymm>.json``."""
+    return RESULTS / f"{case}_{hardware}_{datetime.now(tz=UTC):%Y%m}.json"
+
+
+def newest(stem: str) -> Path:
+    """Return the newest result whose name begins so, before its month."""
+    return max(RESULTS.glob(f"{stem}_[0-9]*.json"))
+
+
+def keep_record(case: str, rows: Sequence[Mapping[str, Any]], **facts: Any) -> Path:
+    """Write stamped rows as a result, whole or not at all; return its file.
+
+    Args:
+        case: The first part of the file's name.
+        rows: Each with what :func:`stamp` returned.
+        facts: What else there is to say.
+    """
+    path = result_path(case, rows[0]["hardware"])
+    RESULTS.mkdir(exist_ok=True)
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps({"case": case, **facts, "rows": rows}, indent=1) + "\n")
+    fresh.replace(path)
+    return path
+
+
+def commit() -> str:
+    """Return the commit that was measured, marked if more than results differs from it."""
+    found = git("rev-parse", "--short=12", "HEAD")
+    is_dirty = git("status", "--porcelain", "--", ":/", ":!/scripts/bench/results")
+    return f"{found}-dirty" if found and is_dirty else found or "unknown"
+
+
+def git(*arguments: str) -> str:
+    """Return what git prints; nothing outside of a clone."""
+    done = subprocess.run(
+        ["git", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).resolve().parent,
+        check=False,
+    )
+    return done.stdout.strip()
+
+
+def as_json(case: str, machine: dict[str, Any], rows: "Sequence[Row]") -> dict[str, Any]:
     """Return a result; its keys are a contract."""
     return {"case": case, "machine": machine, "rows": [asdict(row) for row in rows]}
 
 
-def print_rows(rows: Sequence[Row], runs: Sequence[Runs]) -> None:
+def print_rows(rows: "Sequence[Row]", runs: "Sequence[Runs]") -> None:
     """Print one aligned line per row, with the spread of its runs."""
     table = [
         [
@@ -70,8 +153,7 @@ def save(result: dict[str, Any], *, keep_other_works: bool) -> Path:
         keep_other_works: Keep what the file says of works that were not run now; each
             run tells when and on which commit it was made.
     """
-    month = datetime.now(tz=UTC).strftime("%Y%m")
-    path = RESULTS / f"{result['case']}_{result['machine']['hardware']}_{month}.json"
+    path = result_path(result["case"], result["machine"]["hardware"])
     RESULTS.mkdir(exist_ok=True)
     if keep_other_works and path.exists():
         old = json.loads(path.read_text())

@@ -18,8 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from bench.__main__ import commit
-from bench.output import RESULTS, hardware_name
+from bench.output import RESULTS, hardware_name, refuse_dirty_tree, stamp
 
 from fuzzing.corpus import BINARY, TEXT
 
@@ -58,6 +57,8 @@ def main() -> int:
         return 0
     if options.case is not None:
         return show_case(readers[0], options.seed, options.case)
+    if not options.no_save:
+        refuse_dirty_tree()
     machine = machine_of_record()
     month = datetime.now(tz=UTC).strftime("%Y%m")
     path = RESULTS / f"fuzz_readers_{machine['hardware']}_{month}.json"
@@ -133,8 +134,7 @@ def run_child(row: dict[str, Any], seed: int, seconds: float) -> None:
         }
         command = [sys.executable, "-P", "-m", "fuzzing", "--reader", row["reader"]]
         command += ["--seed", str(seed), "--child", str(row["cases"]), str(seconds)]
-        row["commit"] = commit()
-        row["date"] = datetime.now(tz=UTC).strftime("%Y-%m-%d")
+        row |= stamp(" ".join(["scripts/fuzz_readers", *sys.argv[1:]]))
         child = subprocess.Popen(command, env=environment)
         try:
             ending = watch(child, state)

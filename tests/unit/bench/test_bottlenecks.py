@@ -73,14 +73,12 @@ def test_findings_follow_the_figures(bench: Any) -> None:
     even = {**figures, "kernel_invocations": 1.0}
     found = {row[0]: row for row in findings([("BFS, x", figures), ("control y", even)])}
     assert found["A. Launches"][2].startswith("10 launches against 1 (medians), 2 per")
-    assert found["A. Launches"][3].startswith(
-        "holds: 10 times as many, and each is no less"
-    )
+    assert "show nothing about it" in found["A. Launches"][3]  # nothing could refute it
     assert found["D. SIMT lanes"][3] == "does not hold"
     assert found["B. Stalls"][3] == "its cause was not found"
     few = figures | {"kernel_invocations": 2.0, "h100 lane_utilization thread": 0.1}
     found = {row[0]: row for row in findings([("BFS, x", few), ("control y", even)])}
-    assert found["A. Launches"][3] == "does not hold"
+    assert "show nothing about it" in found["A. Launches"][3]
     assert found["D. SIMT lanes"][3].startswith(
         "holds for a thread per row; twc keeps 10.0"
     )

@@ -1,0 +1,1 @@
+"""Mutants of graphsys's source, and whether the tests notice them."""

@@ -1,0 +1,61 @@
+"""Which files are mutated, and the tests that should notice: the smallest that do."""
+
+from typing import Final
+
+_UNIT: Final = "tests/unit"
+_STORE: Final = tuple(
+    f"{_UNIT}/storage/test_{it}.py" for it in ("transaction", "durability", "locks")
+)
+_RANKS: Final = (f"{_UNIT}/embedding/test_embedding_evaluation.py",)
+_LINKS: Final = (f"{_UNIT}/gnn/test_links.py",)
+_ROWS: Final = (
+    f"{_UNIT}/sampling/test_neighbors.py",
+    f"{_UNIT}/sampling/test_temporal.py",
+    f"{_UNIT}/sampling/test_importance.py",
+)
+_SIMT: Final = (f"{_UNIT}/analysis/test_simt.py",)
+_LOSSES: Final = (
+    f"{_UNIT}/embedding/test_embedding_gradients.py",
+    f"{_UNIT}/embedding/test_embedding_softmax.py",
+    "--deselect",
+    # without numba, fast_exp rounds once more
+    f"{_UNIT}/embedding/test_embedding_softmax.py::test_exp_is_accurate_and_zero_far_below",
+    f"{_UNIT}/embedding/test_embedding_counting.py",
+)
+
+TARGETS: Final[dict[str, tuple[str, ...]]] = {
+    # storage commit
+    "graphsys/storage/transaction.py": _STORE,
+    "graphsys/storage/run_folder.py": (f"{_UNIT}/storage/test_durability.py",),
+    # evaluation
+    "graphsys/embedding/metrics.py": _RANKS,
+    "graphsys/embedding/ranking.py": _RANKS,
+    "graphsys/embedding/evaluation.py": _RANKS,
+    "graphsys/kernels/cpu/embedding_rank.py": _RANKS,
+    "graphsys/gnn/evaluation.py": (f"{_UNIT}/gnn/test_tasks.py", *_LINKS),
+    "graphsys/gnn/link_ranking.py": _LINKS,
+    # samplers
+    "graphsys/sampling/neighbors.py": (f"{_UNIT}/sampling/test_neighbors.py",),
+    "graphsys/sampling/growth.py": _ROWS,
+    "graphsys/sampling/negatives.py": (f"{_UNIT}/sampling/test_negatives.py",),
+    "graphsys/sampling/importance.py": (f"{_UNIT}/sampling/test_importance.py",),
+    "graphsys/sampling/temporal.py": (f"{_UNIT}/sampling/test_temporal.py",),
+    "graphsys/kernels/cpu/sampled_rows.py": _ROWS,
+    "graphsys/kernels/cpu/timed_rows.py": (f"{_UNIT}/sampling/test_temporal.py",),
+    # losses
+    "graphsys/kernels/cpu/embedding_losses.py": _LOSSES,
+    "graphsys/gnn/objectives.py": (f"{_UNIT}/gnn/test_tasks.py",),
+    "graphsys/gnn/links.py": _LINKS,
+    # SIMT counters
+    "graphsys/analysis/simt.py": _SIMT,
+    "graphsys/kernels/cpu/simt.py": _SIMT,
+    "graphsys/kernels/cpu/simt_sectors.py": _SIMT,
+}
+SLOW_WITHOUT_NUMBA: Final = frozenset(
+    {
+        "graphsys/embedding/metrics.py",
+        "graphsys/embedding/ranking.py",
+        "graphsys/embedding/evaluation.py",
+    }
+)
+"""Whose tests take minutes where kernels are plain Python; they hold no kernel."""

@@ -1,0 +1,116 @@
+"""Figures that are kept: where they come from, and that nothing else gets in."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = ROOT / "scripts"
+RESULTS = SCRIPTS / "bench" / "results"
+STAMP = ("command", "commit", "date", "hardware", "load_average")
+NAME = re.compile(r"[a-z_]+_(sm90|[a-z]+(-[a-z0-9]+)+c)_20\d{4}\.json")
+SAVERS = {
+    "bench/run": ("analysis", "--save"),
+    "bench/neighbor_cache": ("--save",),
+    "bench/pinsage_negatives": ("--save",),
+    "bench/quality_embedding": ("--save",),
+    "bench/quality_gnn": ("--save",),
+    "cuda_registers": (),
+    "cuda_registers_embedding": (),
+    "cuda_registers_gnn": (),
+    "fuzz_readers": (),
+    "kill_ingest": ("--save",),
+    "kill_training": ("--save",),
+    "mutation": ("--save",),
+    "networkx_suite": ("--save",),
+}
+"""Scripts that write results, with what makes them do so."""
+OLDER = {
+    "cuda_registers_embedding_sm90_202611.json": "compiled before rows were stamped",
+    "cuda_registers_gnn_sm90_202611.json": "compiled before rows were stamped",
+    "cuda_registers_sm90_202611.json": "compiled before rows were stamped",
+    "embedding_quality_intel-xeon-2c_202611.json": "on that machine, no longer here: "
+    "the commit of all rows is that of the last; tables say so",
+    "engine_intel-xeon-2c_202611.json": "26 rows on changed trees, on that machine, no "
+    "longer here; tables say so",
+    "engine_programs_intel-xeon-2c_202611.json": "2 rows on a changed tree, on that "
+    "machine, no longer here; tables say so",
+    "fuzz_readers_intel-xeon-2c_202611.json": "before rows had their load and command",
+    "kill_ingest_intel-xeon-2c_202611.json": "before the rule, on a machine no longer here",
+    "kill_training_intel-xeon-2c_202611.json": "before the rule, on a machine no longer "
+    "here",
+    "neighbor_cache_amd-epyc-2c_202611.json": "counts, the same on any machine: no load",
+    "networkx_intel-xeon-2c_202611.json": "on a changed tree, on a machine no longer here; "
+    "tables say so",
+    "networkx_suite_intel-xeon-2c_202611.json": "before rows were stamped",
+    "networkx_suite_all_intel-xeon-2c_202611.json": "before rows were stamped",
+    "partition_intel-xeon-2c_202611.json": "on a changed tree, on a machine no longer "
+    "here; tables say so",
+    "pinsage_negatives_amd-epyc-2c_202611.json": "on a changed tree; tables say so",
+}
+"""Files from before every row was stamped by a clean tree, and why they are still there."""
+
+
+def faults_of(path: Path) -> list[str]:
+    """Return what rows of a result do not state, or state of a tree with changes."""
+    result = json.loads(path.read_text())
+    machine = result.get("machine", {})
+    runs = {(run["work"], run["system"]): run for run in machine.get("runs", ())}
+    found = set()
+    for row in result.get("rows", [result]):
+        run: dict[str, Any] = runs.get((row.get("work"), row.get("system")), {})
+        told = {name: row.get(name, run.get(name, machine.get(name))) for name in STAMP}
+        found |= {f"no {name}" for name, value in told.items() if value in (None, "")}
+        if str(told["commit"]).endswith("-dirty"):
+            found.add("uncommitted changes")
+    return sorted(found)
+
+
+def test_every_row_states_command_commit_date_hardware_and_load() -> None:
+    faults = {path.name: faults_of(path) for path in sorted(RESULTS.glob("*.json"))}
+    bad = {name for name, found in faults.items() if found}
+    assert {name: faults[name] for name in bad - OLDER.keys()} == {}
+    assert OLDER.keys() - bad == set()  # what was measured again leaves the list
+
+
+def test_names_of_results_say_case_hardware_and_month() -> None:
+    names = {path.name for path in RESULTS.iterdir()}
+    strange = {name for name in names if not NAME.fullmatch(name)}
+    assert strange == set()
+
+
+def test_every_script_that_writes_results_is_known_here() -> None:
+    writers = set()
+    for path in SCRIPTS.rglob("*"):
+        if path.is_file() and path.parent != RESULTS and "__pycache__" not in path.parts:
+            text = path.read_text(errors="replace")
+            if path.suffix == "" and re.search(r"keep_record|result_path", text):
+                writers.add(path.relative_to(SCRIPTS).as_posix())
+    assert writers <= SAVERS.keys()
+
+
+@pytest.mark.parametrize("name", SAVERS)
+def test_no_result_is_kept_of_a_tree_with_changes(name: str, tmp_path: Path) -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("no clone: no result states a commit")
+    words = [str(SCRIPTS / name), *SAVERS[name]]
+    if (SCRIPTS / name).read_text().startswith("#!/usr/bin/env python"):
+        words = [sys.executable, "-P", *words]
+    before = {path: path.stat().st_mtime_ns for path in RESULTS.iterdir()}
+    # with an index of nothing every file of the tree is a change
+    environment = os.environ | {
+        "GIT_INDEX_FILE": str(tmp_path / "index"),
+        "GRAPHSYS_VENV": sys.prefix,
+    }
+    done = subprocess.run(
+        words, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode != 0
+    assert "error: the tree has changes that are not committed" in done.stderr
+    assert {path: path.stat().st_mtime_ns for path in RESULTS.iterdir()} == before
