@@ -10,6 +10,7 @@ from typing import Any
 
 from graphsys.analysis.report import SCHEMA_VERSION
 from graphsys.core.errors import ConfigError, InputError
+from graphsys.core.plain_files import read_json
 from graphsys.storage.output_file import new_files, require_writable
 from graphsys.storage.transaction import disk_errors
 
@@ -84,8 +85,8 @@ def read_report(path: Path) -> dict[str, Any]:
         InputError: it is no report of ours, or one of another schema version.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, UnicodeDecodeError) as err:
+        found = read_json(path)
+    except ValueError as err:
         raise InputError(f"{path}: not JSON ({err}); give the .json of a report") from err
     missing = [key for key in _KEYS if not isinstance(found, dict) or key not in found]
     if missing:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from graphsys.core.errors import ConfigError
+from graphsys.core.plain_files import read_plain
 
 T = TypeVar("T")
 Mapped = dict[str, Any]
@@ -62,10 +63,10 @@ def load_toml(path: Path) -> Mapped:
         ConfigError: The file is missing, unreadable or not TOML.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(read_plain(path).decode())
     except FileNotFoundError as err:
         raise ConfigError(f"config file {str(path)!r} does not exist") from err
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as err:
+    except (OSError, ValueError, RecursionError) as err:  # ValueError: too many digits
         raise ConfigError(f"{path}: not a readable TOML file: {err}") from err
 
 
@@ -145,7 +146,7 @@ def _parse_setting(setting: str) -> Mapped:
     for text in (value, json.dumps(value.strip(), ensure_ascii=False)):
         try:
             return tomllib.loads(f"{key} = {text}\n")
-        except (tomllib.TOMLDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # ValueError: too many digits
             continue
     raise ConfigError(f"setting {setting!r}: {key!r} is not a key; write a.b=value")
 
@@ -246,7 +247,16 @@ def _wanted(hint: Any, limits: Mapping[str, Any]) -> str:
 
 
 def _mismatch(value: Any, wanted: str, where: str, path: tuple[str, ...]) -> ConfigError:
-    return ConfigError(f"{where}{'.'.join(path)}: got {value!r}, expected {wanted}")
+    return ConfigError(f"{where}{'.'.join(path)}: got {_shown(value)}, expected {wanted}")
+
+
+def _shown(value: Any) -> str:
+    """Write a value for a message, cut where it is long."""
+    try:
+        text = repr(value)
+    except ValueError:  # 0xff... may have more digits than Python writes
+        return "an integer of thousands of digits"
+    return text if len(text) <= 200 else f"{text[:197]}..."
 
 
 def _plain(value: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from graphsys.core.checksums import digest
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, CorruptStoreError
+from graphsys.core.plain_files import read_json
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.embeddings import Embeddings
 from graphsys.kernels.cpu.embedding_math import normalise_rows
@@ -206,7 +207,7 @@ def _is_current(file: Path, stamp: str) -> bool:
 
 def _read_stamp(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(_stamp_file(file).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        found = read_json(_stamp_file(file))
+    except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

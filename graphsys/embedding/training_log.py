@@ -23,6 +23,7 @@ from typing import IO, Any
 
 from graphsys.core.checksums import file_digest
 from graphsys.core.errors import CorruptStoreError
+from graphsys.core.plain_files import parse_json
 from graphsys.storage.transaction import disk_errors
 
 LOG_NAME = "training.jsonl"
@@ -90,7 +91,7 @@ def read_log(path: str | Path) -> list[dict[str, Any]]:
         if not line and number == len(lines):
             break
         try:
-            facts = json.loads(line)
+            facts = parse_json(line)
             if not isinstance(facts, dict):
                 raise ValueError("no object")
         except ValueError as err:

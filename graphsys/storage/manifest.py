@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError
+from graphsys.core.plain_files import parse_json, read_plain
 from graphsys.core.types import EdgeType
 from graphsys.storage.manifest_check import build, check_sense
 
@@ -154,7 +155,7 @@ class Manifest:
         """
         where = path / MANIFEST_NAME
         try:
-            text = where.read_text(encoding="utf-8")
+            text = read_plain(where).decode()
         except (FileNotFoundError, NotADirectoryError):
             found = "does not exist" if not path.exists() else f"has no {MANIFEST_NAME}"
             raise InvalidGraphError(
@@ -173,8 +174,8 @@ class Manifest:
 def _parse(text: str, where: Path) -> Manifest:
     remedy = "ingest again or restore the file"
     try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as err:
+        content = parse_json(text)
+    except ValueError as err:
         raise CorruptStoreError(f"{where} is not valid JSON ({err}); {remedy}") from err
     if not isinstance(content, dict) or "format_version" not in content:
         raise CorruptStoreError(f"{where} has no format_version; {remedy}")

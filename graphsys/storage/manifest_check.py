@@ -11,6 +11,8 @@ if typing.TYPE_CHECKING:
     from graphsys.storage.manifest import Manifest
 
 ID_TYPES = ("int64", "large_string")
+MAX_PARTITIONS = 4096
+"""Of a node type."""
 
 
 def build(hint: Any, value: Any, path: str = "") -> Any:
@@ -81,6 +83,8 @@ def check_sense(manifest: "Manifest") -> None:
         ascends = len(offsets) > 1 and all(a <= b for a, b in pairwise(offsets))
         is_right = ascends and offsets[0] == 0 and offsets[-1] < 2**63
         _expect(is_right, f"{where}.offsets", offsets, "ascending numbers from 0")
+        most, found = MAX_PARTITIONS, len(offsets) - 1
+        _expect(found <= most, f"{where}.offsets", f"{found} partitions", f"at most {most}")
         for feature, entry in node.features.items():
             good = isinstance(entry.get("dim"), int) and isinstance(entry.get("dtype"), str)
             _expect(good, f"{where}.features.{feature}", entry, "dim and dtype")

@@ -7,10 +7,10 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.memory import format_bytes
 from graphsys.partitioners import check_partitioner, is_stream_partitioner
 from graphsys.storage.feature_forms import GIVEN, parse_forms
+from graphsys.storage.manifest_check import MAX_PARTITIONS
 from graphsys.storage.numbering import ORDERS
 from graphsys.storage.orders import GRAPH_ORDERS
 
-_MAX_PARTITIONS = 4096
 _MIN_MEMORY = 16 << 20
 
 
@@ -56,9 +56,9 @@ class IngestOptions:
         parse_forms(self.features_as)
         given = self.partitions
         for count in given.values() if isinstance(given, Mapping) else [given]:
-            if not 1 <= count <= _MAX_PARTITIONS:
+            if not 1 <= count <= MAX_PARTITIONS:
                 raise ConfigError(
-                    f"partitions: got {count}, expected 1 to {_MAX_PARTITIONS}"
+                    f"partitions: got {count}, expected 1 to {MAX_PARTITIONS}"
                 )
         if self.memory_bytes < _MIN_MEMORY:
             raise ConfigError(

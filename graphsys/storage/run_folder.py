@@ -25,6 +25,7 @@ from graphsys.core.errors import (
     TrainingFailedError,
 )
 from graphsys.core.notes import note
+from graphsys.core.plain_files import read_json
 from graphsys.core.threads import map_in_order
 from graphsys.storage.checked_files import CheckedFiles
 from graphsys.storage.folder_kinds import CONFIG_NAME as CONFIG_NAME
@@ -54,7 +55,7 @@ _ADVICE: Final = "train the run again, or go on from a copy of a preserved check
 def is_gnn_run(path: str | os.PathLike[str]) -> bool:
     """Tell whether a folder holds a run of a graph neural network."""
     try:
-        content = json.loads((Path(path) / RUN_NAME).read_text(encoding="utf-8"))
+        content = read_json(Path(path) / RUN_NAME)
     except (OSError, ValueError):
         return False
     return isinstance(content, dict) and content.get("kind") == GNN
@@ -191,7 +192,7 @@ def read_content(path: Path, newest: int = FORMAT_VERSION) -> dict[str, Any]:
     """
     file = path / RUN_NAME
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = read_json(file)
         if not isinstance(content, dict):
             raise ValueError("expected an object")
         version = int(content["format_version"])

@@ -185,3 +185,15 @@ def test_tables_nested_without_end_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"deep\.toml: not a readable TOML file"):
         load_toml(tmp_path / "deep.toml")
     assert apply_overrides({}, ["a=" + "[" * 5000])["a"].startswith("[[")
+
+
+def test_integers_of_thousands_of_digits_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(f"dim = {'9' * 5000}\n")
+    with pytest.raises(ConfigError, match=r"x\.toml: not a readable TOML file"):
+        load_toml(file)
+    with pytest.raises(ConfigError, match=r"epochs: got .999.*, expected an int") as caught:
+        from_mapping(Outer, apply_overrides({}, [f"epochs={'9' * 5000}"]))
+    assert len(str(caught.value)) < 400
+    with pytest.raises(ConfigError, match="epochs: got an integer of thousands of digits"):
+        from_mapping(Outer, apply_overrides({}, [f"epochs=0x{'f' * 5000}"]))

@@ -1,6 +1,8 @@
 """graph.json: what it says is checked before it is believed."""
 
 import json
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -152,3 +154,38 @@ def test_impossible_sizes_are_refused(field: str, size: int, store: Path) -> Non
     (store / "graph.json").write_text(json.dumps(content))
     with pytest.raises(CorruptStoreError, match=rf"files\..* is {size}"):
         Manifest.read(store)
+
+
+def forge(store: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change what a manifest says, and make its checksum right."""
+    content = json.loads((store / "graph.json").read_text())
+    change(content)
+    content["checksum"] = checksum_of(content)
+    (store / "graph.json").write_text(json.dumps(content))
+
+
+def test_a_million_partitions_are_refused_at_once(store: Path) -> None:
+    node_type = json.loads((store / "graph.json").read_text())["node_types"].popitem()[0]
+    offsets = [0] * 10**6
+    forge(store, lambda it: it["node_types"][node_type].update(offsets=offsets))
+    with pytest.raises(CorruptStoreError, match="999999 partitions', expected at most"):
+        Manifest.read(store)
+
+
+def test_a_deep_manifest_is_refused(store: Path) -> None:
+    deep: Any = []
+    for _ in range(300):
+        deep = [deep]
+    forge(store, lambda it: it["partitioning"].update(quality=deep))
+    with pytest.raises(CorruptStoreError, match="nested deeper than 100 levels"):
+        Manifest.read(store)
+    (store / "graph.json").write_text("[" * 10**5)
+    with pytest.raises(CorruptStoreError, match="nested deeper than 100 levels"):
+        Manifest.read(store)
+
+
+def test_a_pipe_in_the_place_of_the_manifest_is_not_waited_for(store: Path) -> None:
+    (store / "graph.json").unlink()
+    os.mkfifo(store / "graph.json")
+    with pytest.raises(CorruptStoreError, match="cannot be read: not a plain file"):
+        Graph(store)
