@@ -5,6 +5,8 @@ importable module. The file's name is a hash of its text, of the versions involv
 our kernels' stamps; a directory that others may write to is not used.
 """
 
+import contextlib
+import functools
 import hashlib
 import importlib.util
 import os
@@ -13,8 +15,6 @@ import sys
 import tempfile
 from pathlib import Path
 from types import ModuleType
-
-from graphsys.core.errors import StorageFullError
 
 _PREFIX = "graphsys_program_"
 
@@ -42,15 +42,18 @@ def cache_folder() -> Path:
 def load_module(source: str) -> ModuleType:
     """Import generated source as a module; equal source gives the same module.
 
-    Raises:
-        StorageFullError: the cache directory cannot be written.
+    Where no folder can be written, the module is in memory only: its kernels are compiled
+    without a cache, which :mod:`graphsys.kernels.jit` says.
     """
     name = _PREFIX + _digest(source)
     if name in sys.modules:
         return sys.modules[name]
-    path = cache_folder() / f"{name}.py"
-    if not _holds(path, source):
-        _write(path, source)
+    path = _file_of(name, source)
+    if path is None:
+        module = ModuleType(name)
+        sys.modules[name] = module
+        exec(compile(source, f"<{name}>", "exec"), module.__dict__)
+        return module
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None  # a .py file always has a spec
     assert spec.loader is not None
@@ -62,6 +65,17 @@ def load_module(source: str) -> ModuleType:
         del sys.modules[name]
         raise
     return module
+
+
+def _file_of(name: str, source: str) -> Path | None:
+    """Return the file that holds the text, or None where none can be written."""
+    try:
+        path = cache_folder() / f"{name}.py"
+        if not _holds(path, source):
+            _write(path, source)
+    except OSError:
+        return None
+    return path
 
 
 def _digest(source: str) -> str:
@@ -87,22 +101,24 @@ def _holds(path: Path, source: str) -> bool:
 
 
 def _write(path: Path, source: str) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
         with os.fdopen(handle, "w") as file:
             file.write(source)
         os.replace(temporary, path)
-    except OSError as err:
-        raise StorageFullError(
-            f"cannot write generated kernels to {path.parent} ({err.strerror}); set "
-            "GRAPHSYS_CACHE to a folder that can be written"
-        ) from err
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
-_private: list[Path] = []
+@functools.cache
+def _private() -> "tempfile.TemporaryDirectory[str]":
+    """Return a folder that goes with the process."""
+    return tempfile.TemporaryDirectory(
+        prefix="graphsys-programs-", ignore_cleanup_errors=True
+    )
 
 
 def _private_folder() -> Path:
-    if not _private:
-        _private.append(Path(tempfile.mkdtemp(prefix="graphsys-programs-")))
-    return _private[0]
+    return Path(_private().name)

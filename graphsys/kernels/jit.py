@@ -10,14 +10,19 @@ what its file says, and all our kernels' files that it imports, and those they i
 change compiles anew what it reaches and nothing else, and stale machine code never runs.
 """
 
+import contextlib
 import functools
 import hashlib
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import numba
+from numba.core.caching import FunctionCache
+from numba.core.ccallback import CFunc
+from numba.core.sigutils import normalize_signature
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -107,14 +112,69 @@ def compile_kernel(kernel: Kernel, **options: Any) -> Kernel:
         kernel: The function.
         options: For numba.njit, beside our own.
     """
-    settings = {"cache": True, "nogil": True, "error_model": "numpy"}
+    settings = {"nogil": True, "error_model": "numpy"}
     compiler = numba.njit(**settings, no_cfunc_wrapper=True, **options)
-    dispatcher = compiler(kernel)
-    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    # private to numba; a test notices if it goes
-    if file is not None and hasattr(file, "_source_stamp"):
-        file._source_stamp = _stamp_of_file(kernel.__code__.co_filename)
-    return cast("Kernel", dispatcher)
+    return cast("Kernel", _with_cache(compiler(kernel), kernel))
+
+
+def compile_callback(signature: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator that compiles a C function, which code reaches by its address.
+
+    Args:
+        signature: Its types, as ``numba.cfunc`` takes them.
+    """
+
+    def compiled(kernel: Callable[..., Any]) -> Any:
+        made = _with_cache(CFunc(kernel, normalize_signature(signature), {}, {}), kernel)
+        made.compile()
+        return made
+
+    return compiled
+
+
+def _with_cache(made: Any, kernel: Callable[..., Any]) -> Any:
+    if hasattr(made, "_cache"):  # private to numba; a test notices if it goes
+        try:
+            made._cache = _KernelCache(kernel)
+        except (RuntimeError, OSError):  # no folder that can be written
+            _tell_uncached()
+    return made
+
+
+class _KernelCache(FunctionCache):  # type: ignore[misc]
+    """numba's cache, with our stamp; one that cannot be used only costs time."""
+
+    def __init__(self, kernel: Callable[..., Any]) -> None:
+        super().__init__(kernel)
+        self._cache_file._source_stamp = _stamp_of_file(kernel.__code__.co_filename)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the kernel compiled before, or None."""
+        try:
+            return super().load_overload(sig, target_context)
+        except OSError:
+            return None
+        except Exception:  # unpickling what is damaged may raise anything
+            with contextlib.suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled kernel for other processes."""
+        try:
+            super().save_overload(sig, data)
+        except OSError:
+            _tell_uncached()
+
+
+@functools.cache
+def _tell_uncached() -> None:
+    """Say once that kernels stay with this process."""
+    warnings.warn(
+        "no folder for compiled kernels can be written, they are compiled anew by every "
+        "process; set NUMBA_CACHE_DIR to a folder that can be written",
+        stacklevel=2,
+    )
 
 
 def compile_inner_kernel(kernel: Kernel, **options: Any) -> Kernel:

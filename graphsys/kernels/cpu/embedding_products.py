@@ -16,13 +16,12 @@ from typing import Any, Final
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import cfunc
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from graphsys.kernels.cpu.embedding_math import Floats
 from graphsys.kernels.cpu.pointers import address
-from graphsys.kernels.jit import lean_jit
+from graphsys.kernels.jit import compile_callback, lean_jit
 
 _IS_WIDE: Final = bool(llvm.get_host_cpu_features().get("avx512f"))
 LANES: Final = 16 if _IS_WIDE else 8
@@ -150,7 +149,7 @@ def _transpose_square(
     return types.void(*[types.intp] * 4), generate
 
 
-@cfunc(types.void(*[types.intp] * 11), cache=True)
+@compile_callback(types.void(*[types.intp] * 11))
 def _multiply_at(
     a: int, a_row: int, a_depth: int, b: int, b_row: int, c: int, c_row: int,
     num_rows: int, num_columns: int, depth: int, is_added: int,
@@ -176,7 +175,7 @@ def _multiply_at(
                 i += rows
 
 
-@cfunc(types.void(*[types.intp] * 6), cache=True)
+@compile_callback(types.void(*[types.intp] * 6))
 def _transpose_at(
     source: int, source_row: int, target: int, target_row: int, num_rows: int,
     num_columns: int,

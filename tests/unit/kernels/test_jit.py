@@ -90,3 +90,37 @@ def test_inner_kernels_are_for_kernels_only() -> None:
         with pytest.raises(TypeError, match="no entry from Python; a kernel may call it"):
             inner(1)
         assert outer(1) == 3
+
+
+def test_without_a_folder_for_the_cache_kernels_compile_and_say_so_once(
+    tmp_path: Path,
+) -> None:
+    package = tmp_path / "kernels"
+    package.mkdir()
+    (package / "__pycache__").write_text("not a folder")
+    shutil.copy(str(jit_module.__file__), package / "jit.py")
+    (package / "callee.py").write_text(CALLEE.format(1))
+    more = "\n@jit\ndef double(x):\n    return 2 * x\n"
+    (package / "caller.py").write_text(CALLER.format("jit") + more)
+    code = "from kernels.caller import double, run\nprint(run(1), double(4))"
+    nowhere = {"HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null", "NUMBA_CACHE_DIR": ""}
+    environment = {**os.environ, **nowhere, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "2 8\n", done.stderr
+    assert done.stderr.count("no folder for compiled kernels can be written") == 1
+
+
+def test_a_damaged_cache_is_made_anew(tmp_path: Path) -> None:
+    package = tmp_path / "kernels"
+    package.mkdir()
+    shutil.copy(str(jit_module.__file__), package / "jit.py")
+    (package / "caller.py").write_text(CALLER.format("jit"))
+    (package / "callee.py").write_text(CALLEE.format(1))
+    assert call(tmp_path) == ("2", "miss")
+    index = next((package / "__pycache__").glob("caller.run*.nbi"))
+    index.write_bytes(index.read_bytes()[:20])
+    assert call(tmp_path) == ("2", "miss")
+    assert call(tmp_path) == ("2", "hit")
