@@ -1,8 +1,11 @@
 """Files of a source: what they are called, how they are compressed."""
 
 import codecs
+import lzma
 import os
 import tarfile
+import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +17,17 @@ import pyarrow.fs
 from graphsys.core.errors import InputError
 
 PIECE_BYTES: Final = 4 << 20
+DAMAGE: Final = (
+    OSError,
+    EOFError,
+    ValueError,  # a number in a header that is none
+    NotImplementedError,  # a way to compress that Python does not know
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
+"""What reading an archive may raise that is damaged."""
 
 COMPRESSIONS: Final = {".gz": "gzip", ".tgz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 _MAGIC: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
@@ -99,7 +113,9 @@ class InputFile:
             packed = pa.OSFile(str(self.path)) if self.uri is None else self.remote()
             stream = pa.CompressedInputStream(packed, self.compression)
             return _Stream(stream, packed.tell, [stream, packed])
-        except (OSError, tarfile.TarError, EOFError, KeyError) as err:
+        except (*DAMAGE, KeyError) as err:
+            if isinstance(err, InputError):
+                raise
             raise InputError(f"{self.name}: cannot be opened: {describe(err)}") from err
 
     def remote(self) -> Any:
@@ -131,7 +147,7 @@ class InputFile:
                 f"{self.name}: not {self.encoding} text: {describe(err)}; name another "
                 "encoding"
             ) from err
-        except (OSError, EOFError, tarfile.TarError) as err:
+        except DAMAGE as err:
             raise InputError(
                 f"{self.name}: cannot be read to its end: {describe(err)}; the file is cut "
                 "short or damaged, fetch it again"
@@ -270,7 +286,7 @@ def archive_members(file: InputFile) -> list[InputFile]:
     try:
         with tarfile.open(file.path) as archive:
             members = [(member.name, member.size) for member in archive if member.isreg()]
-    except (OSError, EOFError, tarfile.TarError) as err:
+    except DAMAGE as err:
         raise InputError(
             f"{file.path}: cannot be read as a tar archive: {describe(err)}; fetch it again"
         ) from err

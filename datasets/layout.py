@@ -172,6 +172,20 @@ def is_number(field: bytes) -> bool:
     return value == value and b"_" not in field
 
 
+def is_rounded(field: bytes) -> bool:
+    """Tell whether a field is an integer that no float64 equals."""
+    digits = field.removeprefix(b"-").removeprefix(b"+")
+    return digits.isdigit() and 15 < len(digits) < 310 and int(field) != float(field)
+
+
+def explain_rounded(field: bytes) -> str:
+    """Say what to do with an integer that no float64 equals."""
+    return (
+        f"found the weight {show(field)}, an integer that float64 does not hold exactly; "
+        "write it with .0 to have it rounded, or give int64 or uint64 in a Parquet file"
+    )
+
+
 def is_missing(field: bytes) -> bool:
     """Tell whether a field stands for a missing number."""
     return field.lower().decode("latin-1") in MISSING

@@ -22,6 +22,8 @@ from graphsys.datasets.layout import (
     WORD,
     LineFormat,
     explain,
+    explain_rounded,
+    is_rounded,
 )
 from graphsys.kernels.cpu import text as kernels
 from graphsys.kernels.cpu.id_pairs import parse_id_pairs
@@ -194,12 +196,19 @@ def _parse_slow(
     except pa.ArrowInvalid:
         raise _undecodable(data) from None
     if len(wrong):
-        place = int(slow[wrong[0], 2])
-        begin = data[:place].tobytes().rfind(b"\n") + 1
+        begin = _line_begin(data, int(slow[wrong[0], 2]))
         raise BadLineError(begin, explain(line_at(data, begin), layout))
+    is_weight = np.array([column.name == "weight" for column in numeric])[slow[:, 0]]
+    for place, end in slow[is_weight, 2:]:
+        if is_rounded(field := data[place:end].tobytes()):
+            raise BadLineError(_line_begin(data, int(place)), explain_rounded(field))
     plain = pc.if_else(is_missing, "nan", pc.replace_substring_regex(texts, r"^\+", ""))
     values = pc.cast(plain, pa.float64()).to_numpy(zero_copy_only=False)
     numbers[slow[:, 0], slow[:, 1]] = values
+
+
+def _line_begin(data: Bytes, place: int) -> int:
+    return data[:place].tobytes().rfind(b"\n") + 1
 
 
 def parse_numbers(
@@ -208,7 +217,8 @@ def parse_numbers(
     """Let Arrow parse numbers that plain arithmetic does not round correctly.
 
     Returns:
-        The numbers, float64 ``[n]``, and the place of the first that is none, or -1.
+        The numbers, float64 ``[n]``, and the place of the first that is none, or is an
+        integer that no float64 equals, or -1.
     """
     lengths = (ends - begins).astype(np.int32)
     texts = _strings(data, np.ascontiguousarray(begins), lengths)
@@ -220,7 +230,9 @@ def parse_numbers(
     is_number = pc.match_substring_regex(texts, _NUMBER_PATTERN)
     plain = pc.if_else(is_number, pc.replace_substring_regex(texts, r"^\+", ""), "0")
     values = pc.cast(plain, pa.float64()).to_numpy(zero_copy_only=False)
-    wrong = np.flatnonzero(~is_number.to_numpy(zero_copy_only=False))
+    fields = (data[begin:end].tobytes() for begin, end in zip(begins, ends, strict=True))
+    is_wrong = np.array([is_rounded(field) for field in fields], dtype=bool)
+    wrong = np.flatnonzero(is_wrong | ~is_number.to_numpy(zero_copy_only=False))
     return values, int(wrong[0]) if len(wrong) else -1
 
 

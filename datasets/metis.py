@@ -25,7 +25,14 @@ from graphsys.core.types import EDGE, EdgeType
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.blocks import Bytes, TextBlock, text_blocks
 from graphsys.datasets.files import InputFile, read_head
-from graphsys.datasets.layout import as_count, is_integer, is_number, show
+from graphsys.datasets.layout import (
+    as_count,
+    explain_rounded,
+    is_integer,
+    is_number,
+    is_rounded,
+    show,
+)
 from graphsys.datasets.lines import line_at, parse_numbers
 from graphsys.datasets.pipeline import prefetch
 from graphsys.kernels.cpu import adjacency as kernels
@@ -282,6 +289,8 @@ def _explain(line: bytes, header: Header) -> str:
     if header.is_weighted:
         if len(ends) % 2:
             return "found a neighbour without a weight, as fmt says that edges have weights"
+        if rounded := [it for it in ends[1::2] if is_rounded(it)]:
+            return explain_rounded(rounded[0])
         if wrong := [it for it in ends[1::2] if not is_number(it)]:
             return f"found {show(wrong[0])} as weight, expected a number"
         ends = ends[::2]

@@ -23,7 +23,7 @@ from graphsys.core.errors import InputError
 from graphsys.datasets.array_files import dense_features
 from graphsys.datasets.columns import check_ids
 from graphsys.datasets.described.text_arrays import text_rows
-from graphsys.datasets.files import describe, input_file
+from graphsys.datasets.files import DAMAGE, describe, input_file
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 CHUNK_ROWS: Final = 1 << 18
@@ -132,7 +132,7 @@ class OgbBinarySource(Source):
             with zipfile.ZipFile(archive) as packed:
                 if f"{name}.npy" not in packed.namelist():
                     return None
-        except (zipfile.BadZipFile, OSError) as err:
+        except DAMAGE as err:
             raise InputError(f"{archive}: cannot be read: {describe(err)}") from err
         return ArrayStream(archive, name)
 

@@ -1,5 +1,6 @@
 """Which columns are the source, the destination, the weight, the time, the relation."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -51,7 +52,7 @@ def find_roles(names: Sequence[str], options: ReadOptions, where: str) -> dict[s
     for asked in (*(options.columns or ()), *options.roles.values()):
         if asked not in names and asked != "_":
             raise _unknown_column(asked, names, where)
-    doubled = sorted({name for name in names if list(names).count(name) > 1})
+    doubled = sorted(name for name, count in Counter(names).items() if count > 1)
     if doubled:
         raise InputError(
             f"{where}: column {doubled[0][:60]!r} occurs twice, expected different names"

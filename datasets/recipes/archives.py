@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from graphsys.core.errors import InputError
-from graphsys.datasets.files import describe
+from graphsys.datasets.files import DAMAGE, describe
 
 
 def unpack(archive: Path, prefix: str, names: Sequence[str], folder: Path) -> None:
@@ -40,7 +40,7 @@ def unpack(archive: Path, prefix: str, names: Sequence[str], folder: Path) -> No
         raise InputError(
             f"{archive}: has no member {err.args[0]}; the archive is another version"
         ) from err
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError) as err:
+    except (*DAMAGE, RuntimeError) as err:  # RuntimeError: a member is encrypted
         if isinstance(err, InputError):
             raise
         raise InputError(

@@ -218,10 +218,10 @@ class _WeightRange:
             )
         with np.errstate(over="ignore"):
             narrow = values.astype(np.float32)
+            self._sum += float(np.abs(values).sum())
         wide = narrow.astype(np.float64)
         self._fits_float32 &= bool(np.array_equal(wide, values, equal_nan=True))
         self._is_whole &= bool(np.array_equal(np.rint(values), values))
-        self._sum += float(np.abs(values).sum())
         if len(bad) < len(values):
             self._span(float(np.nanmin(values)), float(np.nanmax(values)), where)
         return values

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.errors import InputError
 from graphsys.core.threads import map_in_order
 from graphsys.core.types import number_dtype
 from graphsys.graph.sort import stable_argsort
@@ -280,6 +281,26 @@ class RowSorter:
         return kept, repeats, loops
 
 
+def _sums(weight: npt.NDArray[Any], firsts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """Return the sum of each run of weights, in float64 or in their integers.
+
+    Raises:
+        InputError: a sum is more than that type holds.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = np.add.reduceat(weight.astype(np.float64), firsts)
+        is_float = weight.dtype.kind == "f"
+        exact = rounded if is_float else np.add.reduceat(weight, firsts)
+        went_round = np.abs(rounded - exact.astype(np.float64)) > 2.0**62
+    if went_round.any() or not np.isfinite(rounded).all():
+        kind = "float64" if is_float else str(weight.dtype)
+        raise InputError(
+            f"--coalesce: the weights of equal edges add up to more than {kind} holds; "
+            "scale the weights down"
+        )
+    return exact
+
+
 def _clean(
     keys: npt.NDArray[np.uint64],
     rows: SortedRows,
@@ -294,8 +315,7 @@ def _clean(
         is_kept[1:] = keys[1:] != keys[:-1]
         if "weight" in rows.columns:
             weight, firsts = rows.columns["weight"][piece], np.flatnonzero(is_kept)
-            wide = weight.astype(np.float64) if weight.dtype.kind == "f" else weight
-            weight[firsts] = np.add.reduceat(wide, firsts)
+            weight[firsts] = _sums(weight, firsts)
     if cleaning.drop_self_loops and cleaning.same_type:
         is_kept &= neighbour.astype(np.int64) != row.astype(np.int64) + part_offset
     np.subtract.at(rows.counts, row[~is_kept], 1)

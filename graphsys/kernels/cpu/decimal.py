@@ -18,6 +18,7 @@ from graphsys.kernels.jit import inline_jit
 _MINUS, _PLUS, _DOT, _E = 45, 43, 46, 101
 _MAX_DIGITS = 19
 _EXACT_MANTISSA = np.uint64(2**53)
+_BEYOND = 2.0**64
 _EXACT_POWER = 22
 _LOW_POWER, _HIGH_POWER = -342, 308
 
@@ -99,8 +100,8 @@ def parse_number(data: npt.NDArray[np.uint8], begin: int, end: int) -> tuple[flo
     """Parse the number in ``data[begin:end]``.
 
     Returns:
-        The nearest float64, and whether it is that; if not, a full parser decides,
-        also on whether there is a number at all.
+        The nearest float64, and whether it is that (and equal, to an integer); if not, a
+        full parser decides, also on whether there is a number at all.
     """
     k = begin
     is_negative = data[k] == _MINUS
@@ -142,4 +143,6 @@ def parse_number(data: npt.NDArray[np.uint8], begin: int, end: int) -> tuple[flo
         exact = exact * _EXACT_TENS[power] if power >= 0 else exact / _EXACT_TENS[-power]
         return (-exact if is_negative else exact), True
     value, is_certain = _eisel_lemire(mantissa, power)
+    if power == 0 and not is_fraction:  # an integer, which may not be rounded in silence
+        is_certain = is_certain and value < _BEYOND and np.uint64(value) == mantissa
     return (-value if is_negative else value), is_certain
