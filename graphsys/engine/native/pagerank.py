@@ -23,6 +23,8 @@ from graphsys.kernels.cpu.chunks import balanced_chunks
 from graphsys.kernels.cpu.pagerank import pagerank_superstep, sum_rows
 
 _NONE = np.empty(0, dtype=np.float64)
+_SAFE = 0.75
+"""Exponents of a type's range within which sums of weights stay as they are."""
 
 
 def pagerank(
@@ -78,9 +80,9 @@ def pagerank(
     if iterations is not None:
         require_count("iterations", iterations, least=0)
     restart = _restart(topology, personalization)
-    scale = _one_over_out(topology, weighted).astype(dtype)
+    weight, scale = _shares(topology, weighted, np.dtype(dtype))
     with ThreadTeam(num_threads) as team:
-        iteration = _Iteration(topology, team, scale, restart, weighted, damping)
+        iteration = _Iteration(topology, team, scale, restart, weight, damping)
         limit = max_supersteps if iterations is None else iterations
         bar = tolerance if iterations is None else -1.0
         supersteps, converged = 0, topology.num_nodes == 0
@@ -105,11 +107,11 @@ class _Iteration:
         team: ThreadTeam,
         scale: npt.NDArray[Any],
         restart: npt.NDArray[np.float64],
-        weighted: bool,
+        weight: npt.NDArray[Any],
         damping: float,
     ) -> None:
         self.csr = topology.csr("in")
-        self.weight = weight_of(self.csr) if weighted else _NONE
+        self.weight = weight
         self.team, self.scale, self.restart, self.damping = team, scale, restart, damping
         num_nodes = max(topology.num_nodes, 1)
         self.scores = np.full(topology.num_nodes, 1.0 / num_nodes, dtype=scale.dtype)
@@ -150,14 +152,41 @@ class _Iteration:
         return float(change)
 
 
-def _one_over_out(topology: Topology, weighted: bool) -> npt.NDArray[np.float64]:
-    if weighted:
-        out = topology.csr("out")
-        total = np.empty(topology.num_nodes, dtype=np.float64)
-        weight = weight_of(out)
-        refuse_weight(out, weight, sum_rows(out.indptr, weight, total))
-    else:
-        total = topology.out_degree.astype(np.float64)
+def _shares(
+    topology: Topology, weighted: bool, dtype: np.dtype[Any]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return weights in the order of the in-rows, and one over each node's sum of them.
+
+    Where a sum is so small or large that one over it is no number of the type, the weights
+    of each node are scaled by a power of two, which changes no share.
+
+    Raises:
+        InvalidGraphError: a negative or infinite weight.
+    """
+    if not weighted:
+        return _NONE, _one_over(topology.out_degree.astype(np.float64)).astype(dtype)
+    out, into = topology.csr("out"), topology.csr("in")
+    total = np.empty(topology.num_nodes, dtype=np.float64)
+    weight = weight_of(out)
+    refuse_weight(out, weight, sum_rows(out.indptr, weight, total))
+    limits = np.finfo(dtype)
+    low, high = float(limits.tiny) ** _SAFE, float(limits.max) ** _SAFE
+    if not ((total > 0) & ((total < low) | (total > high))).any():
+        return weight_of(into), _one_over(total).astype(dtype)
+    filled = np.flatnonzero(out.indptr[1:] > out.indptr[:-1])
+    largest = np.zeros(topology.num_nodes, dtype=np.float64)
+    begins = out.indptr[filled].astype(np.int64)
+    largest[filled] = np.maximum.reduceat(weight, begins) if len(filled) else 0
+    power = -np.frexp(largest)[1]
+    total[filled] = np.add.reduceat(
+        np.ldexp(weight.astype(np.float64), np.repeat(power, np.diff(out.indptr))), begins
+    )
+    return np.ldexp(weight_of(into).astype(np.float64), power[into.indices]), (
+        _one_over(total).astype(dtype)
+    )
+
+
+def _one_over(total: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     share = np.zeros_like(total)
     np.divide(1.0, total, out=share, where=total > 0)
     return share

@@ -21,9 +21,11 @@ References:
     Pointer jumping: Wyllie, "The complexity of parallel computations", 1979.
 """
 
+import contextlib
 import math
 from typing import Any
 
+from graphsys.core.errors import InvalidGraphError
 from graphsys.engine import program as gs
 
 
@@ -92,5 +94,18 @@ class SpanningForest(gs.VertexProgram):
     phases = (Find, Hook, Jump)
 
     def answer(self, table: Any) -> float:
-        """Return the total weight, rounded once."""
-        return math.fsum(table["weight"].drop_null().to_pylist())
+        """Return the total weight, rounded once.
+
+        Raises:
+            InvalidGraphError: it is more than float64 holds.
+        """
+        weights = table["weight"].drop_null().to_pylist()
+        try:
+            with contextlib.suppress(OverflowError):  # on the way, not for certain in all
+                return math.fsum(weights)
+            return math.ldexp(math.fsum(math.ldexp(it, -64) for it in weights), 64)
+        except OverflowError:
+            raise InvalidGraphError(
+                "the weights of the minimum spanning forest add up to more than float64 "
+                "holds; scale the weights down"
+            ) from None

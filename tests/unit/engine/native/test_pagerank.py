@@ -108,3 +108,20 @@ def test_negative_weights_are_refused() -> None:
     topology = Topology.from_edges(np.array([0, 1]), np.array([1, 2]), 3, weight=weight)
     with pytest.raises(InvalidGraphError, match=r"node number 1 weighs -2\.0"):
         pagerank(topology, weighted=True)
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-200, 1e200, 1e307])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_tiny_and_huge_weights_share_like_others(scale: float, dtype: str) -> None:
+    source, target = np.array([0, 0, 0, 1, 2, 3, 3]), np.array([1, 2, 3, 2, 0, 0, 1])
+    weight = np.array([1.0, 2.0, 16.0, 4.0, 1.0, 8.0, 3.0])
+    mixed = np.where(source == 3, weight, weight * scale)  # rows have scales of their own
+    scores = [
+        pagerank(
+            Topology.from_edges(source, target, 5, weight=given), weighted=True, dtype=dtype
+        ).table["value"].to_numpy()
+        for given in (weight, weight * scale, mixed)
+    ]  # fmt: skip
+    assert scores[0].sum() == pytest.approx(1)
+    for found in scores[1:]:
+        assert found == pytest.approx(scores[0], rel=1e-5 if dtype == "float32" else 1e-12)

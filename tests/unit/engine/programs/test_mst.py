@@ -11,6 +11,10 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from graphsys.core.errors import InvalidGraphError
+from graphsys.engine.programs.mst import SpanningForest
+from graphsys.engine.run import run as engine_run
+from graphsys.engine.topology import Topology
 from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs
 from tests.unit.engine.programs.runs import Stored, run
 
@@ -83,3 +87,14 @@ def test_negative_weights_are_lightest() -> None:
     result = run("mst", SmallGraph(["a", "b", "c"], edges, True))
     assert forest_of(result) == [("a", "b", -2.0), ("a", "c", -1.0)]
     assert result.result == -3.0
+
+
+def test_weights_that_add_up_to_more_than_float64_holds() -> None:
+    source, target = np.array([0, 1, 2]), np.array([1, 2, 3])
+    for weights in ([1e308] * 3, [-1e308] * 3):
+        topology = Topology.from_edges(source, target, 4, weight=np.array(weights))
+        with pytest.raises(InvalidGraphError, match="add up to more than float64 holds"):
+            engine_run(SpanningForest(), topology)
+    mixed = np.array([1e308, 1e308, -1.5e308])
+    topology = Topology.from_edges(source, target, 4, weight=mixed)
+    assert engine_run(SpanningForest(), topology).result == pytest.approx(0.5e308)
