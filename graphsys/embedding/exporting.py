@@ -1,17 +1,16 @@
 """Embeddings as files: Parquet, Arrow, TSV, NumPy, safetensors, keyed by the user's ids."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding.embeddings import Embeddings
@@ -159,13 +158,21 @@ def _write_npy(run: Embeddings, types: list[str], to: list[Path], bar: Progress)
 def _write_safetensors(
     run: Embeddings, types: list[str], to: list[Path], bar: Progress
 ) -> None:
-    save_file = require("safetensors.numpy", extra="all").save_file
-    tensors: dict[str, npt.NDArray[np.float32]] = {}
+    header: dict[str, Any] = {"__metadata__": {"dim": str(run.config.dim)}}
+    end = 0
     for name in types:
-        parts = range(run.graph.num_partitions(name))
-        tensors[name] = np.concatenate([run.rows(name, part) for part in parts])
-        bar.advance(len(tensors[name]))
-    save_file(tensors, str(to[0]), metadata={"dim": str(run.config.dim)})
+        shape = [run.graph.num_nodes_of(name), run.config.dim_of(name)]
+        begin, end = end, end + 4 * shape[0] * shape[1]
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with to[0].open("wb") as stream:
+        stream.write(len(text).to_bytes(8, "little") + text)
+        for name in types:
+            for part in range(run.graph.num_partitions(name)):
+                rows = np.ascontiguousarray(run.rows(name, part), dtype="<f4")
+                stream.write(rows.reshape(-1).view(np.uint8).data)
+                bar.advance(len(rows))
     _write_ids(run, types, to[1])
 
 

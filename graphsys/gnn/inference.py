@@ -1,5 +1,6 @@
 """Rows of all nodes, layer by layer: each node's row of each layer is computed once."""
 
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ from graphsys.gnn.mover import Mover
 from graphsys.gnn.sparse_features import SparseFeatures
 from graphsys.gnn.surroundings import Layer, Surroundings
 from graphsys.sampling import Sample
+from graphsys.storage.transaction import disk_errors
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -216,7 +218,9 @@ def scratch_of(
 def _room(shape: tuple[int, int], folder: Path | None) -> Floats:
     if folder is None:
         return np.empty(shape, dtype=np.float32)
-    with tempfile.TemporaryFile(dir=folder) as file:
+    with disk_errors(folder), tempfile.TemporaryFile(dir=folder) as file:
+        # reserved: a page without room on the disk would end the process
+        os.posix_fallocate(file.fileno(), 0, max(4 * shape[0] * shape[1], 1))
         return np.memmap(file, dtype=np.float32, mode="w+", shape=shape)
 
 

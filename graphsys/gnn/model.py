@@ -2,11 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
+from graphsys.core.errors import CorruptStoreError
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.sparse_rows import SparseRows
 from graphsys.gnn.stored_rows import StoredRows
@@ -72,6 +74,23 @@ class Model(nn.Module, ABC):
     @abstractmethod
     def first_weights(self) -> list[nn.Parameter]:
         """Return the parameters of the first layer that takes features."""
+
+    def restore(self, weights: Tensors, path: Path) -> None:
+        """Take over the weights of a run.
+
+        Raises:
+            CorruptStoreError: They are others than the config and the graph ask for.
+        """
+        own = {name: tuple(value.shape) for name, value in self.state_dict().items()}
+        found = {name: tuple(value.shape) for name, value in weights.items()}
+        for name in sorted(own.keys() | found.keys()):
+            if own.get(name) != found.get(name):
+                raise CorruptStoreError(
+                    f"the weights of the run {path} do not fit its config.toml and the "
+                    f"graph: {name!r} is {found.get(name, 'missing')} there, expected "
+                    f"{own.get(name, 'none')}; restore its files, or train it again"
+                )
+        self.load_state_dict(weights)
 
     def row_penalty(self, places: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Return half the squares of the learned rows of nodes, their mean over all nodes.

@@ -78,7 +78,7 @@ class OpenedRun:
             require_fitting(self, parts, weights)
         if self.state.units:
             parts.objective.units = self.state.units
-        parts.network.load_state_dict(weights)
+        parts.network.restore(weights, self.path)
         parts.network.stored.open(self.path, self.state.files, is_writing=False)
         parts.network.eval()
         return parts

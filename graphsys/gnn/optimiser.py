@@ -1,9 +1,11 @@
 """The optimiser that a config states, its rate over time, its state as plain tensors."""
 
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from graphsys.core.errors import CorruptStoreError
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.lamb import Lamb
 from graphsys.gnn.model import Model
@@ -52,12 +54,24 @@ def dump_optimiser(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
 
 
 def load_optimiser(
-    optimiser: torch.optim.Optimizer, tensors: dict[str, torch.Tensor]
+    optimiser: torch.optim.Optimizer, tensors: dict[str, torch.Tensor], path: Path
 ) -> None:
-    """Put a state back that :func:`dump_optimiser` returned."""
+    """Put a state back that :func:`dump_optimiser` returned.
+
+    Raises:
+        CorruptStoreError: It is that of other parameters.
+    """
     whole = optimiser.state_dict()
+    parameters = [p for group in optimiser.param_groups for p in group["params"]]
     states: dict[int, dict[str, torch.Tensor]] = {}
     for key, value in tensors.items():
         number, _, name = key.partition(".")
-        states.setdefault(int(number), {})[name] = value
+        place = int(number) if number.isdecimal() and len(number) < 9 else len(parameters)
+        shape = parameters[place].shape if place < len(parameters) else None
+        if shape is None or (value.dim() and value.shape != shape):
+            raise CorruptStoreError(
+                f"the optimizer's state {key!r} of the run {path} does not fit its "
+                "config.toml and the graph; restore its files, or train it again"
+            )
+        states.setdefault(place, {})[name] = value
     optimiser.load_state_dict({**whole, "state": states})

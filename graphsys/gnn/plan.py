@@ -2,14 +2,17 @@
 
 import copy
 import itertools
+import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from graphsys.core.memory import MemoryMeter
+from graphsys.core.errors import StorageFullError
+from graphsys.core.memory import MemoryMeter, format_bytes
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.loader import Batch
 from graphsys.gnn.run import RunState
@@ -25,8 +28,9 @@ def make_plan(config: GnnConfig, parts: Parts) -> Mapping[str, Any]:
     Returns:
         ``planned_memory_bytes`` (the most that the process held, and the batches that
         wait), ``planned_parameter_bytes``, ``planned_rows_bytes`` (learned rows on disk,
-        with those of two checkpoints), ``planned_device_memory_bytes`` (the most taken on
-        a GPU), ``planned_batches`` per epoch, ``probed_edges_per_batch``,
+        with those of two checkpoints), ``planned_disk_bytes`` (see :func:`disk_bytes`),
+        ``planned_device_memory_bytes`` (the most taken on a GPU), ``planned_batches`` per
+        epoch, ``probed_edges_per_batch``,
         ``estimated_seconds_per_epoch`` and ``estimated_seconds``, both without evaluation.
     """
     copied = replace(parts, network=copy.deepcopy(parts.network))
@@ -49,12 +53,42 @@ def make_plan(config: GnnConfig, parts: Parts) -> Mapping[str, Any]:
         "planned_memory_bytes": meter.peak_bytes + waiting * config.prefetch,
         "planned_parameter_bytes": parameters,
         **({"planned_rows_bytes": rows} if rows else {}),
+        "planned_disk_bytes": disk_bytes(config, parts),
         **({} if parts.mover is None else parts.mover.memory()),
         "planned_batches": len(seeds),
         "probed_edges_per_batch": edges,
         "estimated_seconds_per_epoch": epoch_s,
         "estimated_seconds": epoch_s * config.epochs,
     }
+
+
+def disk_bytes(config: GnnConfig, parts: Parts) -> int:
+    """Return what a run takes on disk at most: two checkpoints, and learned rows.
+
+    A checkpoint has the weights, two moments of each that is trained, and the best
+    weights so far where they are kept.
+    """
+    network = parts.network
+    weights: int = sum(t.nbytes for t in network.state_dict().values())
+    moments: int = sum(2 * p.nbytes for p in network.parameters() if p.requires_grad)
+    best = weights if config.keep == "best" and config.eval_every else 0
+    rows: int = sum(each.most_bytes for each in network.stored)
+    return 2 * (weights + moments + best) + rows
+
+
+def require_disk(out: Path, needed: int) -> None:
+    """Check that a run fits on the disk before it is begun.
+
+    Raises:
+        StorageFullError: It does not.
+    """
+    folder = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise StorageFullError(
+            f"the run takes {format_bytes(needed)} at {out} (two checkpoints) and "
+            f"{format_bytes(free)} is free; free some space or choose another output"
+        )
 
 
 def _input_bytes(batch: Batch) -> int:

@@ -260,9 +260,9 @@ class Trainer:
         weights = runs.load(path, self.state, "weights")
         states = runs.load(path, self.state, "optimizer")
         if weights is not None:
-            self.network.load_state_dict(weights)
+            self.network.restore(weights, path)
         if states is not None:
-            load_optimiser(self.stepper.optimiser, states)
+            load_optimiser(self.stepper.optimiser, states, path)
         self._best = runs.load(path, self.state, "best")
 
 

@@ -21,7 +21,7 @@ from graphsys.gnn.model import Model
 from graphsys.gnn.mover import Mover, open_mover
 from graphsys.gnn.network import Network
 from graphsys.gnn.objectives import Objective, make_objective
-from graphsys.gnn.plan import make_plan
+from graphsys.gnn.plan import disk_bytes, make_plan, require_disk
 from graphsys.gnn.sparse_rows import kernel_threads
 from graphsys.gnn.surroundings import Surroundings
 from graphsys.gnn.team import joined_team
@@ -127,6 +127,9 @@ def train(
                 return TrainReport(
                     run=out, epochs=0, seconds=0.0, edges_per_second=0.0, metrics=plan
                 )
+        if not team.rank:
+            held = runs.read_state(_folder_to_resume(out)).files if resume else {}
+            require_disk(out, disk_bytes(config, parts) - sum(held.values()))
         return _train(
             graph, config, out, parts, progress, resume=resume, overwrite=overwrite
         )

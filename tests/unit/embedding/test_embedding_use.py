@@ -1,4 +1,7 @@
 import csv
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +13,12 @@ import pytest
 from safetensors.numpy import load_file
 
 from graphsys import ingest
-from graphsys.core.errors import ConfigError, OutputExistsError, UnknownNameError
+from graphsys.core.errors import (
+    ConfigError,
+    CorruptStoreError,
+    OutputExistsError,
+    UnknownNameError,
+)
 from graphsys.embedding import EmbeddingConfig, Embeddings, export, nearest, open_run, train
 from graphsys.storage.reader import Graph
 from tests.runs import reseal
@@ -161,3 +169,44 @@ def test_a_moved_graph_can_be_given(shop: Graph, shop_run: Embeddings) -> None:
     with pytest.raises(ConfigError, match=r"/nowhere/graph of the run .* is gone"):
         open_run(shop_run.path)
     assert open_run(shop_run.path, graph=shop).node_types == shop.node_types
+
+
+FULL = """
+import resource, signal, sys
+from graphsys import embedding
+from graphsys.core.errors import StorageFullError
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+run = embedding.open_run(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+try:
+    embedding.export(run, sys.argv[2])
+except StorageFullError as err:
+    print(err)
+"""
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "tsv", "npy", "safetensors"])
+def test_a_full_disk_is_one_error(
+    shop_run: Embeddings, tmp_path: Path, suffix: str
+) -> None:
+    out = tmp_path / f"x.{suffix}"
+    command = [sys.executable, "-c", FULL, str(shop_run.path), str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd="/", check=False)
+    assert done.returncode == 0, done.stderr
+    assert "file too large; free some space" in done.stdout
+    assert not list(tmp_path.glob("*x*"))
+
+
+@pytest.mark.parametrize("change", [("dim = ", "dim = 1"), ("row_dtype", "bfloat16")])
+def test_a_config_that_does_not_fit_the_rows_is_named(
+    shop_run: Embeddings, shop: Graph, change: tuple[str, str]
+) -> None:
+    config = shop_run.path / "config.toml"
+    text = config.read_text()
+    if change[0] == "dim = ":
+        config.write_text(re.sub(r"^dim = (\d+)", r"dim = 1\1", text, flags=re.M))
+    else:
+        config.write_text(text.replace('row_dtype = "float32"', 'row_dtype = "bfloat16"'))
+    assert config.read_text() != text
+    with pytest.raises(CorruptStoreError, match="has shape .* expected"):
+        Embeddings(shop_run.path, graph=shop).rows(shop_run.node_types[0], 0)
