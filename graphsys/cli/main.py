@@ -46,6 +46,8 @@ _PLACES = (
     errno.ELOOP,
 )
 _TARGETS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
+_NO_THREAD = "can't start new thread"
+_NO_MEMORY = "can't allocate memory"  # torch's
 
 app = typer.Typer(
     name="graphsys",
@@ -138,10 +140,8 @@ def perform(arguments: Sequence[str]) -> tuple[int, str | None]:
         return 130, None
     except BrokenPipeError:
         return _end_quietly(), "the reader of stdout went away"
-    except (GraphsysError, OSError, MemoryError, UnicodeEncodeError) as err:
-        if _is_debug:
-            raise
-        message = _describe(err)
+    except Exception as err:
+        message = None if _is_debug else _describe(err)
         if message is None:
             raise
         print_error(message)
@@ -172,19 +172,51 @@ def _usage_message(err: typer.TyperException) -> str:
 
 def _describe(err: Exception) -> str | None:
     """Return the message of an error that a user can mend; None for one of ours."""
+    if _is_out_of_files(err):
+        return (
+            f"too many open files: a process may open {_limit('RLIMIT_NOFILE')} here; "
+            "allow more with `ulimit -n 1024`"
+        )
     if isinstance(err, GraphsysError):
         return str(err)
     if isinstance(err, UnicodeEncodeError) and err.reason == "surrogates not allowed":
         return f"{err.object!a}: the name is not UTF-8; choose another"
-    if isinstance(err, MemoryError):
+    if isinstance(err, RuntimeError) and _NO_THREAD in str(err):
+        return (
+            "cannot start a thread: a user may run "
+            f"{_limit('RLIMIT_NPROC')} here; allow more with `ulimit -u`"
+        )
+    if isinstance(err, MemoryError) or _NO_MEMORY in str(err):
         return "out of memory; lower --memory, or end what else fills this machine"
     if isinstance(err, OSError) and err.errno in _TARGETS:
         where = f"{err.filename}: " if err.filename else ""
         reason = os.strerror(err.errno).lower()
         return f"{where}{reason}; free some space or write elsewhere"
+    if isinstance(err, OSError) and err.errno == errno.EIO:
+        where = f"{err.filename}: " if err.filename else ""
+        return f"{where}input/output error; the disk or its connection is failing"
     if isinstance(err, OSError) and err.errno in _PLACES and err.filename is not None:
         return f"{err.filename}: {os.strerror(err.errno).lower()}"
     return None
+
+
+def _is_out_of_files(err: BaseException | None) -> bool:
+    """Whether the limit of open files is behind an error, whatever was made of it."""
+    while err is not None:
+        if isinstance(err, OSError) and err.errno in (errno.EMFILE, errno.ENFILE):
+            return True
+        if isinstance(err, ImportError) and os.strerror(errno.EMFILE) in str(err):
+            return True
+        err = err.__cause__ or err.__context__
+    return False
+
+
+def _limit(name: str) -> str:
+    """Return a limit of this process, for messages."""
+    import resource
+
+    number = resource.getrlimit(getattr(resource, name))[0]
+    return "any number" if number == resource.RLIM_INFINITY else f"{number:,}"
 
 
 def _prepare_streams() -> None:

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError, CorruptStoreError, OutputExistsError
+from graphsys.core.plain_files import read_json
 from graphsys.engine.cpu_source import module_source
 from graphsys.engine.executor import Executor, Position
 from graphsys.engine.frontier import Frontier
@@ -191,7 +192,7 @@ class Checkpoints:
         if not path.exists():
             return None
         try:
-            whole = json.loads(path.read_text())
+            whole = read_json(path)
             content: dict[str, Any] = whole["content"]
             text = json.dumps(content, indent=1, sort_keys=True)
             if whole["checksum"] != _hash(text.encode()):
@@ -319,7 +320,9 @@ def _restored(said: Mapping[str, Any], array: npt.NDArray[Any] | None) -> Fronti
 def _write_array(folder: Path, key: str, array: npt.NDArray[Any]) -> _File:
     path = folder / f"{key}.npy"
     with path.open("wb") as file:
-        np.save(file, array, allow_pickle=False)
+        header = np.lib.format.header_data_from_array_1_0(array)
+        np.lib.format.write_array_header_1_0(file, header)
+        file.write(array.reshape(-1).view(np.uint8).data)  # tofile() hides the reason
         file.flush()
         os.fsync(file.fileno())
     return _File(path.stat().st_size, _hash_file(path))

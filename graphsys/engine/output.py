@@ -1,13 +1,17 @@
 """Results as files: Parquet, Arrow, CSV and TSV, written whole or not at all."""
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphsys.core.errors import ConfigError
 from graphsys.storage.output_file import new_files, require_writable
 
 SUFFIXES = (".parquet", ".arrow", ".csv", ".tsv")
+_BLOCK = 4096
 
 
 def check_output(out: Path, *, overwrite: bool) -> None:
@@ -55,9 +59,28 @@ def _write(table: pa.Table, path: Path, suffix: str) -> None:
 
 
 def _flat(table: pa.Table) -> pa.Table:
-    """Decode dictionaries, which Arrow's CSV writer does not know."""
+    """Decode dictionaries and write lists as JSON: Arrow's CSV writer knows neither."""
     for i, field in enumerate(table.schema):
+        if pa.types.is_nested(field.type):
+            table = table.set_column(i, field.name, _as_json(table.column(i)))
         if pa.types.is_dictionary(field.type):
             column = table.column(i).cast(field.type.value_type)
             table = table.set_column(i, field.name, column)
     return table
+
+
+def _as_json(lists: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return lists of numbers or texts as JSON arrays, one text each."""
+    blocks = []
+    for chunk in lists.chunks:
+        for begin in range(0, len(chunk), _BLOCK):
+            block = chunk.slice(begin, _BLOCK)
+            words = block.flatten()
+            if pa.types.is_large_string(words.type) or pa.types.is_string(words.type):
+                words = [json.dumps(text, ensure_ascii=False) for text in words.to_pylist()]
+            ends = pc.cumulative_sum(pc.list_value_length(block)).to_numpy()
+            offsets = pa.array(np.concatenate([[0], ends]), pa.int32())
+            texts = pa.ListArray.from_arrays(offsets, pa.array(words).cast(pa.string()))
+            joined = pc.binary_join(texts, ",")
+            blocks.append(pc.binary_join_element_wise("[", joined, "]", ""))
+    return pa.chunked_array(blocks, pa.string())

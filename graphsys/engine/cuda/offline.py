@@ -4,6 +4,7 @@ numba-cuda makes PTX for a compute capability, ``ptxas`` makes machine code of i
 how many registers, how much shared memory and how many spilled bytes each kernel has.
 """
 
+import importlib.util
 import inspect
 import os
 import re
@@ -224,13 +225,12 @@ def _forget_the_driver() -> None:
 
     Its compiler asks only for the compute capability, but would load the driver for it.
     """
-    try:
-        import numba.cuda.api
-        import numba.cuda.dispatcher
-    except ImportError as err:
+    if importlib.util.find_spec("numba_cuda") is None:  # numba's own is an old one
         raise MissingDependencyError(
-            "compiling for CUDA needs: pip install numba-cuda"
-        ) from err
+            "compiling for CUDA needs numba-cuda: pip install 'graphsys[gpu]'"
+        )
+    import numba.cuda.api
+    import numba.cuda.dispatcher
 
     class Stub:
         compute_capability = CAPABILITY

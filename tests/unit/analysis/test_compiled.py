@@ -1,5 +1,6 @@
 """Compiling a program's kernels for Hopper without a GPU, as a user does."""
 
+import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -8,8 +9,9 @@ import numpy as np
 import pytest
 
 from graphsys.analysis.compiled import _program_of, compile_facts
-from graphsys.core.errors import ConfigError, UnknownNameError
+from graphsys.core.errors import ConfigError, MissingDependencyError, UnknownNameError
 from graphsys.engine import algorithms
+from graphsys.engine.cuda import offline
 from graphsys.engine.cuda.disassembly import count_kinds, count_lines, find_nvdisasm
 from graphsys.engine.kernel_text import functions_of
 from graphsys.engine.plan import plan_of
@@ -118,3 +120,17 @@ def test_a_listed_program_is_compiled_for_hopper(tmp_path: Path, run_cli: Run) -
         assert sum(told) == sum(pull["instructions"].values())
         shown = run_cli("profile", "--compile", "sm_90", f"{program}:Tiny")
         assert "tiny.py:15\treturn message * 3 + self.superstep\t" in shown.stdout
+
+
+def test_compiling_without_the_extra_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda it: None if it == "numba_cuda" else find(it),
+    )
+    monkeypatch.setattr(offline, "find_ptxas", lambda: "ptxas")
+    with pytest.raises(MissingDependencyError, match=r"pip install 'graphsys\[gpu\]'"):
+        compile_facts("pagerank", "sm_90")

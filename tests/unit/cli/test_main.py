@@ -2,6 +2,8 @@
 
 import errno
 import os
+import re
+import resource
 
 import pytest
 
@@ -9,6 +11,7 @@ from graphsys.cli import main as cli
 from graphsys.cli.options import parse_partitions
 from graphsys.core.errors import (
     ConfigError,
+    CorruptStoreError,
     InputError,
     NotConvergedError,
     TrainingFailedError,
@@ -90,3 +93,37 @@ def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_partitions_that_make_no_sense_are_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="--partitions"):
         parse_partitions(text)
+
+
+def test_too_many_open_files_names_the_limit(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+    hidden = CorruptStoreError("part-0.arrow is missing")
+    hidden.__cause__ = plain
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    for error in (plain, hidden, ImportError(f"x.so: {os.strerror(errno.EMFILE)}")):
+        assert run_with(monkeypatch, error) == 2
+        found = capsys.readouterr().err
+        assert found.startswith(f"error: too many open files: a process may open {limit:,}")
+        assert found.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(errno.EIO, "", "there"), "there: input/output error"),
+        (RuntimeError("can't start new thread"), "cannot start a thread.*ulimit -u"),
+        (RuntimeError("... DefaultCPUAllocator: can't allocate memory: ..."), "--memory"),
+    ],
+)
+def test_what_the_machine_refuses_is_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: Exception,
+    message: str,
+) -> None:
+    assert run_with(monkeypatch, error) == 2
+    found = capsys.readouterr().err
+    assert re.search(f"^error: .*{message}", found)
+    assert found.count("\n") == 1

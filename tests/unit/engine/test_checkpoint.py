@@ -1,6 +1,8 @@
 """Checkpoints: a resumed run ends as an unbroken one, and nothing else is resumed."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -227,3 +229,34 @@ def test_nonsense_settings_are_refused(graph: Graph, tmp_path: Path) -> None:
         run(PageRank(), graph, checkpoint=tmp_path / "a", checkpoint_every=0)
     with pytest.raises(ConfigError, match="resume needs checkpoint"):
         run(PageRank(), graph, resume=True)
+
+
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+import graphsys as gs
+from graphsys.core.errors import StorageFullError
+from graphsys.engine.programs.pagerank import PageRank
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+try:
+    gs.run(PageRank(iterations=3), gs.open(sys.argv[1]), checkpoint=Path(sys.argv[2]),
+           checkpoint_every=1)
+except StorageFullError as err:
+    print(err)
+"""
+
+
+def test_a_full_disk_is_one_error(graph: Graph, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FULL, str(graph.path), str(tmp_path / "checkpoint")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd="/", check=False)
+    assert done.returncode == 0, done.stderr
+    assert "file too large; free some space" in done.stdout
+
+
+def test_deep_json_is_no_checkpoint(graph: Graph, tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    broken_off(graph, folder)
+    (folder / "checkpoint.json").write_text("[" * 100_000 + "]" * 100_000)
+    with pytest.raises(CorruptStoreError, match="nested deeper than 100 levels"):
+        resumed(PageRank(iterations=9), graph, folder)

@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -78,3 +79,22 @@ def test_two_writers_at_once_leave_one_whole_file(tmp_path: Path) -> None:
         assert list(pool.map(_write_often, [str(out)] * 2)) == [10, 10]
     assert pyarrow.parquet.read_table(out).num_rows == 200_000
     assert [path.name for path in tmp_path.iterdir()] == [out.name]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_lists_are_json_in_text(tmp_path: Path, suffix: str) -> None:
+    lists = {
+        "walk": pa.array([[1, 2], [], [3]], pa.large_list(pa.int64())),
+        "names": pa.array(
+            [['a "b"', "c,d"], ["e\tf"], []], pa.large_list(pa.large_string())
+        ),
+        "row": pa.array([[0.5, 1], [2, 3], [4, 5]], pa.list_(pa.float32(), 2)),
+    }
+    out = tmp_path / f"x{suffix}"
+    write_table(pa.table(lists).slice(0, 3), out)
+    options = pyarrow.csv.ParseOptions(delimiter="," if suffix == ".csv" else "\t")
+    found = pyarrow.csv.read_csv(out, parse_options=options)
+    for name, column in lists.items():
+        assert [json.loads(it) for it in found[name].to_pylist()] == column.to_pylist()
+    write_table(pa.table(lists).slice(1, 1), out, overwrite=True)
+    assert pyarrow.csv.read_csv(out, parse_options=options).num_rows == 1
