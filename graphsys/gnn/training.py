@@ -128,7 +128,8 @@ def train(
                     run=out, epochs=0, seconds=0.0, edges_per_second=0.0, metrics=plan
                 )
         if not team.rank:
-            held = runs.read_state(_folder_to_resume(out)).files if resume else {}
+            kept = run_folder.folder_to_train(out, resume=resume, overwrite=overwrite)
+            held = runs.read_state(kept).files if resume else {}
             require_disk(out, disk_bytes(config, parts) - sum(held.values()))
         return _train(
             graph, config, out, parts, progress, resume=resume, overwrite=overwrite

@@ -44,7 +44,7 @@ def check_file(root: Path, entry: FileEntry) -> None:
     try:
         real = file.resolve(strict=True)
         size = real.stat().st_size
-    except OSError as err:
+    except (OSError, RuntimeError) as err:  # RuntimeError: a link to itself
         raise CorruptStoreError(
             f"{entry.path} of graph {root} is missing; {remedy}"
         ) from err

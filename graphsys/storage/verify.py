@@ -221,7 +221,7 @@ def what_is_damaged(root: Path, name: str, size: int | None, lister: str) -> str
     """
     try:
         real = (root / name).resolve(strict=True)
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, RuntimeError):  # a link to itself
         return "is missing"
     if not real.is_relative_to(root):
         return "is a link out of the graph's folder; do not use this graph"

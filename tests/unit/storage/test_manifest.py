@@ -121,6 +121,7 @@ def test_a_manifest_that_is_a_folder_is_refused(tmp_path: Path) -> None:
     ("damage", "message"),
     [
         (lambda path: path.unlink(), "is missing"),
+        (lambda path: (path.unlink(), path.symlink_to(path.name)), "is missing"),
         (lambda path: path.write_bytes(path.read_bytes()[:-1]), r"bytes, graph\.json says"),
         (lambda path: path.write_bytes(b"x" * path.stat().st_size), "not an Arrow file"),
     ],
