@@ -8,7 +8,9 @@ _STORE: Final = tuple(
 )
 _RANKS: Final = (f"{_UNIT}/embedding/test_embedding_evaluation.py",)
 _LINKS: Final = (f"{_UNIT}/gnn/test_links.py",)
+_DRAWS: Final = f"{_UNIT}/sampling/test_pinned_draws.py"
 _ROWS: Final = (
+    _DRAWS,
     f"{_UNIT}/sampling/test_neighbors.py",
     f"{_UNIT}/sampling/test_temporal.py",
     f"{_UNIT}/sampling/test_importance.py",
@@ -35,13 +37,13 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/gnn/evaluation.py": (f"{_UNIT}/gnn/test_tasks.py", *_LINKS),
     "graphsys/gnn/link_ranking.py": _LINKS,
     # samplers
-    "graphsys/sampling/neighbors.py": (f"{_UNIT}/sampling/test_neighbors.py",),
+    "graphsys/sampling/neighbors.py": (_DRAWS, f"{_UNIT}/sampling/test_neighbors.py"),
     "graphsys/sampling/growth.py": _ROWS,
-    "graphsys/sampling/negatives.py": (f"{_UNIT}/sampling/test_negatives.py",),
+    "graphsys/sampling/negatives.py": (_DRAWS, f"{_UNIT}/sampling/test_negatives.py"),
     "graphsys/sampling/importance.py": (f"{_UNIT}/sampling/test_importance.py",),
-    "graphsys/sampling/temporal.py": (f"{_UNIT}/sampling/test_temporal.py",),
+    "graphsys/sampling/temporal.py": (_DRAWS, f"{_UNIT}/sampling/test_temporal.py"),
     "graphsys/kernels/cpu/sampled_rows.py": _ROWS,
-    "graphsys/kernels/cpu/timed_rows.py": (f"{_UNIT}/sampling/test_temporal.py",),
+    "graphsys/kernels/cpu/timed_rows.py": (_DRAWS, f"{_UNIT}/sampling/test_temporal.py"),
     # losses
     "graphsys/kernels/cpu/embedding_losses.py": _LOSSES,
     "graphsys/gnn/objectives.py": (f"{_UNIT}/gnn/test_tasks.py",),

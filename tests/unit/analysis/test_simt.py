@@ -9,7 +9,15 @@ import pytest
 
 from graphsys.analysis.devices import GPUS, Gpu, gpu_of, occupancy
 from graphsys.analysis.sectors import Requests, requests_of
-from graphsys.analysis.simt import MAPPINGS, LaunchShape, Walk, place, resident_ctas, walk
+from graphsys.analysis.simt import (
+    MAPPINGS,
+    LaunchShape,
+    Walk,
+    place,
+    resident_ctas,
+    variation,
+    walk,
+)
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.visits import RowVisit
 from tests.unit.analysis import lockstep
@@ -177,3 +185,35 @@ def test_bad_shapes_and_names_are_refused() -> None:
         occupancy(GPUS["h100"], threads=1024, registers=255)
     with pytest.raises(UnknownNameError, match="unknown GPU model 'h10'; known: a100"):
         gpu_of("h10")
+
+
+@pytest.mark.parametrize(
+    ("mapping", "launches"),
+    [("thread", 1), ("sub-warp", 1), ("warp", 1), ("block", 1), ("twc", 3), ("edge", 1),
+     ("merge-path", 1)],
+)  # fmt: skip
+def test_launches_are_those_of_the_lists_that_hold_rows(
+    mapping: str, launches: int
+) -> None:
+    shape = LaunchShape(threads=128)
+    assert walk(np.array([5, 50, 500]), mapping, shape).launches == launches
+    if mapping == "twc":  # a list without rows is not launched
+        assert walk(np.array([5, 500, 7]), mapping, shape).launches == 2
+        # 32 is a warp's, and as many as a CTA's threads a CTA's
+        assert walk(np.array([31, 32, 127, 128]), mapping, shape).launches == 3
+        assert walk(np.array([31, 128]), mapping, shape).launches == 2
+
+
+def test_a_kernel_costs_what_the_report_says() -> None:
+    """Figures of older reports were made with these."""
+    assert LaunchShape() == LaunchShape(
+        threads=256, registers=32, shared_bytes=0, per_item=10.0, per_step=20.0,
+        per_search=6.0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"), [([0.25, 0.75], 0.5), ([0.0, 0.0], 0.0), ([3.0], 0.0), ([], None)]
+)
+def test_variation_is_sigma_over_mu(values: list[float], wanted: float | None) -> None:
+    assert variation(np.array(values)) == wanted
