@@ -16,8 +16,10 @@ from graphsys.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from graphsys.engine.program import VertexProgram
+    from graphsys.engine.native_plan import NativeRun
+    from graphsys.engine.program_run import ProgramRun
     from graphsys.engine.result import Result
+    from graphsys.storage.reader import Graph
 
 EPILOG = examples(
     "graphsys run --list",
@@ -122,7 +124,8 @@ def run(
         typer.Option(
             "--memory",
             metavar="SIZE",
-            help="Most memory to use; vertex programs stream a graph that is larger.",
+            help="Most memory to use, of the whole process; a larger graph is streamed, "
+            "what cannot be is refused.",
             rich_help_panel=CONTROL,
         ),
     ] = None,
@@ -187,6 +190,7 @@ def run(
     json: JsonOption = False,
 ) -> None:
     """Run an algorithm, or a vertex program of your own, over a graph."""
+    import graphsys
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
     from graphsys.engine.output import check_output, write_table
@@ -197,15 +201,6 @@ def run(
     if algorithm is None or graph is None:
         raise ConfigError("give ALGORITHM and GRAPH; graphsys run --list shows the names")
     work = _Work(algorithm, param or [], implementation)
-    if explain:
-        sys.stdout.write(work.explanation(graph, memory=memory, device=device) + "\n")
-        return
-    if out is not None:
-        check_output(out, overwrite=overwrite)
-    elif not work.has_answer:
-        raise ConfigError(
-            f"{algorithm} gives a value per node: name a file with --out FILE"
-        )
     settings: dict[str, Any] = {
         "memory": memory,
         "device": None if device == "cpu" else device,
@@ -219,7 +214,19 @@ def run(
         "check": check or None,
     }
     settings = {name: value for name, value in settings.items() if value is not None}
-    done = work.run(graph, num_threads=threads, progress=open_progress(), **settings)
+    settings["num_threads"] = threads
+    if explain:
+        with graphsys.open(graph) as opened:
+            _explain(work.prepare(opened, settings), algorithm, as_json=json)
+        return
+    if out is not None:
+        check_output(out, overwrite=overwrite)
+    elif not work.has_answer:
+        raise ConfigError(
+            f"{algorithm} gives a value per node: name a file with --out FILE"
+        )
+    with graphsys.open(graph) as opened:
+        done = work.prepare(opened, settings).run(open_progress())
     if out is not None:
         write_table(done.table, out, overwrite=overwrite)
     if not done.converged:
@@ -250,41 +257,34 @@ class _Work:
             known = self.listed.parameters(implementation)
             self.parameters = parse_parameters(pairs, known, name)
 
-    def run(
-        self, graph: Path, *, num_threads: int | None, progress: Any, **settings: Any
-    ) -> "Result":
-        import graphsys
+    def prepare(self, graph: "Graph", settings: dict[str, Any]) -> "NativeRun | ProgramRun":
+        """Decide what will run and how; ``--explain`` and a run have this in common."""
+        from graphsys.engine.program_run import prepare_program
 
-        with graphsys.open(graph) as opened:
-            if self.program is not None:
-                return graphsys.run(
-                    self.program, opened, num_threads=num_threads, progress=progress,
-                    **settings,
-                )  # fmt: skip
-            assert self.listed is not None  # one of the two
-            return self.listed(
-                opened, implementation=self.implementation, num_threads=num_threads,
-                **self.parameters, **settings,
-            )  # fmt: skip
+        if self.program is not None:
+            return prepare_program(self.program, graph, **settings)
+        assert self.listed is not None  # one of the two
+        return self.listed.prepare(
+            graph, implementation=self.implementation, **self.parameters, **settings
+        )
 
-    def explanation(self, graph: Path, *, memory: str | None, device: str) -> str:
-        import graphsys
-        from graphsys.engine.explain import explain
 
-        program: VertexProgram | None = self.program
-        if program is None:
-            assert self.listed is not None  # one of the two
-            is_native = self.listed.native and self.implementation != "program"
-            if is_native and memory is None and device == "cpu":
-                also = "; --implementation program explains the vertex program"
-                return (
-                    f"{self.listed.name}: native, in memory: {self.listed.summary}"
-                    f"{also if self.listed.program else ''}"
-                )
-            program = self.listed.program_class()(**self.parameters)
-        with graphsys.open(graph) as opened:
-            text: str = explain(program, opened, memory=memory, device=device)
-        return text
+def _explain(work: "NativeRun | ProgramRun", algorithm: str, *, as_json: bool) -> None:
+    if not as_json:
+        sys.stdout.write(work.explanation() + "\n")
+        return
+    choice = work.choice
+    print_json(
+        {
+            "algorithm": algorithm,
+            "implementation": work.implementation,
+            "mode": choice.mode,
+            "peak_bytes": choice.needed,
+            "budget_bytes": choice.budget,
+            "needs": dict(choice.needs),
+            "explanation": work.explanation().splitlines(),
+        }
+    )
 
 
 def _list(*, as_json: bool) -> None:

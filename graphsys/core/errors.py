@@ -52,7 +52,13 @@ class StorageFullError(GraphsysError, OSError):
 
 
 class BudgetError(GraphsysError, MemoryError):
-    """A memory budget too small for the work; the message names one that works."""
+    """A memory budget too small for the work; the message names one that works.
+
+    Attributes:
+        smallest: The same in bytes, where it is known.
+    """
+
+    smallest: int = 0
 
 
 class CompileError(GraphsysError, TypeError):

@@ -152,6 +152,21 @@ def release_free_memory() -> None:
         trim(0)
 
 
+def keep_to_budget() -> None:
+    """Have what is freed go back to the system, so that a plan of the memory holds.
+
+    For the whole process, for good: one heap for all threads, large blocks and Arrow's
+    buffers straight from the system. Called where a budget was stated; without one what is
+    kept for the next array saves time.
+    """
+    import pyarrow as pa
+
+    share_one_heap()
+    return_large_blocks()
+    pa.set_memory_pool(pa.system_memory_pool())
+    release_free_memory()
+
+
 _POPULATE_READ = 22  # Linux 5.14: read the pages and map them
 _PAGE = mmap.PAGESIZE
 _ADVICE: dict[str, int] = {

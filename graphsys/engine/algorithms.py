@@ -2,22 +2,20 @@
 
 An algorithm is a vertex program, a native kernel, or both; the user need not know which.
 The native one runs where there are both, unless the program is asked for
-(``implementation="program"``) or only the program can do it: out of core, on CUDA.
+(``implementation="program"``) or only the program can do it: in less memory, on CUDA.
 """
 
 import importlib
 import inspect
 import os
-import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from graphsys.core.compiling import CompileWatch
 from graphsys.core.errors import BudgetError, ConfigError, unknown_name
-from graphsys.core.events import observing_seconds
-from graphsys.core.memory import format_bytes, parse_bytes
+from graphsys.engine.native_plan import NativeRun, prepare_native
 from graphsys.engine.program import VertexProgram, parameter_types
+from graphsys.engine.program_run import ProgramRun, prepare_program
 from graphsys.engine.result import Result
 from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
@@ -90,47 +88,94 @@ class Algorithm:
             graph: An open graph, its path, or edges in memory.
             implementation: ``native`` or ``program``; the faster that fits by default.
             num_threads: Threads; all cores by default.
-            options: The algorithm's parameters, and those of ``gs.run`` (``memory``,
-                ``device`` ...), which only programs take.
+            options: The algorithm's parameters; ``memory``, as for ``gs.run``; and other
+                arguments of ``gs.run`` (``device`` ...), which only programs take.
 
         Raises:
             UnknownNameError: there is no such parameter, or no such node.
             ConfigError: a parameter is missing or does not fit.
+            BudgetError: nothing fits the budget; the message names one that works.
+        """
+        work = self.prepare(
+            graph, implementation=implementation, num_threads=num_threads, **options
+        )
+        return work.run()
+
+    def prepare(
+        self,
+        graph: Graph | Topology | str | os.PathLike[str],
+        *,
+        implementation: str | None = None,
+        num_threads: int | None = None,
+        **options: Any,
+    ) -> NativeRun | ProgramRun:
+        """Decide what will run and how it will use memory, without running it.
+
+        Takes and refuses what a call does.
+
+        Returns:
+            What ``run()`` runs and ``explanation()`` tells of.
+
+        Raises:
+            UnknownNameError: there is no such parameter.
+            ConfigError: a parameter is missing or does not fit.
+            BudgetError: nothing fits the budget; the message names one that works.
         """
         topology = Topology.of(graph)
         own = self.parameters(implementation)
         names = [n for n in options if n in _PROGRAM_OPTIONS and n not in own]
-        settings = {name: options.pop(name) for name in names}
-        settings = {n: value for n, value in settings.items() if value is not None}
-        needed = _native_bytes(topology)
-        if "memory" in settings and parse_bytes(settings["memory"]) >= needed:
-            settings = {
-                n: v for n, v in settings.items() if n != "memory" or not self.native
-            }
+        given = {name: options.pop(name) for name in names}
+        settings = {n: value for n, value in given.items() if value is not None}
+        memory = settings.pop("memory", None)
         if implementation is None and settings and self.program:
             implementation = "program"
         if not self._uses_native(implementation):
-            made = self.program_class()
-            if not isinstance(made, type):
-                self._check_options(made, own, options)
-            program = made(**options)
-            done = run(program, topology, num_threads=num_threads, **settings)
-            return replace(done, algorithm=self.name)
-        if "memory" in settings:
-            raise BudgetError(
-                f"{self.name} runs in memory and needs about {format_bytes(needed)}, more "
-                f"than --memory {settings['memory']}"
-            )
+            return self._program(topology, own, options, memory, num_threads, settings)
         if settings:
             raise ConfigError(
                 f"{self.name} is native and has no option {next(iter(settings))!r}; it "
-                "runs in memory on the CPU"
+                "runs on the CPU, from its beginning to its end"
             )
+        try:
+            return self._native(topology, own, options, memory, num_threads)
+        except BudgetError as err:
+            may_change = implementation is None and self.program
+            if not may_change or not options.keys() <= self.parameters("program").keys():
+                raise
+            return self._or(err, topology, options, memory, num_threads)
+
+    def _native(
+        self, topology: Topology, own: Iterable[str], options: Mapping[str, Any],
+        memory: int | str | None, num_threads: int | None,
+    ) -> NativeRun:  # fmt: skip
         function = self.native_function()
         self._check_options(function, own, options)
         if "num_threads" in inspect.signature(function).parameters:
-            options["num_threads"] = num_threads
-        return _timed(function, topology, options)
+            options = {**options, "num_threads": num_threads}
+        return prepare_native(self.name, function, topology, options, memory)
+
+    def _program(
+        self, topology: Topology, own: Iterable[str], options: Mapping[str, Any],
+        memory: int | str | None, num_threads: int | None, settings: Mapping[str, Any],
+    ) -> ProgramRun:  # fmt: skip
+        made = self.program_class()
+        if not isinstance(made, type):
+            self._check_options(made, own, options)
+        return prepare_program(
+            made(**options), topology, name=self.name, memory=memory,
+            num_threads=num_threads, **settings,
+        )  # fmt: skip
+
+    def _or(
+        self, refusal: BudgetError, topology: Topology, options: Mapping[str, Any],
+        memory: int | str | None, num_threads: int | None,
+    ) -> ProgramRun:  # fmt: skip
+        """Return the program where the native algorithm was refused for its memory."""
+        own = self.parameters("program")
+        try:
+            return self._program(topology, own, options, memory, num_threads, {})
+        except BudgetError as err:
+            raise min(refusal, err, key=lambda error: error.smallest) from None
 
     def _check_options(
         self, function: Callable[..., Any], known: Iterable[str], options: Iterable[str]
@@ -171,32 +216,6 @@ _ANSWERS = (
     "degree_assortativity",
 )
 """Native algorithms with one number as their result."""
-
-
-def _native_bytes(topology: Topology) -> int:
-    """Estimate what a native algorithm holds: rows of several files, and 64 B a node."""
-    rows = 0
-    if topology.graph is not None:
-        blocks = topology.blocks("out") + (
-            topology.blocks("in") if topology.is_directed else []
-        )
-        if len(blocks) > (2 if topology.is_directed else 1):
-            rows = sum(block.index.indices.nbytes for block in blocks)
-    return rows + 64 * topology.num_nodes
-
-
-def _timed(
-    function: Callable[..., Result], topology: Topology, options: Mapping[str, Any]
-) -> Result:
-    """Call a native algorithm; the time to compile its kernels is told apart."""
-    begin, observing = time.perf_counter(), observing_seconds()
-    with CompileWatch() as compiling:
-        done = function(topology, **options)
-    observing = observing_seconds() - observing
-    working = time.perf_counter() - begin - compiling.seconds - observing
-    return replace(
-        done, seconds=min(done.seconds, working), compile_seconds=compiling.seconds
-    )
 
 
 def _loaded(room: str, place: str) -> Any:

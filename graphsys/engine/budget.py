@@ -1,36 +1,42 @@
 """What a run will take in memory, and where its rows and states therefore live.
 
-Three ways, from the fastest to the smallest: rows united in memory; rows streamed from the
-store's index files, states in memory; states in scratch files too, visited partition by
-partition. All give the same results. What is counted is anonymous memory; pages of mapped
-files belong to the page cache.
+Three ways, from the fastest to the smallest: rows united in memory; rows streamed from
+files, states in memory; states in scratch files too, visited partition by partition. All
+give the same results. What is counted is anonymous memory; pages of mapped files belong to
+the page cache.
 """
 
-import os
-import tempfile
-import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from graphsys.core.compiling import compile_bytes
 from graphsys.core.errors import BudgetError
-from graphsys.core.memory import available_bytes, format_bytes, resident_bytes
+from graphsys.core.memory import (
+    available_bytes,
+    format_bytes,
+    keep_to_budget,
+    parse_bytes,
+    resident_bytes,
+)
 from graphsys.engine.arrays import Allocate
+from graphsys.engine.cpu_source import module_source
 from graphsys.engine.memory_estimate import Estimate
 from graphsys.engine.plan import ProgramPlan
+from graphsys.engine.program_cache import load_module
 from graphsys.engine.rows import MemoryRows, Rows
+from graphsys.engine.scratch_arrays import ScratchArrays, scratch_is_memory
 from graphsys.engine.stream import PagedRows, StreamRows
 from graphsys.engine.topology import Topology
-from graphsys.storage.scratch import Scratch
-from graphsys.storage.transaction import disk_errors
 
 Mode = Literal["memory", "streamed", "paged"]
 
-COMPILE_BYTES = 64 << 20
-"""What compiling the kernels takes on top of a process that has loaded the compiler."""
+LOADED_BYTES = 28 << 20
+"""What loading compiled kernels, starting threads and writing a result take."""
+_COPIED_SHARE = 8
+"""With paged states at most one of so many bytes of them is copied at a time."""
 _LIST_SHARE = 64
 """With paged states a list holds at most one of so many nodes."""
 
@@ -45,6 +51,8 @@ class Choice:
         budget: Bytes allowed, or None.
         index_bytes: Bytes of the rows on disk that will be read.
         reasons: What was decided and why, for people.
+        unites: Whether the rows are united, in a scratch file where not in memory, rather
+            than read from the store as they lie there.
     """
 
     mode: Mode
@@ -52,11 +60,36 @@ class Choice:
     budget: int | None
     index_bytes: int
     reasons: tuple[str, ...]
+    unites: bool = False
 
     @property
     def needed(self) -> int:
         """Bytes at the peak of the chosen mode."""
         return self.needs[self.mode]
+
+
+def budget_of(memory: int | str | None) -> int:
+    """Return the budget in bytes; without one, what there is.
+
+    Where one is stated, what the process frees goes back to the system from now on.
+
+    Raises:
+        ConfigError: not an amount of memory.
+    """
+    if memory is None:
+        return available_bytes() + resident_bytes()
+    budget = parse_bytes(memory)
+    keep_to_budget()
+    return budget
+
+
+def base_bytes(kernels: Iterable[Any]) -> int:
+    """Return what the process takes besides the work's arrays, once it runs.
+
+    Args:
+        kernels: Kernels that the work may call.
+    """
+    return resident_bytes() + LOADED_BYTES + compile_bytes(kernels)
 
 
 def choose(plan: ProgramPlan, topology: Topology, budget: int | None) -> Choice:
@@ -71,53 +104,60 @@ def choose(plan: ProgramPlan, topology: Topology, budget: int | None) -> Choice:
         BudgetError: no way fits; the message names the smallest amount that works.
     """
     estimate = Estimate(plan, topology)
-    base = resident_bytes() + COMPILE_BYTES
-    common = base + estimate.rank_bytes + estimate.edge_state_bytes
-    states = estimate.node_bytes + estimate.list_bytes(None) + estimate.result_bytes
-    needs: dict[Mode, int] = {"memory": common + states + estimate.united_bytes}
-    if not estimate.must_unite:
-        needs["streamed"] = common + states + estimate.mode_bytes
-        lists = estimate.list_bytes(list_limit(topology.num_nodes))
-        paged = estimate.cut_bytes + estimate.mode_bytes + estimate.result_bytes
-        needs["paged"] = common + lists + paged
-    fits = [mode for mode, needed in needs.items() if budget is None or needed <= budget]
-    if not fits:
-        raise _too_small(plan, needs, budget or 0, estimate)
-    mode = fits[0]
-    mapped = estimate.index_bytes if estimate.united_bytes == 0 else 0
+    kernels = load_module(module_source(plan)).KERNELS
+    needs = _needs(estimate, base_bytes(kernel for kernel, _ in kernels.values()))
+    mode = fitting(needs, budget)
+    if mode is None:
+        raise too_small(
+            f"{plan.spec.name} on {estimate.num_nodes} nodes and {estimate.num_edges} "
+            "edges", needs, budget or 0, _why(estimate),
+        )  # fmt: skip
+    unites, mapped = (
+        estimate.must_unite,
+        0 if estimate.rows.entries else estimate.index_bytes,
+    )
     overflows = budget is not None and needs["memory"] + mapped > budget
-    if mode == "memory" and overflows and "streamed" in fits:
+    if mode == "memory" and overflows and not unites:
         mode = "streamed"  # the rows are mapped as they are: read them in order, once
+    texts = row_texts(estimate.index_bytes, is_mapped=mapped > 0, unites=unites)
     return Choice(
         mode=mode,
         needs=needs,
         budget=budget,
         index_bytes=estimate.index_bytes,
-        reasons=_reasons(mode, needs, budget, estimate),
+        reasons=reasons_of(mode, needs, budget, texts),
+        unites=unites,
     )
 
 
-def default_budget() -> int:
-    """Return what the process may take when nobody says: what there is."""
-    return available_bytes() + resident_bytes()
+def _needs(estimate: Estimate, base: int) -> dict[Mode, int]:
+    topology, nodes = estimate.topology, estimate.node_bytes
+    base += estimate.edge_state_bytes + (8 * estimate.num_nodes if estimate.ranking else 0)
+    states = nodes + estimate.list_bytes(None) + estimate.result_bytes
+    beside: dict[Mode, int] = {"memory": states + estimate.rows.in_memory}
+    if topology.graph is not None and estimate.must_unite:
+        if not scratch_is_memory():
+            beside["streamed"] = states + estimate.rows.in_scratch
+    elif topology.graph is not None:
+        beside["streamed"] = states + estimate.mode_bytes
+        lists = estimate.list_bytes(list_limit(topology.num_nodes))
+        paged = lists + estimate.cut_bytes + estimate.mode_bytes + estimate.result_bytes
+        paged += nodes // _COPIED_SHARE + (nodes if scratch_is_memory() else 0)
+        beside["paged"] = paged
+    # ids are sorted before anything else is written
+    return {mode: base + max(size, estimate.ranking) for mode, size in beside.items()}
 
 
-def check_simple(topology: Topology, budget: int) -> None:
-    """Refuse to build the simple undirected graph where it does not fit.
+def _why(estimate: Estimate) -> str:
+    if estimate.topology.graph is None:
+        return " (the rows must be in memory: the graph is)"
+    return " (edges have states, which are in memory)" if estimate.edge_state_bytes else ""
 
-    Raises:
-        BudgetError: it needs more than the budget; the message says how much.
-    """
-    ends = topology.num_edges * (2 if topology.is_directed else 1)
-    is_copied = topology.graph is not None and len(topology.blocks("out")) > 1
-    needed = resident_bytes() + COMPILE_BYTES + 16 * topology.num_nodes + 4 * ends
-    needed += 20 * ends if is_copied else 0
-    if needed > budget:
-        raise BudgetError(
-            f"memory: the simple undirected graph of {topology.num_nodes} nodes and "
-            f"{topology.num_edges} edges takes {format_bytes(needed)}, got "
-            f"{format_bytes(budget)}; give memory={rounded(needed)!r} or more"
-        )
+
+def fitting(needs: Mapping[Mode, int], budget: int | None) -> Mode | None:
+    """Return the first mode that fits a budget, or None."""
+    fits = (mode for mode, needed in needs.items() if budget is None or needed <= budget)
+    return next(fits, None)
 
 
 def list_limit(num_nodes: int) -> int:
@@ -125,9 +165,16 @@ def list_limit(num_nodes: int) -> int:
     return max(num_nodes // _LIST_SHARE, 1 << 12)
 
 
+def placed(choice: Choice, topology: Topology) -> Topology:
+    """Return the graph whose united rows will lie where it was chosen."""
+    if choice.mode == "memory" or not choice.unites:
+        return topology
+    return topology.placed(ScratchArrays().zeros)
+
+
 def rows_of(choice: Choice, plan: ProgramPlan, topology: Topology) -> Rows:
     """Return the rows of a graph as chosen."""
-    if choice.mode == "memory":
+    if choice.mode == "memory" or choice.unites:
         return MemoryRows(topology)
     columns = Estimate(plan, topology).columns
     spare = float("inf") if choice.budget is None else choice.budget - choice.needed
@@ -142,45 +189,18 @@ def allocator_of(choice: Choice) -> Allocate:
     return ScratchArrays().zeros
 
 
-class ScratchArrays:
-    """Arrays in files without a name, whose space is free again when nobody uses them."""
-
-    def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(dir=scratch_folder(), prefix="graphsys-"))
-        weakref.finalize(self, os.rmdir, self._folder)  # its files have no names
-        self._scratch = Scratch(self._folder, 0)
-
-    def zeros(self, length: int, dtype: Any) -> Any:
-        """Return zeros ``[length]``; space is reserved, so that writing cannot fail.
-
-        Raises:
-            StorageFullError: the file system has no room.
-        """
-        with disk_errors(self._folder):
-            return self._scratch.array(length, dtype)  # a new file reads as zeros
-
-
-def scratch_folder() -> str:
-    """Return ``$TMPDIR``, or ``/var/tmp``: ``/tmp`` is often memory itself."""
-    if os.environ.get("TMPDIR") or not os.access("/var/tmp", os.W_OK):
-        return tempfile.gettempdir()
-    return "/var/tmp"
-
-
-def _too_small(
-    plan: ProgramPlan, needs: Mapping[Mode, int], budget: int, estimate: Estimate
+def too_small(
+    what: str, needs: Mapping[Mode, int], budget: int, why: str = ""
 ) -> BudgetError:
+    """Return the refusal of a budget; it names one that works."""
     smallest = min(needs.values()) * 21 // 20  # the process itself varies a little
-    why = ""
-    if "paged" not in needs:
-        why = " (the rows must be in memory: " + (
-            "the graph is" if estimate.topology.graph is None else "edges have states"
-        ) + ")"  # fmt: skip
-    return BudgetError(
-        f"memory: {plan.spec.name} on {estimate.num_nodes} nodes and "
-        f"{estimate.topology.num_edges} edges needs {format_bytes(smallest)}{why}, "
-        f"got {format_bytes(budget)}; give memory={rounded(smallest)!r} or more"
+    amount = rounded(smallest)
+    error = BudgetError(
+        f"memory: {what} needs {format_bytes(smallest)}{why}, got "
+        f"{format_bytes(budget)}; give --memory {amount} (memory={amount!r}) or more"
     )
+    error.smallest = smallest
+    return error
 
 
 def rounded(amount: int) -> str:
@@ -193,17 +213,27 @@ def rounded(amount: int) -> str:
     return f"{-(-amount // 10**6)}MB"
 
 
-def _reasons(
-    mode: Mode, needs: Mapping[Mode, int], budget: int | None, estimate: Estimate
-) -> tuple[str, ...]:
-    rows = format_bytes(estimate.index_bytes)
-    texts = {
+def row_texts(index_bytes: int, *, is_mapped: bool, unites: bool) -> dict[Mode, str]:
+    """Tell people where rows and states are in each mode."""
+    rows = format_bytes(index_bytes)
+    source = f"rows streamed from {rows} of index files"
+    if unites:
+        source = f"rows streamed from a scratch file that unites {rows} of index files"
+    texts: dict[Mode, str] = {
         "memory": "rows and states in memory",
-        "streamed": f"rows streamed from {rows} of index files, states in memory",
-        "paged": f"rows streamed from {rows} of index files, states in scratch files",
+        "streamed": f"{source}, states in memory",
+        "paged": f"{source}, states in scratch files",
     }
-    if mode == "memory" and not estimate.united_bytes and estimate.index_bytes:
+    if is_mapped:
         texts["memory"] = f"rows mapped as they are ({rows}), states in memory"
+    return texts
+
+
+def reasons_of(
+    mode: Mode, needs: Mapping[Mode, int], budget: int | None, texts: Mapping[Mode, str]
+) -> tuple[str, ...]:
+    """Tell people what was chosen and why."""
     limit = "no limit" if budget is None else f"budget {format_bytes(budget)}"
     sizes = ", ".join(f"{name} {format_bytes(size)}" for name, size in needs.items())
-    return (f"storage: {texts[mode]}", f"{limit}; peaks: {sizes}")
+    peak = f"peak: about {format_bytes(needs[mode])} ({needs[mode]} B), {mode}"
+    return f"storage: {texts[mode]}", f"{limit}; peaks: {sizes}", peak

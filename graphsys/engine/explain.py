@@ -2,12 +2,12 @@
 
 import os
 
-from graphsys.core.memory import format_bytes, parse_bytes
-from graphsys.engine.budget import Choice, check_simple, choose, default_budget
+from graphsys.core.memory import format_bytes
+from graphsys.engine.budget import Choice
 from graphsys.engine.memory_estimate import Estimate
 from graphsys.engine.plan import PhasePlan, ProgramPlan
 from graphsys.engine.program import VertexProgram
-from graphsys.engine.run import compile_program
+from graphsys.engine.run import PreparedProgram, prepare
 from graphsys.engine.supersteps import PULL_SHARE
 from graphsys.engine.topology import Topology
 from graphsys.storage.reader import Graph
@@ -35,31 +35,27 @@ def explain(
         CompileError: the program cannot be compiled.
         BudgetError: it does not fit the budget.
     """
-    if isinstance(program, type):
-        program = program()
-    topology = Topology.of(graph)
-    budget = default_budget() if memory is None else parse_bytes(memory)
-    lines = []
-    if program.simple:
-        check_simple(topology, budget)
-        topology = topology.simplified()
-        lines.append("runs on the simple undirected graph, built in memory")
-    plan, kernels, _ = compile_program(program, topology)
+    work = prepare(program, graph, memory=memory, device=device)
+    return explanation(work, device=device)
+
+
+def explanation(work: PreparedProgram, *, device: str = "cpu") -> str:
+    """Tell what ``execute`` will do with prepared work."""
+    plan, topology = work.plan, work.topology
     estimate = Estimate(plan, topology)
     kind = "directed" if topology.is_directed else "undirected"
-    size = f"{topology.num_nodes} nodes, {topology.num_edges} {kind} edges"
     head = [
-        f"{plan.spec.name} on {size}",
-        *lines,
-        f"states: {_states(plan)}",
-        *_columns(estimate),
+        f"{plan.spec.name} on {topology.num_nodes} nodes, {topology.num_edges} {kind} edges"
     ]
+    if plan.spec.program.simple:
+        head.append("runs on the simple undirected graph, made first")
+    head += [f"states: {_states(plan)}", *_columns(estimate)]
     for phase in plan.phases:
-        own = [name for name in kernels if name.endswith(f"_{phase.number}")]
+        own = [name for name in work.kernels if name.endswith(f"_{phase.number}")]
         head += _phase(plan, phase, own)
     if device == "cuda":
         return "\n".join([*head, *_DEVICE])
-    return "\n".join([*head, *_storage(estimate, choose(plan, topology, budget))])
+    return "\n".join([*head, *_storage(estimate, work.choice)])
 
 
 _DEVICE = (
@@ -75,7 +71,6 @@ def _storage(estimate: Estimate, choice: Choice) -> list[str]:
     total = format_bytes(estimate.node_bytes)
     return [
         *choice.reasons,
-        f"peak: about {format_bytes(choice.needed)}",
         f"arrays of nodes: {per_node} B each, {total} ({', '.join(arrays)})",
     ]
 

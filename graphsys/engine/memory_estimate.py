@@ -5,13 +5,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from graphsys.core.types import number_dtype
 from graphsys.engine.directions import pull_directions, push_directions
 from graphsys.engine.lowered import EDGE_COLUMNS, Lowered
-from graphsys.engine.plan import ProgramPlan
+from graphsys.engine.plan import PhasePlan, ProgramPlan
 from graphsys.engine.program import NodeId
+from graphsys.engine.row_bytes import (
+    RowBytes,
+    num_simple_entries,
+    simple_bytes,
+    united_bytes,
+)
 from graphsys.engine.stream import PIECE_BYTES
 from graphsys.engine.supersteps import PULL_SHARE
 from graphsys.engine.topology import Block, Direction, Topology
@@ -29,6 +33,17 @@ class Estimate:
         self.plan = plan
         self.topology = topology
         self.num_nodes = topology.num_nodes
+        self.is_simple = plan.spec.program.simple
+        self._shape = topology
+        if self.is_simple:
+            self._shape = Topology(topology.numbers, is_directed=False)
+
+    @cached_property
+    def num_edges(self) -> int:
+        """Entries of the out rows; of a simple graph at most."""
+        if self.is_simple:
+            return num_simple_entries(self.topology)
+        return self.topology.num_edges
 
     # ---- what lies in arrays of all nodes
 
@@ -42,7 +57,7 @@ class Estimate:
                 found[f"next {name}"] = plan.dtypes[name].itemsize
             for i, dtype in enumerate(phase.message_dtypes):
                 kinds = ["message"] if phase.kind in ("node", "mode") else []
-                if phase.kind != "mode":
+                if phase.kind != "mode" and self._accumulates(phase):
                     kinds.append(f"accumulator of phase {phase.number}")
                 if plan.spec.delta:
                     kinds.append(f"sent by phase {phase.number}")
@@ -51,6 +66,15 @@ class Estimate:
                 found["list of touched nodes"] = 8
         found.update(dict.fromkeys(self._columns(), plan.id_dtype.itemsize))
         return found
+
+    def _accumulates(self, phase: PhasePlan) -> bool:
+        """Whether sums are kept beside the states: not where each row is pulled at once."""
+        if phase.spec.schedule == "changed" or self.plan.spec.delta:
+            return True
+        directions = pull_directions(self._shape, phase)
+        if len(directions) > 1 or self.is_simple or self.topology.graph is None:
+            return len(directions) > 1
+        return len({block.edge_type for block in self._blocks(directions[0])}) > 1
 
     def _columns(self) -> set[str]:
         names = {
@@ -62,7 +86,7 @@ class Estimate:
         if self._uses_ids:
             names.add("id")
         for phase in self.plan.phases:
-            rows = push_directions(self.topology, phase) if phase.message_dtypes else []
+            rows = push_directions(self._shape, phase) if phase.message_dtypes else []
             if rows:
                 names.add("degree" if len(rows) == 2 else f"{rows[0]}_degree")
         return names
@@ -84,13 +108,12 @@ class Estimate:
         return sum(self.node_arrays.values()) * self.num_nodes
 
     @cached_property
-    def rank_bytes(self) -> int:
-        """Bytes that sorting the ids takes, 0 where they are in order already."""
+    def ranking(self) -> int:
+        """Bytes that sorting the ids takes for a while, 0 where they are in order."""
         names = self._columns()
         if not names & {"id", "by_rank"}:
             return 0
-        ordered = all(map(_ascends, self.topology.numbers.ids_by_type.values()))
-        return 0 if ordered else 40 * self.num_nodes
+        return 0 if self.topology.numbers.are_ordered else 32 * self.num_nodes
 
     @cached_property
     def result_bytes(self) -> int:
@@ -108,9 +131,11 @@ class Estimate:
     # ---- lists, bits, rows
 
     def list_bytes(self, limit: int | None) -> int:
-        """Bytes of frontiers as lists and as bits."""
-        most = self.topology.num_edges // PULL_SHARE if limit is None else limit
-        return 24 * min(most, self.num_nodes) + 5 * (self.num_nodes // 8 + 8)
+        """Bytes of frontiers as lists and as bits; lists are seldom half as long."""
+        if all(phase.spec.schedule == "all" for phase in self.plan.phases):
+            return 0
+        most = self.num_edges // PULL_SHARE if limit is None else limit
+        return 12 * min(most, self.num_nodes) + 5 * (self.num_nodes // 8 + 8)
 
     @cached_property
     def directions(self) -> set[Direction]:
@@ -118,10 +143,10 @@ class Estimate:
         found: set[Direction] = set()
         for phase in self.plan.phases:
             if phase.message_dtypes:
-                found.update(pull_directions(self.topology, phase))
+                found.update(pull_directions(self._shape, phase))
             if phase.message_dtypes and phase.spec.schedule == "changed":
-                found.update(push_directions(self.topology, phase))
-        return found if self.topology.is_directed else {"out"}
+                found.update(push_directions(self._shape, phase))
+        return found if self._shape.is_directed else {"out"}
 
     @cached_property
     def columns(self) -> dict[str, np.dtype[Any]]:
@@ -146,24 +171,11 @@ class Estimate:
         return self.topology.blocks(direction)
 
     @cached_property
-    def united_bytes(self) -> int:
-        """Bytes of rows united in memory, at the peak of uniting them."""
-        if self.topology.graph is None:
-            return 0
-        kept, most = 0, 0
-        width = number_dtype(max(self.num_nodes, 1)).itemsize
-        width += sum(dtype.itemsize for dtype in self.plan.edge_columns.values())
-        for direction in self.directions:
-            blocks = self._blocks(direction)
-            if len(blocks) == 1 and len(blocks[0].index.indptr) == self.num_nodes + 1:
-                continue
-            entries = sum(len(block.index.indices) for block in blocks)
-            several = len({block.edge_type for block in blocks}) > 1
-            copies = 2 * entries * (width + 8) if several else 0
-            largest = max((len(block.index.indices) for block in blocks), default=0)
-            kept += entries * width + 8 * self.num_nodes
-            most = max(most, 16 * self.num_nodes + copies + largest * (8 + width))
-        return kept + most
+    def rows(self) -> RowBytes:
+        """Bytes of rows united, and made simple, beside the store's files."""
+        if not self.is_simple:
+            return united_bytes(self.topology, sorted(self.directions))
+        return simple_bytes(self.topology)
 
     @cached_property
     def edge_state_bytes(self) -> int:
@@ -171,7 +183,7 @@ class Estimate:
         sizes = [np.dtype(s.dtype).itemsize for s in self.plan.spec.edge_states.values()]
         if not sizes:
             return 0
-        return (2 * sum(sizes) + 8) * self.topology.num_edges * len(self.directions)
+        return (2 * sum(sizes) + 8) * self.num_edges * len(self.directions)
 
     @cached_property
     def cut_bytes(self) -> int:
@@ -206,23 +218,7 @@ class Estimate:
 
     @property
     def must_unite(self) -> bool:
-        """Whether only rows in memory will do."""
-        in_memory = self.topology.graph is None
-        return in_memory or any(phase.uses_edge_states for phase in self.plan.phases)
-
-
-def _ascends(ids: pa.ChunkedArray) -> bool:
-    """Whether integer ids are in order; strings are looked at as if they were not."""
-    if not pa.types.is_integer(ids.type):
-        return False
-    last = None
-    for chunk in ids.chunks:
-        values = chunk.to_numpy()
-        if not len(values):
-            continue
-        if last is not None and values[0] <= last:
-            return False
-        if not bool(np.all(values[1:] > values[:-1])):
-            return False
-        last = values[-1]
-    return True
+        """Whether only united rows will do."""
+        if self.topology.graph is None or self.is_simple:
+            return True
+        return any(phase.uses_edge_states for phase in self.plan.phases)

@@ -103,6 +103,17 @@ class NodeNumbers:
         return found[0][1]
 
     @cached_property
+    def are_ordered(self) -> bool:
+        """Whether :attr:`rank` is None, told without sorting; of strings always false."""
+        return all(map(_ascends, self.ids_by_type.values()))
+
+    @property
+    def id_bytes(self) -> float:
+        """Bytes of an id, the mean of all."""
+        size = sum(ids.nbytes for ids in self.ids_by_type.values())
+        return float(size / max(self.num_nodes, 1))
+
+    @cached_property
     def rank(self) -> npt.NDArray[Any] | None:
         """Place of every node among all nodes sorted by type and id ``[N]``.
 
@@ -195,3 +206,20 @@ def _rank_of(ids: pa.ChunkedArray) -> npt.NDArray[np.int64] | None:
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     return place
+
+
+def _ascends(ids: pa.ChunkedArray) -> bool:
+    """Whether integer ids are in order; strings are looked at as if they were not."""
+    if not pa.types.is_integer(ids.type):
+        return False
+    last = None
+    for chunk in ids.chunks:
+        values = chunk.to_numpy()
+        if not len(values):
+            continue
+        if last is not None and values[0] <= last:
+            return False
+        if not bool(np.all(values[1:] > values[:-1])):
+            return False
+        last = values[-1]
+    return True

@@ -12,6 +12,8 @@ from graphsys.storage.output_file import new_files, require_writable
 
 SUFFIXES = (".parquet", ".arrow", ".csv", ".tsv")
 _BLOCK = 4096
+_ROWS_A_GROUP = 1 << 17
+"""Rows of a Parquet file that are encoded at a time: some megabytes."""
 
 
 def check_output(out: Path, *, overwrite: bool) -> None:
@@ -48,7 +50,11 @@ def _write(table: pa.Table, path: Path, suffix: str) -> None:
     import pyarrow.parquet
 
     if suffix == ".parquet":
-        pyarrow.parquet.write_table(table, path)
+        # of numbers, which rarely repeat, a dictionary would take tens of megabytes
+        texts = [f.name for f in table.schema if not pa.types.is_primitive(f.type)]
+        pyarrow.parquet.write_table(
+            table, path, row_group_size=_ROWS_A_GROUP, use_dictionary=texts
+        )
     elif suffix == ".arrow":
         with pa.ipc.new_file(path, table.schema) as writer:
             writer.write_table(table)

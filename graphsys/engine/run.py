@@ -2,20 +2,22 @@
 
 import os
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from graphsys.core.errors import ConfigError, NotConvergedError
 from graphsys.core.events import observing_seconds
-from graphsys.core.memory import parse_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.engine.budget import (
+    Choice,
     allocator_of,
-    check_simple,
+    budget_of,
     choose,
-    default_budget,
     list_limit,
+    placed,
     rows_of,
 )
 from graphsys.engine.checkpoint import Checkpoints, fingerprint_of
@@ -82,31 +84,103 @@ def run(
         OutputExistsError: there is a checkpoint, and ``resume`` is off.
         NotConvergedError: with ``require_convergence``.
     """
+    check_settings(device, strategy, checkpoint=checkpoint, resume=resume, check=check)
+    return run_prepared(
+        prepare(program, graph, memory=memory, device=device),
+        num_threads=num_threads, max_supersteps=max_supersteps,
+        require_convergence=require_convergence, checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every, resume=resume, check=check, device=device,
+        strategy=strategy, device_memory=device_memory, progress=progress,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedProgram:
+    """A program compiled for a graph, and how it will use memory.
+
+    Attributes:
+        program: The program.
+        plan: The same, lowered.
+        kernels: Its kernels, with the names of their arguments, by name.
+        topology: The graph; if the program is for simple ones, before it is made so.
+        choice: Where rows and states will be.
+        seconds: How long compiling took.
+    """
+
+    program: VertexProgram
+    plan: ProgramPlan
+    kernels: Mapping[str, tuple[Any, tuple[str, ...]]]
+    topology: Topology
+    choice: Choice
+    seconds: float
+
+
+def prepare(
+    program: VertexProgram | type[VertexProgram],
+    graph: Graph | Topology | str | os.PathLike[str],
+    *,
+    memory: int | str | None = None,
+    device: str = "cpu",
+) -> PreparedProgram:
+    """Compile a program for a graph and decide how it uses memory: once, for all.
+
+    Args:
+        program: The program with its parameters; a class where all have defaults.
+        graph: An open graph, its path, or edges in memory.
+        memory: Budget of anonymous memory; what there is by default.
+        device: ``cpu`` or ``cuda``, where the budget is of the device.
+
+    Raises:
+        CompileError: the program cannot be compiled.
+        BudgetError: the budget is too small; the message names one that works.
+    """
     if isinstance(program, type):
         program = program()
-    if resume and checkpoint is None:
-        raise ConfigError("resume needs checkpoint, the folder to resume from")
-    check_device(device, strategy, checkpoint=checkpoint, check=check)
     topology = Topology.of(graph)
-    budget = default_budget() if memory is None else parse_bytes(memory)
-    if program.simple:
-        check_simple(topology, budget)
-        topology = topology.simplified()
+    budget = budget_of(memory) if device == "cpu" else None
+    plan, kernels, seconds = compile_program(program, topology)
+    choice = choose(plan, topology, budget)
+    return PreparedProgram(
+        program=program, plan=plan, kernels=kernels, topology=topology, choice=choice,
+        seconds=seconds,
+    )  # fmt: skip
+
+
+def run_prepared(
+    work: PreparedProgram,
+    *,
+    device: str = "cpu",
+    strategy: str = "auto",
+    device_memory: int | str | None = None,
+    num_threads: int | None = None,
+    max_supersteps: int | None = None,
+    require_convergence: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int = 10,
+    resume: bool = False,
+    check: bool = False,
+    progress: Progress = SILENT,
+) -> Result:
+    """Run what :func:`prepare` returned; arguments and errors are those of :func:`run`."""
+    check_settings(device, strategy, checkpoint=checkpoint, resume=resume, check=check)
     if device == "cuda":
         from graphsys.engine.cuda.run import run_on_device
 
+        topology = work.topology.simplified() if work.program.simple else work.topology
         return run_on_device(
-            program, topology, strategy=strategy, device_memory=device_memory,
+            work.program, topology, strategy=strategy, device_memory=device_memory,
             max_supersteps=max_supersteps, require_convergence=require_convergence,
             progress=progress,
         )  # fmt: skip
-    plan, kernels, seconds = compile_program(program, topology)
-    choice = choose(plan, topology, budget)
+    program, plan, choice = work.program, work.plan, work.choice
+    topology = placed(choice, work.topology)
+    if program.simple:
+        topology = topology.simplified()
     rows = rows_of(choice, plan, topology)
     executor = Executor(
         program,
         plan,
-        kernels,
+        work.kernels,
         topology,
         rows,
         num_threads=num_threads,
@@ -143,24 +217,38 @@ def run(
         raise NotConvergedError(
             f"{plan.spec.name} did not converge within {executor.at.superstep} supersteps"
         )
-    table = topology.table(state_columns(executor))
+    return _result(work, executor, took)
+
+
+def _result(work: PreparedProgram, executor: Executor, seconds: float) -> Result:
+    table = executor.topology.table(state_columns(executor))
     return Result(
         table=table,
-        algorithm=plan.spec.name,
+        algorithm=work.plan.spec.name,
         supersteps=executor.at.superstep,
-        seconds=took,
-        compile_seconds=seconds + executor.compile_seconds,
+        seconds=seconds,
+        compile_seconds=work.seconds + executor.compile_seconds,
         converged=executor.at.converged,
-        result=program.answer(table) if executor.at.converged else None,
+        result=work.program.answer(table) if executor.at.converged else None,
     )
 
 
-def check_device(device: str, strategy: str, *, checkpoint: Any, check: bool) -> None:
+def check_settings(
+    device: str = "cpu",
+    strategy: str = "auto",
+    *,
+    checkpoint: Any = None,
+    resume: bool = False,
+    check: bool = False,
+) -> None:
     """Refuse devices that there are not, and what a device cannot do.
 
     Raises:
-        ConfigError: an unknown device, a strategy on the CPU, a checkpoint on CUDA.
+        ConfigError: an unknown device, a strategy on the CPU, a checkpoint on CUDA, no
+            checkpoint to resume from.
     """
+    if resume and checkpoint is None:
+        raise ConfigError("resume needs checkpoint, the folder to resume from")
     if device not in ("cpu", "cuda"):
         raise ConfigError(f"device must be 'cpu' or 'cuda', got {device!r}")
     if device == "cpu" and strategy != "auto":
@@ -179,8 +267,9 @@ def compile_program(
         The plan, the kernels with the names of their arguments, and the seconds it took.
     """
     begin = time.perf_counter()
-    columns = topology.column_dtypes()
-    wide = max(topology.num_nodes, topology.num_edges) >= 2**31
+    columns = {} if program.simple else topology.column_dtypes()
+    most = topology.num_edges * (2 if program.simple and topology.is_directed else 1)
+    wide = max(topology.num_nodes, most) >= 2**31
     plan = plan_of(spec_of(program), columns, wide_ids=wide)
     module = load_module(module_source(plan))
     return plan, module.KERNELS, time.perf_counter() - begin

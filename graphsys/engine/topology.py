@@ -10,17 +10,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.errors import InvalidGraphError
-from graphsys.core.types import EdgeType, number_dtype
+from graphsys.core.types import EdgeType
 from graphsys.engine.node_numbers import NodeNumbers
+from graphsys.engine.united_rows import is_whole, unite
 from graphsys.graph.csr import (
     COLUMNS,
+    Allocate,
     Csr,
     csr_from_edges,
     row_lengths,
     simple_undirected,
     transpose,
 )
-from graphsys.kernels.cpu.csr import append_rows
 from graphsys.storage.reader import Graph
 from graphsys.storage.views import Index
 
@@ -63,6 +64,7 @@ class Topology:
         is_directed: Whether any edge has a direction.
         graph: The store behind it, or None.
         rows: The rows by direction, where they are in memory already.
+        allocate: Where arrays of all entries come from; may be files.
     """
 
     def __init__(
@@ -72,8 +74,10 @@ class Topology:
         is_directed: bool,
         graph: Graph | None = None,
         rows: dict[Direction, Csr] | None = None,
+        allocate: Allocate = np.empty,
     ) -> None:
         self.numbers = numbers
+        self.allocate = allocate
         self.is_directed = is_directed
         self.graph = graph
         self._rows: dict[Direction, Csr] = rows or {}
@@ -181,7 +185,8 @@ class Topology:
         if not self.is_directed:
             direction = "out"
         if direction not in self._rows:
-            self._rows[direction] = _united(self.blocks(direction), self.num_nodes)
+            blocks = self.blocks(direction)
+            self._rows[direction] = unite(blocks, self.num_nodes, self.allocate)
         return self._rows[direction]
 
     @cached_property
@@ -218,13 +223,33 @@ class Topology:
         """Return the simple undirected graph: see :func:`simple_undirected`."""
         if self._simple is None:
             into = self.csr("in") if self.is_directed else None
-            self._simple = simple_undirected(self.csr("out"), into)
+            out = self.csr("out")
+            self._simple = simple_undirected(out, into, allocate=self.allocate)
         return self._simple
 
+    @property
+    def is_simple_at_hand(self) -> bool:
+        """Whether :meth:`simple` was made before."""
+        return self._simple is not None
+
     def simplified(self) -> "Topology":
-        """Return the same nodes joined by the simple undirected graph, in memory."""
+        """Return the same nodes joined by the simple undirected graph."""
         rows: dict[Direction, Csr] = {"out": self.simple(), "in": self.simple()}
-        return Topology(self.numbers, is_directed=False, rows=rows)
+        return Topology(self.numbers, is_directed=False, rows=rows, allocate=self.allocate)
+
+    def placed(self, allocate: Allocate) -> "Topology":
+        """Return the same graph, whose arrays of all entries come from elsewhere."""
+        return Topology(
+            self.numbers, is_directed=self.is_directed, graph=self.graph,
+            rows=dict(self._rows), allocate=allocate,
+        )  # fmt: skip
+
+    def is_at_hand(self, direction: Direction) -> bool:
+        """Whether :meth:`csr` takes no memory: rows made before, or mapped as they are."""
+        direction = direction if self.is_directed else "out"
+        if self.graph is None or direction in self._rows:
+            return True
+        return is_whole(self.blocks(direction), self.num_nodes)
 
     def blocks(self, direction: Direction) -> list[Block]:
         """Return the rows of a store as they lie on disk, mapped, without copies.
@@ -290,43 +315,3 @@ class Topology:
                 lengths = row_lengths(indptr[low : low + _DEGREES_AT_A_TIME + 1])
                 own = degrees[base + low : base + low + len(lengths)]
                 own += lengths.astype(degrees.dtype)
-
-
-def _united(blocks: list[Block], num_nodes: int) -> Csr:
-    """Join blocks to rows of all nodes, sorted by neighbour."""
-    if len(blocks) == 1 and len(blocks[0].index.indptr) == num_nodes + 1:
-        index = blocks[0].index
-        columns = {name: getattr(index, name) for name in COLUMNS}
-        return Csr(indptr=index.indptr, indices=index.indices, **columns)
-    counts = np.zeros(num_nodes + 1, dtype=np.int64)
-    for block in blocks:
-        lengths = row_lengths(block.index.indptr)
-        counts[block.row_base + 1 : block.row_base + 1 + len(lengths)] += lengths
-    indptr = np.cumsum(counts, out=counts)
-    num_edges = int(indptr[-1])
-    indices = np.empty(num_edges, dtype=number_dtype(num_nodes))
-    columns = _empty_columns(blocks, num_edges)
-    cursor = indptr[:-1].copy()
-    for block in blocks:
-        places = np.empty(len(block.index.indices), dtype=np.int64)
-        append_rows(block.index.indptr, block.row_base, cursor, places)
-        indices[places] = block.index.indices + indices.dtype.type(block.column_base)
-        for name, column in columns.items():
-            own = getattr(block.index, name)
-            column[places] = (1 if name == "weight" else 0) if own is None else own
-    if num_edges < 2**32:
-        indptr = indptr.astype(np.uint32)
-    csr = Csr(indptr=indptr, indices=indices, **columns)
-    several = len({block.edge_type for block in blocks}) > 1
-    # transposing twice is a stable counting sort of every row
-    return transpose(transpose(csr)) if several else csr
-
-
-def _empty_columns(blocks: list[Block], num_edges: int) -> dict[str, npt.NDArray[Any]]:
-    columns = {}
-    for name in COLUMNS:
-        found = [getattr(block.index, name) for block in blocks]
-        dtypes = [values.dtype for values in found if values is not None]
-        if dtypes:
-            columns[name] = np.empty(num_edges, dtype=np.result_type(*dtypes))
-    return columns

@@ -1,5 +1,6 @@
 """Compressed rows in memory: what every algorithm reads."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,8 @@ from graphsys.kernels.cpu.csr import (
 )
 
 COLUMNS = ("weight", "relation", "time")
+Allocate = Callable[[int, Any], npt.NDArray[Any]]
+"""Makes an array of a length and a dtype, to be filled; may be backed by a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +96,15 @@ def csr_from_edges(
     return Csr(indptr=indptr, indices=indices, **given)
 
 
-def transpose(csr: Csr, num_columns: int | None = None) -> Csr:
+def transpose(
+    csr: Csr, num_columns: int | None = None, *, allocate: Allocate = np.empty
+) -> Csr:
     """Return the rows of the other direction, with their columns.
 
     Args:
         csr: Rows.
         num_columns: Number of rows of the result; as many as ``csr`` has by default.
+        allocate: Where arrays of all entries come from.
 
     Complexity:
         O(E + N).
@@ -106,21 +112,30 @@ def transpose(csr: Csr, num_columns: int | None = None) -> Csr:
     num_columns = csr.num_nodes if num_columns is None else num_columns
     indptr = np.zeros(num_columns + 1, dtype=_offset_dtype(csr.num_edges))
     count_rows(csr.indices, indptr)
-    indices = np.empty(csr.num_edges, dtype=number_dtype(csr.num_nodes))
+    indices = allocate(csr.num_edges, number_dtype(csr.num_nodes))
     columns = csr.columns()
-    places = np.empty(csr.num_edges if columns else 0, dtype=np.int64)
+    places = allocate(csr.num_edges if columns else 0, np.int64)
     transpose_rows(csr.indptr, csr.indices, indptr.copy(), indices, places)
-    moved = {name: column[places] for name, column in columns.items()}
+    moved = {name: allocate(csr.num_edges, c.dtype) for name, c in columns.items()}
+    for name, column in columns.items():
+        np.take(column, places, out=moved[name], mode="clip")  # "raise" would buffer
     return Csr(indptr=indptr, indices=indices, **moved)
 
 
-def simple_undirected(out: Csr, into: Csr | None, num_threads: int | None = None) -> Csr:
+def simple_undirected(
+    out: Csr,
+    into: Csr | None,
+    num_threads: int | None = None,
+    *,
+    allocate: Allocate = np.empty,
+) -> Csr:
     """Return the simple undirected graph: no direction, no loops, no repetitions.
 
     Args:
         out: Out-neighbours; of an undirected graph all neighbours.
         into: In-neighbours, or None for an undirected graph.
         num_threads: Threads; all cores by default.
+        allocate: Where the array of all entries comes from.
 
     Returns:
         Symmetric sorted rows without columns; ``out``'s own arrays where it is simple
@@ -156,7 +171,7 @@ def simple_undirected(out: Csr, into: Csr | None, num_threads: int | None = None
     np.cumsum(offsets, out=offsets)
     if into is None and offsets[-1] == out.num_edges:
         return replace(out, weight=None, relation=None, time=None)
-    indices = np.empty(int(offsets[-1]), dtype=out.indices.dtype)
+    indices = allocate(int(offsets[-1]), out.indices.dtype)
     run(False, indices)
     return Csr(indptr=offsets.astype(_offset_dtype(len(indices))), indices=indices)
 

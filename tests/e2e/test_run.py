@@ -89,6 +89,10 @@ def test_a_program_of_the_user_runs_and_explains_itself(
         done = run_cli("run", program, graph, "-o", out, "--param", "source=1", *options)
         assert done.returncode == 0, done.stderr
         assert values(out) == distances()
+    done = run_cli("run", program, graph, "--param", "source=1", "-o", out, "--overwrite",
+                   "--memory", "1MB")  # fmt: skip
+    assert done.returncode == 2
+    assert "give --memory " in done.stderr
     done = run_cli("run", program, graph, "--param", "source=1", "--explain")
     assert done.returncode == 0, done.stderr
     assert "minimum" in done.stdout

@@ -1,12 +1,18 @@
 """Degrees of every node, and how the degrees of neighbours go together."""
 
+import itertools
 import time
 
 import numpy as np
+import numpy.typing as npt
 
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.graph.csr import Csr
+from graphsys.graph.csr import Csr, row_lengths
+from graphsys.kernels.cpu.chunks import balanced_chunks
+
+_AT_A_TIME = 1 << 20
+"""Entries whose values are gathered at a time."""
 
 
 def degree_statistics(topology: Topology) -> Result:
@@ -80,8 +86,18 @@ def _correlation(out: Csr, topology: Topology) -> float:
     dst_spread = float(in_degree @ dst**2)
     if src_spread <= 0.0 or dst_spread <= 0.0:
         return float("nan")
-    lengths = out.degrees()
-    starts = np.flatnonzero(lengths)
-    sums = np.add.reduceat(dst[out.indices], out.indptr[starts].astype(np.int64))
-    together = float(src[starts] @ sums)
+    together = float(src @ _sums_over_rows(out, dst))
     return together / float(np.sqrt(src_spread * dst_spread))
+
+
+def _sums_over_rows(rows: Csr, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Sum the values of every node's neighbours ``[N]``, some megabytes at a time."""
+    sums = np.zeros(rows.num_nodes)
+    cuts = balanced_chunks(rows.indptr, 1 + rows.num_edges // _AT_A_TIME, align=1)
+    for low, high in itertools.pairwise(cuts.tolist()):
+        offsets = rows.indptr[low : high + 1].astype(np.int64)
+        filled = np.flatnonzero(row_lengths(offsets))
+        if len(filled):
+            found = values[rows.indices[offsets[0] : offsets[-1]]]
+            sums[low + filled] = np.add.reduceat(found, offsets[filled] - offsets[0])
+    return sums

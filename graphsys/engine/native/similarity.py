@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -177,11 +177,8 @@ class PairSearch:
         return scores
 
     def _found(self, threshold: float, top_k: int | None) -> Pairs:
-        bounds = balanced_chunks(self.csr.indptr, 1024, align=1)
-        chunks = itertools.pairwise(bounds.tolist())
         found: dict[int, Pairs] = {}
-        with ThreadTeam(self.num_threads) as team:
-            team.run(self._take_chunks, chunks, threshold, top_k or 0, found)
+        self._visit(threshold, top_k or 0, found.__setitem__)
         # the rows of chunk after chunk, then those of ids in order
         parts = [found[low] for low in sorted(found)]
         none = np.empty(0, dtype=self.csr.indices.dtype)
@@ -196,19 +193,38 @@ class PairSearch:
             order = np.argsort(rows, kind="stable")
         return left[order], right[order], scores[order]
 
+    def count(self, threshold: float, top_k: int | None) -> int:
+        """Return how many pairs :meth:`run` would list; takes as long, and no memory."""
+        sizes: dict[int, int] = {}
+
+        def keep(low: int, pairs: Pairs) -> None:
+            sizes[low] = len(pairs[0])
+
+        self._visit(threshold, top_k or 0, keep)
+        return sum(sizes.values())
+
+    def _visit(
+        self, threshold: float, keep: int, take: Callable[[int, Pairs], None]
+    ) -> None:
+        """Find pairs chunk by chunk; each is taken with the number of its first row."""
+        bounds = balanced_chunks(self.csr.indptr, 1024, align=1)
+        chunks = itertools.pairwise(bounds.tolist())
+        with ThreadTeam(self.num_threads) as team:
+            team.run(self._take_chunks, chunks, threshold, keep, take)
+
     def _take_chunks(
         self,
         thread: int,
         chunks: Iterator[tuple[int, int]],
         threshold: float,
         keep: int,
-        found: dict[int, Pairs],
+        take: Callable[[int, Pairs], None],
     ) -> None:
         rank = self.topology.rank
         sums = np.zeros(self.csr.num_nodes, dtype=np.int64)
         touched = np.empty(self.csr.num_nodes, dtype=self.csr.indices.dtype)
         for low, high in chunks:
-            found[low] = rows_within_two_hops(
+            pairs = rows_within_two_hops(
                 self.csr.indptr,
                 self.csr.indices,
                 self.gains,
@@ -221,6 +237,7 @@ class PairSearch:
                 sums,
                 touched,
             )
+            take(low, pairs)
 
 
 def jaccard_search(topology: Topology, num_threads: int | None = None) -> PairSearch:

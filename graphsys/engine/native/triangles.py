@@ -10,7 +10,7 @@ import numpy.typing as npt
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.graph.csr import Csr
+from graphsys.graph.csr import Allocate, Csr
 from graphsys.kernels.cpu import triangles as kernels
 from graphsys.kernels.cpu.bits import empty_bits
 from graphsys.kernels.cpu.chunks import balanced_chunks
@@ -42,7 +42,7 @@ def triangle_count(topology: Topology, *, num_threads: int | None = None) -> Res
     """
     began = time.perf_counter()
     with ThreadTeam(num_threads) as team:
-        counts, total = count(topology.simple(), team)
+        counts, total = count(topology.simple(), team, topology.allocate)
     return Result(
         table=topology.table({"value": counts}),
         algorithm="triangle_count",
@@ -80,7 +80,7 @@ def lcc(topology: Topology, *, num_threads: int | None = None) -> Result:
         if topology.is_directed:
             arcs = _opposite_arcs(topology, simple, team)
         else:
-            arcs = 2 * count(simple, team)[0]
+            arcs = 2 * count(simple, team, topology.allocate)[0]
     degrees = simple.degrees().astype(np.float64)
     pairs = degrees * (degrees - 1)
     shares = np.divide(arcs, pairs, out=np.zeros(len(arcs)), where=pairs > 0)
@@ -92,14 +92,17 @@ def lcc(topology: Topology, *, num_threads: int | None = None) -> Result:
     )
 
 
-def count(simple: Csr, team: ThreadTeam) -> tuple[Counts, int]:
+def count(
+    simple: Csr, team: ThreadTeam, allocate: Allocate = np.empty
+) -> tuple[Counts, int]:
     """Count the triangles of every node ``[N]`` and of the graph.
 
     Args:
         simple: Symmetric sorted rows without loops and repetitions.
         team: Threads.
+        allocate: Where arrays of all entries come from.
     """
-    oriented = _orient(simple, np.empty(0, dtype=np.uint8), team)
+    oriented = _orient(simple, np.empty(0, dtype=np.uint8), team, allocate)
     threads, num_nodes = team.num_threads, simple.num_nodes
     counts = np.zeros((threads, num_nodes), dtype=np.int64)
     totals = team.run(
@@ -143,7 +146,9 @@ class _Oriented:
         return balanced_chunks(self.minus_indptr, 1024, align=1)
 
 
-def _orient(simple: Csr, values: npt.NDArray[Any], team: ThreadTeam) -> _Oriented:
+def _orient(
+    simple: Csr, values: npt.NDArray[Any], team: ThreadTeam, allocate: Allocate
+) -> _Oriented:
     """Relabel and split a graph whose entries have values, or none."""
     num_nodes = simple.num_nodes
     label = np.empty(num_nodes, dtype=simple.indices.dtype)
@@ -158,12 +163,13 @@ def _orient(simple: Csr, values: npt.NDArray[Any], team: ThreadTeam) -> _Oriente
     team.run(kernels.count_smaller, *rows, _counter(), plus_indptr, minus_indptr)
     np.cumsum(plus_indptr, out=plus_indptr)
     np.cumsum(minus_indptr, out=minus_indptr)
-    minus = np.empty(int(minus_indptr[-1]), dtype=label.dtype)
-    minus_values = np.empty(len(minus) if len(values) else 0, dtype=values.dtype)
+    minus = allocate(int(minus_indptr[-1]), label.dtype)
+    minus_values = allocate(len(minus) if len(values) else 0, values.dtype)
     team.run(
         kernels.fill_minus, *rows, _counter(), minus_indptr, minus, values, minus_values
     )
-    plus, plus_values = np.empty_like(minus), np.empty_like(minus_values)
+    plus = allocate(len(minus), minus.dtype)
+    plus_values = allocate(len(minus_values), minus_values.dtype)
     cursor = plus_indptr.copy()
     kernels.fill_plus(minus_indptr, minus, cursor, plus, minus_values, plus_values)
     return _Oriented(
@@ -180,7 +186,7 @@ def _orient(simple: Csr, values: npt.NDArray[Any], team: ThreadTeam) -> _Oriente
 def _opposite_arcs(topology: Topology, simple: Csr, team: ThreadTeam) -> Counts:
     """Count the arcs between the neighbours of every node of a directed graph ``[N]``."""
     out, into = topology.csr("out"), topology.csr("in")
-    arcs = np.empty(simple.num_edges, dtype=np.uint8)
+    arcs = topology.allocate(simple.num_edges, np.uint8)
     team.run(
         kernels.count_arcs,
         simple.indptr,
@@ -193,7 +199,7 @@ def _opposite_arcs(topology: Topology, simple: Csr, team: ThreadTeam) -> Counts:
         _counter(),
         arcs,
     )
-    oriented = _orient(simple, arcs, team)
+    oriented = _orient(simple, arcs, team, topology.allocate)
     threads, num_nodes = team.num_threads, simple.num_nodes
     counts = np.zeros((threads, num_nodes), dtype=np.int64)
     team.run(

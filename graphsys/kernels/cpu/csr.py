@@ -131,3 +131,25 @@ def merge_simple_rows(
             last = node
         if is_counting:
             offsets[row + 1] = place
+
+
+@jit
+def count_superfluous(
+    indptr: npt.NDArray[Any], indices: npt.NDArray[Any], first: int
+) -> int:
+    """Return how many entries of sorted rows are loops or repeat the one before.
+
+    Args:
+        indptr: Row offsets ``[n + 1]``.
+        indices: Sorted rows.
+        first: What the first row's own node is called in ``indices``.
+    """
+    found = 0
+    for row in range(len(indptr) - 1):
+        last = np.int64(-1)
+        for k in range(np.int64(indptr[row]), np.int64(indptr[row + 1])):
+            node = np.int64(indices[k])
+            if node == last or node == first + row:
+                found += 1
+            last = node
+    return found

@@ -1,0 +1,237 @@
+"""How many bytes each native algorithm takes on a graph, told from sizes.
+
+Counted are arrays beside the rows, in the order in which the code makes and frees them; a
+change there is a change here, and ``scripts/memory_rule`` shows whether both agree.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from graphsys.engine.native.betweenness import SMALL_EDGES
+from graphsys.engine.native.similarity import (
+    PairSearch,
+    adamic_adar_search,
+    jaccard_search,
+)
+from graphsys.engine.row_bytes import num_simple_entries
+from graphsys.engine.scratch_arrays import ScratchArrays
+from graphsys.engine.topology import Direction, Topology
+
+_PAIR_BYTES = 44
+_FEW_PAIRS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """What an algorithm takes.
+
+    Attributes:
+        rows: Directions of the rows that it reads.
+        simple: Whether it reads the simple undirected graph.
+        bytes: Bytes in memory at the peak, beside rows.
+        entries: Bytes of arrays of all entries, which a scratch file may hold.
+        kernels: Module of ``engine/native`` whose kernels it calls, where not its own.
+    """
+
+    rows: tuple[Direction, ...] = ()
+    simple: bool = False
+    bytes: float = 0
+    entries: float = 0
+    kernels: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What needs are told from.
+
+    Attributes:
+        topology: The graph.
+        options: Parameters of the algorithm that were given.
+        threads: How many threads will run.
+        is_stated: Whether the user stated a budget; what is too long to count otherwise
+            is counted then.
+    """
+
+    topology: Topology
+    options: Mapping[str, Any]
+    threads: int
+    is_stated: bool
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return self.topology.num_nodes
+
+    @property
+    def edges(self) -> int:
+        """Entries of the out rows."""
+        return self.topology.num_edges
+
+    @cached_property
+    def simple_entries(self) -> int:
+        """Entries of the simple graph, at most."""
+        return num_simple_entries(self.topology)
+
+    @property
+    def both(self) -> tuple[Direction, ...]:
+        """Both directions."""
+        return ("out", "in") if self.topology.is_directed else ("out",)
+
+    @property
+    def id_bytes(self) -> float:
+        """Bytes of an id."""
+        return self.topology.numbers.id_bytes
+
+    @property
+    def ranked(self) -> int:
+        """Bytes a node that finding ranks takes; 0 where numbers are ranks."""
+        return 0 if self.topology.numbers.are_ordered else 36
+
+
+def _pagerank(facts: Facts) -> Need:
+    weighted = bool(facts.options.get("weighted"))
+    width = 4 if facts.options.get("dtype") == "float32" else 8
+    ones = 8 * facts.edges if weighted and not facts.topology.has_weight else 0
+    restart = 8 if facts.options.get("personalization") else 0
+    per_node = max(4 * width + (0 if weighted else 8) + restart, 26)
+    rows = facts.both if weighted else ("in",)
+    return Need(rows=rows, bytes=per_node * facts.nodes + 2 * ones)
+
+
+def _wcc(facts: Facts) -> Need:
+    finding = 4 + facts.ranked
+    taking = (20 if facts.ranked else 4) + 2 * facts.id_bytes
+    return Need(rows=facts.both, bytes=max(8, finding, taking) * facts.nodes)
+
+
+def _bfs(facts: Facts) -> Need:
+    per_node = 14.0
+    if facts.options.get("parents"):
+        per_node = 17 + max(facts.ranked, (8 if facts.ranked else 0) + 2 * facts.id_bytes)
+    return Need(rows=facts.both, bytes=per_node * facts.nodes)
+
+
+def _sssp(facts: Facts) -> Need:
+    if facts.topology.has_weight:
+        pool = facts.threads * 4097 * 64 * 4
+        return Need(rows=facts.both, bytes=34 * facts.nodes + pool)
+    return Need(rows=facts.both, bytes=22 * facts.nodes, kernels="traversal")
+
+
+def _k_core(facts: Facts) -> Need:
+    per_node = 12 + 4 * facts.threads + 8
+    return Need(simple=True, bytes=per_node * facts.nodes)
+
+
+def _triangles(facts: Facts) -> Need:
+    per_node = max(8 + 24 + 16, 24 + 8 * facts.threads + 16)
+    return Need(simple=True, bytes=per_node * facts.nodes, entries=4 * facts.simple_entries)
+
+
+def _lcc(facts: Facts) -> Need:
+    found = _triangles(facts)
+    extra = 24 * facts.nodes
+    if not facts.topology.is_directed:
+        return Need(simple=True, bytes=found.bytes + extra, entries=found.entries)
+    extra += facts.threads * facts.nodes
+    return Need(
+        rows=facts.both, simple=True, bytes=found.bytes + extra,
+        entries=found.entries + 2 * facts.simple_entries,
+    )  # fmt: skip
+
+
+def _diameter(facts: Facts) -> Need:
+    return Need(simple=True, bytes=40 * facts.nodes, kernels="traversal")
+
+
+def _all_distances(facts: Facts) -> Need:
+    per_node = 12 * facts.threads + 64
+    return Need(rows=("in",), bytes=per_node * facts.nodes)
+
+
+def _betweenness(facts: Facts) -> Need:
+    if facts.edges <= SMALL_EDGES:
+        per_node = 32 * facts.threads + 32
+    else:
+        per_node = 8 + 14 + 4 + 32 + 24
+    return Need(rows=facts.both, bytes=per_node * facts.nodes)
+
+
+def _degree_statistics(facts: Facts) -> Need:
+    return Need(bytes=(16 if facts.topology.is_directed else 8) * facts.nodes)
+
+
+def _degree_assortativity(facts: Facts) -> Need:
+    return Need(rows=("out",), bytes=64 * facts.nodes + (24 << 20))
+
+
+def _apsp(facts: Facts) -> Need:
+    width = 17 + 2 * facts.id_bytes
+    return Need(rows=facts.both, bytes=width * facts.nodes**2)
+
+
+def _leiden(facts: Facts) -> Need:
+    entries = facts.edges * (2 if facts.topology.is_directed else 1)
+    return Need(rows=("out",), bytes=80 * facts.nodes + 40 * entries)
+
+
+def _random_walks(facts: Facts) -> Need:
+    starts = facts.options.get("starts")
+    first = facts.nodes if starts is None else len(list(starts))
+    walks = first * int(facts.options.get("walks_per_node") or 1)
+    length = facts.options.get("length")
+    steps = walks * ((80 if length is None else int(length)) + 1)
+    renumbered = 0 if facts.topology.numbers.are_ordered else 28 * facts.edges
+    running = 8 * facts.edges if facts.options.get("weighted") else 0
+    made = (9 + 2 * facts.id_bytes) * steps
+    return Need(rows=("out",), bytes=max(renumbered, made + running) + 48 * facts.nodes)
+
+
+def _pairs(search: Callable[..., PairSearch]) -> Callable[[Facts], Need]:
+    def need(facts: Facts) -> Need:
+        threads = (24 + 12 * facts.threads) * facts.nodes + 16 * facts.nodes
+        each = _PAIR_BYTES + 3 * facts.id_bytes
+        return Need(simple=True, bytes=threads + each * _num_pairs(facts, search))
+
+    return need
+
+
+def _num_pairs(facts: Facts, search: Callable[..., PairSearch]) -> int:
+    """Return how many pairs are listed: at most, or counted where memory is stated."""
+    options, nodes = facts.options, facts.nodes
+    if options.get("pairs") is not None:
+        return len(list(options["pairs"]))
+    top_k = options.get("top_k")
+    degree = facts.topology.out_degree + facts.topology.in_degree
+    paths = int((degree.astype(float) ** 2).sum() / 2)
+    most = min(paths, nodes * (nodes - 1) // 2, nodes * (top_k or nodes))
+    if most <= _FEW_PAIRS or not facts.is_stated or facts.topology.graph is None:
+        return most
+    topology = facts.topology.placed(ScratchArrays().zeros)
+    found = search(topology, facts.threads)
+    return found.count(options.get("threshold") or 0.0, top_k)
+
+
+NEEDS: Mapping[str, Callable[[Facts], Need]] = {
+    "bfs": _bfs,
+    "sssp": _sssp,
+    "apsp": _apsp,
+    "diameter": _diameter,
+    "wcc": _wcc,
+    "k_core": _k_core,
+    "pagerank": _pagerank,
+    "betweenness": _betweenness,
+    "closeness": _all_distances,
+    "harmonic": _all_distances,
+    "degree_statistics": _degree_statistics,
+    "degree_assortativity": _degree_assortativity,
+    "leiden": _leiden,
+    "jaccard": _pairs(jaccard_search),
+    "adamic_adar": _pairs(adamic_adar_search),
+    "random_walks": _random_walks,
+    "triangle_count": _triangles,
+    "lcc": _lcc,
+}
+"""What each native algorithm of the list takes."""

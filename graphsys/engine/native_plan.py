@@ -1,0 +1,146 @@
+"""A native algorithm made ready: how it will use memory, and how it is run."""
+
+import importlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any, ClassVar
+
+from graphsys.core.compiling import CompileWatch, compile_bytes
+from graphsys.core.events import observing_seconds
+from graphsys.core.progress import SILENT, Progress
+from graphsys.core.threads import num_cores
+from graphsys.engine.budget import (
+    Choice,
+    Mode,
+    base_bytes,
+    budget_of,
+    fitting,
+    placed,
+    reasons_of,
+    row_texts,
+    too_small,
+)
+from graphsys.engine.native.needs import NEEDS, Facts, Need
+from graphsys.engine.result import Result
+from graphsys.engine.row_bytes import RowBytes, simple_bytes, united_bytes
+from graphsys.engine.scratch_arrays import scratch_is_memory
+from graphsys.engine.topology import Direction, Topology
+
+_NATIVE = "graphsys.engine.native"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeRun:
+    """A native algorithm on a graph, and how it will use memory.
+
+    Attributes:
+        name: Of the algorithm.
+        function: What computes it.
+        topology: The graph.
+        options: The function's parameters.
+        choice: Where the rows will be.
+    """
+
+    name: str
+    function: Callable[..., Result]
+    topology: Topology
+    options: Mapping[str, Any]
+    choice: Choice
+    implementation: ClassVar[str] = "native"
+
+    def run(self, progress: Progress = SILENT) -> Result:
+        """Run it; the time to compile its kernels is told apart, progress is not."""
+        topology = placed(self.choice, self.topology)
+        begin, observing = time.perf_counter(), observing_seconds()
+        with CompileWatch() as compiling:
+            done = self.function(topology, **self.options)
+        observing = observing_seconds() - observing
+        working = time.perf_counter() - begin - compiling.seconds - observing
+        return replace(
+            done, seconds=min(done.seconds, working), compile_seconds=compiling.seconds
+        )
+
+    def explanation(self) -> str:
+        """Tell what :meth:`run` will do."""
+        kind = "directed" if self.topology.is_directed else "undirected"
+        size = f"{self.topology.num_nodes} nodes, {self.topology.num_edges} {kind} edges"
+        what = "native: kernels written for it, not a vertex program"
+        return "\n".join([f"{self.name} on {size}", what, *self.choice.reasons])
+
+
+def prepare_native(
+    name: str,
+    function: Callable[..., Result],
+    topology: Topology,
+    options: Mapping[str, Any],
+    memory: int | str | None,
+) -> NativeRun:
+    """Decide how a native algorithm uses memory: once, for all.
+
+    Args:
+        name: Of the algorithm.
+        function: What computes it.
+        topology: The graph.
+        options: The function's parameters, checked.
+        memory: Budget of anonymous memory; what there is by default.
+
+    Raises:
+        BudgetError: the budget is too small; the message names one that works.
+    """
+    budget = budget_of(memory)
+    size = f"{topology.num_nodes} nodes and {topology.num_edges} edges"  # opens all files
+    base = base_bytes(())  # before counting entries loads kernels, which base_bytes adds
+    threads = options.get("num_threads") or num_cores()
+    is_stated = memory is not None
+    need = NEEDS[name](
+        Facts(topology=topology, options=options, threads=threads, is_stated=is_stated)
+    )
+    rows = united_bytes(topology, need.rows)
+    if need.simple:
+        rows += simple_bytes(topology)
+    module = f"{_NATIVE}.{need.kernels}" if need.kernels else function.__module__
+    base += compile_bytes(_kernels_of(importlib.import_module(module)))
+    needs = _needs(topology, need, rows, base)
+    mode = fitting(needs, budget)
+    if mode is None:
+        raise too_small(f"{name} on {size}", needs, budget)
+    unites = rows.entries + need.entries > 0
+    index_bytes = _index_bytes(topology, need)
+    texts = row_texts(index_bytes, is_mapped=index_bytes > 0 and not unites, unites=unites)
+    choice = Choice(
+        mode=mode, needs=needs, budget=budget, index_bytes=index_bytes,
+        reasons=reasons_of(mode, needs, budget, texts), unites=unites,
+    )  # fmt: skip
+    return NativeRun(
+        name=name, function=function, topology=topology, options=options, choice=choice
+    )
+
+
+def _needs(topology: Topology, need: Need, rows: RowBytes, base: int) -> dict[Mode, int]:
+    """Rows are made before anything else is."""
+    making = max(rows.making + rows.making_entries, need.bytes + need.entries)
+    needs: dict[Mode, int] = {"memory": int(base + rows.entries + rows.nodes + making)}
+    if topology.graph is not None and not scratch_is_memory():
+        needs["streamed"] = int(base + rows.nodes + max(rows.making, need.bytes))
+    return needs
+
+
+def _index_bytes(topology: Topology, need: Need) -> int:
+    """Return what the rows take on disk."""
+    if topology.graph is None or not (need.rows or need.simple):
+        return 0
+    sides: tuple[Direction, ...] = ("out", "in") if topology.is_directed else ("out",)
+    chosen = [side for side in sides if need.simple or side in need.rows] or ["out"]
+    indexes = [block.index for side in chosen for block in topology.blocks(side)]
+    return sum(int(index.indptr.nbytes + index.indices.nbytes) for index in indexes)
+
+
+def _kernels_of(module: ModuleType) -> Iterator[Any]:
+    """Yield the kernels that a module of algorithms names, or modules of kernels in it."""
+    for value in vars(module).values():
+        if isinstance(value, ModuleType) and ".kernels." in value.__name__:
+            yield from _kernels_of(value)
+        else:
+            yield value

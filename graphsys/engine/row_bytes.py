@@ -1,0 +1,108 @@
+"""How many bytes united and simple rows take, told from sizes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from graphsys.core.types import number_dtype
+from graphsys.engine.topology import Direction, Topology
+from graphsys.engine.united_rows import ENTRIES_AT_A_TIME
+from graphsys.kernels.cpu.csr import count_superfluous
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowBytes:
+    """What rows of all nodes take beside the files of a store.
+
+    Attributes:
+        entries: Bytes of arrays of all entries, which a scratch file may hold.
+        nodes: Bytes of what stays in memory in any case.
+        making_entries: Bytes of arrays of all entries while rows are made, besides.
+        making: Bytes of the rest while they are made, besides.
+    """
+
+    entries: int = 0
+    nodes: int = 0
+    making_entries: int = 0
+    making: int = 0
+
+    @property
+    def in_memory(self) -> int:
+        """Bytes at the peak, all in memory."""
+        return self.entries + self.nodes + self.making_entries + self.making
+
+    @property
+    def in_scratch(self) -> int:
+        """Bytes at the peak, arrays of entries in a scratch file."""
+        return self.nodes + self.making
+
+    def __add__(self, other: "RowBytes") -> "RowBytes":
+        """Return what both take, made one after the other."""
+        return RowBytes(
+            entries=self.entries + other.entries,
+            nodes=self.nodes + other.nodes,
+            making_entries=max(self.making_entries, other.making_entries),
+            making=max(self.making, other.making),
+        )
+
+
+def united_bytes(topology: Topology, directions: Iterable[Direction]) -> RowBytes:
+    """Return what :meth:`Topology.csr` takes in some directions."""
+    total = RowBytes()
+    for direction in directions:
+        if not topology.is_at_hand(direction):
+            total += _united(topology, direction)
+    return total
+
+
+def _united(topology: Topology, direction: Direction) -> RowBytes:
+    blocks, num_nodes = topology.blocks(direction), topology.num_nodes
+    columns = topology.column_dtypes()
+    entries = sum(len(block.index.indices) for block in blocks)
+    numbers = number_dtype(max(num_nodes, 1)).itemsize
+    width = numbers + sum(dtype.itemsize for dtype in columns.values())
+    several = len({block.edge_type for block in blocks}) > 1
+    at_a_time = min(entries, ENTRIES_AT_A_TIME)
+    return RowBytes(
+        entries=entries * width,
+        nodes=(4 if entries < 2**32 else 8) * num_nodes,
+        # made rows twice more, with the place of every entry, to sort them
+        making_entries=(width + (8 if columns else 0)) * entries if several else 0,
+        making=16 * num_nodes + at_a_time * (8 + numbers),
+    )
+
+
+def simple_bytes(topology: Topology) -> RowBytes:
+    """Return what :meth:`Topology.simple` takes, the rows that it is made of included."""
+    if topology.is_simple_at_hand:
+        return RowBytes()
+    sides: tuple[Direction, ...] = ("out", "in") if topology.is_directed else ("out",)
+    rows = united_bytes(topology, sides)
+    kept = num_simple_entries(topology)
+    if not topology.is_directed and kept == topology.num_edges:
+        return rows + RowBytes(making=8 * topology.num_nodes)
+    numbers = number_dtype(max(topology.num_nodes, 1)).itemsize
+    return rows + RowBytes(
+        entries=kept * numbers, nodes=4 * topology.num_nodes, making=8 * topology.num_nodes
+    )
+
+
+def num_simple_entries(topology: Topology) -> int:
+    """Return how many entries the simple undirected graph has, at most.
+
+    Counted where an undirected graph has one edge type, in a pass over its rows.
+    """
+    if topology.is_directed:
+        return 2 * topology.num_edges
+    if topology.graph is None:
+        rows = topology.csr()
+        return rows.num_edges - count_superfluous(rows.indptr, rows.indices, 0)
+    blocks = topology.blocks("out")
+    if len({(block.edge_type, block.side) for block in blocks}) > 1:
+        return topology.num_edges
+    superfluous = sum(
+        count_superfluous(
+            block.index.indptr, block.index.indices, block.row_base - block.column_base
+        )
+        for block in blocks
+    )
+    return topology.num_edges - superfluous

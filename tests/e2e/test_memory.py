@@ -1,0 +1,128 @@
+"""``--memory`` is kept: the peak of the whole command, sampled 100 times a second."""
+
+import json
+import re
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+from graphsys.core.memory import parse_bytes
+from graphsys.storage import EdgeChunk
+from tests.conftest import Run
+from tests.stores import make_store
+
+pytestmark = pytest.mark.e2e
+
+SLACK = 32 * 10**6
+"""What a command may take beyond its budget."""
+BUDGET = "150MB"
+"""Less than the process and the rows of the graph take together, by far more than that."""
+STREAMED = {
+    "pagerank": (),
+    "pagerank, program": ("--implementation", "program"),
+    "wcc": (),
+    "bfs": ("--param", "source=1"),
+    "k_core": (),
+}
+
+
+def tree_bytes(pid: int) -> int:
+    """Return RssAnon + RssShmem of a process and its descendants, in bytes."""
+    total = 0
+    try:
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith(("RssAnon:", "RssShmem:")):
+                total += int(line.split()[1]) * 1024
+        tasks = Path(f"/proc/{pid}/task").iterdir()
+        found = [kid for task in tasks for kid in (task / "children").read_text().split()]
+    except OSError:  # it has just ended
+        return total
+    return total + sum(tree_bytes(int(kid)) for kid in found)
+
+
+def peak_of(*command: object) -> tuple[int, str]:
+    """Run a command that must succeed; return its peak in bytes and what it printed."""
+    process = subprocess.Popen(
+        [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    peak = 0
+    while process.poll() is None:
+        peak = max(peak, tree_bytes(process.pid))
+        time.sleep(0.01)
+    printed, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return peak, printed
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: Any) -> Path:
+    """Return a store whose rows take 94 MB, of few nodes."""
+    folder: Path = tmp_path_factory.mktemp("memory") / "graph"
+    ends = np.random.default_rng(0).integers(0, 1 << 16, (2, 11_800_000))
+    chunk = EdgeChunk(src=ends[0], dst=ends[1])
+    make_store(folder, chunk, is_directed=False, partitions=8)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: Any) -> Path:
+    """Return a store of a thousand nodes."""
+    folder: Path = tmp_path_factory.mktemp("memory") / "graph"
+    ends = np.random.default_rng(0).integers(0, 1000, (2, 8000))
+    make_store(folder, EdgeChunk(src=ends[0], dst=ends[1]), partitions=3)
+    return folder
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_a_run_is_what_was_explained_and_keeps_its_budget(
+    name: str, graph: Path, tmp_path: Path, run_cli: Run, graphsys_command: str
+) -> None:
+    algorithm, options = name.partition(",")[0], STREAMED[name]
+    words = ("run", algorithm, graph, *options)
+    free = run_cli(*words, "-o", tmp_path / "free.parquet")  # compiles what is missing
+    assert free.returncode == 0, free.stderr
+    explained = run_cli(*words, "--memory", BUDGET, "--explain", "--json")
+    assert explained.returncode == 0, explained.stderr
+    told = json.loads(explained.stdout)
+    budget = parse_bytes(BUDGET)
+    assert (told["mode"], told["budget_bytes"]) == ("streamed", budget)
+    assert told["peak_bytes"] == told["needs"]["streamed"] <= budget
+    assert told["needs"]["memory"] > budget + SLACK  # in memory the rule would be broken
+    assert any("rows streamed from" in line for line in told["explanation"])
+
+    out = tmp_path / "kept.parquet"
+    peak, _ = peak_of(graphsys_command, *words, "-o", out, "--memory", BUDGET)
+    assert peak <= budget + SLACK, f"{peak / 1e6:.0f} MB"
+    assert peak <= told["peak_bytes"] <= 1.25 * peak
+    kept, expected = (pyarrow.parquet.read_table(tmp_path / f"{n}.parquet")
+                      for n in ("kept", "free"))  # fmt: skip
+    assert kept.equals(expected)
+
+
+@pytest.mark.parametrize("algorithm", ["triangle_count", "leiden", "jaccard"])
+def test_a_refusal_names_an_amount_that_works(
+    algorithm: str, small: Path, tmp_path: Path, run_cli: Run, graphsys_command: str
+) -> None:
+    words = ("run", algorithm, small, "-o", tmp_path / "out.parquet")
+    assert run_cli(*words).returncode == 0  # compiles what is missing
+    done = run_cli(*words, "--overwrite", "--memory", "60MB")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    named = re.search(r"give --memory (\d+MB)", line)
+    assert line.startswith("error: memory: ")
+    assert named is not None, line
+    command = (graphsys_command, *words, "--overwrite", "--memory", named[1])
+    peak, _ = peak_of(*command)
+    assert peak <= parse_bytes(named[1]) + SLACK
+
+
+def test_explain_needs_the_graph(run_cli: Run, tmp_path: Path) -> None:
+    for algorithm in ("pagerank", "triangle_count"):
+        done = run_cli("run", algorithm, tmp_path / "none", "--explain")
+        assert done.returncode == 2
+        assert re.fullmatch(r"error: .*none.*\n", done.stderr)

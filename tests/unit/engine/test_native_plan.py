@@ -1,0 +1,174 @@
+"""Memory of listed algorithms: one decision, told and run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from graphsys.core.compiling import FIRST_KERNEL_BYTES, compile_bytes
+from graphsys.core.errors import BudgetError
+from graphsys.core.types import EDGE, EdgeType
+from graphsys.engine import algorithms, united_rows
+from graphsys.engine.budget import budget_of
+from graphsys.engine.native.needs import NEEDS
+from graphsys.engine.native_plan import NativeRun
+from graphsys.engine.program_run import ProgramRun
+from graphsys.engine.row_bytes import num_simple_entries, simple_bytes, united_bytes
+from graphsys.engine.scratch_arrays import ScratchArrays, scratch_is_memory
+from graphsys.engine.topology import Topology
+from graphsys.graph.csr import Csr
+from graphsys.kernels.cpu.traversal import push_levels
+from graphsys.storage import Graph
+from tests.stores import edge_chunk, make_store
+
+NATIVE = [name for name, listed in algorithms.ALGORITHMS.items() if listed.native]
+GIVEN: dict[str, dict[str, Any]] = {
+    "bfs": {"source": 0},
+    "sssp": {"source": 0},
+    "personalized_pagerank": {"source": 0},
+    "min_cut": {"source": 0, "target": 1},
+    "label_propagation": {"labels": {0: 1}},
+    "random_walks": {"length": 5},
+    "leiden": {"max_supersteps": 2},
+}
+
+
+@pytest.fixture(scope="module", params=["directed", "undirected", "types"])
+def graph(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Graph]:
+    rng = np.random.default_rng(7)
+    pairs = rng.integers(0, 60, (900, 2)).tolist()
+    folder = tmp_path_factory.mktemp(request.param) / "graph"
+    chunks = [edge_chunk(pairs, weight=rng.integers(1, 9, 900) / 4)]
+    if request.param == "types":
+        more = rng.integers(0, 60, (200, 2)).tolist()
+        kind = EdgeType(EDGE.src_type, "other", EDGE.dst_type)
+        chunks.append(edge_chunk(more, kind, weight=np.ones(200)))
+    is_directed = request.param != "undirected"
+    report = make_store(folder, *chunks, is_directed=is_directed, partitions=3)
+    with report.graph as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", algorithms.ALGORITHMS)
+def test_no_algorithm_drops_its_budget(name: str, graph: Graph) -> None:
+    listed, given = algorithms.get(name), GIVEN.get(name, {})
+    with pytest.raises(BudgetError, match=r"give --memory \d+MB \(memory='\d+MB'\)") as err:
+        listed(graph, memory="1MB", **given)
+    assert err.value.smallest > 10**6
+    assert listed.prepare(graph, memory=err.value.smallest, **given).choice.needed > 0
+
+
+@pytest.mark.parametrize("name", algorithms.ALGORITHMS)
+def test_every_algorithm_explains_what_it_would_run(name: str, graph: Graph) -> None:
+    listed = algorithms.get(name)
+    work = listed.prepare(graph, **GIVEN.get(name, {}))
+    assert isinstance(work, NativeRun if listed.native else ProgramRun)
+    text = work.explanation()
+    assert f"{Topology.of(graph).num_nodes} nodes," in text
+    assert f"({work.choice.needed} B), {work.choice.mode}" in text
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_rows_in_a_scratch_file_give_the_same(name: str, graph: Graph) -> None:
+    listed, given = algorithms.get(name), GIVEN.get(name, {})
+    options = {**given, "num_threads": 1} if name != "leiden" else given
+    work = listed.prepare(graph, implementation="native", **options)
+    assert isinstance(work, NativeRun)
+    assert {"memory", "streamed"} == set(work.choice.needs)
+    assert work.choice.needs["streamed"] <= work.choice.needs["memory"]
+    in_memory = work.run().table
+    topology = Topology.of(graph).placed(ScratchArrays().zeros)
+    streamed = listed(topology, implementation="native", **options).table
+    assert in_memory.equals(streamed)
+
+
+def test_the_program_runs_where_the_native_one_has_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = np.random.default_rng(0).integers(0, 50, (400, 2)).tolist()
+    graph = make_store(tmp_path / "graph", edge_chunk(pairs), partitions=2).graph
+    listed = algorithms.get("pagerank")
+    plain = listed(graph).table
+
+    def none(*_: Any) -> NativeRun:
+        refusal = BudgetError("memory: no")
+        refusal.smallest = 10**12
+        raise refusal
+
+    monkeypatch.setattr(algorithms, "prepare_native", none)
+    work = listed.prepare(graph, memory="1GB")
+    assert isinstance(work, ProgramRun)
+    assert work.run().algorithm == "pagerank"
+    np.testing.assert_allclose(
+        work.run().table["value"].to_numpy(), plain["value"].to_numpy(), rtol=1e-4
+    )
+    with pytest.raises(BudgetError, match="memory: no"):  # the program knows no weights
+        listed.prepare(graph, memory="1GB", weighted=True)
+    with pytest.raises(BudgetError, match="memory: no"):
+        listed.prepare(graph, memory="1GB", implementation="native")
+
+
+def test_every_native_algorithm_says_what_it_needs() -> None:
+    assert set(NEEDS) == set(NATIVE)
+
+
+def test_united_rows_do_not_depend_on_how_many_are_placed_at_a_time(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Topology.of(graph).csr("out")
+    monkeypatch.setattr(united_rows, "ENTRIES_AT_A_TIME", 7)
+    pieces = Topology.of(graph).csr("out")
+    assert same(whole, pieces)
+
+
+def same(first: Csr, second: Csr) -> bool:
+    columns = zip(first.columns().values(), second.columns().values(), strict=True)
+    return (
+        np.array_equal(first.indptr, second.indptr)
+        and np.array_equal(first.indices, second.indices)
+        and all(np.array_equal(a, b) for a, b in columns)
+    )
+
+
+def test_rows_at_hand_take_nothing(graph: Graph) -> None:
+    topology = Topology.of(graph)
+    assert united_bytes(topology, ("out",)).entries > 0
+    topology.csr("out")
+    assert united_bytes(topology, ("out",)).in_memory == 0
+    simple = topology.simple()
+    assert simple.num_edges <= num_simple_entries(topology)
+    if not topology.is_directed:
+        assert simple.num_edges == num_simple_entries(topology)
+    assert simple_bytes(topology).in_memory == 0
+
+
+def test_scratch_files_in_memory_count_as_memory(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shm = Path("/dev/shm")
+    if not shm.is_dir():
+        pytest.skip("no /dev/shm here")
+    assert not scratch_is_memory()
+    monkeypatch.setenv("TMPDIR", str(shm))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    assert scratch_is_memory()
+    assert set(algorithms.get("pagerank").prepare(graph).choice.needs) == {"memory"}
+
+
+def test_only_a_cold_cache_is_charged_for_compiling(
+    monkeypatch: pytest.MonkeyPatch, graph: Graph
+) -> None:
+    algorithms.get("bfs")(graph, source=0)
+    assert compile_bytes([push_levels, "no kernel"]) == 0
+    monkeypatch.setattr("graphsys.core.compiling._must_compile", lambda _: True)
+    assert compile_bytes([push_levels]) > FIRST_KERNEL_BYTES
+    assert compile_bytes(["no kernel"]) == 0
+
+
+def test_a_stated_budget_has_arrow_give_back_what_it_frees() -> None:
+    assert budget_of("1GB") == 10**9
+    assert pa.default_memory_pool().backend_name == "system"
+    assert budget_of(None) > 0
