@@ -42,7 +42,6 @@ OLDER = {
     "engine_programs_intel-xeon-2c_202611.json": "2 rows on a changed tree, on that "
     "machine, no longer here; tables say so",
     "fuzz_readers_intel-xeon-2c_202611.json": "before rows had their load and command",
-    "kill_ingest_intel-xeon-2c_202611.json": "before the rule, on a machine no longer here",
     "kill_training_intel-xeon-2c_202611.json": "before the rule, on a machine no longer "
     "here",
     "neighbor_cache_amd-epyc-2c_202611.json": "counts, the same on any machine: no load",

@@ -80,6 +80,22 @@ def test_temporal(store: Store, edges: Edges, name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("fanout", "mark"), [(1, 2902987707), (2, 3529106175), (3, 3626077263)]
+)
+def test_few_of_a_hub_s_old_edges(
+    store: Store, edges: Edges, fanout: int, mark: int
+) -> None:
+    """A row of many edges is not scanned: places are tried until enough are old."""
+    sampler = TemporalSampler(store(1, time=times_of(edges)), [fanout])
+    found = []
+    for batch in range(40):
+        sample = sampler.sample(np.array([0]), times=np.array([70]), batch=batch)
+        found += drawn(sample)
+    assert len(found) == 40 * fanout
+    assert mark_of(found) == mark
+
+
+@pytest.mark.parametrize(
     ("options", "mark"),
     [
         ({}, 2095780357),
