@@ -9,7 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from graphsys.core.events import ended
-from graphsys.core.operators import kind_of
+from graphsys.core.operator_kinds import kind_of
 
 
 class OperatorWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's own

@@ -16,27 +16,18 @@ import tempfile
 from pathlib import Path
 from types import ModuleType
 
+from graphsys.core.user_cache import user_cache
+
 _PREFIX = "graphsys_program_"
 
 
 def cache_folder() -> Path:
     """Return the folder of generated modules, mode 0700, made when missing.
 
-    ``$GRAPHSYS_CACHE`` or ``$XDG_CACHE_HOME/graphsys``; a private temporary folder where
-    neither can be written or somebody else may write there.
+    It lies in the user's cache; it is a private temporary folder where that cannot be
+    written, or somebody else may write there.
     """
-    base = os.environ.get("GRAPHSYS_CACHE")
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = (Path(base) if base else root / "graphsys") / "programs"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.chmod(0o700)
-        info = folder.stat()
-        if info.st_uid == os.getuid() and os.access(folder, os.W_OK):
-            return folder
-    except OSError:
-        pass
-    return _private_folder()
+    return user_cache("programs") or _private_folder()
 
 
 def load_module(source: str) -> ModuleType:
