@@ -2,6 +2,7 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,16 @@ import pytest
 from scipy import stats
 
 from graphsys.core.errors import ConfigError, UnknownNameError
-from graphsys.sampling import NeighborSampler, Sample, TemporalSampler, rows_of
-from graphsys.storage import Graph
+from graphsys.core.types import EdgeType
+from graphsys.sampling import (
+    NeighborSampler,
+    Sample,
+    TemporalSampler,
+    message_rows,
+    rows_of,
+)
+from graphsys.storage import Graph, NodeChunk
+from tests.stores import edge_chunk, make_store
 from tests.unit.sampling.conftest import NUM_NODES, Store
 
 LEAST_P = 1e-4
@@ -181,3 +190,30 @@ def test_latest_edges_have_no_weights(store: Store, edges: Edges) -> None:
     graph = store(1, time=times_of(edges), weight=np.ones(len(edges), np.float32))
     with pytest.raises(ConfigError, match="choice: got latest with is_weighted"):
         TemporalSampler(graph, [2], choice="latest", is_weighted=True)
+
+
+def test_seeds_of_two_types_have_their_own_times(tmp_path: Path) -> None:
+    likes = EdgeType("user", "likes", "item")
+    pairs = [(user, item) for user in range(3) for item in range(4)]
+    times = np.arange(len(pairs))
+    make_store(
+        tmp_path / "shop",
+        NodeChunk(ids=np.arange(3), node_type="user"),
+        NodeChunk(ids=np.arange(4), node_type="item"),
+        edge_chunk(pairs, likes, time=times),
+    ).graph.close()
+    graph = Graph(tmp_path / "shop")
+    sampler = TemporalSampler(message_rows(graph), [-1])
+    seeds = {"user": np.array([2, 0]), "item": np.array([1, 3, 1])}
+    at = {"user": np.array([11, 3]), "item": np.array([3, 11, 3])}
+    sample = sampler.sample(seeds, times=at)
+    assert sample.groups is not None
+    known = np.array([3, 11])  # a group a time, of whatever type the seed is
+    for name, numbers in seeds.items():
+        places = sample.seed_places[name]
+        assert sample.nodes[name][places].tolist() == numbers.tolist()
+        assert known[sample.groups[name][places]].tolist() == at[name].tolist()
+    nobody = sampler.sample(
+        {"user": np.empty(0, np.int64)}, times={"user": np.empty(0, np.int64)}
+    )
+    assert all(len(nodes) == 0 for nodes in nobody.nodes.values())
