@@ -30,11 +30,13 @@ from graphsys.engine.rows import MemoryRows, Rows
 from graphsys.engine.scratch_arrays import ScratchArrays, scratch_is_memory
 from graphsys.engine.stream import PagedRows, StreamRows
 from graphsys.engine.topology import Topology
+from graphsys.kernels.cpu.csr import count_rows
 
 Mode = Literal["memory", "streamed", "paged"]
 
-LOADED_BYTES = 28 << 20
+LOADED_BYTES = 36 << 20
 """What loading compiled kernels, starting threads and writing a result take."""
+_NOTHING = np.zeros(1, dtype=np.uint32)
 _COPIED_SHARE = 8
 """With paged states at most one of so many bytes of them is copied at a time."""
 _LIST_SHARE = 64
@@ -89,6 +91,7 @@ def base_bytes(kernels: Iterable[Any]) -> int:
     Args:
         kernels: Kernels that the work may call.
     """
+    count_rows(_NOTHING[:0], _NOTHING)  # the first kernel has numba load what it needs
     return resident_bytes() + LOADED_BYTES + compile_bytes(kernels)
 
 
