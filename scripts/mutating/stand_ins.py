@@ -34,7 +34,16 @@ def install() -> None:
     stub = types.ModuleType("graphsys.kernels.pointers")
     stub.pointer_call, stub.address_of = pointer_call, address_of  # type: ignore[attr-defined]
     sys.modules["graphsys.kernels.pointers"] = stub
-    extending.overload = numba.extending.overload = _overload
+    numbas = extending.overload
+
+    def overload(stub: Any, *arguments: Any, **settings: Any) -> Any:
+        if str(getattr(stub, "__module__", "")).startswith("graphsys."):
+            return _overload(stub)
+        return numbas(
+            stub, *arguments, **settings
+        )  # numba's own, where it compiles after all
+
+    extending.overload = numba.extending.overload = overload
     numba.njit = lambda **settings: _uncompiled
     numba.cfunc = lambda *arguments, **settings: lambda function: _Compiled()
     numba.core.types.ExternalFunction.__call__ = lambda function, *arguments: EXTERNALS[
