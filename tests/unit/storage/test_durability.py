@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphsys.core.errors import OutputExistsError
+from graphsys.core.errors import GraphsysError, OutputExistsError, StoreBusyError
 from graphsys.storage import run_folder
 from graphsys.storage.locks import WriterLock
 from graphsys.storage.transaction import Transaction
@@ -115,3 +115,23 @@ def test_a_file_of_a_run_is_on_the_disk_before_it_has_its_name(
     assert disk.order.index(("rename", file)) < disk.order.index(("sync", tmp_path))
     assert disk.holds(file)
     assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_a_lock_that_cannot_be_had_leaves_no_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(path: Path) -> Any:
+        raise StoreBusyError(f"{path} is being written")
+
+    monkeypatch.setattr("graphsys.storage.transaction.WriterLock", busy)
+    with pytest.raises(StoreBusyError, match="is being written"):
+        make_store(tmp_path / "a" / "b" / "g", edge_chunk(PAIRS))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_graph_is_not_made_inside_of_another(tmp_path: Path) -> None:
+    make_store(tmp_path / "g", edge_chunk(PAIRS)).graph.close()
+    with pytest.raises(GraphsysError, match="inside"):
+        Transaction(tmp_path / "g" / "inner")
+    assert verify(tmp_path / "g").ok
+    assert not (tmp_path / "g" / "inner").exists()
