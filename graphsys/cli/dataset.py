@@ -105,6 +105,7 @@ def build(
     from graphsys.cli.progress import open_progress
     from graphsys.core.config import apply_overrides
     from graphsys.datasets import recipes
+    from graphsys.storage.process_budget import kept_bytes
 
     recipe = recipes.show(name)
     parameters = apply_overrides({}, param or [])
@@ -118,7 +119,7 @@ def build(
         partitions=parse_partitions(partitions),
         partitioner=partitioner,
         order=order,
-        memory=memory,
+        memory=kept_bytes(memory),
         overwrite=overwrite,
         progress=open_progress(),
         **{"seed": seed, **parameters},

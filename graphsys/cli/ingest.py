@@ -122,7 +122,11 @@ def ingest(
     """
     from graphsys import datasets
     from graphsys.cli.progress import open_progress
+    from graphsys.storage.process_budget import kept_bytes
 
+    plain = [Path(file) for file in files]
+    sizes = [path.stat().st_size for path in plain if path.is_file()]
+    known = sum(sizes) if len(sizes) == len(plain) else None
     report = datasets.ingest(
         files,
         out,
@@ -138,7 +142,7 @@ def ingest(
         partitions=parse_partitions(partitions),
         partitioner=partitioner,
         order=order,
-        memory=memory,
+        memory=kept_bytes(memory, known),
         seed=seed,
         overwrite=overwrite,
         progress=open_progress(),

@@ -48,7 +48,7 @@ MemoryOption = Annotated[
     typer.Option(
         "--memory",
         metavar="SIZE",
-        help="Most memory to use, for example 4GB or 512MiB.",
+        help="Most memory to use, of the whole process: 4GB or 512MiB, for example.",
         rich_help_panel=CONTROL,
     ),
 ]

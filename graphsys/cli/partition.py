@@ -69,10 +69,15 @@ def partition(
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Write a graph again with other partitions; the old one stays as it is."""
+    """Write a graph again with other partitions; the old one stays as it is.
+
+    --memory is kept with hash, random and range; what the other partitioners and the orders
+    rabbit and rcm hold of the graph's structure comes beside it.
+    """
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
     from graphsys.storage import comparison, open_graph, repartition
+    from graphsys.storage.process_budget import kept_bytes
 
     counts = parse_partitions(partitions)
     if not compare and out is None:
@@ -97,7 +102,7 @@ def partition(
             partitioner=partitioner,
             partitions=counts,
             seed=seed,
-            memory=memory,
+            memory=kept_bytes(memory),
             order=order,
             overwrite=overwrite,
             progress=open_progress(),

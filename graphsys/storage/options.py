@@ -11,7 +11,7 @@ from graphsys.storage.manifest_check import MAX_PARTITIONS
 from graphsys.storage.numbering import ORDERS
 from graphsys.storage.orders import GRAPH_ORDERS
 
-_MIN_MEMORY = 16 << 20
+MIN_MEMORY = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +60,10 @@ class IngestOptions:
                 raise ConfigError(
                     f"partitions: got {count}, expected 1 to {MAX_PARTITIONS}"
                 )
-        if self.memory_bytes < _MIN_MEMORY:
+        if self.memory_bytes < MIN_MEMORY:
             raise ConfigError(
                 f"memory: got {format_bytes(self.memory_bytes)}, expected at least "
-                f"{format_bytes(_MIN_MEMORY)}"
+                f"{format_bytes(MIN_MEMORY)}"
             )
 
     @property

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
@@ -126,3 +128,27 @@ def test_explain_needs_the_graph(run_cli: Run, tmp_path: Path) -> None:
         done = run_cli("run", algorithm, tmp_path / "none", "--explain")
         assert done.returncode == 2
         assert re.fullmatch(r"error: .*none.*\n", done.stderr)
+
+
+def test_ingest_says_its_minimum_and_keeps_it(
+    tmp_path: Path, run_cli: Run, graphsys_command: str
+) -> None:
+    ends = np.random.default_rng(0).integers(0, 1 << 18, (2, 3_000_000))
+    table = pa.table({"src": ends[0], "dst": ends[1]})
+    header = pyarrow.csv.WriteOptions(include_header=False, delimiter=" ")
+    pyarrow.csv.write_csv(table, tmp_path / "edges.txt", header)
+    words = ("ingest", tmp_path / "edges.txt", "-o", tmp_path / "graph")
+    done = run_cli(*words, "--memory", "17MB")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    named = re.search(r"^error: memory: .*; give --memory (\d+MB) or more$", line)
+    assert named is not None, line
+    assert not (tmp_path / "graph").exists()
+    peak, _ = peak_of(graphsys_command, *words, "--memory", named[1])
+    assert peak <= parse_bytes(named[1]) + SLACK
+    again = ("partition", tmp_path / "graph", "-o", tmp_path / "other", "--partitions", "3")
+    done = run_cli(*again, "--memory", "17MB")
+    assert done.returncode == 2
+    assert re.search(r"give --memory \d+MB or more$", done.stderr.strip())
+    peak, _ = peak_of(graphsys_command, *again, "--memory", named[1])
+    assert peak <= parse_bytes(named[1]) + SLACK
