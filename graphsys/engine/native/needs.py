@@ -126,13 +126,13 @@ def _k_core(facts: Facts) -> Need:
 
 
 def _triangles(facts: Facts) -> Need:
-    per_node = max(8 + 24 + 16, 24 + 8 * facts.threads + 16)
+    per_node = 20 + 8 * facts.threads
     return Need(simple=True, bytes=per_node * facts.nodes, entries=4 * facts.simple_entries)
 
 
 def _lcc(facts: Facts) -> Need:
     found = _triangles(facts)
-    extra = 24 * facts.nodes
+    extra = 8 * facts.nodes
     if not facts.topology.is_directed:
         return Need(simple=True, bytes=found.bytes + extra, entries=found.entries)
     extra += facts.threads * facts.nodes
