@@ -29,6 +29,7 @@ SAVERS = {
     "kill_training": ("--save",),
     "mutation": ("--save",),
     "networkx_suite": ("--save",),
+    "torture": ("--state", "none", "--save"),
 }
 """Scripts that write results, with what makes them do so."""
 OLDER = {
