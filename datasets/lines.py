@@ -31,6 +31,7 @@ from graphsys.kernels.cpu.plain_lines import parse_plain_lines
 from graphsys.kernels.cpu.words import gather_words
 
 _PLAIN: Final = ((ID, ID, ID), (ID, ID, NUMBER), (MARK, ID, ID, NUMBER))
+_EXACT: Final = 2.0**53  # below it all integers are float64
 _STORED_AS: Final = {INTEGER: ID, MAYBE: NUMBER, LABEL: WORD}
 _NUMBER_PATTERN: Final = (
     r"^[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity)$"
@@ -198,13 +199,34 @@ def _parse_slow(
     if len(wrong):
         begin = _line_begin(data, int(slow[wrong[0], 2]))
         raise BadLineError(begin, explain(line_at(data, begin), layout))
-    is_weight = np.array([column.name == "weight" for column in numeric])[slow[:, 0]]
-    for place, end in slow[is_weight, 2:]:
-        if is_rounded(field := data[place:end].tobytes()):
-            raise BadLineError(_line_begin(data, int(place)), explain_rounded(field))
     plain = pc.if_else(is_missing, "nan", pc.replace_substring_regex(texts, r"^\+", ""))
     values = pc.cast(plain, pa.float64()).to_numpy(zero_copy_only=False)
     numbers[slow[:, 0], slow[:, 1]] = values
+
+
+def require_exact_weights(data: Bytes, layout: LineFormat, columns: dict[str, Any]) -> None:
+    """Refuse integers as weights that float64 does not hold; among fractions they round.
+
+    Args:
+        data: Whole lines.
+        layout: What they hold.
+        columns: What :func:`parse_lines` made of them.
+
+    Raises:
+        BadLineError: the lines' weights are all integers, and one is not held exactly.
+    """
+    weights = columns.get("weight")
+    if not isinstance(weights, np.ndarray) or not (np.abs(weights) >= _EXACT).any():
+        return
+    if not np.array_equal(np.rint(weights), weights):
+        return
+    place = [column.name for column in layout.columns].index("weight")
+    offset = 0
+    for line in data.tobytes().splitlines(keepends=True):
+        fields = layout.split(line)
+        if fields and is_rounded(fields[place]):
+            raise BadLineError(offset, explain_rounded(fields[place]))
+        offset += len(line)
 
 
 def _line_begin(data: Bytes, place: int) -> int:

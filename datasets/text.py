@@ -13,7 +13,7 @@ from graphsys.core.types import DEFAULT_SPLIT, EdgeType
 from graphsys.datasets.blocks import TextBlock, text_blocks
 from graphsys.datasets.files import InputFile, read_head
 from graphsys.datasets.layout import ID, LineFormat, show, split_line
-from graphsys.datasets.lines import BadLineError, parse_lines
+from graphsys.datasets.lines import BadLineError, parse_lines, require_exact_weights
 from graphsys.datasets.pipeline import prefetch
 from graphsys.storage.source import EdgeChunk, Source
 
@@ -181,6 +181,7 @@ def _parse_block(layout: LineFormat, load: Callable[[], TextBlock]) -> Parsed:
     block = load()
     try:
         columns, lines = parse_lines(block.data, layout)
+        require_exact_weights(block.data, layout, columns)
     except BadLineError as err:
         before = block.data[: err.offset].tobytes().count(b"\n")
         return Parsed({"src": ()}, before, block.bytes_read, err)

@@ -24,6 +24,7 @@ from tests.layouts import (
     same_in_every_layout,
     stored,
 )
+from tests.runs import reseal
 from tests.stores import edge_chunk
 from tests.strategies import PlainGraph, plain_graphs
 
@@ -167,3 +168,4 @@ def write_embedding(run: Path, graph: Graph, rows: np.ndarray[Any, Any]) -> None
             values = [np.full(8, len(relation) / 4, np.float32) for relation in names]
             table[0] = np.concatenate(values)
             np.save(run / name, table)
+    reseal(run)
