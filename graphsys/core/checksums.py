@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import xxhash
 
+from graphsys.core.plain_files import open_plain
+
 PREFIX: Final = "xxh3:"
 _PIECE: Final = 1 << 20
 
@@ -35,11 +37,11 @@ def file_digest(path: Path, *, num_bytes: int | None = None) -> str:
     """Return the checksum of a file, or of its first bytes.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: It cannot be read, or is no plain file.
     """
     state, left = xxhash.xxh3_128(), num_bytes
     buffer = memoryview(bytearray(_PIECE))
-    with path.open("rb", buffering=0) as file:
+    with open_plain(path) as file:
         while left is None or left > 0:
             got = file.readinto(buffer[: _PIECE if left is None else min(left, _PIECE)])
             if not got:

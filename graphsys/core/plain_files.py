@@ -4,22 +4,34 @@ import errno
 import json
 import os
 import stat
+from io import FileIO
 from pathlib import Path
 from typing import Any, Final
 
 _MAX_DEPTH: Final = 100
 
 
-def read_plain(path: Path) -> bytes:
-    """Return the bytes of a plain file; never wait for what is a pipe or a device.
+def open_plain(path: Path) -> FileIO:
+    """Open a plain file for reading; never wait for what is a pipe or a device.
 
     Raises:
         OSError: it cannot be read, or is no plain file.
     """
-    with open(path, "rb", opener=_open_now) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "not a plain file", str(path))
-        return file.read()
+    file = open(path, "rb", buffering=0, opener=_open_now)  # noqa: SIM115, the caller closes
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "not a plain file", str(path))
+    return file
+
+
+def read_plain(path: Path) -> bytes:
+    """Return the bytes of a plain file.
+
+    Raises:
+        OSError: it cannot be read, or is no plain file.
+    """
+    with open_plain(path) as file:
+        return file.readall()
 
 
 def _open_now(path: str, flags: int) -> int:

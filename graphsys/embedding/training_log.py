@@ -23,7 +23,7 @@ from typing import IO, Any
 
 from graphsys.core.checksums import file_digest
 from graphsys.core.errors import CorruptStoreError
-from graphsys.core.plain_files import parse_json
+from graphsys.core.plain_files import parse_json, read_plain
 from graphsys.storage.transaction import disk_errors
 
 LOG_NAME = "training.jsonl"
@@ -85,7 +85,7 @@ def read_log(path: str | Path) -> list[dict[str, Any]]:
     file = Path(path) / LOG_NAME
     if not file.exists():
         return []
-    lines = file.read_bytes().split(b"\n")
+    lines = read_plain(file).split(b"\n")
     result = []
     for number, line in enumerate(lines, 1):
         if not line and number == len(lines):

@@ -13,7 +13,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -113,7 +113,7 @@ class Checkpoints:
         Raises:
             StorageFullError: there is no room; the checkpoint before stays.
         """
-        with disk_errors(self.folder):
+        with disk_errors(self.folder), self._tidied():
             self._sweep()
             name = f"superstep-{executor.at.superstep}"
             target = self.folder / name
@@ -134,7 +134,6 @@ class Checkpoints:
                 "files": {key: asdict(file) for key, file in files.items()},
             }
             self._commit(content)
-            self._found = content
             self._sweep()
 
     def _commit(self, content: dict[str, Any]) -> None:
@@ -146,7 +145,18 @@ class Checkpoints:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, self.folder / NAME)
+        self._found = content
         _flush_folder(self.folder)
+
+    @contextlib.contextmanager
+    def _tidied(self) -> Iterator[None]:
+        """Leave nothing of a checkpoint that could not be written."""
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(OSError):
+                self._sweep()
+            raise
 
     def _sweep(self) -> None:
         """Remove what is not the committed checkpoint."""

@@ -6,6 +6,7 @@ are runs themselves. Everything is hashed, whatever was looked at before.
 """
 
 import contextlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from graphsys.core.checksums import file_digest
 from graphsys.core.config import load_toml
 from graphsys.core.errors import ConfigError, CorruptStoreError, InvalidGraphError
+from graphsys.core.plain_files import parse_json, read_plain
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
 from graphsys.storage.folder_kinds import CONFIG_NAME, RUN_NAME
@@ -60,6 +62,10 @@ def _problems(
     except (CorruptStoreError, LookupError, ValueError, TypeError) as err:
         yield RUN_NAME, _without_path(err, path / RUN_NAME)
         return
+    text = read_plain(path / RUN_NAME)
+    canonical = json.dumps(parse_json(text), indent=1) + "\n"
+    if "checksum" in parse_json(text) and text != canonical.encode():
+        yield RUN_NAME, "is not byte for byte what its checksum stands for"
     yield from _config_problems(path)
     progress.stage("check", len(files), "files")
     names = list(dict.fromkeys((*files, *checksums)))

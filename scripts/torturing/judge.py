@@ -20,7 +20,7 @@ FAULTS: Final = (
 )
 _TIMES: Final = (
     "seconds", "bytes", "overlap", "alpha", "compute", "seconds_per_epoch", "swaps",
-    "edges_per_second", "run", "output", "path",
+    "edges_per_second", "run", "output", "path", "supersteps",
 )  # fmt: skip
 """Ends of the names of figures that no two runs share."""
 

@@ -1,6 +1,7 @@
 """Every byte of a run is checked before it is used, once, and `verify` looks at all."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from graphsys.core.errors import CorruptStoreError, TrainingFailedError
 from graphsys.core.progress import Progress
 from graphsys.embedding import EmbeddingConfig, open_run, train
 from graphsys.embedding import run as runs
+from graphsys.embedding.training_log import read_log
 from graphsys.storage.verify_run import verify_run
 from tests.unit.embedding.test_embedding_training import MakeRing, short
 
@@ -75,6 +77,18 @@ def test_a_flipped_bit_in_any_file_is_found_by_verify_and_on_opening(
                     open_run(run)
         file.write_bytes(sound)
     open_run(run)
+
+
+def test_a_pipe_and_added_bytes_are_found(run: Path) -> None:
+    (run / "training.jsonl").unlink()
+    os.mkfifo(run / "training.jsonl")
+    with (run / "run.json").open("a") as file:
+        file.write("\n")
+    found = {problem.file: problem.what for problem in verify_run(run).problems}
+    assert found.keys() == {"run.json", "training.jsonl"}
+    assert found["run.json"] == "is not byte for byte what its checksum stands for"
+    with pytest.raises(OSError, match="not a plain file"):
+        read_log(run)
 
 
 def test_a_missing_entry_is_no_untrained_partition(run: Path) -> None:

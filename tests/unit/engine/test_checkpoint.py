@@ -1,5 +1,6 @@
 """Checkpoints: a resumed run ends as an unbroken one, and nothing else is resumed."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphsys.core.errors import ConfigError, CorruptStoreError, OutputExistsError
+from graphsys.core.errors import (
+    ConfigError,
+    CorruptStoreError,
+    OutputExistsError,
+    StorageFullError,
+)
 from graphsys.core.progress import Progress
 from graphsys.engine import program as gs
 from graphsys.engine.programs.pagerank import PageRank
@@ -252,6 +258,28 @@ def test_a_full_disk_is_one_error(graph: Graph, tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, cwd="/", check=False)
     assert done.returncode == 0, done.stderr
     assert "file too large; free some space" in done.stdout
+    left = {path.name for path in (tmp_path / "checkpoint").iterdir()}
+    assert left <= {"checkpoint.json", "superstep-1"}
+
+
+def test_a_disk_that_fills_up_at_the_commit_leaves_the_checkpoint_before(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "checkpoint"
+    broken_off(graph, folder)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    dump = json.dump
+
+    def fail(whole: Any, file: Any, **options: Any) -> None:
+        dump(whole, file, **options)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(json, "dump", fail)
+    with pytest.raises(StorageFullError, match="no space left"):
+        resumed(PageRank(iterations=9), graph, folder)
+    assert {
+        path: path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    } == before
 
 
 def test_deep_json_is_no_checkpoint(graph: Graph, tmp_path: Path) -> None:
