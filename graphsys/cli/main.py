@@ -35,6 +35,7 @@ from graphsys.cli.console import print_error, print_note
 from graphsys.cli.help import Verb, VerbGroup
 from graphsys.cli.options import examples
 from graphsys.core.errors import GraphsysError
+from graphsys.core.plain_files import OUT_OF_FILES
 
 _PLACES = (
     errno.ENOENT,
@@ -203,7 +204,7 @@ def _describe(err: Exception) -> str | None:
 def _is_out_of_files(err: BaseException | None) -> bool:
     """Whether the limit of open files is behind an error, whatever was made of it."""
     while err is not None:
-        if isinstance(err, OSError) and err.errno in (errno.EMFILE, errno.ENFILE):
+        if isinstance(err, OSError) and err.errno in OUT_OF_FILES:
             return True
         if isinstance(err, ImportError) and os.strerror(errno.EMFILE) in str(err):
             return True

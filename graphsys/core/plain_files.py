@@ -8,6 +8,8 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, Final
 
+OUT_OF_FILES: Final = (errno.EMFILE, errno.ENFILE)
+"""Errors that say nothing about a file, only that too many are open."""
 _MAX_DEPTH: Final = 100
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from graphsys.core.checksums import file_digest
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError
+from graphsys.core.plain_files import OUT_OF_FILES
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
 from graphsys.storage.locks import LOCK_NAME, Pin, is_locked, is_pinned
@@ -186,6 +187,8 @@ def _damaged(
         try:
             return entry, _what_is_damaged(whole, entry)
         except OSError as err:
+            if err.errno in OUT_OF_FILES:
+                raise
             return entry, f"cannot be read: {(err.strerror or str(err)).lower()}"
 
     for entry, what in map_in_order(check, manifest.files):

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphsys.core.plain_files import OUT_OF_FILES
 from graphsys.core.progress import Progress
 from graphsys.core.types import DEFAULT_SPLIT
 from graphsys.storage import manifest as names
@@ -55,6 +56,8 @@ class ContentChecker:
         try:
             check()
         except _FAULTS as err:  # whatever a file holds, it is reported, not raised
+            if isinstance(err, OSError) and err.errno in OUT_OF_FILES:
+                raise
             yield path, " ".join(str(err).split()) or type(err).__name__
 
     def _sound(

@@ -16,7 +16,7 @@ import numpy as np
 from graphsys.core.checksums import file_digest
 from graphsys.core.config import load_toml
 from graphsys.core.errors import ConfigError, CorruptStoreError, InvalidGraphError
-from graphsys.core.plain_files import parse_json, read_plain
+from graphsys.core.plain_files import OUT_OF_FILES, parse_json, read_plain
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
 from graphsys.storage.folder_kinds import CONFIG_NAME, RUN_NAME
@@ -91,6 +91,8 @@ def _what_is_wrong(path: Path, name: str, size: int | None, stated: Any) -> str 
         if found is None and name.endswith(".npy"):
             np.load(path / name, mmap_mode="r", allow_pickle=False)
     except OSError as err:
+        if err.errno in OUT_OF_FILES:
+            raise
         return f"cannot be read: {(err.strerror or str(err)).lower()}"
     except (ValueError, EOFError) as err:
         return f"is no array: {' '.join(str(err).split())}"
@@ -109,6 +111,10 @@ def _log_problems(path: Path, content: dict[str, Any]) -> Iterator[tuple[str, st
     if not size or not stated:
         return
     with contextlib.suppress(OSError):
+        found = (path / _LOG).stat().st_size
+        if content.get("is_complete") and found > size:
+            yield _LOG, f"has {found} bytes, {RUN_NAME} says {size}"
+            return
         if file_digest(path / _LOG, num_bytes=size) == stated:
             return
     yield _LOG, f"does not begin with the {size} bytes that the checkpoint saw"

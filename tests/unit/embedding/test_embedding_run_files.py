@@ -79,6 +79,12 @@ def test_a_flipped_bit_in_any_file_is_found_by_verify_and_on_opening(
     open_run(run)
 
 
+def test_a_log_that_grew_after_the_end_is_found(run: Path) -> None:
+    with (run / "training.jsonl").open("a") as file:
+        file.write("{}\n")
+    assert [problem.file for problem in verify_run(run).problems] == ["training.jsonl"]
+
+
 def test_a_pipe_and_added_bytes_are_found(run: Path) -> None:
     (run / "training.jsonl").unlink()
     os.mkfifo(run / "training.jsonl")
