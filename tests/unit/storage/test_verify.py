@@ -1,5 +1,6 @@
 """Verify: whatever happens to a file, it is named; nothing else is."""
 
+import errno
 import hashlib
 import json
 import os
@@ -247,3 +248,12 @@ def test_indexes_with_columns_match_their_buckets(
     )
     make_store(tmp_path / "g", chunk, is_directed=is_directed, partitions=partitions)
     assert verify(tmp_path / "g").problems == []
+
+
+def test_few_open_files_are_no_damage(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> str:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("graphsys.storage.verify._what_is_damaged", fail)
+    with pytest.raises(OSError, match="Too many open files"):
+        verify(store)
