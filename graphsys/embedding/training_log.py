@@ -36,10 +36,16 @@ class TrainingLog:
         path: The run's folder.
         num_bytes: Length of the log at the checkpoint that is gone on from; what follows
             was done after it and is to be done again.
+
+    Raises:
+        CorruptStoreError: Something else than a file has its name.
+        StorageFullError: It cannot be written.
     """
 
     def __init__(self, path: Path, num_bytes: int) -> None:
         self._file = path / LOG_NAME
+        if self._file.exists() and not self._file.is_file():  # a pipe would be waited for
+            raise CorruptStoreError(f"{self._file} is no plain file; remove it and resume")
         with disk_errors(self._file):
             self._stream: IO[bytes] = self._file.open("ab")
             # a log that somebody removed or cut is no part of the checkpoint

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,9 @@ def test_a_line_that_is_no_object_is_named(tmp_path: Path) -> None:
     (tmp_path / "training.jsonl").write_text('{"event": "unit"}\n[1]\n')
     with pytest.raises(CorruptStoreError, match=r"jsonl, line 2: expected a JSON object"):
         read_log(tmp_path)
+
+
+def test_a_pipe_in_the_place_of_the_log_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "training.jsonl")
+    with pytest.raises(CorruptStoreError, match="is no plain file; remove it and resume"):
+        TrainingLog(tmp_path, 0)
