@@ -106,7 +106,7 @@ def embedding(
             "--memory",
             metavar="SIZE",
             help="Most memory to use, for example 4GB: as many partitions as fit are kept "
-            "in it; without it the fewest.",
+            "in it; without it the fewest. The peak is at most that and 300 MB.",
             rich_help_panel=CONTROL,
         ),
     ] = None,

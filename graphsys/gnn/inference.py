@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from graphsys.core.memory import available_bytes
+from graphsys.core.memory import available_bytes, resident_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
 from graphsys.gnn.config import GnnConfig
@@ -204,14 +204,21 @@ def _spans(
 
 
 def scratch_of(
-    path: Path | None, config: GnnConfig, surroundings: Surroundings
+    path: Path | None,
+    config: GnnConfig,
+    surroundings: Surroundings,
+    budget: int | None = None,
 ) -> Path | None:
     """Return where rows of layers lie: in a run's folder if they are too many for memory.
 
-    They are with learned rows on disk, and if two layers take half of what is free.
+    They are with learned rows on disk, and if two layers take half of what is free, or
+    more than a budget of the process, in bytes, leaves.
     """
     num_nodes = sum(surroundings.sampler.sizes.values())
-    is_large = 2 * 4 * num_nodes * config.dim > available_bytes() // 2
+    room = available_bytes() // 2
+    if budget is not None:
+        room = min(room, budget - resident_bytes())
+    is_large = 2 * 4 * num_nodes * config.dim > room
     return path if is_large or config.learned_rows == "disk" else None
 
 

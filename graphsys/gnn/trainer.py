@@ -40,6 +40,7 @@ class Parts:
         inputs: What the network reads.
         network: The network.
         mover: Takes batches to the device that the network is on; None: the CPU.
+        budget: Most memory of the process, in bytes; None: what is free.
     """
 
     objective: Objective
@@ -47,6 +48,7 @@ class Parts:
     inputs: Inputs
     network: Model
     mover: Mover | None = None
+    budget: int | None = None
 
 
 class Trainer:
@@ -142,7 +144,9 @@ class Trainer:
             return found[torch.from_numpy(nodes)]
         rows = infer(
             self.network, parts.surroundings, parts.inputs, node_type, nodes=nodes,
-            scratch=scratch_of(self.path, self.config, parts.surroundings),
+            scratch=scratch_of(
+                self.path, self.config, parts.surroundings, parts.budget
+            ),
             mover=self.mover,
         )  # fmt: skip
         return torch.from_numpy(rows)

@@ -82,7 +82,7 @@ def test_resume_and_overwrite(graph: Graph, tmp_path: Path, call: Call) -> None:
         (("--preset", "cora"), "error: unknown preset 'cora'; known: "),
         (("--set", "fanout=[3]"), "error: settings: unknown key 'fanout'; did you mean"),
         (("--device", "tpu"), "error: --device: got 'tpu', expected cpu or cuda"),
-        (("--memory", "1MB"), "error: the training takes about "),
+        (("--memory", "1MB"), "error: memory: the training takes about "),
         (("--set", "label=y"), "error: task node_classification: no node type of "),
     ],
 )

@@ -288,6 +288,24 @@ def test_hidden_rows_may_lie_in_files(groups: Store, tmp_path: Path) -> None:
     assert np.array_equal(mapped, opened.output())
 
 
+@pytest.mark.parametrize("memory", ["4GB", None])
+def test_hidden_rows_that_a_budget_has_no_room_for_lie_in_files(
+    groups: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory: str | None
+) -> None:
+    folders: list[Path | None] = []
+
+    def room(shape: tuple[int, int], folder: Path | None) -> Any:
+        folders.append(folder)
+        return np.empty(shape, dtype=np.float32)
+
+    monkeypatch.setattr("graphsys.gnn.inference._room", room)
+    monkeypatch.setattr("graphsys.gnn.inference.resident_bytes", lambda: 4 * 10**9)
+    config = config_of(epochs=1, eval_every=1)
+    gnn.train(groups(1), config, tmp_path / "run", memory=memory)
+    assert folders != []
+    assert {folder is not None for folder in folders} == {memory is not None}
+
+
 # ---- bad input
 
 
@@ -388,7 +406,10 @@ def test_dry_run_plans_and_writes_nothing(groups: Store, tmp_path: Path) -> None
     assert report.metrics["planned_batches"] == 3
     assert report.metrics["planned_memory_bytes"] > 1 << 20
     assert report.metrics["estimated_seconds"] > 0
-    with pytest.raises(BudgetError, match=r"the training takes about .*; give more memory"):
+    message = (
+        r"^memory: the training takes about .*; give --memory \d+MB or more, or smaller"
+    )
+    with pytest.raises(BudgetError, match=message):
         gnn.train(graph, config_of(), tmp_path / "run", memory="1MB")
 
 
