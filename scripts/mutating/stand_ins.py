@@ -16,7 +16,7 @@ import numpy as np
 def install() -> None:
     """Have intrinsics work in plain Python, in this process."""
     import numba
-    from numba.core import extending
+    from numba.core import ccallback, extending
 
     extending._Intrinsic.__call__ = _call
     addresses: dict[int, Callable[..., Any]] = {}
@@ -39,13 +39,17 @@ def install() -> None:
     def overload(stub: Any, *arguments: Any, **settings: Any) -> Any:
         if str(getattr(stub, "__module__", "")).startswith("graphsys."):
             return _overload(stub)
-        return numbas(
-            stub, *arguments, **settings
-        )  # numba's own, where it compiles after all
+        # numba's own, where it compiles after all
+        return numbas(stub, *arguments, **settings)
 
     extending.overload = numba.extending.overload = overload
-    numba.njit = lambda **settings: _uncompiled
-    numba.cfunc = lambda *arguments, **settings: lambda function: _Compiled()
+    numbas_njit = numba.njit
+
+    def njit(*arguments: Any, **settings: Any) -> Any:
+        return numbas_njit(*arguments, **settings) if arguments else _uncompiled
+
+    numba.njit = njit
+    ccallback.CFunc = lambda *arguments: _Compiled()
     numba.core.types.ExternalFunction.__call__ = lambda function, *arguments: EXTERNALS[
         function.symbol
     ](*arguments)
@@ -146,6 +150,8 @@ class _Compiled:
     """Stands for a function that is called by its symbol's name."""
 
     address = 0
+
+    def compile(self) -> None: ...
 
 
 def _matrix(address: Any, shape: tuple[int, int], strides: tuple[int, int]) -> Any:

@@ -16,14 +16,7 @@ _ROWS: Final = (
     f"{_UNIT}/sampling/test_importance.py",
 )
 _SIMT: Final = (f"{_UNIT}/analysis/test_simt.py",)
-_LOSSES: Final = (
-    f"{_UNIT}/embedding/test_embedding_gradients.py",
-    f"{_UNIT}/embedding/test_embedding_softmax.py",
-    "--deselect",
-    # without numba, fast_exp rounds once more
-    f"{_UNIT}/embedding/test_embedding_softmax.py::test_exp_is_accurate_and_zero_far_below",
-    f"{_UNIT}/embedding/test_embedding_counting.py",
-)
+_LOSSES: Final = (f"{_UNIT}/embedding/test_embedding_losses.py",)
 
 TARGETS: Final[dict[str, tuple[str, ...]]] = {
     # storage commit
@@ -34,7 +27,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
         f"{_UNIT}/embedding/test_embedding_run_files.py",
     ),
     # evaluation
-    "graphsys/embedding/metrics.py": _RANKS,
+    "graphsys/embedding/metrics.py": (f"{_UNIT}/embedding/test_embedding_metrics.py",),
     "graphsys/embedding/ranking.py": _RANKS,
     "graphsys/embedding/evaluation.py": _RANKS,
     "graphsys/kernels/cpu/embedding_rank.py": _RANKS,
@@ -50,7 +43,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/kernels/cpu/timed_rows.py": (_DRAWS, f"{_UNIT}/sampling/test_temporal.py"),
     # losses
     "graphsys/kernels/cpu/embedding_losses.py": _LOSSES,
-    "graphsys/gnn/objectives.py": (f"{_UNIT}/gnn/test_tasks.py",),
+    "graphsys/gnn/objectives.py": (f"{_UNIT}/gnn/test_objectives.py",),
     "graphsys/gnn/links.py": _LINKS,
     # SIMT counters
     "graphsys/analysis/simt.py": _SIMT,
@@ -59,7 +52,6 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
 }
 SLOW_WITHOUT_NUMBA: Final = frozenset(
     {
-        "graphsys/embedding/metrics.py",
         "graphsys/embedding/ranking.py",
         "graphsys/embedding/evaluation.py",
     }
