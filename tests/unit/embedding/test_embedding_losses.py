@@ -63,11 +63,11 @@ def ranking(
     )
 
 
-def softplus(x: Doubles) -> Doubles:
+def softplus(x: Any) -> Any:
     return np.logaddexp(0, x)
 
 
-def sigmoid(x: Doubles) -> Doubles:
+def sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
