@@ -1,0 +1,39 @@
+"""``train embedding --memory`` is kept where the rows of nodes are larger than it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from graphsys.core.memory import parse_bytes
+from graphsys.datasets import recipes
+from tests.conftest import Run
+from tests.e2e.test_memory import SLACK, peak_of
+
+pytestmark = pytest.mark.e2e
+
+BUDGET = "380MB"
+NUM_NODES, DIM = 1 << 16, 1600
+
+
+def test_the_buffer_keeps_the_budget(
+    tmp_path: Path, run_cli: Run, graphsys_command: str
+) -> None:
+    graph, out = tmp_path / "graph", tmp_path / "run"
+    recipes.build("rmat", graph, scale=16, edge_factor=1, partitions=8)
+    settings = {
+        "dim": DIM, "epochs": 1, "batch_size": 500, "num_batch_negatives": 10,
+        "num_uniform_negatives": 10, "checkpoint_seconds": 600, "threads": 1,
+    }  # fmt: skip
+    words = ["train", "embedding", graph, "-o", out, "--memory", BUDGET, "--json"]
+    for name, value in settings.items():
+        words += ["--set", f"{name}={value}"]
+    run_cli(*words, "--dry-run")  # compiles what is missing
+    peak, printed = peak_of(graphsys_command, *words)
+    told = json.loads(printed)["metrics"]
+    assert parse_bytes(BUDGET) + SLACK < 4 * DIM * NUM_NODES  # of all rows
+    assert told["swaps"] > 0
+    assert told["buffer_partitions"] > 2  # what is kept without a budget
+    assert told["planned_memory_bytes"] <= parse_bytes(BUDGET)
+    assert peak <= parse_bytes(BUDGET) + SLACK  # without torch, closer than promised
+    assert peak <= told["planned_memory_bytes"] + SLACK
