@@ -15,7 +15,7 @@ def test_a_killed_ingest_leaves_the_old_graph_or_the_new_one(tmp_path: Path) -> 
     report = tmp_path / "report.json"
     command = [sys.executable, "-P", str(SCRIPT), "--kills", "5", "--json", str(report)]
     ended = subprocess.run(
-        command, capture_output=True, text=True, timeout=300, check=False
+        command, capture_output=True, text=True, timeout=600, check=False
     )
     assert ended.returncode == 0, ended.stderr
     found = json.loads(report.read_text())
