@@ -8,7 +8,6 @@ replace another is built beside it (``run_replacement``).
 import contextlib
 import json
 import os
-import shutil
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -36,6 +35,7 @@ from graphsys.storage.manifest import checksum_of
 from graphsys.storage.reader import Graph
 from graphsys.storage.run_replacement import (
     begin_replacement,
+    drop_staged,
     finish_replacement,
     is_staged,
     put_back,
@@ -152,7 +152,8 @@ def writing(out: Path, *, resume: bool, overwrite: bool) -> Iterator[Path]:
                 yield path
             except BaseException:
                 if not (path / RUN_NAME).exists():
-                    shutil.rmtree(path, ignore_errors=True)
+                    with contextlib.suppress(OSError):
+                        drop_staged(out)
                 raise
             if (out / RUN_NAME).exists():
                 replace_run(path, out)

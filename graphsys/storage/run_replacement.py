@@ -95,8 +95,7 @@ def begin_replacement(out: Path) -> Path:
                 "dropped (--resume would have gone on with it)"
             )
             (staged / RUN_NAME).unlink()
-        if staged.exists():
-            shutil.rmtree(staged)
+        drop_staged(out)
         staged.mkdir(parents=True)
         (staged / STAGED_NAME).write_text(
             f"This run replaces {out.name} beside it when it is complete. Go on with "
@@ -105,6 +104,20 @@ def begin_replacement(out: Path) -> Path:
         sync_folder(staged)
         sync_folder(staged.parent)
     return staged
+
+
+def drop_staged(out: Path) -> None:
+    """Remove a run that was to replace ``out``: what says that it is ours goes last."""
+    staged = staging_path(out)
+    if not staged.exists():
+        return
+    for path in staged.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != STAGED_NAME:
+            path.unlink()
+    (staged / STAGED_NAME).unlink(missing_ok=True)
+    staged.rmdir()
 
 
 def replace_run(new: Path, out: Path) -> None:

@@ -143,6 +143,29 @@ def test_a_kill_at_any_step_leaves_a_whole_run_and_the_next_training_cleans_up(
     assert texts == {"old", "new"}
 
 
+def test_a_kill_while_an_unfinished_replacement_is_dropped_leaves_it_ours(
+    tmp_path: Path,
+) -> None:
+    code = KILLED.replace(
+        "out = Path(sys.argv[1])", "out = Path(sys.argv[1])\nsys.addaudithook(watch)"
+    )
+    for place in range(12):
+        folder = tmp_path / f"{place}"
+        folder.mkdir()
+        out = make_run(folder / "run", "old")
+        staged = replacement.begin_replacement(out)
+        for name in ("run.json", "config.toml", "a", "b", "c", ".z"):
+            (staged / name).write_text("half")
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code, str(out), "exchanged", str(place)],
+            check=False,
+        )
+        assert (out / "run.json").read_text() in ("old", "new")
+        overwrite(out, "third")
+        assert names(folder) == ["run"]
+    assert (out / "run.json").read_text() == "third"
+
+
 def test_the_folders_are_exchanged_in_one_step(tmp_path: Path) -> None:
     one, other = make_run(tmp_path / "a", "a"), make_run(tmp_path / "b", "b")
     assert replacement._exchange(one, other)
