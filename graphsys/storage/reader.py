@@ -181,12 +181,11 @@ class Graph:
         """Return the node table of a partition: ``id`` and further columns, mapped."""
         self._check_part(node_type, part)
         path = names.node_file(self.generation, node_type, part)
-        entry = self._node_entry(node_type)
+        entry, size = self._node_entry(node_type), self._size(node_type, part)
         kind = pa.int64() if entry.id_type == "int64" else pa.large_string()
-        if not self._is_listed(path, node_type, part):
+        if not self._is_listed(path, size):
             return pa.table({"id": pa.array([], type=kind)})
-        check = partial(check_nodes, size=self._size(node_type, part), id_type=kind)
-        with self._reading(path, check) as batch:
+        with self._reading(path, partial(check_nodes, size=size, id_type=kind)) as batch:
             return pa.Table.from_batches([batch])
 
     def node_ids(self, node_type: str) -> pa.ChunkedArray:
@@ -238,13 +237,12 @@ class Graph:
         if feature is None:
             raise unknown_name("feature", name, self.feature_names(node_type))
         path = names.feature_file(self.generation, node_type, name, part)
-        if not self._is_listed(path, node_type, part):
+        size = self._size(node_type, part)
+        if not self._is_listed(path, size):
             if feature["dim"] == 0:
                 return pa.array([], type=pa.large_list(pa.uint32())), None
             return np.empty((0, feature["dim"]), dtype=feature["dtype"]), None
-        with self._reading(
-            path, partial(check_rows, size=self._size(node_type, part))
-        ) as batch:
+        with self._reading(path, partial(check_rows, size=size)) as batch:
             column = batch.column(0)
             if feature["dim"] == 0:
                 return column, None
@@ -323,9 +321,7 @@ class Graph:
             self.generation, self.edge_type_name(edge_type), direction, part
         )
         size, num_others = self._size(own, part), self.num_nodes_of(other)
-        if path not in self._files:
-            if size and self.num_edges_of(edge_type):
-                raise self._not_listed(path, size)
+        if not self._is_listed(path, size if self.num_edges_of(edge_type) else 0):
             indptr = np.zeros(size + 1, dtype=np.uint32)
             return Index(indptr=indptr, indices=np.empty(0, dtype=number_dtype(num_others)))
         check = partial(check_index, num_rows=size, num_others=num_others, edge=entry)
@@ -377,22 +373,18 @@ class Graph:
         offsets = self._node_entry(node_type).offsets
         return offsets[part + 1] - offsets[part]
 
-    def _is_listed(self, path: str, node_type: str, part: int) -> bool:
-        """Return whether a partition has a file; one without nodes needs none.
+    def _is_listed(self, path: str, num_nodes: int) -> bool:
+        """Return whether there is a file; one that holds nothing of any node need not be.
 
         Raises:
-            CorruptStoreError: it needs one.
+            CorruptStoreError: there should be one.
         """
-        is_listed, size = path in self._files, self._size(node_type, part)
-        if size and not is_listed:
-            raise self._not_listed(path, size)
-        return is_listed
-
-    def _not_listed(self, path: str, size: int) -> CorruptStoreError:
-        return CorruptStoreError(
-            f"graph.json of graph {self.path} lists no {path}, which should have "
-            f"the rows of {size} nodes; ingest again"
-        )
+        if num_nodes and path not in self._files:
+            raise CorruptStoreError(
+                f"graph.json of graph {self.path} lists no {path}, which should have "
+                f"the rows of {num_nodes} nodes; ingest again"
+            )
+        return path in self._files
 
     def _check_part(self, node_type: str, part: int) -> None:
         num_partitions = self.num_partitions(node_type)
