@@ -24,6 +24,8 @@ from numba.core.caching import FunctionCache
 from numba.core.ccallback import CFunc
 from numba.core.sigutils import normalize_signature
 
+from graphsys.kernels.linking import SelfContained
+
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 _FOLDER: Final = Path(__file__).resolve().parent
@@ -41,7 +43,8 @@ def stamp_of(source: str) -> str:
     Args:
         source: The text.
     """
-    texts, found, waiting = [source], {Path(__file__).resolve()}, _imported(source)
+    texts, found, waiting = [source], set[Path](), {Path(__file__).resolve()}
+    waiting |= _imported(source)
     while waiting:
         path = waiting.pop()
         if path not in found:
@@ -112,8 +115,8 @@ def compile_kernel(kernel: Kernel, **options: Any) -> Kernel:
         kernel: The function.
         options: For numba.njit, beside our own.
     """
-    settings = {"nogil": True, "error_model": "numpy"}
-    compiler = numba.njit(**settings, no_cfunc_wrapper=True, **options)
+    settings = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    compiler = numba.njit(**settings, pipeline_class=SelfContained, **options)
     return cast("Kernel", _with_cache(compiler(kernel), kernel))
 
 
@@ -125,7 +128,8 @@ def compile_callback(signature: Any) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def compiled(kernel: Callable[..., Any]) -> Any:
-        made = _with_cache(CFunc(kernel, normalize_signature(signature), {}, {}), kernel)
+        types = normalize_signature(signature)
+        made = _with_cache(CFunc(kernel, types, {}, {}, SelfContained), kernel)
         made.compile()
         return made
 
