@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 from urllib.parse import quote
@@ -11,11 +12,14 @@ from urllib.parse import quote
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError
 from graphsys.core.plain_files import parse_json, read_plain
 from graphsys.core.types import EdgeType
-from graphsys.storage.manifest_check import build, check_sense
+from graphsys.storage.manifest_check import build, expect
 
 FORMAT_VERSION: Final = 2
 _FIRST_VERSION = 1  # what a store says that needs no more
 MANIFEST_NAME: Final = "graph.json"
+ID_TYPES: Final = ("int64", "large_string")
+MAX_PARTITIONS: Final = 4096
+"""Of a node type."""
 _MAX_COMPONENT = 200
 _CUT_COMPONENT = 150
 
@@ -191,12 +195,46 @@ def _parse(text: str, where: Path) -> Manifest:
     content.pop("format", None)
     try:
         manifest: Manifest = build(Manifest, content)
-        check_sense(manifest)
+        _check_sense(manifest)
     except ValueError as err:
         raise CorruptStoreError(f"{where}: {err}; {remedy}") from err
     for entry in manifest.files:
         check_path(entry.path, where)
     return manifest
+
+
+def _check_sense(manifest: Manifest) -> None:
+    """Check what types alone do not say: counts, references, repeated files.
+
+    Raises:
+        ValueError: something cannot be; the message starts with the place.
+    """
+    expect(manifest.generation >= 1, "generation", manifest.generation, "1 or more")
+    for name, node in manifest.node_types.items():
+        where = f"node_types.{name}"
+        expect(node.id_type in ID_TYPES, f"{where}.id_type", node.id_type, str(ID_TYPES))
+        offsets = node.offsets
+        ascends = len(offsets) > 1 and all(a <= b for a, b in pairwise(offsets))
+        is_right = ascends and offsets[0] == 0 and offsets[-1] < 2**63
+        expect(is_right, f"{where}.offsets", offsets, "ascending numbers from 0")
+        most, found = MAX_PARTITIONS, len(offsets) - 1
+        expect(found <= most, f"{where}.offsets", f"{found} partitions", f"at most {most}")
+        for feature, entry in node.features.items():
+            good = isinstance(entry.get("dim"), int) and isinstance(entry.get("dtype"), str)
+            expect(good, f"{where}.features.{feature}", entry, "dim and dtype")
+    for name, edge in manifest.edge_types.items():
+        for end in (edge.src_type, edge.dst_type):
+            expect(end in manifest.node_types, f"edge_types.{name}", end, "a node type")
+        for split, count in edge.num_edges.items():
+            expect(count >= 0, f"edge_types.{name}.num_edges.{split}", count, "0 or more")
+    paths = [entry.path for entry in manifest.files]
+    repeated = sorted(paths)
+    for path, following in pairwise(repeated):
+        expect(path != following, "files", path, "every file once")
+    for file in manifest.files:
+        where = f"files.{file.path}"
+        for size in (file.bytes, file.rows):
+            expect(0 <= size < 2**63, where, size, "bytes and rows from 0 to 2**63 - 1")
 
 
 def check_path(path: str, where: Path) -> None:

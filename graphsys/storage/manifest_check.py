@@ -1,18 +1,10 @@
-"""Types and sense of what ``graph.json`` says, checked before anything trusts it."""
+"""Types of what JSON says, checked before anything trusts it."""
 
 import dataclasses
 import types
 import typing
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
-
-if typing.TYPE_CHECKING:
-    from graphsys.storage.manifest import Manifest
-
-ID_TYPES = ("int64", "large_string")
-MAX_PARTITIONS = 4096
-"""Of a node type."""
 
 
 def build(hint: Any, value: Any, path: str = "") -> Any:
@@ -34,22 +26,22 @@ def build(hint: Any, value: Any, path: str = "") -> Any:
     if origin in (typing.Union, types.UnionType):
         return None if value is None else build(arguments[0], value, path)
     if origin is list:
-        _expect(isinstance(value, list), path, value, "a list")
+        expect(isinstance(value, list), path, value, "a list")
         return [build(arguments[0], item, f"{path}[{k}]") for k, item in enumerate(value)]
     if origin is dict:
-        _expect(isinstance(value, Mapping), path, value, "an object")
+        expect(isinstance(value, Mapping), path, value, "an object")
         return {key: build(arguments[1], v, f"{path}.{key}") for key, v in value.items()}
     if dataclasses.is_dataclass(hint):
         return _build_fields(hint, value, path)
     is_bool = isinstance(value, bool)
-    _expect(
+    expect(
         isinstance(value, hint) and is_bool is (hint is bool), path, value, hint.__name__
     )
     return value
 
 
 def _build_fields(cls: Any, value: Any, path: str) -> Any:
-    _expect(isinstance(value, Mapping), path, value, "an object")
+    expect(isinstance(value, Mapping), path, value, "an object")
     hints = typing.get_type_hints(cls)
     unknown = sorted(value.keys() - hints.keys())
     if unknown:
@@ -62,42 +54,9 @@ def _build_fields(cls: Any, value: Any, path: str) -> Any:
     return cls(**{key: build(hints[key], v, f"{path}.{key}") for key, v in value.items()})
 
 
-def _expect(holds: bool, path: str, value: Any, wanted: str) -> None:
+def expect(holds: bool, path: str, value: Any, wanted: str) -> None:
+    """Raise what :func:`build` raises, unless something holds."""
     if not holds:
         shown = repr(value)
         shown = shown if len(shown) <= 40 else shown[:37] + "..."
         raise ValueError(f"{path.lstrip('.')} is {shown}, expected {wanted}")
-
-
-def check_sense(manifest: "Manifest") -> None:
-    """Check what types alone do not say: counts, references, repeated files.
-
-    Raises:
-        ValueError: something cannot be; the message starts with the place.
-    """
-    _expect(manifest.generation >= 1, "generation", manifest.generation, "1 or more")
-    for name, node in manifest.node_types.items():
-        where = f"node_types.{name}"
-        _expect(node.id_type in ID_TYPES, f"{where}.id_type", node.id_type, str(ID_TYPES))
-        offsets = node.offsets
-        ascends = len(offsets) > 1 and all(a <= b for a, b in pairwise(offsets))
-        is_right = ascends and offsets[0] == 0 and offsets[-1] < 2**63
-        _expect(is_right, f"{where}.offsets", offsets, "ascending numbers from 0")
-        most, found = MAX_PARTITIONS, len(offsets) - 1
-        _expect(found <= most, f"{where}.offsets", f"{found} partitions", f"at most {most}")
-        for feature, entry in node.features.items():
-            good = isinstance(entry.get("dim"), int) and isinstance(entry.get("dtype"), str)
-            _expect(good, f"{where}.features.{feature}", entry, "dim and dtype")
-    for name, edge in manifest.edge_types.items():
-        for end in (edge.src_type, edge.dst_type):
-            _expect(end in manifest.node_types, f"edge_types.{name}", end, "a node type")
-        for split, count in edge.num_edges.items():
-            _expect(count >= 0, f"edge_types.{name}.num_edges.{split}", count, "0 or more")
-    paths = [entry.path for entry in manifest.files]
-    repeated = sorted(paths)
-    for path, following in pairwise(repeated):
-        _expect(path != following, "files", path, "every file once")
-    for file in manifest.files:
-        where = f"files.{file.path}"
-        for size in (file.bytes, file.rows):
-            _expect(0 <= size < 2**63, where, size, "bytes and rows from 0 to 2**63 - 1")

@@ -7,7 +7,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.memory import format_bytes
 from graphsys.partitioners import check_partitioner, is_stream_partitioner
 from graphsys.storage.feature_forms import GIVEN, parse_forms
-from graphsys.storage.manifest_check import MAX_PARTITIONS
+from graphsys.storage.manifest import MAX_PARTITIONS
 from graphsys.storage.numbering import ORDERS
 from graphsys.storage.orders import GRAPH_ORDERS
 
