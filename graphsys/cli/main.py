@@ -79,6 +79,7 @@ def start(
     ] = False,
 ) -> None:
     """Store, compute on, embed and query graphs that are larger than memory."""
+    context.obj = perform  # for verbs that run other verbs
     if version:
         from importlib.metadata import version as version_of
 

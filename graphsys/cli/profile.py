@@ -1,6 +1,7 @@
 """``graphsys profile``: run a command and explain where its time went."""
 
 import shlex
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,8 +21,12 @@ EPILOG = examples(
 
 _NOT_PROFILED = ("profile",)
 
+Perform = Callable[[Sequence[str]], tuple[int, str | None]]
+"""Runs a command line: its exit code, and the error message where there is one."""
+
 
 def profile(
+    context: typer.Context,
     command: Annotated[
         list[str] | None,
         typer.Argument(
@@ -165,7 +170,7 @@ def profile(
     settings = {"level": level, "gpu_model": gpu_model, "overwrite": overwrite}
     if counts_by_ncu(level):
         return _count(words, out, chrome_trace, **settings)
-    return _run(words, out, chrome_trace, **settings)
+    return _run(context.obj, words, out, chrome_trace, **settings)
 
 
 def _check_words(words: list[str]) -> None:
@@ -180,11 +185,16 @@ def _check_words(words: list[str]) -> None:
         raise ConfigError(f"cannot profile {words[0]!r}; give a graphsys command after --")
 
 
-def _run(words: list[str], out: Path, chrome_trace: Path | None, **settings: Any) -> int:
+def _run(
+    perform: Perform,
+    words: list[str],
+    out: Path,
+    chrome_trace: Path | None,
+    **settings: Any,
+) -> int:
     """Run a command inside a profile; return 1 if it failed."""
     from graphsys.analysis.clocks import NO_CLOCKS
     from graphsys.analysis.profile import profile as open_profile
-    from graphsys.cli.main import perform
 
     command = shlex.join(["graphsys", *words])
     recorded = open_profile(out, command=command, **settings)
