@@ -22,9 +22,8 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     # storage commit
     "graphsys/storage/transaction.py": _STORE,
     "graphsys/storage/run_folder.py": (
+        f"{_UNIT}/storage/test_run_folder.py",
         f"{_UNIT}/storage/test_durability.py",
-        f"{_UNIT}/storage/test_run_replacement.py",
-        f"{_UNIT}/embedding/test_embedding_run_files.py",
     ),
     # evaluation
     "graphsys/embedding/metrics.py": (f"{_UNIT}/embedding/test_embedding_metrics.py",),
