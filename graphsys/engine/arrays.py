@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
 from graphsys.engine.plan import PhasePlan, ProgramPlan
-from graphsys.engine.topology import Direction, Topology
+from graphsys.engine.topology import Topology
+from graphsys.engine.united_rows import Direction
 from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.reverse_edges import match_entries
 

@@ -2,7 +2,8 @@
 
 from graphsys.engine.arrays import Array, RunArrays
 from graphsys.engine.plan import PhasePlan
-from graphsys.engine.topology import Direction, Topology
+from graphsys.engine.topology import Topology
+from graphsys.engine.united_rows import Direction
 
 
 def pull_directions(topology: Topology, phase: PhasePlan) -> list[Direction]:

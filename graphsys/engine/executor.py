@@ -11,7 +11,8 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.events import observing_seconds, span
 from graphsys.engine.arrays import Allocate, RunArrays
 from graphsys.engine.frontier import Frontier
-from graphsys.engine.launch import Kernels, Launch, Launcher
+from graphsys.engine.launch import Launch
+from graphsys.engine.launcher import Kernels, Launcher
 from graphsys.engine.plan import PhasePlan, ProgramPlan
 from graphsys.engine.program import NO_NODE, NodeId, VertexProgram, own_id
 from graphsys.engine.rows import Rows

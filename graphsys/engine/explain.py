@@ -6,8 +6,8 @@ from graphsys.core.memory import format_bytes
 from graphsys.engine.budget import Choice
 from graphsys.engine.memory_estimate import Estimate
 from graphsys.engine.plan import PhasePlan, ProgramPlan
+from graphsys.engine.prepared import PreparedProgram, prepare
 from graphsys.engine.program import VertexProgram
-from graphsys.engine.run import PreparedProgram, prepare
 from graphsys.engine.supersteps import PULL_SHARE
 from graphsys.engine.topology import Topology
 from graphsys.storage.reader import Graph

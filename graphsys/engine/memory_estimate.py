@@ -18,7 +18,8 @@ from graphsys.engine.row_bytes import (
 )
 from graphsys.engine.stream import PIECE_BYTES
 from graphsys.engine.supersteps import PULL_SHARE
-from graphsys.engine.topology import Block, Direction, Topology
+from graphsys.engine.topology import Topology
+from graphsys.engine.united_rows import Block, Direction
 
 
 class Estimate:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphsys.core.compiling import CompileWatch, compile_bytes
 from graphsys.core.events import observing_seconds
@@ -26,7 +26,10 @@ from graphsys.engine.native.needs import NEEDS, Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.row_bytes import RowBytes, simple_bytes, united_bytes
 from graphsys.engine.scratch_arrays import scratch_is_memory
-from graphsys.engine.topology import Direction, Topology
+from graphsys.engine.topology import Topology
+
+if TYPE_CHECKING:
+    from graphsys.engine.united_rows import Direction
 
 _NATIVE = "graphsys.engine.native"
 

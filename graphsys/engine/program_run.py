@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 from graphsys.core.progress import SILENT, Progress
 from graphsys.engine.budget import Choice
 from graphsys.engine.explain import explanation
+from graphsys.engine.prepared import PreparedProgram, prepare
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.result import Result
-from graphsys.engine.run import PreparedProgram, check_settings, prepare, run_prepared
+from graphsys.engine.run import check_settings, run_prepared
 from graphsys.engine.topology import Topology
 from graphsys.storage.reader import Graph
 

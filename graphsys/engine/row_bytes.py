@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from graphsys.core.types import number_dtype
-from graphsys.engine.topology import Direction, Topology
-from graphsys.engine.united_rows import ENTRIES_AT_A_TIME
+from graphsys.engine.topology import Topology
+from graphsys.engine.united_rows import ENTRIES_AT_A_TIME, Direction
 from graphsys.kernels.cpu.csr import count_superfluous
 
 

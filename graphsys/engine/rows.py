@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.engine.frontier import Frontier
-from graphsys.engine.topology import Direction, Topology
+from graphsys.engine.topology import Topology
+from graphsys.engine.united_rows import Direction
 from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.chunks import balanced_chunks
 

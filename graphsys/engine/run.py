@@ -1,34 +1,13 @@
 """``gs.run``: compile a program for a graph, run it, and return its states by user id."""
 
 import os
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from graphsys.core.errors import ConfigError, NotConvergedError
-from graphsys.core.events import observing_seconds
+from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
-from graphsys.engine.budget import (
-    Choice,
-    allocator_of,
-    budget_of,
-    choose,
-    list_limit,
-    placed,
-    rows_of,
-)
-from graphsys.engine.checkpoint import Checkpoints, fingerprint_of
-from graphsys.engine.combine_check import CombineCheck
-from graphsys.engine.cpu_source import module_source
-from graphsys.engine.executor import Executor, Superstep
-from graphsys.engine.plan import ProgramPlan, plan_of
-from graphsys.engine.program import NodeId, VertexProgram
-from graphsys.engine.program_cache import load_module
+from graphsys.engine.prepared import PreparedProgram, prepare, run_on_host
+from graphsys.engine.program import VertexProgram
 from graphsys.engine.result import Result
-from graphsys.engine.spec import spec_of
 from graphsys.engine.topology import Topology
 from graphsys.storage.reader import Graph
 
@@ -94,58 +73,6 @@ def run(
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedProgram:
-    """A program compiled for a graph, and how it will use memory.
-
-    Attributes:
-        program: The program.
-        plan: The same, lowered.
-        kernels: Its kernels, with the names of their arguments, by name.
-        topology: The graph; if the program is for simple ones, before it is made so.
-        choice: Where rows and states will be.
-        seconds: How long compiling took.
-    """
-
-    program: VertexProgram
-    plan: ProgramPlan
-    kernels: Mapping[str, tuple[Any, tuple[str, ...]]]
-    topology: Topology
-    choice: Choice
-    seconds: float
-
-
-def prepare(
-    program: VertexProgram | type[VertexProgram],
-    graph: Graph | Topology | str | os.PathLike[str],
-    *,
-    memory: int | str | None = None,
-    device: str = "cpu",
-) -> PreparedProgram:
-    """Compile a program for a graph and decide how it uses memory: once, for all.
-
-    Args:
-        program: The program with its parameters; a class where all have defaults.
-        graph: An open graph, its path, or edges in memory.
-        memory: Budget of anonymous memory; what there is by default.
-        device: ``cpu`` or ``cuda``, where the budget is of the device.
-
-    Raises:
-        CompileError: the program cannot be compiled.
-        BudgetError: the budget is too small; the message names one that works.
-    """
-    if isinstance(program, type):
-        program = program()
-    topology = Topology.of(graph)
-    budget = budget_of(memory) if device == "cpu" else None
-    plan, kernels, seconds = compile_program(program, topology)
-    choice = choose(plan, topology, budget)
-    return PreparedProgram(
-        program=program, plan=plan, kernels=kernels, topology=topology, choice=choice,
-        seconds=seconds,
-    )  # fmt: skip
-
-
 def run_prepared(
     work: PreparedProgram,
     *,
@@ -172,65 +99,11 @@ def run_prepared(
             max_supersteps=max_supersteps, require_convergence=require_convergence,
             progress=progress,
         )  # fmt: skip
-    program, plan, choice = work.program, work.plan, work.choice
-    topology = placed(choice, work.topology)
-    if program.simple:
-        topology = topology.simplified()
-    rows = rows_of(choice, plan, topology)
-    executor = Executor(
-        program,
-        plan,
-        work.kernels,
-        topology,
-        rows,
-        num_threads=num_threads,
-        max_supersteps=max_supersteps,
-        allocate=allocator_of(choice),
-    )
-    if choice.mode == "paged":
-        executor.supersteps.list_limit = list_limit(topology.num_nodes)
-    saved = None
-    checked = CombineCheck(executor) if check else None
-    begin = time.perf_counter() - observing_seconds()
-    progress.stage(plan.spec.name, None, "supersteps")
-    try:
-        if checkpoint is not None:
-            run_hash = fingerprint_of(program, plan, topology)
-            saved = Checkpoints(
-                checkpoint, every=checkpoint_every, fingerprint=run_hash, resume=resume
-            )
-            saved.restore(executor)
-        for step in executor.run():
-            progress.advance(1, **_figures(step))
-            if saved is not None:
-                saved.after(executor)
-            if checked is not None:
-                checked.check()
-    finally:
-        executor.close()
-        rows.close()
-        progress.close()
-        if saved is not None:
-            saved.close()
-    took = time.perf_counter() - begin - observing_seconds() - executor.compile_seconds
-    if require_convergence and not executor.at.converged:
-        raise NotConvergedError(
-            f"{plan.spec.name} did not converge within {executor.at.superstep} supersteps"
-        )
-    return _result(work, executor, took)
-
-
-def _result(work: PreparedProgram, executor: Executor, seconds: float) -> Result:
-    table = executor.topology.table(state_columns(executor))
-    return Result(
-        table=table,
-        algorithm=work.plan.spec.name,
-        supersteps=executor.at.superstep,
-        seconds=seconds,
-        compile_seconds=work.seconds + executor.compile_seconds,
-        converged=executor.at.converged,
-        result=work.program.answer(table) if executor.at.converged else None,
-    )
+    return run_on_host(
+        work, num_threads=num_threads, max_supersteps=max_supersteps,
+        require_convergence=require_convergence, checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every, resume=resume, check=check, progress=progress,
+    )  # fmt: skip
 
 
 def check_settings(
@@ -256,59 +129,3 @@ def check_settings(
     if device == "cuda" and (checkpoint is not None or check):
         what = "check" if checkpoint is None else "checkpoint"
         raise ConfigError(f"{what} works with device='cpu' only; leave it out for CUDA")
-
-
-def compile_program(
-    program: VertexProgram, topology: Topology
-) -> tuple[ProgramPlan, dict[str, tuple[Any, tuple[str, ...]]], float]:
-    """Lower a program for a graph and load its kernels.
-
-    Returns:
-        The plan, the kernels with the names of their arguments, and the seconds it took.
-    """
-    begin = time.perf_counter()
-    columns = {} if program.simple else topology.column_dtypes()
-    most = topology.num_edges * (2 if program.simple and topology.is_directed else 1)
-    wide = max(topology.num_nodes, most) >= 2**31
-    plan = plan_of(spec_of(program), columns, wide_ids=wide)
-    module = load_module(module_source(plan))
-    return plan, module.KERNELS, time.perf_counter() - begin
-
-
-def _figures(step: Superstep) -> dict[str, float]:
-    """Return what a progress line shows of a superstep."""
-    rate = step.messages / step.seconds if step.seconds > 0 else 0.0
-    return {"frontier": step.senders, "messages": step.messages, "edges/s": rate}
-
-
-def state_columns(executor: Executor) -> dict[str, Any]:
-    """Return the states as result columns, masked where they are null."""
-    spec, topology = executor.plan.spec, executor.topology
-    shown = spec.program.results or tuple(spec.states)
-    columns: dict[str, Any] = {}
-    for name in shown:
-        if name not in spec.states:
-            raise ConfigError(
-                f"{spec.name}.results names {name!r}, the states are "
-                f"{', '.join(spec.states)}"
-            )
-        state, values = spec.states[name], executor.arrays.states[name]
-        column = "value" if len(shown) == 1 else name
-        if state.dtype is NodeId:
-            columns[column] = _ids_at(topology, values)
-        elif state.null is None:
-            columns[column] = values
-        else:
-            columns[column] = np.ma.masked_array(values, mask=values == state.null)
-    return columns
-
-
-def _ids_at(topology: Topology, ranks: Any) -> Any:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    missing = ranks < 0
-    if not missing.any():
-        return topology.numbers.ids_at_ranks(ranks)
-    ids = topology.numbers.ids_at_ranks(np.where(missing, 0, ranks))
-    return pc.if_else(pa.array(missing), None, ids.combine_chunks())

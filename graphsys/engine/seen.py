@@ -1,15 +1,14 @@
 """What a profile sees of a launch on the CPU: how many entries, and which rows how far."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from graphsys.core.events import count, is_recording, observe
 from graphsys.core.visits import RowVisit
+from graphsys.engine.arrays import RunArrays
+from graphsys.engine.launch import Launch
 from graphsys.graph.csr import row_lengths
-
-if TYPE_CHECKING:
-    from graphsys.engine.launch import Launch, Launcher
 
 Array = Any
 
@@ -18,7 +17,25 @@ _PUSHES = ("push", "claim")
 _STREAMED = "rows were streamed, not held"
 
 
-def tell(launcher: "Launcher", launch: "Launch") -> None:
+class Calls(Protocol):
+    """What makes launches, as far as it is asked here.
+
+    Attributes:
+        superstep: Number of the superstep.
+        arrays: The arrays of the run.
+    """
+
+    superstep: int
+    arrays: RunArrays
+
+    def has(self, kernel: str) -> bool:
+        """Return whether the program has a kernel of that name."""
+
+    def trips(self, launch: Launch) -> Array:
+        """Return how many entries a launch will look at in each of its rows."""
+
+
+def tell(launcher: Calls, launch: Launch) -> None:
     """Emit the work of a launch over rows, and offer the rows."""
     if not is_recording() or launch.kernel not in (*_PULLS, *_PUSHES):
         return
@@ -36,7 +53,7 @@ def tell(launcher: "Launcher", launch: "Launch") -> None:
 class _Rows:
     """Some rows of a launch."""
 
-    def __init__(self, indptr: Array, indices: Array, launch: "Launch") -> None:
+    def __init__(self, indptr: Array, indices: Array, launch: Launch) -> None:
         self.indptr, self.indices, self.launch = indptr, indices, launch
 
     @property
@@ -47,7 +64,7 @@ class _Rows:
             return int(self.indptr[-1]) - int(self.indptr[0])
         return int(self._lengths().sum())
 
-    def visit(self, launcher: "Launcher") -> RowVisit:
+    def visit(self, launcher: Calls) -> RowVisit:
         """Return the rows as the SIMT model takes them."""
         launch = self.launch
         phase = launch.phase

@@ -25,7 +25,8 @@ from graphsys.core.memory import MappedArrays
 from graphsys.core.types import number_dtype
 from graphsys.engine.frontier import Frontier
 from graphsys.engine.rows import RowBlock, read_only
-from graphsys.engine.topology import Block, Direction, Topology
+from graphsys.engine.topology import Topology
+from graphsys.engine.united_rows import Block, Direction
 from graphsys.graph.csr import row_lengths
 from graphsys.kernels.cpu.csr import append_rows
 from graphsys.kernels.cpu.row_cuts import cut_rows

@@ -22,7 +22,8 @@ from graphsys.engine.directions import (
     push_directions,
 )
 from graphsys.engine.frontier import Frontier
-from graphsys.engine.launch import Launch, Launcher
+from graphsys.engine.launch import Launch
+from graphsys.engine.launcher import Launcher
 from graphsys.engine.plan import PhasePlan
 from graphsys.engine.rows import RowBlock, Rows, all_nodes, part_of_nodes
 from graphsys.kernels.cpu.bits import num_words

@@ -1,9 +1,8 @@
 """A graph as algorithms see it: one numbering of all nodes, rows of neighbours."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,7 @@ import pyarrow as pa
 from graphsys.core.errors import InvalidGraphError
 from graphsys.core.types import EdgeType
 from graphsys.engine.node_numbers import NodeNumbers
-from graphsys.engine.united_rows import is_whole, unite
+from graphsys.engine.united_rows import Block, Direction, is_whole, unite
 from graphsys.graph.csr import (
     COLUMNS,
     Allocate,
@@ -23,34 +22,11 @@ from graphsys.graph.csr import (
     transpose,
 )
 from graphsys.storage.reader import Graph
-from graphsys.storage.views import Index
 
 if TYPE_CHECKING:
     import os
 
-Direction = Literal["in", "out"]
 _DEGREES_AT_A_TIME = 1 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
-    """Rows of one partition of one edge type.
-
-    Attributes:
-        edge_type: The edge type.
-        side: ``out`` or ``in``: of which ends of the edges the rows are.
-        part: The partition whose nodes the rows are.
-        row_base: Number of the first row's node.
-        column_base: Added to ``index.indices`` to get numbers of neighbours.
-        index: The rows, views of the mapped file.
-    """
-
-    edge_type: EdgeType
-    side: Direction
-    part: int
-    row_base: int
-    column_base: int
-    index: Index
 
 
 class Topology:

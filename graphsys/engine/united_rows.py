@@ -1,28 +1,49 @@
 """Rows of all nodes made of the blocks that a store keeps."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.types import number_dtype
+from graphsys.core.types import EdgeType, number_dtype
 from graphsys.graph.csr import COLUMNS, Allocate, Csr, row_lengths, transpose
 from graphsys.kernels.cpu.csr import append_rows
+from graphsys.storage.views import Index
 
-if TYPE_CHECKING:
-    from graphsys.engine.topology import Block
-
+Direction = Literal["in", "out"]
 ENTRIES_AT_A_TIME = 1 << 18
 """Entries of a block that are put to their places at a time."""
 
 
-def is_whole(blocks: "Sequence[Block]", num_nodes: int) -> bool:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Rows of one partition of one edge type.
+
+    Attributes:
+        edge_type: The edge type.
+        side: ``out`` or ``in``: of which ends of the edges the rows are.
+        part: The partition whose nodes the rows are.
+        row_base: Number of the first row's node.
+        column_base: Added to ``index.indices`` to get numbers of neighbours.
+        index: The rows, views of the mapped file.
+    """
+
+    edge_type: EdgeType
+    side: Direction
+    part: int
+    row_base: int
+    column_base: int
+    index: Index
+
+
+def is_whole(blocks: Sequence[Block], num_nodes: int) -> bool:
     """Return whether one block is the rows of all nodes as it lies on disk."""
     return len(blocks) == 1 and len(blocks[0].index.indptr) == num_nodes + 1
 
 
-def unite(blocks: "Sequence[Block]", num_nodes: int, allocate: Allocate) -> Csr:
+def unite(blocks: Sequence[Block], num_nodes: int, allocate: Allocate) -> Csr:
     """Join blocks to rows of all nodes, sorted by neighbour.
 
     Args:
@@ -58,7 +79,7 @@ def unite(blocks: "Sequence[Block]", num_nodes: int, allocate: Allocate) -> Csr:
 
 
 def _append(
-    block: "Block",
+    block: Block,
     cursor: npt.NDArray[np.int64],
     indices: npt.NDArray[Any],
     columns: Mapping[str, npt.NDArray[Any]],
@@ -81,7 +102,7 @@ def _append(
 
 
 def _empty_columns(
-    blocks: "Sequence[Block]", num_edges: int, allocate: Allocate
+    blocks: Sequence[Block], num_edges: int, allocate: Allocate
 ) -> dict[str, npt.NDArray[Any]]:
     columns = {}
     for name in COLUMNS:

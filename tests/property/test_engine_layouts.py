@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphsys.engine import budget
+from graphsys.engine import prepared as runs
 from graphsys.engine import program as gs
-from graphsys.engine import run as runs
 from graphsys.engine.programs.bfs import BreadthFirst
 from graphsys.engine.programs.pagerank import PageRank
 from graphsys.engine.programs.sssp import ShortestPaths

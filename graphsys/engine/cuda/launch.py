@@ -18,12 +18,13 @@ from graphsys.engine.cuda.device import (
 )
 from graphsys.engine.cuda.rows import DeviceBlock
 from graphsys.engine.directions import push_directions
-from graphsys.engine.launch import Kernels, Launch, Launcher
+from graphsys.engine.launch import Launch
+from graphsys.engine.launcher import Kernels, Launcher
 from graphsys.engine.plan import PhasePlan
 from graphsys.engine.program import VertexProgram
 
 if TYPE_CHECKING:
-    from graphsys.engine.topology import Direction
+    from graphsys.engine.united_rows import Direction
 
 _THREADS_PER_ROW = {"thread": 1, "warp": 32, "block": 0}
 

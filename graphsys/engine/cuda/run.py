@@ -13,10 +13,10 @@ from graphsys.engine.cuda.device import LaunchShape, require_device
 from graphsys.engine.cuda.executor import DeviceExecutor
 from graphsys.engine.cuda.strategy import check_strategy
 from graphsys.engine.plan import ProgramPlan, plan_of
+from graphsys.engine.prepared import prepare, run_on_host, state_columns
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.program_cache import load_module
 from graphsys.engine.result import Result
-from graphsys.engine.run import run, state_columns
 from graphsys.engine.spec import spec_of
 from graphsys.engine.topology import Topology
 
@@ -56,7 +56,7 @@ def run_on_device(
     check_strategy(strategy)
     require_device()
     if topology.num_nodes == 0:
-        return run(program, topology, max_supersteps=max_supersteps)
+        return run_on_host(prepare(program, topology), max_supersteps=max_supersteps)
     begin = time.perf_counter()
     plan, module = compile_for_device(program, topology)
     if is_asked(DEVICE_ROWS):  # a profile wants to see every superstep

@@ -17,7 +17,8 @@ from graphsys.engine.native.similarity import (
 )
 from graphsys.engine.row_bytes import num_simple_entries
 from graphsys.engine.scratch_arrays import ScratchArrays
-from graphsys.engine.topology import Direction, Topology
+from graphsys.engine.topology import Topology
+from graphsys.engine.united_rows import Direction
 
 _PAIR_BYTES = 44
 _FEW_PAIRS = 1 << 16

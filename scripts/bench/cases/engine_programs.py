@@ -20,8 +20,8 @@ from bench.limits import Limits
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.executor import Executor
 from graphsys.engine.frontier import Frontier
+from graphsys.engine.prepared import compile_program
 from graphsys.engine.rows import MemoryRows
-from graphsys.engine.run import compile_program
 from graphsys.engine.supersteps import PULL_SHARE
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr

@@ -81,17 +81,17 @@ def superstep(store: str, mode: str, is_cold: bool) -> Outcome:
     """Run some supersteps of PageRank; the time is the median of all but the first."""
     import numpy as np
 
-    from graphsys.engine import budget
-    from graphsys.engine import run as runs
+    from graphsys.engine import budget, prepared
     from graphsys.engine.programs.pagerank import PageRank
+    from graphsys.engine.run import run
     from graphsys.engine.topology import Topology
 
-    runs.choose = partial(_forced, budget.choose, mode)  # type: ignore[assignment]
+    prepared.choose = partial(_forced, budget.choose, mode)  # type: ignore[assignment]
     topology = Topology.of(store)
     side = "in" if topology.is_directed else "out"
     files = sorted(Path(store).glob(f"gen-*/index/*/{side}-*.arrow"))
     timed = _Timed(files if is_cold else [])
-    done = runs.run(PageRank(iterations=SUPERSTEPS), topology, progress=timed)
+    done = run(PageRank(iterations=SUPERSTEPS), topology, progress=timed)
     scores = done.table["value"].to_numpy()
     ids = done.table["id"].to_numpy()
     figures = {"index_bytes": sum(file.stat().st_size for file in files)}

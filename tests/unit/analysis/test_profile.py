@@ -15,7 +15,7 @@ import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
 import graphsys as gs
-import graphsys.engine.run as runs
+import graphsys.engine.prepared as runs
 from graphsys.analysis.compare import compare_reports
 from graphsys.analysis.files import read_report, report_schema
 from graphsys.analysis.simt import walk

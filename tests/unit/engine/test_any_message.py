@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import graphsys as gs
-from graphsys.engine.launch import Launch, Launcher
+from graphsys.engine.launch import Launch
+from graphsys.engine.launcher import Launcher
 from graphsys.engine.plan import plan_of
 from graphsys.engine.spec import spec_of
 from graphsys.engine.topology import Topology

@@ -14,9 +14,10 @@ from graphsys.engine import budget
 from graphsys.engine import program as gs
 from graphsys.engine.budget import choose
 from graphsys.engine.explain import explain
+from graphsys.engine.prepared import compile_program
 from graphsys.engine.programs.pagerank import PageRank
 from graphsys.engine.programs.sssp import ShortestPaths
-from graphsys.engine.run import compile_program, run
+from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
 from graphsys.storage import EdgeChunk, Graph
 from tests.stores import edge_chunk, make_store
@@ -82,12 +83,12 @@ import resource, sys
 from dataclasses import replace
 from pathlib import Path
 from graphsys.core.memory import MemoryMeter
-from graphsys.engine import budget, run as runs
+from graphsys.engine import budget, prepared, run as runs
 from graphsys.engine.programs.pagerank import PageRank
 from graphsys.engine.topology import Topology
 
 def use(mode):
-    runs.choose = lambda plan, topology, _: replace(
+    prepared.choose = lambda plan, topology, _: replace(
         budget.choose(plan, topology, None), mode=mode, budget=0)
 
 small, large = sys.argv[1:]
@@ -95,7 +96,7 @@ for mode in ("memory", "streamed"):
     use(mode)
     runs.run(PageRank(iterations=2), small, num_threads=2)  # compiles, starts threads
 topology = Topology.of(large)
-plan, _, _ = runs.compile_program(PageRank(iterations=2), topology)
+plan, _, _ = prepared.compile_program(PageRank(iterations=2), topology)
 stated = budget.choose(plan, topology, None).needs["streamed"]
 for line in Path("/proc/self/status").read_text().splitlines():
     if line.startswith("VmData:"):

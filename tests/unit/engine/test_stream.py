@@ -14,8 +14,8 @@ from scipy.sparse import csgraph
 from graphsys.core.memory import MappedArrays
 from graphsys.core.types import EdgeType
 from graphsys.engine import budget, stream
+from graphsys.engine import prepared as runs
 from graphsys.engine import program as gs
-from graphsys.engine import run as runs
 from graphsys.engine.frontier import Frontier
 from graphsys.engine.programs.bfs import BreadthFirst
 from graphsys.engine.programs.cdlp import Cdlp

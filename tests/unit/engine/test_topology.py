@@ -6,7 +6,8 @@ import pytest
 import graphsys as gs
 from graphsys.core.errors import InvalidGraphError, UnknownNameError
 from graphsys.datasets.recipes.build import build
-from graphsys.engine.topology import Direction, Topology
+from graphsys.engine.topology import Topology
+from graphsys.engine.united_rows import Direction
 
 
 def entries(topology: Topology, direction: Direction) -> list[tuple[int, int, float]]:
