@@ -29,7 +29,9 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/embedding/metrics.py": (f"{_UNIT}/embedding/test_embedding_metrics.py",),
     "graphsys/embedding/ranking.py": _RANKS,
     "graphsys/embedding/evaluation.py": _RANKS,
-    "graphsys/kernels/cpu/embedding_rank.py": _RANKS,
+    "graphsys/kernels/cpu/embedding_rank.py": (
+        f"{_UNIT}/embedding/test_embedding_rank.py",
+    ),
     "graphsys/gnn/evaluation.py": (f"{_UNIT}/gnn/test_tasks.py", *_LINKS),
     "graphsys/gnn/link_ranking.py": _LINKS,
     # samplers
