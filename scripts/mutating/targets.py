@@ -6,7 +6,7 @@ _UNIT: Final = "tests/unit"
 _STORE: Final = tuple(
     f"{_UNIT}/storage/test_{it}.py" for it in ("transaction", "durability", "locks")
 )
-_RANKS: Final = (f"{_UNIT}/embedding/test_embedding_evaluation.py",)
+_RANKS: Final = (f"{_UNIT}/embedding/test_embedding_ranking.py",)
 _LINKS: Final = (f"{_UNIT}/gnn/test_link_objective.py",)
 _DRAWS: Final = f"{_UNIT}/sampling/test_pinned_draws.py"
 _ROWS: Final = (
