@@ -31,6 +31,7 @@ from graphsys.cli import (
     train,
     verify,
 )
+from graphsys.cli.algorithm_help import AlgorithmVerb
 from graphsys.cli.console import print_error, print_note
 from graphsys.cli.help import Verb, VerbGroup
 from graphsys.cli.options import examples
@@ -102,7 +103,8 @@ for _panel, _name, _verb, _epilog in (
     ("Machine", "profile", profile.profile, profile.EPILOG),
     ("Machine", "doctor", doctor.doctor, doctor.EPILOG),
 ):
-    app.command(_name, cls=Verb, epilog=_epilog, rich_help_panel=_panel)(_verb)
+    _kind = AlgorithmVerb if _verb is run.run else Verb
+    app.command(_name, cls=_kind, epilog=_epilog, rich_help_panel=_panel)(_verb)
 app.add_typer(train.app, name="train", rich_help_panel="Embeddings")
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 EPILOG = examples(
     "graphsys run --list",
+    "graphsys run pagerank --help",
     "graphsys run pagerank web -o ranks.parquet --param damping=0.9",
     "graphsys run bfs web -o hops.csv --param source=42",
     "graphsys run my_program.py:MyProgram web -o out.parquet --memory 4GB",
@@ -238,12 +239,12 @@ class _Work:
     """What a command line asks for: a listed algorithm or a program from a file."""
 
     def __init__(self, name: str, pairs: list[str], implementation: str | None) -> None:
-        from graphsys.engine import algorithms
+        from graphsys.engine.algorithms import Algorithm, get
         from graphsys.engine.parameters import parse_parameters
         from graphsys.engine.program import VertexProgram, parameter_types
         from graphsys.engine.user_program import load_program
 
-        self.listed: algorithms.Algorithm | None = None
+        self.listed: Algorithm | None = None
         self.program: VertexProgram | None = None
         self.implementation = implementation
         if ".py" in name:
@@ -252,7 +253,7 @@ class _Work:
             self.program = kind(**given)
             self.has_answer = kind.answer is not VertexProgram.answer
         else:
-            self.listed = algorithms.get(name)
+            self.listed = get(name)
             self.has_answer = self.listed.has_answer
             known = self.listed.parameters(implementation)
             self.parameters = parse_parameters(pairs, known, name)

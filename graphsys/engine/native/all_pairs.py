@@ -21,27 +21,7 @@ MAX_NODES = 5000
 def apsp(
     topology: Topology, *, max_nodes: int = MAX_NODES, num_threads: int | None = None
 ) -> Result:
-    """Compute the distance from every node to every other along the edges.
-
-    The result has N^2 rows of 24 bytes (more with text ids), whatever the number of edges,
-    so graphs above ``max_nodes`` are refused: ask ``sssp`` for the sources you need.
-
-    Args:
-        topology: The graph; distances over ``weight``, 1 per edge without.
-        max_nodes: The largest number of nodes.
-        num_threads: Threads; all cores by default. The result does not depend on them.
-
-    Returns:
-        One row per pair, sources in the order of the store: ``id``, ``other``, and
-        ``value``, the distance from the one to the other, float64, null where not reached.
-
-    Raises:
-        ConfigError: more than ``max_nodes`` nodes.
-        InvalidGraphError: a negative weight.
-
-    Complexity:
-        O(N) runs of ``sssp``'s program, O(N^2) memory.
-    """
+    """Compute what :func:`graphsys.engine.algorithms.apsp` tells of."""
     require_count("max_nodes", max_nodes)
     num = topology.num_nodes
     if num > max_nodes:

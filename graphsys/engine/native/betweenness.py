@@ -30,39 +30,7 @@ def betweenness(
     normalized: bool = True,
     num_threads: int | None = None,
 ) -> Result:
-    """Compute the share of shortest paths that pass through every node.
-
-    Paths are unweighted, follow the edges' direction, and differ if their nodes do:
-    repeated edges count once. As in NetworkX, the ends of a path do not count; with a
-    sample of the sources the sums are scaled up to all of them.
-
-    Args:
-        topology: The graph.
-        samples: Take paths from this many sources only, drawn at random; all by default.
-        sources: Take paths from these nodes only, by the user's ids.
-        seed: Another seed, another sample.
-        normalized: Divide by the number of pairs of other nodes; else undirected graphs
-            count every pair once.
-        num_threads: Threads; all cores by default. They change the order of sums, so the
-            result up to rounding.
-
-    Returns:
-        ``value``: float64; null for a source that is the only one, of which nothing is
-        known.
-
-    Raises:
-        ConfigError: ``samples`` is not in 1 to N, or both it and ``sources`` are given.
-        UnknownNameError: a source is not in the graph.
-
-    Complexity:
-        O(S * (N + E)) time for S sources, O(N) extra memory.
-
-    References:
-        Brandes, "A faster algorithm for betweenness centrality", J. Math. Sociol. 25(2),
-        2001. doi:10.1080/0022250X.2001.9990249
-        Brandes, Pich, "Centrality estimation in large networks", Int. J. Bifurcation and
-        Chaos 17(7), 2007. doi:10.1142/S0218127407018403
-    """
+    """Compute what :func:`graphsys.engine.algorithms.betweenness` tells of."""
     began = time.perf_counter()
     chosen = _choose_sources(topology, samples, sources, seed)
     out, into = topology.csr("out"), topology.csr("in")

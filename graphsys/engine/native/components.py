@@ -17,23 +17,7 @@ NUM_PROBES = 1024
 
 
 def wcc(topology: Topology, *, num_threads: int | None = None) -> Result:
-    """Find the weakly connected components: direction does not matter.
-
-    Args:
-        topology: The graph.
-        num_threads: Threads; all cores by default. The result does not depend on them.
-
-    Returns:
-        ``value``: the smallest user id of the node's component. ``result``: the number of
-        components.
-
-    Complexity:
-        O(N + E) time in practice, O(N) extra memory.
-
-    References:
-        Sutton, Ben-Nun, Barak, "Optimizing parallel graph connectivity computation via
-        subgraph sampling", IPDPS 2018.
-    """
+    """Compute what :func:`graphsys.engine.algorithms.wcc` tells of."""
     began = time.perf_counter()
     with ThreadTeam(num_threads) as team:
         into = topology.csr("in") if topology.is_directed else None

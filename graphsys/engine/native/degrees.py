@@ -16,20 +16,7 @@ _AT_A_TIME = 1 << 20
 
 
 def degree_statistics(topology: Topology) -> Result:
-    """Count the edges at every node.
-
-    Repeated edges count as often as they are stored. In an undirected graph both columns
-    are the number of edges at the node, a loop counted once.
-
-    Args:
-        topology: The graph.
-
-    Returns:
-        ``out_degree`` and ``in_degree``, int64; ``result``: the mean out-degree.
-
-    Complexity:
-        O(N + partitions): row offsets only.
-    """
+    """Compute what :func:`graphsys.engine.algorithms.degree_statistics` tells of."""
     began = time.perf_counter()
     columns = {"out_degree": topology.out_degree, "in_degree": topology.in_degree}
     mean = float(topology.out_degree.mean()) if topology.num_nodes else 0.0
@@ -43,24 +30,7 @@ def degree_statistics(topology: Topology) -> Result:
 
 
 def degree_assortativity(topology: Topology) -> Result:
-    """Correlate the degrees at both ends of the edges (Pearson).
-
-    Out-degree of the source against in-degree of the destination. An undirected edge
-    counts in both directions, a loop adds one edge and one to its node's degree.
-
-    Args:
-        topology: The graph.
-
-    Returns:
-        An empty table; ``result``: the coefficient, from -1 to 1; NaN where it is not
-        defined: no edges, or all ends alike.
-
-    Complexity:
-        O(N + E).
-
-    References:
-        Newman, "Mixing patterns in networks", Physical Review E 67, 2003.
-    """
+    """Compute what :func:`graphsys.engine.algorithms.degree_assortativity` tells of."""
     began = time.perf_counter()
     out = topology.csr("out")
     coefficient = _correlation(out, topology)

@@ -63,24 +63,7 @@ def distance_sums(
 
 
 def closeness(topology: Topology, *, num_threads: int | None = None) -> Result:
-    """Compute how close every node is to those that reach it: 1 / mean distance to it.
-
-    Multiplied by the share of the other nodes that reach it (Wasserman and Faust), so
-    that small components do not come out on top. 0 where no other node reaches it.
-
-    Args:
-        topology: The graph; distances are hops along the edges' direction.
-        num_threads: Threads; all cores by default. The result does not depend on them.
-
-    Returns:
-        ``value``: the closeness, float64 in 0 to 1.
-
-    Complexity:
-        O(N (N + E)).
-
-    References:
-        Wasserman, Faust, "Social network analysis", 1994, section 5.
-    """
+    """Compute what :func:`graphsys.engine.algorithms.closeness` tells of."""
     began = time.perf_counter()
     sums = _from_all(topology, num_threads)
     others = sums.reached - 1
@@ -96,21 +79,7 @@ def closeness(topology: Topology, *, num_threads: int | None = None) -> Result:
 
 
 def harmonic(topology: Topology, *, num_threads: int | None = None) -> Result:
-    """Sum one over the distance to every node from those that reach it.
-
-    Args:
-        topology: The graph; distances are hops along the edges' direction.
-        num_threads: Threads; all cores by default. The result does not depend on them.
-
-    Returns:
-        ``value``: harmonic centrality, float64.
-
-    Complexity:
-        O(N (N + E)).
-
-    References:
-        Boldi, Vigna, "Axioms for centrality", Internet Mathematics 10, 2014.
-    """
+    """Compute what :func:`graphsys.engine.algorithms.harmonic` tells of."""
     began = time.perf_counter()
     sums = _from_all(topology, num_threads)
     return Result(
@@ -124,28 +93,7 @@ def harmonic(topology: Topology, *, num_threads: int | None = None) -> Result:
 def diameter(
     topology: Topology, *, sweeps: int = 4, num_threads: int | None = None
 ) -> Result:
-    """Bound the diameter from below by searches from far ends (double sweep).
-
-    The first search starts from the node with most neighbours (the smallest id of
-    several), each further one from the farthest node of the last. Exact on trees, and on
-    most real graphs; only the component of the first node is looked at.
-
-    Args:
-        topology: The graph; direction does not count.
-        sweeps: Searches.
-        num_threads: Threads; all cores by default. The result does not depend on them.
-
-    Returns:
-        ``value``: hops to the node from the last start, int64, null where not reached.
-        ``result``: the largest distance seen.
-
-    Complexity:
-        O(sweeps (N + E)).
-
-    References:
-        Magnien, Latapy, Habib, "Fast computation of empirically tight bounds for the
-        diameter of massive graphs", JEA 13, 2009.
-    """
+    """Compute what :func:`graphsys.engine.algorithms.diameter` tells of."""
     began = time.perf_counter()
     require_count("sweeps", sweeps)
     csr = topology.simple()

@@ -11,25 +11,7 @@ from graphsys.kernels.cpu.k_core import collect_level, peel_level
 
 
 def k_core(topology: Topology, *, num_threads: int | None = None) -> Result:
-    """Compute the core number of every node of the simple undirected graph.
-
-    The k-core is the largest subgraph in which every node has at least k neighbours; it
-    consists of the nodes whose value is at least k.
-
-    Args:
-        topology: The graph; direction, loops and repetitions do not count.
-        num_threads: Threads; all cores by default. The result does not depend on them.
-
-    Returns:
-        ``value``: core numbers, int64; ``result``: the largest (the degeneracy).
-
-    Complexity:
-        O(N + E) time, O(N) memory per thread besides the simple graph.
-
-    References:
-        Seidman, "Network structure and minimum degree", Social Networks 5, 1983;
-        Kabir, Madduri, "Parallel k-core decomposition on multicore platforms", 2017.
-    """
+    """Compute what :func:`graphsys.engine.algorithms.k_core` tells of."""
     began = time.perf_counter()
     csr = topology.simple()
     degree = csr.degrees().astype(np.int32)

@@ -39,33 +39,7 @@ def leiden(
     seed: int = 0,
     max_supersteps: int = 10,
 ) -> Result:
-    """Group nodes so that modularity is high.
-
-    Direction does not count; repeated edges count as often as they are stored, a loop
-    adds twice to its node's degree. The result depends on ids, edges and ``seed`` alone.
-
-    Args:
-        topology: The graph.
-        resolution: Higher values give more and smaller communities.
-        weighted: Count edges by ``weight`` (1 if there is none).
-        seed: Chooses the order of visits and the choices of the refinement.
-        max_supersteps: Passes over the graph, each starting from the communities of the
-            last; fewer if one changes nothing (``converged``).
-
-    Returns:
-        ``value``: the smallest user id of the node's community; ``result``: the
-        modularity.
-
-    Raises:
-        ConfigError: a parameter out of range.
-        InvalidGraphError: a negative or infinite weight.
-
-    Complexity:
-        O(E) per level in practice; 16 bytes per entry of the symmetric graph. Serial.
-
-    References:
-        Traag, Waltman, van Eck, "From Louvain to Leiden", Scientific Reports 9, 2019.
-    """
+    """Compute what :func:`graphsys.engine.algorithms.leiden` tells of."""
     began = time.perf_counter()
     require(0 <= resolution < np.inf, "resolution", resolution, "a number >= 0")
     require_count("seed", seed, least=0)

@@ -39,39 +39,7 @@ def pagerank(
     dtype: str = "float64",
     num_threads: int | None = None,
 ) -> Result:
-    """Compute PageRank, starting at 1/N everywhere.
-
-    Scores sum to 1: nodes without out-edges (or with weights of 0 only) give their mass
-    to all nodes alike, or as ``personalization`` says. Repeated edges count as often as
-    they are stored. The result is bit-equal for any number of threads.
-
-    Args:
-        topology: The graph; an undirected edge counts in both directions.
-        damping: Share of the mass that follows edges, 0 to 1.
-        tolerance: Stop when the scores of a superstep differ from the last ones by less
-            than this in all (L1 norm).
-        iterations: Run exactly that many supersteps instead.
-        max_supersteps: Give up after so many; ``converged`` is then false.
-        personalization: Weight of each node (by the user's id) to be jumped to; nodes
-            left out get 0. All alike by default.
-        weighted: Split a node's mass by the edges' ``weight`` (1 if there is none).
-        dtype: Of the scores: ``float64``, or ``float32`` for speed.
-        num_threads: Threads; all cores by default.
-
-    Returns:
-        ``value``: the scores.
-
-    Raises:
-        ConfigError: a parameter out of range, or a personalisation that sums to 0.
-        UnknownNameError: a node of the personalisation is not in the graph.
-        InvalidGraphError: a negative or infinite weight.
-
-    Complexity:
-        O(N + E) per superstep; two arrays of N scores and one of N degrees besides them.
-
-    References:
-        Page, Brin, Motwani, Winograd, "The PageRank citation ranking", Stanford, 1999.
-    """
+    """Compute what :func:`graphsys.engine.algorithms.pagerank` tells of."""
     began = time.perf_counter()
     require(0.0 <= damping <= 1.0, "damping", damping, "a number from 0 to 1")
     require(tolerance > 0.0, "tolerance", tolerance, "a number > 0")

@@ -51,28 +51,7 @@ _summaries: WeakKeyDictionary[Topology, WeightSummary] = WeakKeyDictionary()
 
 
 def sssp(topology: Topology, *, source: Any, num_threads: int | None = None) -> Result:
-    """Find the length of the shortest path from a node to every other.
-
-    Args:
-        topology: The graph; column ``weight`` holds the lengths of edges, which are 1
-            where there is none.
-        source: The user's id of the node to start from.
-        num_threads: Threads; all cores by default. The result does not depend on them.
-
-    Returns:
-        ``value``: distance, float64, null where not reached.
-
-    Raises:
-        UnknownNameError: the graph has no such node.
-        InvalidGraphError: weights that are negative or NaN.
-
-    Complexity:
-        O(N + E) time on random graphs and weights, O(N) extra memory.
-
-    References:
-        Meyer, Sanders, "Delta-stepping: a parallelizable shortest path algorithm", J.
-        Algorithms 49(1), 2003. doi:10.1016/S0196-6774(03)00076-2
-    """
+    """Compute what :func:`graphsys.engine.algorithms.sssp` tells of."""
     began = time.perf_counter()
     start = topology.number(source)
     out = topology.csr("out")

@@ -29,35 +29,7 @@ def jaccard(
     top_k: int | None = None,
     num_threads: int | None = None,
 ) -> Result:
-    """Compare nodes by the share of common ones among their neighbours.
-
-    ``|A & B| / |A | B|`` in the simple undirected graph; 0 for two nodes without
-    neighbours. Without ``pairs`` and ``top_k``, every unordered pair with a common
-    neighbour and a score of at least ``threshold`` is listed once, the smaller id first.
-
-    Args:
-        topology: The graph; direction, loops and repetitions do not count.
-        pairs: Pairs of the users' ids to score, in any number and order.
-        threshold: Smallest score to list, where ``pairs`` is not given.
-        top_k: List for each node (column ``id``) at most so many of the best others
-            instead, best first, ties to the smaller id.
-        num_threads: Threads; all cores by default. The result does not depend on them.
-
-    Returns:
-        One row per pair: ``id``, ``other``, ``value`` (float64); in the order of
-        ``pairs``, else by the order of ``id``, then falling score or ``other``.
-
-    Raises:
-        ConfigError: ``pairs`` together with ``threshold`` or ``top_k``, or bad numbers.
-        UnknownNameError: a node of ``pairs`` is not in the graph.
-
-    Complexity:
-        O(degrees) per pair; without pairs, the number of paths of two edges, and 8 bytes
-        per node and thread besides the result.
-
-    References:
-        Liben-Nowell, Kleinberg, "The link prediction problem for social networks", 2007.
-    """
+    """Compute what :func:`graphsys.engine.algorithms.jaccard` tells of."""
     return jaccard_search(topology, num_threads).run(pairs, threshold, top_k)
 
 
@@ -69,31 +41,7 @@ def adamic_adar(
     top_k: int | None = None,
     num_threads: int | None = None,
 ) -> Result:
-    """Compare nodes by their common neighbours, those of low degree counting more.
-
-    The sum of ``1 / log(degree)`` over the common neighbours in the simple undirected
-    graph. Weights are rounded to 2**-40, so that sums do not depend on their order.
-
-    Args:
-        topology: The graph; direction, loops and repetitions do not count.
-        pairs: As for :func:`jaccard`.
-        threshold: As for :func:`jaccard`.
-        top_k: As for :func:`jaccard`.
-        num_threads: Threads; all cores by default. The result does not depend on them.
-
-    Returns:
-        As :func:`jaccard`.
-
-    Raises:
-        ConfigError: as :func:`jaccard`.
-        UnknownNameError: as :func:`jaccard`.
-
-    Complexity:
-        As :func:`jaccard`.
-
-    References:
-        Adamic, Adar, "Friends and neighbors on the Web", Social Networks 25, 2003.
-    """
+    """Compute what :func:`graphsys.engine.algorithms.adamic_adar` tells of."""
     return adamic_adar_search(topology, num_threads).run(pairs, threshold, top_k)
 
 

@@ -56,27 +56,7 @@ def bfs(
     parents: bool = False,
     num_threads: int | None = None,
 ) -> Result:
-    """Find the number of hops from a node to every other, along the edges' direction.
-
-    Args:
-        topology: The graph.
-        source: The user's id of the node to start from.
-        parents: Add a column ``parent``: the id of the in-neighbour one hop closer, the
-            first one in the order of ids; null for the source and where nothing leads.
-        num_threads: Threads; all cores by default. The result does not depend on them.
-
-    Returns:
-        ``value``: hops, int64, null where not reached.
-
-    Raises:
-        UnknownNameError: the graph has no such node.
-
-    Complexity:
-        O(N + E) time, O(N) extra memory.
-
-    References:
-        Beamer, Asanovic, Patterson, "Direction-optimizing breadth-first search", SC 2012.
-    """
+    """Compute what :func:`graphsys.engine.algorithms.bfs` tells of."""
     began = time.perf_counter()
     start = topology.number(source)
     out, into = topology.csr("out"), topology.csr("in")

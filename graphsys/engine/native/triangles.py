@@ -19,27 +19,7 @@ Counts = npt.NDArray[np.int64]
 
 
 def triangle_count(topology: Topology, *, num_threads: int | None = None) -> Result:
-    """Count the triangles that every node is in.
-
-    The graph is taken as simple and undirected: direction, loops and repeated edges do
-    not count.
-
-    Args:
-        topology: The graph.
-        num_threads: Threads; all cores by default. The result does not depend on them.
-
-    Returns:
-        ``value``: triangles, int64. ``result``: how many there are in all.
-
-    Complexity:
-        O(N + E * arboricity) time; O(N * threads + E) extra memory.
-
-    References:
-        Chiba, Nishizeki, "Arboricity and subgraph listing algorithms", SIAM J. Comput.
-        14(1), 1985. doi:10.1137/0214017
-        Ortmann, Brandes, "Triangle listing algorithms: back from the diversion", ALENEX
-        2014. doi:10.1137/1.9781611973198.1
-    """
+    """Compute what :func:`graphsys.engine.algorithms.triangle_count` tells of."""
     began = time.perf_counter()
     with ThreadTeam(num_threads) as team:
         counts, total = count(topology.simple(), team, topology.allocate)
@@ -53,27 +33,7 @@ def triangle_count(topology: Topology, *, num_threads: int | None = None) -> Res
 
 
 def lcc(topology: Topology, *, num_threads: int | None = None) -> Result:
-    """Compute the local clustering coefficient as LDBC Graphalytics defines it.
-
-    The neighbours of a node are those at the other end of its edges of either direction,
-    itself not among them. The coefficient is the share of the ordered pairs of neighbours
-    that an edge leads from one to the other of; in an undirected graph an edge leads both
-    ways. With fewer than two neighbours it is 0. Repeated edges count once.
-
-    Args:
-        topology: The graph.
-        num_threads: Threads; all cores by default. The result does not depend on them.
-
-    Returns:
-        ``value``: the coefficient, float64 in 0 to 1.
-
-    Complexity:
-        O(N + E * arboricity) time; O(N * threads + E) extra memory.
-
-    References:
-        Iosup et al., "LDBC Graphalytics: a benchmark for large-scale graph analysis on
-        parallel and distributed platforms", PVLDB 9(13), 2016.
-    """
+    """Compute what :func:`graphsys.engine.algorithms.lcc` tells of."""
     began = time.perf_counter()
     simple = topology.simple()
     with ThreadTeam(num_threads) as team:

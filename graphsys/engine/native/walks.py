@@ -34,42 +34,7 @@ def random_walks(
     seed: int = 0,
     num_threads: int | None = None,
 ) -> Result:
-    """Walk at random along out-edges.
-
-    A step takes each out-edge with equal chance, or in proportion to its weight. With
-    node2vec's ``p`` and ``q``, the chance is also multiplied by 1/p for going back to the
-    last node, by 1 for nodes to which the last one has an edge, and by 1/q for others.
-    Walks end early where no edge leads on. They depend on ids, edges and ``seed`` alone,
-    not on partitions or threads.
-
-    Args:
-        topology: The graph.
-        length: Steps of a walk; it has one node more.
-        walks_per_node: Walks from each start.
-        starts: The users' ids to start from; all nodes in the order of ids by default.
-        p: Return parameter.
-        q: In-out parameter.
-        weighted: Choose edges in proportion to ``weight`` (1 if there is none).
-        seed: Chooses the walks.
-        num_threads: Threads; all cores by default.
-
-    Returns:
-        One row per walk: ``id`` (its start), ``walk`` (0, 1 ... of that start) and
-        ``nodes`` (a list of ids, the start first).
-
-    Raises:
-        ConfigError: a parameter out of range.
-        UnknownNameError: a start that is not in the graph.
-        InvalidGraphError: a negative or infinite weight.
-
-    Complexity:
-        O(1) expected per step, O(log(degree)) with weights, p or q; O(N + E) before the
-        first; 4 bytes per node of the walks besides the result.
-
-    References:
-        Perozzi, Al-Rfou, Skiena, "DeepWalk", KDD 2014; Grover, Leskovec, "node2vec",
-        KDD 2016; Yang et al., "KnightKing", SOSP 2019 (rejection).
-    """
+    """Compute what :func:`graphsys.engine.algorithms.random_walks` tells of."""
     began = time.perf_counter()
     require_count("length", length, least=0)
     require_count("walks_per_node", walks_per_node)

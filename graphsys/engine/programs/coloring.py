@@ -93,4 +93,4 @@ class Coloring(gs.VertexProgram):
         return -1, 0, 0, -1, order
 
     def answer(self, table: Any) -> int:
-        return 1 + max(table.column("value").to_numpy(), default=-1)
+        return 1 + int(max(table.column("value").to_numpy(), default=-1))

@@ -13,6 +13,7 @@ from graphsys.core.errors import BudgetError
 from graphsys.core.memory import resident_bytes
 from graphsys.core.types import EDGE, EdgeType
 from graphsys.engine import algorithms, united_rows
+from graphsys.engine.algorithms import algorithm
 from graphsys.engine.budget import budget_of
 from graphsys.engine.native.needs import NEEDS
 from graphsys.engine.native_plan import NativeRun
@@ -99,7 +100,7 @@ def test_the_program_runs_where_the_native_one_has_no_room(
         refusal.smallest = 10**12
         raise refusal
 
-    monkeypatch.setattr(algorithms, "prepare_native", none)
+    monkeypatch.setattr(algorithm, "prepare_native", none)
     memory = resident_bytes() + 10**9  # all of this process counts, other tests' too
     work = listed.prepare(graph, memory=memory)
     assert isinstance(work, ProgramRun)

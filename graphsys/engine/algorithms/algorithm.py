@@ -1,16 +1,17 @@
-"""All algorithms in one list: ``gs.algorithms.bfs(graph, source=3)``.
+"""What is behind a listed algorithm: a vertex program, a native kernel, or both.
 
-An algorithm is a vertex program, a native kernel, or both; the user need not know which.
-The native one runs where there are both, unless the program is asked for
-(``implementation="program"``) or only the program can do it: in less memory, on CUDA.
+The user need not know which. The native one runs where there are both, unless the program
+is asked for (``implementation="program"``) or only the program can do it: in less memory,
+on CUDA.
 """
 
+import functools
 import importlib
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec, TypedDict, cast
 
 from graphsys.core.errors import BudgetError, ConfigError, unknown_name
 from graphsys.engine.native_plan import NativeRun, prepare_native
@@ -24,6 +25,38 @@ from graphsys.storage.reader import Graph
 _NATIVE = "graphsys.engine.native."
 _PROGRAMS = "graphsys.engine.programs."
 _RUN_OPTIONS = ("num_threads",)
+Parameters = ParamSpec("Parameters")
+GraphLike = Graph | Topology | str | os.PathLike[str]
+
+
+class NativeOptions(TypedDict, total=False):
+    """Options of every algorithm: ``memory`` ("4GB", or bytes) and ``num_threads``."""
+
+    memory: int | str | None
+    num_threads: int | None
+
+
+class RunOptions(NativeOptions, total=False):
+    """Options of algorithms that are vertex programs; those of ``gs.run``.
+
+    ``implementation`` is ``native`` or ``program``, where there are both.
+    """
+
+    implementation: str | None
+    require_convergence: bool
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int
+    resume: bool
+    check: bool
+    device: str
+    strategy: str
+    device_memory: int | str | None
+
+
+class ProgramOptions(RunOptions, total=False):
+    """Those of :class:`RunOptions`, and ``max_supersteps``: stop after so many."""
+
+    max_supersteps: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,17 +69,21 @@ class Algorithm:
         native: ``module:function`` under ``engine/native``, or "".
         program: ``module:Class`` under ``engine/programs``, or a function of the same
             parameters that returns a program, or "".
+        answers: Whether the native one gives a number, besides the table.
+        function: What users call, with its signature and docstring.
     """
 
     name: str
     summary: str
     native: str = ""
     program: str = ""
+    answers: bool = False
+    function: Callable[..., Any]
 
     @property
     def has_answer(self) -> bool:
         """Whether the result is one number, besides the table."""
-        if self.name in _ANSWERS:
+        if self.answers:
             return True
         made = self.program_class() if self.program else VertexProgram
         given = getattr(made, "answer", VertexProgram.answer)
@@ -61,7 +98,9 @@ class Algorithm:
         return _loaded(_PROGRAMS, self.program)  # type: ignore[no-any-return]
 
     def parameters(self, implementation: str | None = None) -> dict[str, Any]:
-        """Return the types of an implementation's parameters by name."""
+        """Return types of parameters by name: an implementation's, or those of both."""
+        if implementation is None and self.native and self.program:
+            return self.parameters("program") | self.parameters("native")
         if self._uses_native(implementation):
             given = inspect.signature(self.native_function()).parameters.values()
             return {
@@ -122,7 +161,10 @@ class Algorithm:
             BudgetError: nothing fits the budget; the message names one that works.
         """
         topology = Topology.of(graph)
-        own = self.parameters(implementation)
+        if implementation is None and self.native and self.program:
+            only = self.parameters("program").keys() - self.parameters("native").keys()
+            implementation = "program" if only & options.keys() else None
+        own = self.parameters("native" if self._uses_native(implementation) else "program")
         names = [n for n in options if n in _PROGRAM_OPTIONS and n not in own]
         given = {name: options.pop(name) for name in names}
         settings = {n: value for n, value in given.items() if value is not None}
@@ -206,121 +248,44 @@ _PROGRAM_OPTIONS = tuple(
 )
 
 
-_ANSWERS = (
-    "triangle_count",
-    "wcc",
-    "k_core",
-    "leiden",
-    "diameter",
-    "degree_statistics",
-    "degree_assortativity",
-)
-"""Native algorithms with one number as their result."""
-
-
 def _loaded(room: str, place: str) -> Any:
     module, _, attribute = place.partition(":")
     return getattr(importlib.import_module(room + module), attribute)
 
 
-def _listed(*rows: tuple[str, str, str, str]) -> dict[str, Algorithm]:
-    return {
-        name: Algorithm(name=name, native=native, program=program, summary=summary)
-        for name, native, program, summary in rows
-    }
+def listed(
+    *, native: str = "", program: str = "", answers: bool = False
+) -> Callable[[Callable[Parameters, None]], Callable[Parameters, Result]]:
+    """Put an algorithm on the list by its signature and docstring.
 
+    Args:
+        native: As in :class:`Algorithm`.
+        program: As in :class:`Algorithm`.
+        answers: As in :class:`Algorithm`.
 
-ALGORITHMS: Mapping[str, Algorithm] = _listed(
-    # name, native, program, summary; sorted by kind
-    # traversal and distances
-    ("bfs", "traversal:bfs", "bfs:breadth_first", "hops from a source"),
-    ("sssp", "shortest_paths:sssp", "sssp:ShortestPaths", "distances from a source"),
-    ("apsp", "all_pairs:apsp", "", "distances between all pairs of nodes"),
-    ("diameter", "distances:diameter", "", "a lower bound of the longest distance"),
-    # components and cores
-    ("wcc", "components:wcc", "wcc:WeakComponents", "weakly connected components"),
-    ("scc", "", "scc:StrongComponents", "strongly connected components"),
-    ("k_core", "k_core:k_core", "k_core:KCore", "core numbers"),
-    # centrality
-    ("pagerank", "pagerank:pagerank", "pagerank:PageRank", "PageRank"),
-    (
-        "personalized_pagerank",
-        "",
-        "pagerank:PersonalizedPageRank",
-        "PageRank of a surfer who jumps back to a source",
-    ),
-    ("hits", "", "hits:Hits", "hubs and authorities"),
-    ("katz", "", "katz:Katz", "Katz centrality"),
-    ("eigenvector", "", "eigenvector:Eigenvector", "eigenvector centrality"),
-    (
-        "betweenness",
-        "betweenness:betweenness",
-        "",
-        "shares of shortest paths, exact or sampled",
-    ),
-    ("closeness", "distances:closeness", "", "how near all other nodes are"),
-    ("harmonic", "distances:harmonic", "", "sum of the inverse distances of all nodes"),
-    ("degree_statistics", "degrees:degree_statistics", "", "in- and out-degrees"),
-    (
-        "degree_assortativity",
-        "degrees:degree_assortativity",
-        "",
-        "whether nodes of like degree are neighbours",
-    ),
-    # communities and labels
-    ("leiden", "leiden:leiden", "", "communities of high modularity"),
-    ("cdlp", "", "cdlp:Cdlp", "communities by label propagation, as LDBC defines it"),
-    (
-        "label_propagation",
-        "",
-        "label_propagation:LabelPropagation",
-        "known labels spread to the other nodes",
-    ),
-    (
-        "clustering",
-        "",
-        "clustering:Clustering",
-        "connected clusters of small diameter, few edges cut",
-    ),
-    # sets and colours
-    ("coloring", "", "coloring:Coloring", "a colour per node, neighbours' differ"),
-    ("mis", "", "mis:IndependentSet", "a maximal independent set"),
-    ("matching", "", "matching:Matching", "pairs of neighbours, heavy edges first"),
-    # trees, flows and models
-    ("mst", "", "mst:SpanningForest", "minimum spanning forest"),
-    ("min_cut", "", "min_cut:MinimumCut", "smallest cut between a source and a target"),
-    (
-        "belief_propagation",
-        "",
-        "belief_propagation:BeliefPropagation",
-        "marginals of a pairwise model of two-valued nodes",
-    ),
-    # similarity and walks
-    ("jaccard", "similarity:jaccard", "", "pairs of nodes with common neighbours"),
-    ("adamic_adar", "similarity:adamic_adar", "", "pairs by rare common neighbours"),
-    ("random_walks", "walks:random_walks", "", "uniform, weighted or node2vec walks"),
-    # triangles
-    ("triangle_count", "triangles:triangle_count", "", "triangles per node"),
-    ("lcc", "triangles:lcc", "", "local clustering coefficients, as LDBC defines them"),
-)
-
-
-def get(name: str) -> Algorithm:
-    """Return an algorithm by name.
-
-    Raises:
-        UnknownNameError: there is none; the message suggests the nearest.
+    Returns:
+        A decorator of a function without a body, whose parameters are those of both
+        implementations; what it returns runs them.
     """
-    if name not in ALGORITHMS:
-        raise unknown_name("algorithm", name, ALGORITHMS)
-    return ALGORITHMS[name]
+
+    def declared(function: Callable[Parameters, None]) -> Callable[Parameters, Result]:
+        summary = (inspect.getdoc(function) or "").partition("\n")[0].rstrip(".")
+        algorithm = Algorithm(
+            name=function.__name__, summary=summary, native=native, program=program,
+            answers=answers, function=function,
+        )  # fmt: skip
+        ALGORITHMS[algorithm.name] = algorithm
+
+        @functools.wraps(function)
+        def call(graph: GraphLike, **options: Any) -> Result:
+            return algorithm(graph, **options)
+
+        signature = inspect.signature(function).replace(return_annotation=Result)
+        call.__signature__ = signature  # type: ignore[attr-defined]
+        return cast("Callable[Parameters, Result]", call)
+
+    return declared
 
 
-def __getattr__(name: str) -> Any:
-    if name in ALGORITHMS:
-        return ALGORITHMS[name]
-    raise AttributeError(f"gs.algorithms has no algorithm {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(ALGORITHMS)
+ALGORITHMS: dict[str, Algorithm] = {}
+"""All algorithms by name."""
