@@ -14,7 +14,7 @@ from graphsys.analysis.sides import (
     sides_of,
 )
 from graphsys.core.events import Event
-from graphsys.core.overlap import overlap_alpha
+from graphsys.metrics.overlap import overlap_alpha
 
 _NESTED = ("kernel_launches", "observing", "operator")
 _TRANSFERS = ("bytes_read", "bytes_written", "bytes_copied")

@@ -9,9 +9,9 @@ from graphsys.core.types import EdgeType
 from graphsys.embedding.buckets import read_bucket
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.held_out import held_out_edges, with_split
-from graphsys.embedding.metrics import ranking_metrics
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.queries import Queries, held_out_queries
+from graphsys.metrics.ranking import ranking_metrics
 from graphsys.storage.reader import Graph
 
 Ranks = npt.NDArray[np.float64]

@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from types import TracebackType
 
 from graphsys.core.events import count, span
-from graphsys.core.overlap import Overlap
 from graphsys.embedding.schedule import Part
 from graphsys.embedding.swaps import Swap, SwapPlan
 from graphsys.embedding.tables import Table, TableFiles
+from graphsys.metrics.overlap import Overlap
 
 
 class PartitionBuffer:

@@ -1,7 +1,7 @@
 """Link prediction by ranking: filtered and raw, whatever the number of partitions.
 
 Every edge of the split asks two questions, for its destination and for its source. See
-``ranking.py`` for how one is ranked, ``metrics.py`` for what is made of the ranks.
+``ranking.py`` for how one is ranked, ``graphsys/metrics`` for what is made of the ranks.
 """
 
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys import metrics
 from graphsys.core.errors import ConfigError
 from graphsys.core.events import span
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import num_cores
-from graphsys.embedding import metrics
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.candidates import Draw, draw_candidates, require_draw
 from graphsys.embedding.edge_facts import degrees_of, relation_categories

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from graphsys.core.overlap import overlap_alpha
 from graphsys.embedding.buffer import PartitionBuffer
 from graphsys.embedding.schedule import Layout
 from graphsys.embedding.tables import TableFiles
+from graphsys.metrics.overlap import overlap_alpha
 
 
 class Figures:

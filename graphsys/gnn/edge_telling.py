@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.types import true_splits
-from graphsys.gnn.objectives import roc_auc
 from graphsys.gnn.pairs import read_pairs
+from graphsys.metrics.areas import pair_metrics
 from graphsys.sampling import NegativeSampler, rows_of
 from graphsys.storage.reader import Graph
 
@@ -41,7 +41,8 @@ def tell_edges(
         seed: Of drawn pairs.
 
     Returns:
-        ``roc_auc``, ``pr_auc`` and ``f1`` of :func:`pair_metrics`, means over relations
+        ``roc_auc``, ``pr_auc`` and ``f1`` of
+        :func:`graphsys.metrics.areas.pair_metrics`, means over relations
         that have edges in the split; ``num_edges``; all of them of each under
         ``relations``.
 
@@ -72,38 +73,6 @@ def tell_edges(
     means = {key: float(np.mean([it[key] for it in found.values()])) for key in _MEANS}
     total = sum(it["num_edges"] for it in found.values())
     return {**means, "num_edges": total, "relations": found}
-
-
-def pair_metrics(positive: Floats, negative: Floats) -> dict[str, float]:
-    """Return ``roc_auc``, ``pr_auc`` and ``f1`` of the scores of edges and of others.
-
-    ``pr_auc`` is the area below the lines between the points of precision and recall;
-    ``f1`` takes as many pairs for edges as there are (more where scores are equal), both as
-    Cen et al. (KDD 2019) measure them.
-
-    Args:
-        positive: Scores of edges ``[n]``, at least one.
-        negative: Scores of pairs that are none ``[m]``.
-
-    Examples:
-        >>> pair_metrics(np.array([0.9, 0.4]), np.array([0.5, 0.1]))["f1"]
-        0.5
-    """
-    scores = np.concatenate([positive, negative])
-    is_edge = np.arange(len(scores)) < len(positive)
-    order = np.argsort(-scores, kind="stable")
-    ordered = scores[order]
-    ends = np.append(ordered[1:] != ordered[:-1], True)  # equal scores are one step
-    hits = np.cumsum(is_edge[order])[ends]
-    taken = np.flatnonzero(ends) + 1
-    precision = np.concatenate([[1.0], hits / taken])
-    recall = np.concatenate([[0.0], hits / len(positive)])
-    at = int(np.searchsorted(taken, len(positive)))
-    return {
-        "roc_auc": roc_auc(scores, is_edge),
-        "pr_auc": float(np.trapezoid(precision, recall)),
-        "f1": float(2 * hits[at] / (taken[at] + len(positive))),
-    }
 
 
 def _pairs(graph: Graph, edge_type: str, split: str, code: int | None) -> Ints:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
-from graphsys.core.overlap import Overlap, overlap_alpha
 from graphsys.gnn.loader import Batch
+from graphsys.metrics.overlap import Overlap, overlap_alpha
 
 _STAGES = ("forward", "backward", "step")
 

@@ -12,6 +12,7 @@ from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.gnn.decoders import Decoder, Dot
 from graphsys.gnn.output import Output
 from graphsys.gnn.pairs import Pairs, read_pairs
+from graphsys.metrics.ranking import ranking_metrics
 from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
@@ -20,7 +21,6 @@ _AT_A_TIME: Final = 256
 _DOT: Final = Dot()
 TOP: Final = 20
 """Length of the lists that recall and NDCG are of."""
-_HITS: Final = (1, 3, 10)
 
 
 def held_out(graph: Graph, pairs: Pairs, split: str) -> Ints:
@@ -74,8 +74,7 @@ def rank_pairs(
     heads = _ranks(score, dst, src, wanted[:, ::-1], known.T.tocsr())
     filtered, raw = (np.concatenate(both) for both in zip(tails, heads, strict=True))
     return {
-        **_means(filtered),
-        "unfiltered": _means(raw),
+        **ranking_metrics([filtered], [raw]),
         **_recommended(score, src, dst, wanted, _known(graph, pairs, [None], shape)),
         "num_edges": len(wanted),
         "num_candidates": len(dst),
@@ -190,11 +189,6 @@ def _ranks(
         better, equal = (scores > own).sum(dim=1), (scores == own).sum(dim=1) - 1
         filtered[begin : begin + len(some)] = (1 + better + equal.double() / 2).cpu()
     return filtered, raw
-
-
-def _means(ranks: Doubles) -> dict[str, float]:
-    found = {"mrr": float((1 / ranks).mean()), "mr": float(ranks.mean())}
-    return found | {f"hits@{k}": float((ranks <= k).mean()) for k in _HITS}
 
 
 @torch.no_grad()

@@ -11,12 +11,12 @@ import numpy.typing as npt
 import torch
 
 from graphsys.core.events import span
-from graphsys.core.overlap import Overlap
 from graphsys.core.rng import generator
 from graphsys.core.threads import map_in_order
 from graphsys.gnn.inputs import Inputs
 from graphsys.gnn.stored_rows import StoredRows
 from graphsys.gnn.surroundings import Layer, Surroundings
+from graphsys.metrics.overlap import Overlap
 from graphsys.sampling import Block, Sample
 from graphsys.sampling.blocks import Buffers
 

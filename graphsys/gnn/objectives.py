@@ -14,6 +14,7 @@ from graphsys.gnn.labels import TRAIN, NodeLabels, read_labels
 from graphsys.gnn.loader import Batch, Trim, shuffled_batches
 from graphsys.gnn.output import Output
 from graphsys.gnn.team import Team, current_team
+from graphsys.metrics.areas import f1, roc_auc_of
 from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
@@ -125,51 +126,13 @@ class NodeClassification(NodeSeeds):
         if self.metric == "accuracy":
             return loss, float((found.argmax(dim=1) == target).float().mean())
         if self.metric == "roc_auc":
-            return loss, roc_auc((found[:, 1] - found[:, 0]).numpy(), target.numpy() == 1)
+            margin = (found[:, 1] - found[:, 0]).numpy()
+            return loss, roc_auc_of(margin, target.numpy() == 1)
         chosen, wanted = found > 0, target > 0
         hits = float((chosen & wanted).sum())
-        return loss, 2 * hits / max(float(chosen.sum() + wanted.sum()), 1.0)
+        return loss, f1(hits, float(chosen.sum()), float(wanted.sum()))
 
     def _loss(self, found: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         if self.labels.is_multi:
             return functional.binary_cross_entropy_with_logits(found, target)
         return functional.cross_entropy(found, target)
-
-
-def roc_auc(scores: npt.NDArray[Any], is_positive: npt.NDArray[np.bool_]) -> float:
-    """Return the chance that a positive scores above a negative, ties counting half.
-
-    Examples:
-        >>> roc_auc(np.array([0.1, 0.4, 0.4, 0.8]), np.array([False, True, False, True]))
-        0.875
-    """
-    from scipy.stats import rankdata
-
-    num_positive = int(is_positive.sum())
-    num_negative = len(scores) - num_positive
-    if not num_positive or not num_negative:
-        return 0.5
-    ranks = rankdata(scores)[is_positive].sum() - num_positive * (num_positive + 1) / 2
-    return float(ranks / (num_positive * num_negative))
-
-
-def make_objective(graph: Graph, config: GnnConfig) -> Objective:
-    """Return the task that a config names.
-
-    Raises:
-        ConfigError: The task does not fit the graph.
-    """
-    if config.model == "gatne":
-        from graphsys.gnn.multiplex import MultiplexLinks
-
-        return MultiplexLinks(graph, config)
-    if config.is_of_links:
-        from graphsys.gnn.links import LinkPrediction, Recommendation
-
-        of_links = LinkPrediction if config.task == "link_prediction" else Recommendation
-        return of_links(graph, config)
-    if config.task == "regression":
-        from graphsys.gnn.regression import NodeRegression
-
-        return NodeRegression(graph, config)
-    return NodeClassification(graph, config)

@@ -20,10 +20,11 @@ from graphsys.gnn.inputs import Inputs, require_types
 from graphsys.gnn.model import Model
 from graphsys.gnn.mover import Mover, open_mover
 from graphsys.gnn.network import Network
-from graphsys.gnn.objectives import Objective, make_objective
+from graphsys.gnn.objectives import Objective
 from graphsys.gnn.plan import disk_bytes, make_plan, require_disk
 from graphsys.gnn.sparse_rows import kernel_threads
 from graphsys.gnn.surroundings import Surroundings
+from graphsys.gnn.tasks import make_objective
 from graphsys.gnn.team import joined_team
 from graphsys.gnn.trainer import Parts, Trainer
 from graphsys.storage import run_folder

@@ -26,7 +26,11 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
         f"{_UNIT}/storage/test_durability.py",
     ),
     # evaluation
-    "graphsys/embedding/metrics.py": (f"{_UNIT}/embedding/test_embedding_metrics.py",),
+    "graphsys/metrics/areas.py": (
+        f"{_UNIT}/metrics/test_metrics.py",
+        f"{_UNIT}/gnn/test_multiplex.py",
+    ),
+    "graphsys/metrics/ranking.py": (f"{_UNIT}/metrics/test_metrics.py",),
     "graphsys/embedding/ranking.py": _RANKS,
     "graphsys/embedding/evaluation.py": _RANKS,
     "graphsys/kernels/cpu/embedding_rank.py": (

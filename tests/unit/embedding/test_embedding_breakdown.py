@@ -13,10 +13,11 @@ import scipy.stats
 import torch
 from torchmetrics.functional.classification import binary_auroc
 
+from graphsys import metrics
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT
 from graphsys.core.types import EdgeType
-from graphsys.embedding import EmbeddingConfig, Embeddings, evaluate, metrics, train
+from graphsys.embedding import EmbeddingConfig, Embeddings, evaluate, train
 from graphsys.embedding.candidates import draw_candidates
 from graphsys.embedding.edge_facts import relation_categories, training_degrees
 from graphsys.embedding.held_out import held_out_edges

@@ -12,7 +12,6 @@ import pytest
 from graphsys.analysis.profile import profile
 from graphsys.core.errors import CorruptStoreError, StorageFullError
 from graphsys.core.events import recording
-from graphsys.core.overlap import overlap_alpha
 from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding import EmbeddingConfig, train
 from graphsys.embedding import run as runs
@@ -24,6 +23,7 @@ from graphsys.embedding.schedule import Layout, Part
 from graphsys.embedding.tables import Table, TableFiles
 from graphsys.embedding.trainer import Trainer
 from graphsys.embedding.unit import UnitTrainer
+from graphsys.metrics.overlap import overlap_alpha
 from graphsys.storage.reader import Graph
 
 MakeRing = Callable[[int], Graph]

@@ -13,12 +13,12 @@ import torch
 from graphsys import gnn
 from graphsys.cli import main as cli
 from graphsys.core.errors import ConfigError
-from graphsys.gnn.edge_telling import pair_metrics
 from graphsys.gnn.gatne import Gatne
 from graphsys.gnn.multiplex import MultiplexLinks
 from graphsys.gnn.pairs import read_pairs
 from graphsys.gnn.sparse_rows import SparseRows
 from graphsys.gnn.training import build_parts
+from graphsys.metrics import pair_metrics
 from graphsys.storage import Graph
 from tests.unit.gnn.multiplex_graphs import (
     NUM,

@@ -12,12 +12,13 @@ import pytest
 from graphsys import gnn
 from graphsys.core.errors import UnknownNameError
 from graphsys.core.types import EdgeType
-from graphsys.gnn.edge_telling import pair_metrics, tell_edges
+from graphsys.gnn.edge_telling import tell_edges
 from graphsys.gnn.multiplex import MultiplexLinks
 from graphsys.gnn.pairs import read_pairs
 from graphsys.gnn.team import Team
 from graphsys.gnn.training import build_parts
 from graphsys.gnn.walk_windows import WalkWindows
+from graphsys.metrics import pair_metrics
 from graphsys.sampling import NeighborSampler, relation_rows
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store

@@ -9,8 +9,10 @@ import torch
 
 from graphsys.gnn.links import LinkPrediction, Recommendation
 from graphsys.gnn.loader import Batch
-from graphsys.gnn.objectives import NodeClassification, make_objective, roc_auc
+from graphsys.gnn.objectives import NodeClassification
 from graphsys.gnn.regression import NodeRegression
+from graphsys.gnn.tasks import make_objective
+from graphsys.metrics import roc_auc_of as roc_auc
 from graphsys.storage import Graph
 from tests.unit.gnn.conftest import NUM_NODES, Store
 from tests.unit.gnn.test_links import config_of as link_config

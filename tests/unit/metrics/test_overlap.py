@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsys.core.overlap import Overlap, overlap_alpha
+from graphsys.metrics.overlap import Overlap, overlap_alpha
 
 
 def test_what_runs_in_turn_does_not_overlap() -> None:

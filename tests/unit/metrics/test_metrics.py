@@ -1,4 +1,4 @@
-"""Ranks averaged, against plain Python and tables of Student's distribution."""
+"""Areas, F1 and means, against plain Python and tables of Student's distribution."""
 
 import math
 from typing import Any
@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphsys.embedding.metrics import (
+from graphsys.metrics import (
     by_group,
     degree_bins,
+    f1,
     intervals,
     means,
     ranking_metrics,
     roc_auc,
+    roc_auc_of,
 )
 
 RANKS = np.array([1.0, 10.0, 2.5, 3.0, 11.0, 40.0])
@@ -101,3 +103,25 @@ def test_the_area_counts_wins_and_half_of_ties() -> None:
     assert roc_auc(positive, np.array([np.nan])) is None
     assert roc_auc(np.empty(0), negative) is None
     assert roc_auc(np.array([1.0]), np.array([0.0])) == 1
+
+
+def test_the_area_of_scores_with_their_truth_is_the_same_area() -> None:
+    rng = np.random.default_rng(6)
+    scores, truth = rng.integers(0, 6, 50).astype(np.float32), rng.random(50) < 0.3
+    assert roc_auc_of(scores, truth) == roc_auc(scores[truth], scores[~truth])
+    assert roc_auc_of(scores, np.ones(50, dtype=bool)) == 0.5
+    assert roc_auc_of(scores, np.zeros(50, dtype=bool)) == 0.5
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_score_that_is_no_number_makes_the_area_none(place: int) -> None:
+    scores = np.array([1.0, 0.0, 0.5])
+    scores[place] = np.nan
+    assert math.isnan(roc_auc_of(scores, np.array([True, False, True])))
+
+
+def test_f1_is_the_harmonic_mean_of_precision_and_recall() -> None:
+    precision, recall = 3 / 4, 3 / 5
+    assert f1(3, 4, 5) == pytest.approx(2 / (1 / precision + 1 / recall))
+    assert f1(1, 1, 1) == 1
+    assert f1(0, 0, 1) == f1(0, 0, 0) == 0

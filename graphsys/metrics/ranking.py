@@ -1,4 +1,4 @@
-"""Ranks averaged: means, their intervals of confidence, breakdowns, ROC AUC."""
+"""Ranks averaged: means, their intervals of confidence, breakdowns."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -89,28 +89,6 @@ def degree_bins(degrees: Ints) -> tuple[list[str], Ints]:
     names = ["0", "1"]
     names += [f"{1 << k}-{(2 << k) - 1}" for k in range(1, int(bins.max(initial=0)))]
     return names, bins
-
-
-def roc_auc(positive: Doubles, negative: Doubles) -> float | None:
-    """Return the area under the ROC curve: how often a positive beats a negative.
-
-    Every score of an edge is compared with every score of a wrong answer; equal ones
-    count one half (Mann, Whitney, 1947).
-
-    Args:
-        positive: Scores of edges ``[n]``.
-        negative: Scores of wrong answers ``[m]``; NaN: there was none.
-
-    Returns:
-        The area, or None if one side is empty.
-    """
-    negative = np.sort(negative[~np.isnan(negative)])
-    if not len(positive) or not len(negative):
-        return None
-    wins = np.searchsorted(negative, positive, side="left")
-    ties = np.searchsorted(negative, positive, side="right") - wins
-    total = int(wins.sum()) + int(ties.sum()) / 2
-    return total / (len(positive) * len(negative))
 
 
 def _values(ranks: Doubles) -> Mapping[str, Doubles]:
