@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from graphsys import metrics
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.types import EdgeType
-from graphsys.embedding import EmbeddingConfig, Embeddings, evaluate, evaluation, metrics
+from graphsys.embedding import EmbeddingConfig, Embeddings, evaluate, evaluation
 from graphsys.embedding.candidates import draw_candidates
 from graphsys.embedding.held_out import HeldOut, held_out_edges
 from graphsys.embedding.model import RelationSet, relation_sets
