@@ -36,8 +36,8 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/kernels/cpu/embedding_rank.py": (
         f"{_UNIT}/embedding/test_embedding_rank.py",
     ),
-    "graphsys/gnn/evaluation.py": (f"{_UNIT}/gnn/test_tasks.py", *_LINKS),
-    "graphsys/gnn/link_ranking.py": _LINKS,
+    "graphsys/gnn/evaluation.py": (f"{_UNIT}/gnn/test_link_ranking.py",),
+    "graphsys/gnn/link_ranking.py": (f"{_UNIT}/gnn/test_link_ranking.py",),
     # samplers
     "graphsys/sampling/neighbors.py": (_DRAWS, f"{_UNIT}/sampling/test_neighbors.py"),
     "graphsys/sampling/growth.py": _ROWS,

@@ -226,23 +226,29 @@ def test_wrong_answers_are_the_first_of_a_sample_that_are_wrong(
     shuffled = np.random.default_rng(1).permutation(NUM_THINGS)[:15]
     right = np.array([target[0], *sorted(known[0])] * 2)  # none of them is wrong
     negatives = [np.concatenate([target, shuffled]), right, right[:0], np.array([0])]
-    edges, found = rank_all(run, 1, is_tail, negatives=negatives)
+    # half of each of these is right for one question, so that a second try is needed
+    halves = [
+        np.array([*sorted(known[k] | {int(target[k])}), *shuffled[: len(known[k])]])
+        for k in range(len(edges))
+    ]
     num_none = 0
-    for k in range(len(edges)):
-        key = int(edges.key[k])
-        sample, wrong = negatives[key % 4], None
-        for step in range(len(sample)):
-            tried = int(sample[((key >> 32) % len(sample) + step) % len(sample)])
-            if tried != target[k] and tried not in known[k]:
-                wrong = tried
-                break
-        scores = scores_of(run, edges, k, is_tail)
-        assert found.positive[k] == pytest.approx(scores[target[k]], rel=1e-5, abs=1e-6)
-        if wrong is None:
-            num_none += 1
-            assert np.isnan(found.negative[k])
-        else:
-            assert found.negative[k] == pytest.approx(scores[wrong], rel=1e-5, abs=1e-6)
+    for samples in (negatives, *([half] for half in halves)):
+        edges, found = rank_all(run, 1, is_tail, negatives=samples)
+        for k in range(len(edges)):
+            key = int(edges.key[k])
+            sample, wrong = samples[key % len(samples)].tolist(), None
+            for step in range(len(sample)):
+                tried = sample[((key >> 32) % len(sample) + step) % len(sample)]
+                if tried != target[k] and tried not in known[k]:
+                    wrong = tried
+                    break
+            scores = scores_of(run, edges, k, is_tail)
+            assert found.positive[k] == pytest.approx(scores[target[k]], 1e-5, 1e-6)
+            if wrong is None:
+                num_none += 1
+                assert np.isnan(found.negative[k])
+            else:
+                assert found.negative[k] == pytest.approx(scores[wrong], 1e-5, 1e-6)
     assert 0 < num_none < len(edges)
 
 
