@@ -9,12 +9,7 @@ _STORE: Final = tuple(
 _RANKS: Final = (f"{_UNIT}/embedding/test_embedding_ranking.py",)
 _LINKS: Final = (f"{_UNIT}/gnn/test_link_objective.py",)
 _DRAWS: Final = f"{_UNIT}/sampling/test_pinned_draws.py"
-_ROWS: Final = (
-    _DRAWS,
-    f"{_UNIT}/sampling/test_neighbors.py",
-    f"{_UNIT}/sampling/test_temporal.py",
-    f"{_UNIT}/sampling/test_importance.py",
-)
+_ROWS: Final = (f"{_UNIT}/sampling/test_sampled_rows.py",)
 _SIMT: Final = (f"{_UNIT}/analysis/test_simt.py",)
 _LOSSES: Final = (f"{_UNIT}/embedding/test_embedding_losses.py",)
 
@@ -40,7 +35,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/gnn/link_ranking.py": (f"{_UNIT}/gnn/test_link_ranking.py",),
     # samplers
     "graphsys/sampling/neighbors.py": (_DRAWS, f"{_UNIT}/sampling/test_neighbors.py"),
-    "graphsys/sampling/growth.py": _ROWS,
+    "graphsys/sampling/growth.py": (*_ROWS, _DRAWS),
     "graphsys/sampling/negatives.py": (_DRAWS, f"{_UNIT}/sampling/test_negatives.py"),
     "graphsys/sampling/importance.py": (f"{_UNIT}/sampling/test_importance.py",),
     "graphsys/sampling/temporal.py": (_DRAWS, f"{_UNIT}/sampling/test_temporal.py"),
@@ -59,6 +54,8 @@ SLOW_WITHOUT_NUMBA: Final = frozenset(
     {
         "graphsys/embedding/ranking.py",
         "graphsys/embedding/evaluation.py",
+        "graphsys/sampling/growth.py",
+        "graphsys/sampling/importance.py",
     }
 )
 """Whose tests take minutes where kernels are plain Python; they hold no kernel."""
