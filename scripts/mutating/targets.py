@@ -37,7 +37,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/sampling/neighbors.py": (_DRAWS, f"{_UNIT}/sampling/test_neighbors.py"),
     "graphsys/sampling/growth.py": (*_ROWS, _DRAWS),
     "graphsys/sampling/negatives.py": (_DRAWS, f"{_UNIT}/sampling/test_negatives.py"),
-    "graphsys/sampling/importance.py": (f"{_UNIT}/sampling/test_importance.py",),
+    "graphsys/sampling/importance.py": (f"{_UNIT}/sampling/test_importance_draws.py",),
     "graphsys/sampling/temporal.py": (_DRAWS, f"{_UNIT}/sampling/test_temporal.py"),
     "graphsys/kernels/cpu/sampled_rows.py": _ROWS,
     "graphsys/kernels/cpu/timed_rows.py": (_DRAWS, f"{_UNIT}/sampling/test_temporal.py"),
@@ -55,7 +55,6 @@ SLOW_WITHOUT_NUMBA: Final = frozenset(
         "graphsys/embedding/ranking.py",
         "graphsys/embedding/evaluation.py",
         "graphsys/sampling/growth.py",
-        "graphsys/sampling/importance.py",
     }
 )
 """Whose tests take minutes where kernels are plain Python; they hold no kernel."""
