@@ -1,14 +1,10 @@
 """What settings of a network cannot go together."""
 
-from typing import TYPE_CHECKING
-
 from graphsys.core.errors import ConfigError
-
-if TYPE_CHECKING:
-    from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.settings import GnnSettings
 
 
-def check_fields(config: "GnnConfig") -> None:
+def check_fields(config: GnnSettings) -> None:
     """Check what concerns several fields at once.
 
     Raises:
@@ -20,7 +16,7 @@ def check_fields(config: "GnnConfig") -> None:
     _check_sampler(config)
 
 
-def _check_layers(config: "GnnConfig") -> None:
+def _check_layers(config: GnnSettings) -> None:
     if config.fanouts and len(config.fanouts) != config.layers:
         raise ConfigError(
             f"fanouts: got {len(config.fanouts)} ({', '.join(map(str, config.fanouts))}) "
@@ -36,7 +32,7 @@ def _check_layers(config: "GnnConfig") -> None:
         )
 
 
-def _check_model(config: "GnnConfig") -> None:
+def _check_model(config: GnnSettings) -> None:
     if config.model == "lightgcn" and not config.is_of_links:
         raise ConfigError(
             f"task: got {config.task} with model lightgcn, whose rows are "
@@ -54,7 +50,7 @@ def _check_model(config: "GnnConfig") -> None:
         )
 
 
-def _check_links(config: "GnnConfig") -> None:
+def _check_links(config: GnnSettings) -> None:
     if len(config.hard_ranks) != 2 or not 0 <= config.hard_ranks[0] < config.hard_ranks[1]:
         raise ConfigError(
             f"hard_ranks: got {list(config.hard_ranks)}, expected a first rank >= 0 and "
@@ -84,7 +80,7 @@ def _check_links(config: "GnnConfig") -> None:
         )
 
 
-def _check_sampler(config: "GnnConfig") -> None:
+def _check_sampler(config: GnnSettings) -> None:
     if config.sampler == "neighbor":
         if config.recent:
             raise ConfigError(

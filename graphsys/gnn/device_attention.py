@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import torch
 
+from graphsys.gnn.device_entries import PIECE
 from graphsys.gnn.device_launch import (
     FLAT,
     blocks,
@@ -13,7 +14,6 @@ from graphsys.gnn.device_launch import (
     room,
     tile,
 )
-from graphsys.gnn.device_rows import PIECE
 from graphsys.gnn.device_sums import add_extras, sum_values
 from graphsys.gnn.sparse_rows import SparseRows
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 
 from graphsys.core.triton_device import start
-from graphsys.gnn.device_rows import DeviceEntries
+from graphsys.gnn.device_entries import DeviceEntries
 from graphsys.gnn.sparse_rows import SparseRows
 
 _TILE: Final = 1024  # numbers that a warp has under way

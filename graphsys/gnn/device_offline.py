@@ -15,9 +15,9 @@ import torch
 from graphsys.core.triton_offline import KernelReport, compile_one, compiling_offline
 from graphsys.gnn import functions as ours
 from graphsys.gnn.device_cache import PartialRows
+from graphsys.gnn.device_entries import PIECE
 from graphsys.gnn.device_launch import launching
-from graphsys.gnn.device_rows import PIECE, DeviceRows
-from graphsys.gnn.sparse_rows import SparseRows
+from graphsys.gnn.sparse_rows import DeviceRows, SparseRows
 
 _NUM_NODES = 64
 

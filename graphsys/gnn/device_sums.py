@@ -5,8 +5,8 @@ from typing import Any, Final
 import torch
 
 from graphsys.core.events import count
+from graphsys.gnn.device_entries import PIECE, DeviceEntries
 from graphsys.gnn.device_launch import blocks, entries_of, extras_of, launch, room, tile
-from graphsys.gnn.device_rows import PIECE, DeviceEntries
 from graphsys.gnn.sparse_rows import SparseRows
 
 _OWN: Final = object()

@@ -20,10 +20,10 @@ from graphsys.core.events import count
 from graphsys.core.triton_device import cuda_device, is_interpreted, require_device
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.device_cache import PartialRows
-from graphsys.gnn.device_rows import DeviceRows
 from graphsys.gnn.inputs import Bags
 from graphsys.gnn.loader import Batch
 from graphsys.gnn.sparse_features import SparseFeatures
+from graphsys.gnn.sparse_rows import DeviceRows
 from graphsys.gnn.surroundings import Layer
 from graphsys.sampling.blocks import Buffers
 

@@ -75,7 +75,7 @@ class OpenedRun:
                 f"the run {self.path} has no weights yet; go on with --resume"
             )
         if self._is_other:
-            require_fitting(self, parts, weights)
+            require_fitting(self.path, self.state, weights, self.graph, parts)
         if self.state.units:
             parts.objective.units = self.state.units
         parts.network.restore(weights, self.path)

@@ -1,15 +1,22 @@
-"""Where messages go, as layers see it: compressed rows, their transposed, self-loops."""
+"""Where messages go, as layers see it: compressed rows, their transposed, self-loops.
 
-from collections.abc import Iterator, Sequence
+On a device all that is derived is made there by sorts and sums of integers, so that only
+offsets, indices and weights are copied, and the host never waits for a number that the
+device has found.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from graphsys.core.errors import ConfigError
 from graphsys.core.threads import ThreadTeam
+from graphsys.gnn.device_entries import DeviceEntries
 from graphsys.kernels.cpu.message_sums import transpose_block
 from graphsys.sampling.blocks import Block
 
@@ -17,6 +24,7 @@ Ints = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]
 
 _NO_PLACES = np.empty(0, dtype=np.int64)
+_MAX_ENTRIES: Final = 2**31  # of rows on a device
 _team = ThreadTeam(1)
 
 
@@ -93,7 +101,7 @@ class SparseRows:
     def to(self, device: "str | torch.device") -> "SparseRows":
         """Return the same rows where kernels of a device (``cpu`` or ``cuda``) take them.
 
-        See :class:`graphsys.gnn.device_rows.DeviceRows`.
+        See :class:`DeviceRows`.
 
         Raises:
             ConfigError: There is no such device, or too many entries for one.
@@ -101,7 +109,6 @@ class SparseRows:
         if torch.device(device).type == "cpu":
             return self
         from graphsys.core.triton_device import cuda_device, require_device
-        from graphsys.gnn.device_rows import DeviceRows
 
         require_device()
         target = cuda_device()
@@ -151,6 +158,98 @@ class SparseRows:
         return SparseRows(indptr, indices, self.num_src)
 
 
+class DeviceRows(SparseRows):
+    """Rows whose arrays are tensors on a device.
+
+    Args:
+        indptr: Row offsets, int64 ``[D + 1]``.
+        indices: Places of sources, int32 ``[E]``.
+        num_src: Number of sources.
+        options: ``weight``, ``self_weight`` and ``is_prefix`` of :class:`SparseRows`.
+        longest: Entries of the longest row, where that is known.
+
+    Raises:
+        ConfigError: Too many entries.
+    """
+
+    is_on_device = True
+    indptr: Any
+    indices: Any
+
+    def __init__(
+        self,
+        indptr: torch.Tensor,
+        indices: torch.Tensor,
+        num_src: int,
+        *,
+        longest: int | None = None,
+        **options: Any,
+    ) -> None:
+        own: Any = indptr
+        named: Any = indices
+        super().__init__(own, named, num_src, **options)
+        self.device = indptr.device
+        self._longest = longest
+        if len(indices) >= _MAX_ENTRIES:
+            raise ConfigError(
+                f"rows have {len(indices)} entries, a device takes fewer than "
+                f"{_MAX_ENTRIES} at once; train in batches, or with device='cpu'"
+            )
+
+    @classmethod
+    def moved(cls, rows: SparseRows, put: Callable[[Any], torch.Tensor]) -> "DeviceRows":
+        """Return rows of the host on a device.
+
+        Args:
+            rows: Rows of the host.
+            put: Returns an array or a tensor of the host on the device.
+        """
+        longest = int((rows.indptr[1:] - rows.indptr[:-1]).max(initial=0))
+        weights = {
+            name: None if value is None else put(value)
+            for name, value in (("weight", rows.weight), ("self_weight", rows.self_weight))
+        }
+        return cls(
+            put(rows.indptr), put(rows.indices), rows.num_src, longest=longest,
+            is_prefix=rows.is_prefix, **weights,
+        )  # fmt: skip
+
+    @cached_property
+    def entries(self) -> Any:
+        """The entries, row by row (:class:`DeviceEntries`)."""
+        return DeviceEntries(self.indptr, self.indices, longest=self._longest)
+
+    @cached_property
+    def degrees(self) -> torch.Tensor:
+        """Entries of every row, float32 ``[D]``."""
+        return self.indptr.diff().to(torch.float32)  # type: ignore[no-any-return]
+
+    @cached_property
+    def transposed(self) -> Any:
+        """The entries source by source (:class:`DeviceEntries`), by a stable sort."""
+        source, order = torch.sort(self.indices, stable=True)
+        numbers = torch.arange(self.num_src + 1, device=self.device, dtype=torch.int32)
+        starts = torch.searchsorted(source, numbers)
+        rows = self.entries.row_of.index_select(0, order)
+        return DeviceEntries(starts, rows, order.to(torch.int32))
+
+    @cached_property
+    def with_self(self) -> SparseRows:
+        """The same rows, each with its own node as a first entry; itself without prefix."""
+        if not self.is_prefix:
+            return self
+        own = torch.arange(self.num_dst + 1, device=self.device)
+        indptr = self.indptr + own
+        indices = torch.empty(
+            self.num_edges + self.num_dst, dtype=torch.int32, device=self.device
+        )
+        places = torch.arange(self.num_edges, device=self.device)
+        indices[places + self.entries.row_of + 1] = self.indices
+        indices[indptr[:-1]] = own[:-1].to(torch.int32)
+        longest = None if self._longest is None else self._longest + 1
+        return DeviceRows(indptr, indices, self.num_src, longest=longest)
+
+
 def join_rows(parts: Sequence[SparseRows]) -> SparseRows:
     """Return rows with the entries of several, whose sources follow one another.
 
@@ -160,9 +259,7 @@ def join_rows(parts: Sequence[SparseRows]) -> SparseRows:
     if len(parts) == 1:
         return parts[0]
     if parts[0].is_on_device:
-        from graphsys.gnn.device_rows import join_device_rows
-
-        return join_device_rows(parts)
+        return _join_on_device(parts)
     lengths = [np.diff(part.indptr) for part in parts]
     indptr = np.concatenate([[0], np.cumsum(np.sum(lengths, axis=0))])
     indices = np.empty(int(indptr[-1]), dtype=np.int32)
@@ -174,3 +271,22 @@ def join_rows(parts: Sequence[SparseRows]) -> SparseRows:
         first += length
         num_src += part.num_src
     return SparseRows(indptr, indices, num_src, is_prefix=False)
+
+
+def _join_on_device(parts: Sequence[SparseRows]) -> DeviceRows:
+    """Return what :func:`join_rows` does, on the device."""
+    all_entries: list[Any] = [part.entries for part in parts]
+    lengths = [entries.indptr.diff() for entries in all_entries]
+    device = parts[0].device
+    indptr = torch.zeros(parts[0].num_dst + 1, dtype=torch.int64, device=device)
+    torch.cumsum(torch.stack(lengths).sum(dim=0), 0, out=indptr[1:])
+    total = sum(part.num_edges for part in parts)
+    indices = torch.empty(total, dtype=torch.int32, device=device)
+    first, num_src = indptr[:-1].clone(), 0
+    for part, entries, length in zip(parts, all_entries, lengths, strict=True):
+        places = torch.arange(part.num_edges, device=device)
+        shift = (first - entries.indptr[:-1]).index_select(0, entries.row_of)
+        indices[places + shift] = entries.indices + num_src
+        first += length
+        num_src += part.num_src
+    return DeviceRows(indptr, indices, num_src, is_prefix=False)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from graphsys.core.errors import ConfigError
-from graphsys.gnn import device_rows
+from graphsys.gnn import sparse_rows as device_rows
 from graphsys.gnn.functions import spmm
 from graphsys.gnn.sparse_rows import SparseRows
 
