@@ -13,7 +13,7 @@ from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.core.plain_files import read_json
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.embeddings import Embeddings
+from graphsys.embedding.trained_rows import TrainedRows
 from graphsys.kernels.cpu.embedding_math import normalise_rows
 from graphsys.storage.manifest import file_name
 from graphsys.storage.output_file import new_files
@@ -57,7 +57,7 @@ def require_kind(kind: str) -> None:
 
 
 def build_index(
-    run: str | Path | Embeddings,
+    run: str | Path | TrainedRows,
     kind: IndexKind,
     *,
     node_type: str | None = None,
@@ -86,7 +86,7 @@ def build_index(
     require_kind(kind)
     if kind == "exact":
         raise ConfigError("index: got 'exact', which needs none; expected hnsw or ivf")
-    opened = run if isinstance(run, Embeddings) else Embeddings(run)
+    opened = run if isinstance(run, TrainedRows) else TrainedRows(run)
     chosen = opened.the_type(node_type)
     out = _file(opened, kind, chosen, path)
     _write(_build(opened, kind, chosen), out, _stamp(opened, kind, chosen))
@@ -94,7 +94,7 @@ def build_index(
 
 
 def open_index(
-    run: Embeddings, kind: IndexKind, *, node_type: str, path: str | Path | None = None
+    run: TrainedRows, kind: IndexKind, *, node_type: str, path: str | Path | None = None
 ) -> NeighborIndex:
     """Open the index of a node type; build it if there is none of this checkpoint.
 
@@ -119,7 +119,7 @@ def prepare(rows: Any, config: EmbeddingConfig) -> Floats:
     return copy
 
 
-def _build(run: Embeddings, kind: IndexKind, node_type: str) -> Any:
+def _build(run: TrainedRows, kind: IndexKind, node_type: str) -> Any:
     faiss = require("faiss", extra="all")
     comparator = run.config.comparator
     is_distance = comparator in ("l2", "squared_l2")
@@ -173,7 +173,7 @@ def _read(file: Path, kind: IndexKind) -> Any:
 
 
 def _file(
-    run: Embeddings, kind: IndexKind, node_type: str, path: str | Path | None
+    run: TrainedRows, kind: IndexKind, node_type: str, path: str | Path | None
 ) -> Path:
     if path is not None:
         return Path(path)
@@ -184,7 +184,7 @@ def _stamp_file(file: Path) -> Path:
     return file.with_name(file.name + ".json")
 
 
-def _stamp(run: Embeddings, kind: IndexKind, node_type: str) -> str:
+def _stamp(run: TrainedRows, kind: IndexKind, node_type: str) -> str:
     """Return what an index is of: the checkpoint, the kind and the type."""
     text = json.dumps(
         [

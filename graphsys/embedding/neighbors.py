@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError
-from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.neighbor_index import IndexKind, open_index, prepare, require_kind
+from graphsys.embedding.trained_rows import TrainedRows
 from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
@@ -19,7 +19,7 @@ _BLOCK = 1 << 18
 
 
 def nearest(
-    run: str | Path | Embeddings,
+    run: str | Path | TrainedRows,
     node: Any,
     k: int = 10,
     *,
@@ -54,7 +54,7 @@ def nearest(
     if k < 1:
         raise ConfigError(f"k: got {k}, expected an int >= 1")
     require_kind(index)
-    opened = run if isinstance(run, Embeddings) else Embeddings(run, graph=graph)
+    opened = run if isinstance(run, TrainedRows) else TrainedRows(run, graph=graph)
     chosen, number = opened.find(node, node_type)
     rows = prepare(opened.take(chosen, np.array([number])), opened.config)
     if index == "exact":
@@ -70,7 +70,7 @@ def nearest(
 
 
 def _search_all(
-    run: Embeddings, node_type: str, queries: Floats, k: int
+    run: TrainedRows, node_type: str, queries: Floats, k: int
 ) -> tuple[Floats, Ints]:
     """Return the best scores and their numbers, block by block of the tables."""
     faiss = require("faiss", extra="all")

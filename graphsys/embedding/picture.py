@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.embedding.candidates import draw_candidates
 from graphsys.embedding.drawing import Plot, to_html, to_png, to_svg
-from graphsys.embedding.embeddings import Embeddings
+from graphsys.embedding.trained_rows import TrainedRows
 from graphsys.storage.output_file import new_files, require_writable
 from graphsys.storage.reader import Graph
 
@@ -26,7 +26,7 @@ _BLOCK = 1 << 14
 
 
 def picture(
-    run: str | Path | Embeddings,
+    run: str | Path | TrainedRows,
     out: str | Path,
     *,
     node_type: str | None = None,
@@ -71,7 +71,7 @@ def picture(
     if num_nodes < 1:
         raise ConfigError(f"num_nodes: got {num_nodes}, expected an int >= 1")
     require_writable(out, overwrite=overwrite)
-    opened = run if isinstance(run, Embeddings) else Embeddings(run, graph=graph)
+    opened = run if isinstance(run, TrainedRows) else TrainedRows(run, graph=graph)
     types = [opened.the_type(node_type)] if node_type is not None else opened.node_types
     shown = _choose(opened, types, num_nodes, seed)
     axes = principal_axes(opened, types)
@@ -114,7 +114,7 @@ class Axes:
         return (rows.astype(np.float64) - self.mean) @ self.directions
 
 
-def principal_axes(run: Embeddings, types: Iterable[str]) -> Axes:
+def principal_axes(run: TrainedRows, types: Iterable[str]) -> Axes:
     """Find the two main directions of all rows of some types, in two passes.
 
     Raises:
@@ -146,7 +146,7 @@ def principal_axes(run: Embeddings, types: Iterable[str]) -> Axes:
     return Axes(mean=mean, directions=directions, shares=shares)
 
 
-def _blocks(run: Embeddings, types: Iterable[str]) -> Iterable[Doubles]:
+def _blocks(run: TrainedRows, types: Iterable[str]) -> Iterable[Doubles]:
     for name in types:
         for part in range(run.graph.num_partitions(name)):
             rows = run.rows(name, part)
@@ -155,7 +155,7 @@ def _blocks(run: Embeddings, types: Iterable[str]) -> Iterable[Doubles]:
 
 
 def _choose(
-    run: Embeddings, types: list[str], num_nodes: int, seed: int
+    run: TrainedRows, types: list[str], num_nodes: int, seed: int
 ) -> list[tuple[str, npt.NDArray[np.int64]]]:
     """Sample nodes of every type by their ids."""
     return [
@@ -166,7 +166,7 @@ def _choose(
 
 
 def _values(
-    run: Embeddings, shown: list[tuple[str, npt.NDArray[np.int64]]], color: str | None
+    run: TrainedRows, shown: list[tuple[str, npt.NDArray[np.int64]]], color: str | None
 ) -> tuple[pa.Array, str]:
     """Return what colours each node, and what it is called."""
     columns = {

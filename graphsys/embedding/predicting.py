@@ -14,10 +14,10 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import num_cores
 from graphsys.embedding.best_answers import best_answers
 from graphsys.embedding.blas import single_threaded_blas
-from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.queries import Queries, find, query_batches
 from graphsys.embedding.questions import Group, as_table, groups, relation_names
 from graphsys.embedding.scoring import Scorer
+from graphsys.embedding.trained_rows import TrainedRows
 from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
@@ -27,7 +27,7 @@ _BATCH = 1 << 14
 
 
 def predict(
-    run: str | Path | Embeddings,
+    run: str | Path | TrainedRows,
     questions: pa.Table | Mapping[str, Sequence[Any]],
     k: int = 10,
     *,
@@ -67,7 +67,7 @@ def predict(
         raise ConfigError(
             f"known: got {known!r}, expected one of {', '.join(get_args(Known))}"
         )
-    opened = run if isinstance(run, Embeddings) else Embeddings(run, graph=graph)
+    opened = run if isinstance(run, TrainedRows) else TrainedRows(run, graph=graph)
     table = as_table(questions)
     progress.stage("predict", table.num_rows, "queries")
     pieces = []
@@ -81,7 +81,7 @@ def predict(
 
 
 def score(
-    run: str | Path | Embeddings,
+    run: str | Path | TrainedRows,
     triples: pa.Table | Mapping[str, Sequence[Any]],
     *,
     graph: Graph | None = None,
@@ -104,7 +104,7 @@ def score(
         ConfigError: A row lacks something.
         UnknownNameError: A node or a relation is not in the graph.
     """
-    opened = run if isinstance(run, Embeddings) else Embeddings(run, graph=graph)
+    opened = run if isinstance(run, TrainedRows) else TrainedRows(run, graph=graph)
     table = as_table(triples)
     result = np.empty(table.num_rows, dtype=np.float64)
     for group in groups(opened, table, is_complete=True):
@@ -140,7 +140,7 @@ class _Answers:
 
 
 def _answer(
-    run: Embeddings, group: Group, k: int, known: Known, threads: int
+    run: TrainedRows, group: Group, k: int, known: Known, threads: int
 ) -> Iterator[_Answers]:
     scorer = Scorer(run, group.relations, group.tail is None)
     for queries in _batches(run, group, known):
@@ -156,7 +156,7 @@ def _answer(
         )
 
 
-def _batches(run: Embeddings, group: Group, known: Known) -> Iterator[Queries]:
+def _batches(run: TrainedRows, group: Group, known: Known) -> Iterator[Queries]:
     asks_for_dst = group.tail is None
     node = group.head if asks_for_dst else group.tail
     assert node is not None  # one end is given
@@ -190,7 +190,7 @@ def _is_known(queries: Queries, numbers: Ints) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _join(run: Embeddings, answers: list[_Answers], known: Known) -> pa.Table:
+def _join(run: TrainedRows, answers: list[_Answers], known: Known) -> pa.Table:
     """Turn numbers into names: one row per answer, in the order of the questions."""
     tables = [_named(run, some) for some in answers]
     if not tables:
@@ -217,7 +217,7 @@ def _join(run: Embeddings, answers: list[_Answers], known: Known) -> pa.Table:
     return joined if known == "mark" else joined.drop_columns(["known"])
 
 
-def _named(run: Embeddings, answers: _Answers) -> pa.Table:
+def _named(run: TrainedRows, answers: _Answers) -> pa.Table:
     group, kind = answers.group, answers.group.relations.edge_type
     row, place = np.nonzero(answers.numbers >= 0)
     own = {"head": kind.src_type, "tail": kind.dst_type}

@@ -8,8 +8,8 @@ that afterwards a score is an inner product, or a distance.
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.model import RelationSet
+from graphsys.embedding.trained_rows import TrainedRows
 from graphsys.kernels.cpu import embedding_operators as operators
 from graphsys.kernels.cpu.embedding_math import normalise_rows
 from graphsys.kernels.cpu.embedding_operators import (
@@ -45,7 +45,9 @@ class Scorer:
         asks_for_dst: Whether the source is given, or the destination.
     """
 
-    def __init__(self, run: Embeddings, relations: RelationSet, asks_for_dst: bool) -> None:
+    def __init__(
+        self, run: TrainedRows, relations: RelationSet, asks_for_dst: bool
+    ) -> None:
         self.run, self.relations, self.asks_for_dst = run, relations, asks_for_dst
         self.is_reciprocal = relations.num_sides == 2
         table = run.operators(relations)
