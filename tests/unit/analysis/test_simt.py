@@ -218,3 +218,10 @@ def test_a_kernel_costs_what_the_report_says() -> None:
 )
 def test_variation_is_sigma_over_mu(values: list[float], wanted: float | None) -> None:
     assert variation(np.array(values)) == wanted
+
+
+@pytest.mark.parametrize("mapping", ["thread", "warp", "block"])
+def test_warps_that_take_no_time_do_not_vary(mapping: str) -> None:
+    found = walk(np.zeros(3, dtype=np.int64), mapping, LaunchShape(per_item=0.0))
+    assert set(found.cta_cvs.tolist()) == {0.0}
+    assert set(found.cta_times.tolist()) == {0.0}
