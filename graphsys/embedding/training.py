@@ -25,7 +25,7 @@ from graphsys.core.memory import (
 )
 from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding import run as runs
-from graphsys.embedding.backend import open_backend
+from graphsys.embedding.backend import Backend
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.config import EmbeddingConfig, load_config
 from graphsys.embedding.edge_sets import list_steps
@@ -116,7 +116,7 @@ def train(
     stated = None if memory is None else parse_bytes(memory)
     if config is None:
         config = run_config(out) if resume else EmbeddingConfig()
-    backend = open_backend(device, config)
+    backend = _open_backend(device, config)
     model = relation_sets(graph, config)
     if config.eval_every:
         seen = GraphWithHeldOut(graph, config) if config.eval_fraction else graph
@@ -240,3 +240,19 @@ def _report(out: Path, state: runs.RunState) -> TrainReport:
         edges_per_second=speed if math.isfinite(speed) else 0.0,
         metrics=dict(state.metrics),
     )
+
+
+def _open_backend(device: str, config: EmbeddingConfig) -> Backend:
+    """Return the backend of a device by name.
+
+    Raises:
+        ConfigError: There is no such device, here or at all, or it lacks a setting.
+        MissingDependencyError: A package for it is not installed.
+    """
+    if device == "cpu":
+        return Backend()
+    if device != "cuda":
+        raise ConfigError(f"--device: got {device!r}, expected cpu or cuda")
+    from graphsys.embedding.cuda.unit import cuda_backend
+
+    return cuda_backend(config)
