@@ -7,7 +7,7 @@ import numpy as np
 
 from graphsys.embedding.edge_selection import Rows, edges_to_train
 from graphsys.embedding.edge_sets import held_out_of
-from graphsys.embedding.hooks import Hook
+from graphsys.embedding.hooks import Hook, Training
 from graphsys.embedding.incremental import read_new_edges
 from graphsys.embedding.schedule import Part, Step
 from graphsys.embedding.tables import Floats
@@ -15,16 +15,13 @@ from graphsys.embedding.training_log import TrainingLog
 from graphsys.embedding.warm_start import read_origin
 
 if TYPE_CHECKING:
-    from graphsys.embedding.trainer import Trainer
     from graphsys.embedding.unit import Work
 
 
 class Selection(Hook):
     """Leaves out held-out edges, edges of other parts, and with ``train_only`` old ones."""
 
-    def before_bucket(
-        self, trainer: "Trainer", epoch: int, step: Step, order: Rows
-    ) -> Rows:
+    def before_bucket(self, trainer: Training, epoch: int, step: Step, order: Rows) -> Rows:
         """Choose the edges of a bucket."""
         name = trainer.model[step.edge_type].name
         only = None
@@ -43,17 +40,17 @@ class InheritedRates(Hook):
     The rates of the partitions of a unit are in memory while it is trained, float32.
     """
 
-    def before_unit(self, trainer: "Trainer", epoch: int, unit: list[Step]) -> None:
+    def before_unit(self, trainer: Training, epoch: int, unit: list[Step]) -> None:
         """Look up which rows of a unit's partitions came from there."""
         factor = trainer.config.init_factor
-        before, now = trainer.unit_trainer.rates, dict[Part, Floats]()
+        before, now = trainer.rates, dict[Part, Floats]()
         for part in {part for step in unit for part in (step.src, step.dst)}:
             rates = before.get(part)
             if rates is None:
                 origin = read_origin(trainer.path, trainer.state, *part)
                 rates = np.where(origin >= 0, factor, 1.0).astype(np.float32)
             now[part] = rates
-        trainer.unit_trainer.rates = now
+        trainer.rates = now
 
 
 class Watch(Hook):
@@ -68,13 +65,13 @@ class Watch(Hook):
         self._before: dict[Step, float] = {}
         self._began = 0.0
 
-    def before_unit(self, trainer: "Trainer", epoch: int, unit: list[Step]) -> None:
+    def before_unit(self, trainer: Training, epoch: int, unit: list[Step]) -> None:
         """Measure the held-out edges of a unit, whose partitions are in memory."""
         if trainer.config.eval_fraction:
             self._before = {step: self._measure(trainer, step)[0] for step in unit}
         self._began = time.monotonic()
 
-    def unit_trained(self, trainer: "Trainer", epoch: int, work: "list[Work]") -> None:
+    def unit_trained(self, trainer: Training, epoch: int, work: "list[Work]") -> None:
         """Measure them again; write what happened."""
         seconds = time.monotonic() - self._began
         edges = sum(bucket.num_edges for bucket in work)
@@ -92,7 +89,7 @@ class Watch(Hook):
             facts |= self._held_out_facts(trainer, [bucket.step for bucket in work])
         self._log.write("unit", **facts)
 
-    def after_unit(self, trainer: "Trainer") -> None:
+    def after_unit(self, trainer: Training) -> None:
         """Write the line of an epoch that is done."""
         state = trainer.state
         if state.unit:
@@ -106,14 +103,14 @@ class Watch(Hook):
             state.held_out = [0.0, 0.0]
         self._log.write("epoch", epoch=state.epoch, **facts)
 
-    def before_commit(self, trainer: "Trainer") -> None:
+    def before_commit(self, trainer: Training) -> None:
         """Make the log durable up to here."""
         state = trainer.state
         state.log_bytes = self._log.sync()
         state.log_checksum = self._log.checksum(state.log_bytes)
 
     def _held_out_facts(
-        self, trainer: "Trainer", unit: list[Step]
+        self, trainer: Training, unit: list[Step]
     ) -> dict[str, float | None]:
         after = {step: self._measure(trainer, step) for step in unit}
         count = sum(size for _, size in after.values())
@@ -127,11 +124,11 @@ class Watch(Hook):
             "held_out_loss_after": total / count if count else None,
         }
 
-    def _measure(self, trainer: "Trainer", step: Step) -> tuple[float, int]:
+    def _measure(self, trainer: Training, step: Step) -> tuple[float, int]:
         """Return the summed loss of the held-out edges of a bucket, and their number."""
         relations, graph = trainer.model[step.edge_type], trainer.graph
         num_edges = graph.bucket_counts(relations.edge_type, step.split)[step.bucket]
         held = held_out_of(trainer.config, relations.name, step, int(num_edges))
         if not len(held):
             return 0.0, 0
-        return trainer.unit_trainer.measure(step, held), len(held)
+        return trainer.measure(step, held), len(held)

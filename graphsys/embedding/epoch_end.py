@@ -1,19 +1,15 @@
 """What follows an epoch: evaluation, early stopping, checkpoints that stay."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from graphsys.embedding import checkpoints
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.held_out_split import HELD_OUT, GraphWithHeldOut
-from graphsys.embedding.hooks import Hook
+from graphsys.embedding.hooks import Hook, Training
 from graphsys.embedding.run import RunState
 from graphsys.embedding.stopping import HELD_OUT_LOSS, is_waiting_over, take_value
 from graphsys.embedding.training_log import TrainingLog
 from graphsys.storage.joined import stored_graph
-
-if TYPE_CHECKING:
-    from graphsys.embedding.trainer import Trainer
 
 
 class EpochEnd(Hook):
@@ -29,7 +25,7 @@ class EpochEnd(Hook):
     def __init__(self, log: TrainingLog) -> None:
         self._log = log
 
-    def after_epoch(self, trainer: "Trainer") -> bool:
+    def after_epoch(self, trainer: Training) -> bool:
         """Do what is due; return whether the training is to end."""
         config, state = trainer.config, trainer.state
         evaluates = bool(config.eval_every) and state.epoch % config.eval_every == 0
@@ -54,7 +50,7 @@ class EpochEnd(Hook):
         prune_best(trainer.path, config, state)
         return is_over
 
-    def after_training(self, trainer: "Trainer") -> None:
+    def after_training(self, trainer: Training) -> None:
         """Put the best checkpoint in the place of the last one."""
         config, state = trainer.config, trainer.state
         if config.patience and state.best:
@@ -65,7 +61,7 @@ class EpochEnd(Hook):
             state.metrics[f"best_{config.stop_metric}"] = state.best["value"]
             state.metrics["stopped_early"] = state.is_stopped
 
-    def _evaluate(self, trainer: "Trainer") -> None:
+    def _evaluate(self, trainer: Training) -> None:
         from graphsys.embedding.evaluation import evaluate
 
         config, state = trainer.config, trainer.state
@@ -86,7 +82,7 @@ class EpochEnd(Hook):
             "evaluation", epoch=state.epoch, split=config.eval_split, metrics=metrics
         )
 
-    def _value(self, trainer: "Trainer") -> float:
+    def _value(self, trainer: Training) -> float:
         config, metrics = trainer.config, trainer.state.metrics
         name = config.stop_metric
         if name != HELD_OUT_LOSS:

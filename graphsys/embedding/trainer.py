@@ -18,7 +18,8 @@ from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.figures import Figures
 from graphsys.embedding.hooks import Hook
 from graphsys.embedding.model import RelationSet
-from graphsys.embedding.schedule import Layout, Schedule, Step
+from graphsys.embedding.schedule import Layout, Part, Schedule, Step
+from graphsys.embedding.tables import Floats
 from graphsys.storage.reader import Graph
 
 
@@ -133,6 +134,19 @@ class Trainer:
         for hook in self.hooks:
             hook.before_commit(self)
         runs.commit(self.path, self.state)
+
+    @property
+    def rates(self) -> dict[Part, Floats]:
+        """Factors on the learning rates of rows by partition, float32 ``[N]``."""
+        return self.unit_trainer.rates
+
+    @rates.setter
+    def rates(self, rates: dict[Part, Floats]) -> None:
+        self.unit_trainer.rates = rates
+
+    def measure(self, step: Step, rows: npt.NDArray[np.uint32]) -> float:
+        """Return the summed loss of edges of a bucket whose partitions are in memory."""
+        return self.unit_trainer.measure(step, rows)
 
     def _train_epoch(self, epoch: int, progress: Progress) -> None:
         state = self.state

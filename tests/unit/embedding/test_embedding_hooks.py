@@ -10,7 +10,7 @@ from graphsys.core.progress import SILENT
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding import run as runs
 from graphsys.embedding.edge_sets import list_steps
-from graphsys.embedding.hooks import Hook
+from graphsys.embedding.hooks import Hook, Training
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.schedule import Step
 from graphsys.embedding.trainer import Trainer
@@ -26,16 +26,16 @@ class Listener(Hook):
         self.calls: list[str] = []
 
     def before_bucket(
-        self, trainer: Trainer, epoch: int, step: Step, order: npt.NDArray[np.uint32]
+        self, trainer: Training, epoch: int, step: Step, order: npt.NDArray[np.uint32]
     ) -> npt.NDArray[np.uint32]:
         assert len(order) == step.num_edges
         self.calls.append("bucket")
         return order[::2].copy()
 
-    def after_unit(self, trainer: Trainer) -> None:
+    def after_unit(self, trainer: Training) -> None:
         self.calls.append("unit")
 
-    def after_epoch(self, trainer: Trainer) -> bool:
+    def after_epoch(self, trainer: Training) -> bool:
         self.calls.append("epoch")
         return trainer.state.epoch == 2
 
