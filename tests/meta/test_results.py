@@ -27,6 +27,7 @@ SAVERS = {
     "fuzz_readers": (),
     "kill_ingest": ("--save",),
     "kill_training": ("--save",),
+    "memory_rule": ("--save",),
     "mutation": ("--save",),
     "networkx_suite": ("--save",),
     "torture": ("--state", "none", "--save"),
