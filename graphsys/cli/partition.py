@@ -69,15 +69,11 @@ def partition(
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Write a graph again with other partitions; the old one stays as it is.
-
-    --memory is kept with hash, random and range; what the other partitioners and the orders
-    rabbit and rcm hold of the graph's structure comes beside it.
-    """
+    """Write a graph again with other partitions; the old one stays as it is."""
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
     from graphsys.storage import comparison, open_graph, repartition
-    from graphsys.storage.process_budget import kept_bytes
+    from graphsys.storage.process_budget import compared_bytes, kept_of_stored
 
     counts = parse_partitions(partitions)
     if not compare and out is None:
@@ -90,19 +86,25 @@ def partition(
                 )
             lines = list(
                 comparison.compare(
-                    opened, counts, seed=seed, memory=memory, progress=open_progress()
+                    opened,
+                    counts,
+                    seed=seed,
+                    memory=compared_bytes(memory, opened),
+                    progress=open_progress(),
                 )
             )
             _print_comparison(lines, comparison.advise(lines), as_json=json and out is None)
         if out is None:
             return
+        kept, structure = kept_of_stored(memory, opened, partitioner, order)
         quality = repartition.repartition(
             opened,
             out,
             partitioner=partitioner,
             partitions=counts,
             seed=seed,
-            memory=kept_bytes(memory),
+            memory=kept,
+            structure_memory=structure,
             order=order,
             overwrite=overwrite,
             progress=open_progress(),

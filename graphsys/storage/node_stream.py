@@ -21,7 +21,7 @@ from graphsys.partitioners import (
     is_stream_partitioner,
 )
 from graphsys.storage.numbering import Assignment
-from graphsys.storage.orders import GRAPH_ORDERS, find_ranks
+from graphsys.storage.orders import GRAPH_ORDERS, find_ranks, order_bytes
 from graphsys.storage.reader import Graph
 from graphsys.storage.views import Index
 
@@ -151,18 +151,32 @@ def assign_nodes(
     return assigned
 
 
+def held_bytes(stream: NodeStream, partitioner: str, order: str) -> int:
+    """Return what a partitioner or an order holds of a graph at once, the larger of both.
+
+    Args:
+        stream: The graph.
+        partitioner: Name of the method.
+        order: Order of the nodes.
+    """
+    found = order_bytes(order, stream) if order in GRAPH_ORDERS else 0
+    if is_stream_partitioner(partitioner):
+        method = get_stream_partitioner(partitioner)
+        if isinstance(method, NeedsMemory):
+            num_ends = int(stream.degrees.sum())
+            found = max(found, method.memory_bytes(stream.num_nodes, num_ends))
+    return found
+
+
 def check_memory(name: str, stream: NodeStream, memory_bytes: int) -> None:
     """Check that a partitioner that holds the graph in memory may do so.
 
     Raises:
         BudgetError: it says that it needs more than the budget.
     """
-    partitioner = get_stream_partitioner(name)
-    if not isinstance(partitioner, NeedsMemory):
-        return
-    num_ends = int(stream.degrees.sum())
-    needed = partitioner.memory_bytes(stream.num_nodes, num_ends)
+    needed = held_bytes(stream, name, "original")
     if needed > memory_bytes:
+        num_ends = int(stream.degrees.sum())
         raise BudgetError(
             f"partitioner {name} needs the graph in memory: about {format_bytes(needed)} "
             f"for {stream.num_nodes} nodes and {num_ends} edge ends; the budget is "

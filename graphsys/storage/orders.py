@@ -34,8 +34,7 @@ def find_ranks(name: str, stream: NodeStream, memory_bytes: int) -> npt.NDArray[
         BudgetError: the graph does not fit the budget, or 32 bits do not count its edges.
     """
     num_ends = int(stream.degrees.sum())
-    per_end, per_node = _BYTES[name]
-    needed = per_end * num_ends + per_node * stream.num_nodes
+    needed = order_bytes(name, stream)
     if needed > memory_bytes or num_ends > _MAX_ENDS:
         raise BudgetError(
             f"order {name} needs the graph in memory: about {format_bytes(needed)} and "
@@ -45,6 +44,12 @@ def find_ranks(name: str, stream: NodeStream, memory_bytes: int) -> npt.NDArray[
     if name == "rcm":
         return rcm_order(stream).astype(np.uint64)
     return rabbit_ranks(stream)
+
+
+def order_bytes(name: str, stream: NodeStream) -> int:
+    """Return about what finding an order takes, "rabbit" or "rcm"."""
+    per_end, per_node = _BYTES[name]
+    return per_end * int(stream.degrees.sum()) + per_node * stream.num_nodes
 
 
 def rabbit_ranks(stream: NodeStream) -> npt.NDArray[np.uint64]:

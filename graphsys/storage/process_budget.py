@@ -3,16 +3,31 @@
 ``ingest(memory=...)`` bounds what is kept beside the process and the chunks under way. The
 command line's ``--memory`` bounds all of it: the interpreter, the readers' chunks in their
 threads, the ranges of edges being sorted. These were measured on inputs of up to 40M edges
-of integers (peaks grow no more from some megabytes of input on) and are subtracted here.
+of integers (peaks grow no more from some megabytes of input on) and are subtracted here. Of
+a graph that is stored the nodes are known, and what is held of each is subtracted too.
 """
 
 from graphsys.core.errors import BudgetError
-from graphsys.core.memory import format_bytes, parse_bytes, resident_bytes
+from graphsys.core.memory import (
+    format_bytes,
+    keep_to_budget,
+    parse_bytes,
+    resident_bytes,
+)
+from graphsys.partitioners import is_stream_partitioner
+from graphsys.storage.node_stream import StoreNodeStream, held_bytes
 from graphsys.storage.options import MIN_MEMORY
+from graphsys.storage.orders import GRAPH_ORDERS
+from graphsys.storage.reader import Graph
 
 _LOADED_BYTES = 56 << 20
 _UNDER_WAY_BYTES = 120 << 20
 _UNDER_WAY_SHARE = 16  # bytes under way for a byte of a small input, maybe compressed
+_STORED_UNDER_WAY_BYTES = 64 << 20  # no text is read
+_BLOCK_BYTES = 48 << 20  # of rows that are streamed to a partitioner, and kernels
+_NODE_BYTES = 48  # of a node: its id, as read and as found, its partition and number
+_ASSIGNED_NODE_BYTES = 44  # where partitions are found beforehand, besides
+_COMPARED_NODE_BYTES = 56
 
 
 def kept_bytes(memory: int | str, total_bytes: int | None = None) -> int:
@@ -34,11 +49,79 @@ def kept_bytes(memory: int | str, total_bytes: int | None = None) -> int:
     beside = resident_bytes() + _LOADED_BYTES + under_way
     if budget - beside >= MIN_MEMORY:
         return budget - beside
-    smallest = (beside + MIN_MEMORY) * 21 // 20
+    raise _too_small("reading a graph", beside + MIN_MEMORY, budget)
+
+
+def kept_of_stored(
+    memory: int | str, graph: Graph, partitioner: str, order: str
+) -> tuple[int, int]:
+    """Return what writing a stored graph again may keep within a budget of the process.
+
+    Args:
+        memory: Budget of the whole process, as ``"4GB"`` or in bytes.
+        graph: The graph, open.
+        partitioner: Name of the method.
+        order: Order of the nodes.
+
+    Returns:
+        Bytes to keep while it is written, and before that for the graph's structure.
+
+    Raises:
+        ConfigError: not an amount of memory.
+        BudgetError: less than the process, what is held of the nodes, and the structure
+            that the partitioner or the order holds; the message names an amount that works.
+    """
+    budget = parse_bytes(memory)
+    keep_to_budget()
+    base = resident_bytes() + _LOADED_BYTES
+    per_node, held = _NODE_BYTES, 0
+    if is_stream_partitioner(partitioner) or order in GRAPH_ORDERS:
+        per_node += _ASSIGNED_NODE_BYTES
+        held = held_bytes(StoreNodeStream(graph), partitioner, order)
+    nodes = per_node * graph.num_nodes + 2 * _string_bytes(graph)
+    writing = base + _STORED_UNDER_WAY_BYTES + nodes
+    finding = base + _BLOCK_BYTES + held
+    needed = max(writing + MIN_MEMORY, finding if held else 0)
+    if needed <= budget:
+        return budget - writing, budget - base - _BLOCK_BYTES
+    what = f"writing {graph.num_nodes} nodes again"
+    raise _too_small(f"{what} with partitioner {partitioner}", needed, budget)
+
+
+def compared_bytes(memory: int | str, graph: Graph) -> int:
+    """Return what a method of a comparison may hold of a graph's structure.
+
+    Args:
+        memory: Budget of the whole process, as ``"4GB"`` or in bytes.
+        graph: The graph, open.
+
+    Raises:
+        ConfigError: not an amount of memory.
+        BudgetError: less than the process and what every method holds of the nodes; the
+            message names an amount that works.
+    """
+    budget = parse_bytes(memory)
+    keep_to_budget()
+    nodes = _COMPARED_NODE_BYTES * graph.num_nodes + _string_bytes(graph)
+    beside = resident_bytes() + _LOADED_BYTES + _BLOCK_BYTES + nodes
+    if beside <= budget:
+        return budget - beside
+    raise _too_small(f"comparing on {graph.num_nodes} nodes", beside, budget)
+
+
+def _string_bytes(graph: Graph) -> int:
+    """Return the bytes of ids that are strings."""
+    entries = graph.manifest.node_types.items()
+    texts = [name for name, entry in entries if entry.id_type != "int64"]
+    return sum(graph.node_ids(name).nbytes for name in texts)
+
+
+def _too_small(what: str, needed: int, budget: int) -> BudgetError:
+    smallest = needed * 21 // 20
     amount = f"{-(-smallest // 10**6)}MB"
     error = BudgetError(
-        f"memory: reading a graph takes {format_bytes(smallest)}, the process included, "
+        f"memory: {what} takes {format_bytes(smallest)}, the process included, "
         f"got {format_bytes(budget)}; give --memory {amount} or more"
     )
     error.smallest = smallest
-    raise error
+    return error

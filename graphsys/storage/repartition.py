@@ -26,6 +26,7 @@ def repartition(
     partitions: int | Mapping[str, int],
     seed: int = 0,
     memory: int | str = "4GB",
+    structure_memory: int | str | None = None,
     order: str = "auto",
     overwrite: bool = False,
     progress: Progress = SILENT,
@@ -38,7 +39,9 @@ def repartition(
         partitioner: Name of the method.
         partitions: Partitions of every node type, or of each by name.
         seed: Seed of the method.
-        memory: Budget of anonymous memory.
+        memory: Budget of anonymous memory for what is kept while it is written.
+        structure_memory: Budget of partitioners and orders that hold the graph; that of
+            ``memory`` by default.
         order: Order of the nodes inside a partition.
         overwrite: Whether a graph in ``out`` may be replaced.
         progress: Told of every stage.
@@ -63,7 +66,7 @@ def repartition(
             num_partitions=options.num_partitions,
             order=order,
             seed=seed,
-            memory_bytes=options.memory_bytes,
+            memory_bytes=parse_bytes(structure_memory or memory),
         )
     report = ingest(
         GraphSource(graph),

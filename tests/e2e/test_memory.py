@@ -152,3 +152,27 @@ def test_ingest_says_its_minimum_and_keeps_it(
     assert re.search(r"give --memory \d+MB or more$", done.stderr.strip())
     peak, _ = peak_of(graphsys_command, *again, "--memory", named[1])
     assert peak <= parse_bytes(named[1]) + SLACK
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"), [("300MB", ("--partitioner", "ldg")), ("210MB", ("--compare",))]
+)
+def test_partition_counts_the_nodes(
+    budget: str,
+    words: tuple[str, ...],
+    tmp_path: Path,
+    run_cli: Run,
+    graphsys_command: str,
+) -> None:
+    ends = np.random.default_rng(0).integers(0, 1 << 22, (2, 2_200_000))
+    make_store(tmp_path / "graph", EdgeChunk(src=ends[0], dst=ends[1]), partitions=2)
+    command = ["partition", tmp_path / "graph", "--partitions", "4", *words]
+    if "--compare" not in words:
+        command += ["-o", tmp_path / "other"]
+    done = run_cli(*command, "--memory", budget)  # enough for a graph of few nodes
+    assert done.returncode == 2
+    named = re.search(r"^error: memory: .*; give --memory (\d+MB) or more$", done.stderr)
+    assert named is not None, done.stderr
+    assert not (tmp_path / "other").exists()
+    peak, _ = peak_of(graphsys_command, *command, "--memory", named[1])
+    assert peak <= parse_bytes(named[1]) + SLACK, f"{peak / 1e6:.0f} MB"
