@@ -37,7 +37,7 @@ Mode = Literal["memory", "streamed", "paged"]
 LOADED_BYTES = 36 << 20
 """What loading compiled kernels, starting threads and writing a result take."""
 _NOTHING = np.zeros(1, dtype=np.uint32)
-_COPIED_SHARE = 8
+_COPIED_SHARE = 5
 """With paged states at most one of so many bytes of them is copied at a time."""
 _LIST_SHARE = 64
 """With paged states a list holds at most one of so many nodes."""
@@ -137,10 +137,15 @@ def _needs(estimate: Estimate, base: int) -> dict[Mode, int]:
     topology, nodes = estimate.topology, estimate.node_bytes
     base += estimate.edge_state_bytes + (8 * estimate.num_nodes if estimate.ranking else 0)
     states = nodes + estimate.list_bytes(None) + estimate.result_bytes
-    beside: dict[Mode, int] = {"memory": states + estimate.rows.in_memory}
+    rows = estimate.rows
+    beside: dict[Mode, int] = {"memory": states + rows.in_memory}
+    if estimate.is_simple:
+        beside["memory"] = rows.made_before(states, in_memory=True)
     if topology.graph is not None and estimate.must_unite:
         if not scratch_is_memory():
-            beside["streamed"] = states + estimate.rows.in_scratch
+            beside["streamed"] = states + rows.in_scratch
+            if estimate.is_simple:
+                beside["streamed"] = rows.made_before(states, in_memory=False)
     elif topology.graph is not None:
         beside["streamed"] = states + estimate.mode_bytes
         lists = estimate.list_bytes(list_limit(topology.num_nodes))

@@ -123,10 +123,10 @@ def prepare_native(
 
 def _needs(topology: Topology, need: Need, rows: RowBytes, base: int) -> dict[Mode, int]:
     """Rows are made before anything else is."""
-    making = max(rows.making + rows.making_entries, need.bytes + need.entries)
-    needs: dict[Mode, int] = {"memory": int(base + rows.entries + rows.nodes + making)}
+    everything = rows.made_before(int(need.bytes + need.entries), in_memory=True)
+    needs: dict[Mode, int] = {"memory": base + everything}
     if topology.graph is not None and not scratch_is_memory():
-        needs["streamed"] = int(base + rows.nodes + max(rows.making, need.bytes))
+        needs["streamed"] = base + rows.made_before(int(need.bytes), in_memory=False)
     return needs
 
 

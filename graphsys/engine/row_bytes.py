@@ -35,6 +35,13 @@ class RowBytes:
         """Bytes at the peak, arrays of entries in a scratch file."""
         return self.nodes + self.making
 
+    def made_before(self, work: int, *, in_memory: bool) -> int:
+        """Return the bytes at the peak of rows, and then of work that needs them."""
+        if not in_memory:
+            return self.nodes + max(self.making, work)
+        making = self.making + self.making_entries
+        return self.entries + self.nodes + max(making, work)
+
     def __add__(self, other: "RowBytes") -> "RowBytes":
         """Return what both take, made one after the other."""
         return RowBytes(

@@ -33,6 +33,14 @@ STREAMED = {
 }
 
 
+NEAR = {
+    "k_core, program": ("--implementation", "program"),
+    "degree_statistics": (),
+    "degree_assortativity": (),
+    "random_walks": ("--param", "length=4"),
+}
+
+
 def tree_bytes(pid: int) -> int:
     """Return RssAnon + RssShmem of a process and its descendants, in bytes."""
     total = 0
@@ -72,6 +80,16 @@ def graph(tmp_path_factory: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
+def many(tmp_path_factory: Any) -> Path:
+    """Return a store of a million nodes."""
+    folder: Path = tmp_path_factory.mktemp("memory") / "graph"
+    ends = np.random.default_rng(0).integers(0, 1 << 20, (2, 3_000_000))
+    chunk = EdgeChunk(src=ends[0], dst=ends[1])
+    make_store(folder, chunk, is_directed=False, partitions=4)
+    return folder
+
+
+@pytest.fixture(scope="module")
 def small(tmp_path_factory: Any) -> Path:
     """Return a store of a thousand nodes."""
     folder: Path = tmp_path_factory.mktemp("memory") / "graph"
@@ -104,6 +122,19 @@ def test_a_run_is_what_was_explained_and_keeps_its_budget(
     kept, expected = (pyarrow.parquet.read_table(tmp_path / f"{n}.parquet")
                       for n in ("kept", "free"))  # fmt: skip
     assert kept.equals(expected)
+
+
+@pytest.mark.parametrize("budget", ["", "450MB"])
+@pytest.mark.parametrize("name", NEAR)
+def test_what_is_told_is_near_the_peak_where_nodes_are_many(
+    name: str, budget: str, many: Path, tmp_path: Path, run_cli: Run, graphsys_command: str
+) -> None:
+    algorithm, options = name.partition(",")[0], NEAR[name]
+    words = ["run", algorithm, many, *options, *(["--memory", budget] if budget else [])]
+    run_cli(*words, "-o", tmp_path / "first.parquet")  # compiles what is missing
+    told = json.loads(run_cli(*words, "--explain", "--json").stdout)["peak_bytes"]
+    peak, _ = peak_of(graphsys_command, *words, "-o", tmp_path / "out.parquet")
+    assert peak <= told <= 1.25 * peak, f"{told / 1e6:.0f} of {peak / 1e6:.0f} MB"
 
 
 @pytest.mark.parametrize("algorithm", ["triangle_count", "leiden", "jaccard"])

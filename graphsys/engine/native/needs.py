@@ -22,6 +22,8 @@ from graphsys.engine.united_rows import Direction
 
 _PAIR_BYTES = 44
 _FEW_PAIRS = 1 << 16
+_RESULT_BYTES = 28 << 20
+"""What writing a result takes of what all processes are charged, once the work is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +110,9 @@ def _wcc(facts: Facts) -> Need:
 
 
 def _bfs(facts: Facts) -> Need:
-    per_node = 14.0
+    per_node = 20.0
     if facts.options.get("parents"):
-        per_node = 17 + max(facts.ranked, (8 if facts.ranked else 0) + 2 * facts.id_bytes)
+        per_node = 22 + max(facts.ranked, (8 if facts.ranked else 0) + 2 * facts.id_bytes)
     return Need(rows=facts.both, bytes=per_node * facts.nodes)
 
 
@@ -161,15 +163,16 @@ def _betweenness(facts: Facts) -> Need:
 
 
 def _degree_statistics(facts: Facts) -> Need:
-    return Need(bytes=(16 if facts.topology.is_directed else 8) * facts.nodes)
+    return Need(bytes=(28 if facts.topology.is_directed else 20) * facts.nodes)
 
 
 def _degree_assortativity(facts: Facts) -> Need:
-    return Need(rows=("out",), bytes=64 * facts.nodes + (24 << 20))
+    most = 64 * facts.nodes + (24 << 20)
+    return Need(rows=("out",), bytes=max(most - _RESULT_BYTES, 0))
 
 
 def _apsp(facts: Facts) -> Need:
-    width = 17 + 2 * facts.id_bytes
+    width = 18 + 2 * facts.id_bytes
     return Need(rows=facts.both, bytes=width * facts.nodes**2)
 
 
@@ -184,10 +187,13 @@ def _random_walks(facts: Facts) -> Need:
     walks = first * int(facts.options.get("walks_per_node") or 1)
     length = facts.options.get("length")
     steps = walks * ((80 if length is None else int(length)) + 1)
-    renumbered = 0 if facts.topology.numbers.are_ordered else 28 * facts.edges
+    renumbering, renumbered = 0, 0
+    if not facts.topology.numbers.are_ordered:
+        renumbering = 20 * facts.edges + 64 * facts.nodes
+        renumbered = 4 * facts.edges + 8 * facts.nodes
     running = 8 * facts.edges if facts.options.get("weighted") else 0
-    made = (9 + 2 * facts.id_bytes) * steps
-    return Need(rows=("out",), bytes=max(renumbered, made + running) + 48 * facts.nodes)
+    most = (9 + 2 * facts.id_bytes) * steps + running + renumbered
+    return Need(rows=("out",), bytes=max(renumbering, most) + 48 * facts.nodes)
 
 
 def _pairs(search: Callable[..., PairSearch]) -> Callable[[Facts], Need]:
@@ -200,7 +206,7 @@ def _pairs(search: Callable[..., PairSearch]) -> Callable[[Facts], Need]:
 
 
 def _num_pairs(facts: Facts, search: Callable[..., PairSearch]) -> int:
-    """Return how many pairs are listed: at most, or counted where memory is stated."""
+    """Return how many pairs are listed: counted, where no budget is stated in a sample."""
     options, nodes = facts.options, facts.nodes
     if options.get("pairs") is not None:
         return len(list(options["pairs"]))
@@ -208,11 +214,12 @@ def _num_pairs(facts: Facts, search: Callable[..., PairSearch]) -> int:
     degree = facts.topology.out_degree + facts.topology.in_degree
     paths = int((degree.astype(float) ** 2).sum() / 2)
     most = min(paths, nodes * (nodes - 1) // 2, nodes * (top_k or nodes))
-    if most <= _FEW_PAIRS or not facts.is_stated or facts.topology.graph is None:
+    if most <= _FEW_PAIRS or facts.topology.graph is None:
         return most
     topology = facts.topology.placed(ScratchArrays().zeros)
     found = search(topology, facts.threads)
-    return found.count(options.get("threshold") or 0.0, top_k)
+    threshold = options.get("threshold") or 0.0
+    return min(found.count(threshold, top_k, in_sample=not facts.is_stated), most)
 
 
 NEEDS: Mapping[str, Callable[[Facts], Need]] = {

@@ -15,7 +15,7 @@ from graphsys.core.types import EDGE, EdgeType
 from graphsys.engine import algorithms, united_rows
 from graphsys.engine.algorithms import algorithm
 from graphsys.engine.budget import budget_of
-from graphsys.engine.native.needs import NEEDS
+from graphsys.engine.native.needs import NEEDS, Facts
 from graphsys.engine.native_plan import NativeRun
 from graphsys.engine.program_run import ProgramRun
 from graphsys.engine.row_bytes import num_simple_entries, simple_bytes, united_bytes
@@ -175,3 +175,22 @@ def test_a_stated_budget_has_arrow_give_back_what_it_frees() -> None:
     assert budget_of("1GB") == 10**9
     assert pa.default_memory_pool().backend_name == "system"
     assert budget_of(None) > 0
+
+
+@pytest.mark.parametrize("name", ["jaccard", "adamic_adar"])
+@pytest.mark.parametrize("given", [{}, {"threshold": 0.02}, {"top_k": 40}], ids=str)
+def test_pairs_are_counted_in_a_sample_where_no_budget_is_stated(
+    name: str, given: dict[str, Any], tmp_path: Path
+) -> None:
+    ends = (4000 * np.random.default_rng(0).random((30_000, 2)) ** 2).astype(int)
+    chunk = edge_chunk(ends.tolist())
+    with make_store(tmp_path / "graph", chunk, partitions=2).graph as graph:
+        topology = Topology.of(graph)
+        told, counted = (
+            NEEDS[name](
+                Facts(topology=topology, options=given, threads=1, is_stated=is_stated)
+            ).bytes
+            for is_stated in (False, True)
+        )
+    assert counted > 10**6
+    assert counted <= told <= 1.25 * counted
