@@ -106,7 +106,7 @@ def row_losses(
 
 
 def penalty(kind: str, x: torch.Tensor, is_complex: bool) -> torch.Tensor:
-    """Return the regulariser of every row."""
+    """Return the regularizer of every row."""
     if kind == "l2":
         return (x**2).sum(-1)
     if not is_complex:
@@ -200,8 +200,8 @@ class Step:
             objective=compiled_objective(config, self.model),
             lr=np.float32(config.lr),
             relation_lr=np.float32(RELATION_LR),
-            regulariser=np.float32(config.regulariser),
-            regulariser_kind=REGULARISER_CODES[config.regulariser_kind],
+            regularizer=np.float32(config.regularizer),
+            regularizer_kind=REGULARISER_CODES[config.regularizer_kind],
             key=np.uint64(KEY),
         )
 
@@ -324,7 +324,7 @@ class Step:
         total = (
             total + (row_losses(config, heads, src, biases[1], use_batch) * weight).sum()
         )
-        return total, config.regulariser * self._penalty(
+        return total, config.regularizer * self._penalty(
             src_x[:n], dst_x[:n], table, relation, weight
         )
 
@@ -337,7 +337,7 @@ class Step:
         weight: torch.Tensor,
     ) -> torch.Tensor:
         config, model = self.config, self.model
-        kind, is_complex = config.regulariser_kind, model.has_complex
+        kind, is_complex = config.regularizer_kind, model.has_complex
         ends = penalty(kind, src_x, is_complex) + penalty(kind, dst_x, is_complex)
         total = 2 * (ends * weight).sum()
         for r, w in zip(relation, weight, strict=True):

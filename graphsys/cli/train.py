@@ -1,5 +1,6 @@
 """``graphsys train``: models are fitted to a graph."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -47,12 +48,38 @@ ResumeOption = Annotated[
         rich_help_panel=CONTROL,
     ),
 ]
+
+
+def _settings_option(model: str, kind: str) -> Any:
+    """Return an option that prints all settings of ``train MODEL``, and ends."""
+
+    def show(is_asked: bool) -> None:
+        if is_asked:
+            import importlib
+
+            from graphsys.training.settings import as_toml
+
+            room = importlib.import_module(f"graphsys.{model}.config")
+            sys.stdout.write(as_toml(getattr(room, kind), f"graphsys train {model}"))
+            raise typer.Exit
+
+    return typer.Option(
+        "--settings",
+        is_eager=True,
+        callback=show,
+        help="Print all settings with their defaults, as a TOML file, and end.",
+        rich_help_panel=MODEL,
+    )
+
+
+EmbeddingSettings = Annotated[bool, _settings_option("embedding", "EmbeddingConfig")]
+GnnSettings = Annotated[bool, _settings_option("gnn", "GnnConfig")]
 DeviceOption = Annotated[
     str,
     typer.Option(
         "--device",
         metavar="NAME",
-        help="Where to train: cpu, or cuda (not yet run on a GPU).",
+        help="Where to train: cpu or cuda.",
         rich_help_panel=CONTROL,
     ),
 ]
@@ -90,6 +117,7 @@ def embedding(
         ),
     ] = None,
     set_: SetOption = None,
+    settings_: EmbeddingSettings = False,
     resume: ResumeOption = False,
     dry_run: Annotated[
         bool,
@@ -172,6 +200,7 @@ def gnn(
         ),
     ] = None,
     set_: SetOption = None,
+    settings_: GnnSettings = False,
     resume: ResumeOption = False,
     dry_run: Annotated[
         bool,

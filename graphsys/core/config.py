@@ -38,17 +38,26 @@ def option(
     minimum: float | None = None,
     above: float | None = None,
     maximum: float | None = None,
+    group: str = "",
+    applies: str = "",
+    aliases: tuple[str, ...] = (),
 ) -> Any:
     """Declare a field: its default, its help text and the limits of its value.
 
     Args:
         default: The default; a mapping stands for "a fresh copy of it", REQUIRED for none.
-        help: One line that the command line shows.
+        help: A sentence that ``--settings`` and an error about the key show.
         minimum: The smallest value allowed.
         above: A bound that the value must exceed.
         maximum: The largest value allowed.
+        group: The heading that ``--settings`` lists it under.
+        applies: What it belongs to, where it does not always mean something: models ...
+        aliases: Names that it had before; files with them are still read.
     """
-    metadata = {"help": help, "minimum": minimum, "above": above, "maximum": maximum}
+    metadata = {
+        "help": help, "minimum": minimum, "above": above, "maximum": maximum,
+        "group": group, "applies": applies, "aliases": aliases,
+    }  # fmt: skip
     if isinstance(default, dict):
         return dataclasses.field(
             default_factory=lambda: copy.deepcopy(default), metadata=metadata
@@ -113,6 +122,44 @@ def from_mapping(cls: type[T], mapping: Mapping[str, Any], *, where: str = "") -
     return typing.cast("T", _build(cls, mapping, f"{where}: " if where else "", ()))
 
 
+def aliases_of(cls: type) -> dict[str, str]:
+    """Return the names of today by the names that fields of a config class once had."""
+    return {
+        alias: field.name
+        for field in dataclasses.fields(cls)
+        for alias in field.metadata.get("aliases", ())
+    }
+
+
+def with_todays_names(
+    cls: type, mapping: Mapping[str, Any], overrides: Iterable[str]
+) -> tuple[Mapped, list[str], list[str]]:
+    """Give settings of a config class the names of today, before they are merged.
+
+    Args:
+        cls: The class.
+        mapping: What a file says.
+        overrides: ``key=value`` settings.
+
+    Returns:
+        Both, renamed, and a note for every old name.
+    """
+    todays = aliases_of(cls)
+    given = dict(mapping)
+    used = [old for old in todays if old in given]
+    for old in used:
+        given.setdefault(todays[old], given.pop(old))
+    settings = []
+    for setting in overrides:
+        key, equals, value = setting.partition("=")
+        if key.strip() in todays:
+            used.append(key.strip())
+            key = todays[key.strip()]
+        settings.append(f"{key}{equals}{value}")
+    notes = [f"{old} is called {todays[old]} now" for old in dict.fromkeys(used)]
+    return given, settings, notes
+
+
 def to_mapping(config: Any) -> Mapped:
     """Return the values of a config, without those that are None."""
     return typing.cast("Mapped", _plain(config))
@@ -167,11 +214,11 @@ def _build(cls: type, mapping: Any, where: str, path: tuple[str, ...]) -> Any:
         raise _mismatch(mapping, "a table", where, path)
     hints = typing.get_type_hints(cls)
     fields = {field.name: field for field in dataclasses.fields(cls)}
+    mapping = _renamed(cls, mapping, where)
     for key in mapping:
         if key not in fields:
-            close = difflib.get_close_matches(str(key), fields, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(fields)}"
-            raise ConfigError(f"{where}unknown key {'.'.join((*path, str(key)))!r}; {hint}")
+            place = ".".join((*path, str(key)))
+            raise ConfigError(f"{where}unknown key {place!r}; {_nearest(str(key), fields)}")
     values = {
         name: _convert(mapping[name], hints[name], field.metadata, where, (*path, name))
         for name, field in fields.items()
@@ -183,6 +230,26 @@ def _build(cls: type, mapping: Any, where: str, path: tuple[str, ...]) -> Any:
             place = ".".join((*path, name))
             raise ConfigError(f"{where}{place} is missing, expected {wanted}")
     return cls(**values)
+
+
+def _nearest(key: str, fields: Mapping[str, "dataclasses.Field[Any]"]) -> str:
+    """Say which key may be meant, and what that one is for."""
+    close = difflib.get_close_matches(key, fields, n=1)
+    if not close:
+        return f"known: {', '.join(fields)}"
+    help = fields[close[0]].metadata.get("help", "")
+    return f"did you mean {close[0]!r}?{f' ({help})' if help else ''}"
+
+
+def _renamed(cls: type, mapping: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """Return a mapping whose keys have their names of today."""
+    renamed = dict(mapping)
+    for old, new in aliases_of(cls).items():
+        if old in renamed:
+            if new in renamed:
+                raise ConfigError(f"{where}{old}: got it beside {new}, its name; remove it")
+            renamed[new] = renamed.pop(old)
+    return renamed
 
 
 def _convert(

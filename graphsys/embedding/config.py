@@ -5,12 +5,14 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from graphsys.core.config import apply_overrides, from_mapping, load_toml, option
+from graphsys.core.config import from_mapping, option
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.embedding.control_config import ControlConfig
 from graphsys.embedding.pools import PoolConfig, check_pools, usual_pools
+from graphsys.training.config import merge_settings
+from graphsys.training.config import preset_names as presets_in
 
 OperatorName = Literal[
     "identity", "translation", "diagonal", "linear", "affine", "complex_diagonal",
@@ -32,13 +34,15 @@ PRESET_DIR = Path(__file__).parent / "presets"
 class RelationConfig:
     """What differs for one relation."""
 
-    operator: OperatorName | None = option(None, "operator; the config's if not given")
-    weight: float = option(1.0, "factor on the loss of its edges", minimum=0)
+    operator: OperatorName | None = option(
+        None, "Operator of this relation; by default that of all."
+    )
+    weight: float = option(1.0, "Factor on the loss of its edges.", minimum=0)
     lr: float | None = option(
-        None, "learning rate of its operator; relation_lr if not given", above=0
+        None, "Learning rate of its operator; by default relation_lr.", above=0
     )
     all_negatives: bool = option(
-        False, "every node of the resident partition is a negative of its edges"
+        False, "Every node of the partition in memory is a negative of its edges."
     )
 
 
@@ -46,18 +50,22 @@ class RelationConfig:
 class NodeTypeConfig:
     """What differs for the nodes of one type."""
 
-    dim: int | None = option(None, "length of its embeddings", minimum=1)
+    dim: int | None = option(
+        None, "Length of its embeddings; by default that of all.", minimum=1
+    )
     init_scale: float | None = option(
-        None, "standard deviation of the first values", above=0
+        None, "Standard deviation of its first values; by default that of all.", above=0
     )
     global_embedding: bool | None = option(
-        None, "one more trained vector, added to every row of the type"
+        None, "Whether one more trained vector is added to every row of the type."
     )
     features: str | None = option(
-        None, "bag feature of the graph: a row is pooled from rows of its features"
+        None,
+        "Bag feature of the graph, such as words: a node's row is then made of the rows of "
+        "its features.",
     )
     pooling: Literal["mean", "sum"] = option(
-        "mean", "how the rows of the features of a node become its row"
+        "mean", "How the rows of a node's features become its row."
     )
 
 
@@ -65,87 +73,154 @@ class NodeTypeConfig:
 class EmbeddingConfig(ControlConfig):
     """Everything an embedding run depends on besides the graph."""
 
-    dim: int = option(100, "length of an embedding", minimum=1)
-    epochs: int = option(10, "passes over the training edges", minimum=1)
-    seed: int = option(0, "seed of all random draws", minimum=0)
-    threads: int = option(0, "worker threads, 0: one per core", minimum=0)
-    deterministic: bool = option(
-        False, "one worker, so that a rerun or a resumed run is equal bit by bit"
+    # fmt: off
+    # the model
+    dim: int = option(100, "Length of an embedding.", minimum=1, group="Model")
+    operator: OperatorName = option(
+        "identity",
+        "How a relation changes the row of an edge's source before it is compared: "
+        "complex_diagonal is ComplEx, translation TransE, diagonal DistMult, linear "
+        "RESCAL, rotation RotatE.",
+        group="Model",
     )
-    operator: OperatorName = option("identity", "operator of every relation")
-    comparator: ComparatorName = option("dot", "how two rows are compared")
+    comparator: ComparatorName = option(
+        "dot", "How two rows are compared; higher scores are better.", group="Model"
+    )
     bias: bool = option(
-        False, "the first dimension of a row is left out there and added to the score"
+        False,
+        "The first number of a row is left out of the comparison and added to the score.",
+        group="Model",
     )
     global_embedding: bool = option(
-        False, "one more trained vector per node type, added to all of its rows"
+        False, "One more trained vector per node type is added to all of its rows.",
+        group="Model",
     )
-    loss: LossName = option("softmax", "loss over a positive and its negatives")
-    margin: float = option(0.1, "margin of the ranking loss", minimum=0)
     reciprocal: bool = option(
-        False, "two operators per relation, one for each direction of the query"
+        False, "Two operators per relation, one for each direction of a question.",
+        group="Model",
     )
     relations: Mapping[str, RelationConfig] = option(
-        {}, 'settings per relation; all are to be listed, or "*" for the rest'
+        {},
+        'Settings of single relations, as [relations.NAME] tables; all relations are to be '
+        'listed, or "*" for the rest.',
+        group="Model",
     )
-    node_types: Mapping[str, NodeTypeConfig] = option({}, "settings per node type")
-    edge_types: tuple[str, ...] = option((), "edge types to train on; all by default")
-    edge_weights: bool = option(True, "use the column weight, where there is one")
-    batch_size: int = option(1000, "positives per optimiser step", minimum=1)
-    num_batch_negatives: int = option(
-        500, "positives that share negatives, each other's among them; 0: none", minimum=0
+    node_types: Mapping[str, NodeTypeConfig] = option(
+        {}, "Settings of single node types, as [node_types.NAME] tables.", group="Model"
     )
-    num_uniform_negatives: int = option(
-        500, "uniform negatives per chunk, from the resident partition", minimum=0
+    edge_types: tuple[str, ...] = option(
+        (), "Edge types to train on; by default all.", group="Model"
     )
-    importance_weights: bool = option(
-        False, "let a uniform negative count for all nodes it stands for (softmax)"
-    )
-    negatives: tuple[PoolConfig, ...] = option(
-        (), "[[negatives]] tables, one per pool, in place of the three keys above"
-    )
-    disable_src_negatives: bool = option(
-        False, "sources are no negatives: only destinations are asked for"
-    )
-    disable_dst_negatives: bool = option(
-        False, "destinations are no negatives: only sources are asked for"
-    )
-    mask_known_edges: bool = option(
-        False, "never count a known answer of a query, of this partition, as a negative"
-    )
-    lr: float = option(0.1, "learning rate of the embeddings", above=0)
-    relation_lr: float | None = option(None, "of the operators; lr by default", above=0)
-    lr_schedule: Literal["constant", "linear"] = option(
-        "constant", "linear: both rates fall by the same amount every epoch, to lr / epochs"
-    )
-    regulariser: float = option(0.0, "coefficient of the regulariser per query", minimum=0)
-    regulariser_kind: Literal["n3", "l2"] = option(
-        "n3", "sum of cubed moduli, or of squares"
+    edge_weights: bool = option(
+        True,
+        "Use the edges' column weight, where there is one, as a factor on their loss.",
+        group="Model",
     )
     operator_init: Literal["identity", "random"] = option(
-        "identity", "first operators: change nothing, or turn rows at random"
+        "identity", "What operators do at first: nothing, or turn rows at random.",
+        group="Model",
     )
-    init_scale: float = option(0.001, "standard deviation of the first values", above=0)
-    bucket_order: OrderName = option(
-        "auto",
-        "auto: fewest bytes read and written for --memory; inside_out without it",
-    )
-    buffer_partitions: int = option(
-        0, "partitions in memory; 0: as --memory allows, without it the fewest", minimum=0
-    )
-    join_partitions: bool = option(
-        False, "train all partitions as one, in memory, with negatives from all nodes"
-    )
-    prefetch: bool = option(
-        True, "read and write partitions while others are trained, with one to spare"
+    init_scale: float = option(
+        0.001, "Standard deviation of the first values of rows.", above=0, group="Model"
     )
     max_norm: float | None = option(
-        None, "longest row: a longer one is shortened after its update", above=0
+        None, "Longest length of a row; a longer one is shortened after its update.",
+        above=0, group="Model",
     )
     row_dtype: RowDtype = option(
         "float32",
-        "how rows are stored; 16 bits are rounded at random, arithmetic is float32",
+        "How rows are stored; 16 bits are rounded at random, arithmetic stays float32.",
+        group="Model",
     )
+    # the loss and its negatives
+    loss: LossName = option(
+        "softmax", "Loss of an edge against its negatives.", group="Loss"
+    )
+    margin: float = option(
+        0.1, "How much higher an edge is to score than its negatives.",
+        minimum=0, group="Loss", applies="loss = ranking",
+    )
+    regularizer: float = option(
+        0.0, "Strength of the penalty on the rows and operators of a question.",
+        minimum=0, group="Loss", aliases=("regulariser",),
+    )
+    regularizer_kind: Literal["n3", "l2"] = option(
+        "n3", "The penalty: the sum of cubed moduli, or of squares.",
+        group="Loss", aliases=("regulariser_kind",),
+    )
+    num_batch_negatives: int = option(
+        500, "Edges that share negatives, each other's ends among them; 0: none.",
+        minimum=0, group="Negatives",
+    )
+    num_uniform_negatives: int = option(
+        500, "Negatives of such a group drawn from all nodes of the partition in memory.",
+        minimum=0, group="Negatives",
+    )
+    importance_weights: bool = option(
+        False, "A drawn negative counts for all nodes that it stands for.",
+        group="Negatives", applies="loss = softmax",
+    )
+    negatives: tuple[PoolConfig, ...] = option(
+        (), "Pools of negatives as [[negatives]] tables, in place of the three keys above.",
+        group="Negatives",
+    )
+    disable_src_negatives: bool = option(
+        False, "Sources are no negatives: only destinations are asked for.",
+        group="Negatives",
+    )
+    disable_dst_negatives: bool = option(
+        False, "Destinations are no negatives: only sources are asked for.",
+        group="Negatives",
+    )
+    mask_known_edges: bool = option(
+        False, "A known answer of a question is never counted as a negative.",
+        group="Negatives",
+    )
+    # how it is learned
+    epochs: int = option(
+        10, "Passes over the training edges.", minimum=1, group="Training"
+    )
+    batch_size: int = option(
+        1000, "Edges of an optimizer step.", minimum=1, group="Training"
+    )
+    lr: float = option(0.1, "Learning rate of the embeddings.", above=0, group="Training")
+    relation_lr: float | None = option(
+        None, "Learning rate of the operators; by default lr.", above=0, group="Training"
+    )
+    lr_schedule: Literal["constant", "linear"] = option(
+        "constant",
+        "linear: both learning rates fall by the same amount every epoch, down to lr / "
+        "epochs.",
+        group="Training",
+    )
+    seed: int = option(0, "Seed of all random draws.", minimum=0, group="Training")
+    deterministic: bool = option(
+        False, "Use one worker, so that a rerun or a resumed run is equal bit by bit.",
+        group="Training",
+    )
+    # this machine
+    threads: int = option(
+        0, "Worker threads; 0: one per core.", minimum=0, group="Machine"
+    )
+    bucket_order: OrderName = option(
+        "auto",
+        "Order in which buckets are trained; auto: the one that reads and writes least for "
+        "--memory, inside_out without it.",
+        group="Machine",
+    )
+    buffer_partitions: int = option(
+        0, "Partitions in memory; 0: as many as --memory allows, the fewest without it.",
+        minimum=0, group="Machine",
+    )
+    join_partitions: bool = option(
+        False, "Train all partitions as one, in memory, with negatives from all nodes.",
+        group="Machine",
+    )
+    prefetch: bool = option(
+        True, "Read and write partitions while others are trained, with one to spare.",
+        group="Machine",
+    )
+    # fmt: on
 
     def __post_init__(self) -> None:
         """Check what concerns several fields at once.
@@ -291,7 +366,7 @@ def require_dim(operator: str | None, dim: int, where: str) -> None:
 
 def preset_names() -> list[str]:
     """Return the names of the presets, sorted."""
-    return sorted(path.stem for path in PRESET_DIR.glob("*.toml"))
+    return presets_in(PRESET_DIR)
 
 
 def load_config(
@@ -306,17 +381,9 @@ def load_config(
         ConfigError: Both are given, or a setting is wrong.
         UnknownNameError: There is no such preset.
     """
-    mapping: Mapping[str, Any] = {}
-    where = "settings"
-    if preset is not None and file is not None:
-        raise ConfigError(f"got preset {preset!r} and config file {file}; give one of them")
-    if preset is not None:
-        if preset not in preset_names():
-            raise unknown_name("preset", preset, preset_names())
-        mapping, where = load_toml(PRESET_DIR / f"{preset}.toml"), f"preset {preset}"
-    elif file is not None:
-        mapping, where = load_toml(Path(file)), Path(file).name
-    merged = apply_overrides(mapping, overrides)
+    merged, mapping, where = merge_settings(
+        EmbeddingConfig, PRESET_DIR, preset=preset, file=file, overrides=overrides
+    )
     if merged.get("negatives") and not mapping.get("negatives"):
         for name in SHORTHAND:  # of the preset or file, which the override replaces
             if name in mapping and merged[name] == mapping[name]:

@@ -14,50 +14,80 @@ StopMetric = Literal["mrr", "mr", "hits@1", "hits@3", "hits@10", "held_out_loss"
 class EdgeSetConfig:
     """Some of the edges; an epoch trains one set after the other."""
 
-    edge_types: tuple[str, ...] = option((), "edge types; all that are trained by default")
-    split: str | None = option(None, "split; train, or the only one, by default")
+    edge_types: tuple[str, ...] = option(
+        (), "Edge types of the set; by default all that are trained."
+    )
+    split: str | None = option(
+        None, "Split of the edges; by default train, or the only one."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ControlConfig:
     """The part of an embedding's settings that no kernel sees."""
 
+    # fmt: off
     edge_sets: tuple[EdgeSetConfig, ...] = option(
-        (), "edges that an epoch trains, one set after the other; train by default"
+        (),
+        "Edges of an epoch as [[edge_sets]] tables, one after the other; by default the "
+        "split train.",
+        group="Edges",
     )
     edge_chunks: int = option(
-        1, "parts of every bucket's edges, each visited once per epoch", minimum=1
-    )
-    checkpoint_seconds: float = option(
-        0.0, "shortest time between checkpoints, which follow a bucket", minimum=0
-    )
-    preserve_every: int = option(
-        0, "keep the checkpoint after every so many epochs for good; 0: none", minimum=0
-    )
-    eval_every: int = option(0, "evaluate after every so many epochs; 0: never", minimum=0)
-    eval_split: str = option("valid", "the split for that, or held_out for eval_fraction")
-    eval_fraction: float = option(
-        0.0, "fraction of every bucket's edges that is not trained", minimum=0, maximum=0.9
-    )
-    patience: int = option(
-        0, "evaluations without a better stop_metric before training ends; the best "
-        "checkpoint is kept; 0: train to the end", minimum=0,
-    )  # fmt: skip
-    stop_metric: StopMetric = option("mrr", "what patience waits for")
-    min_improvement: float = option(
-        0.0, "smallest change of stop_metric that counts as better", minimum=0
+        1, "Parts that every bucket's edges are cut into; an epoch visits each once.",
+        minimum=1, group="Edges",
     )
     init_from: str | None = option(
-        None, "folder of a run whose rows and operators are the first values here"
+        None, "Folder of a run whose rows and operators are the first values here.",
+        group="Start",
     )
-    init_state: bool = option(True, "its Adagrad states come along")
+    init_state: bool = option(
+        True, "Whether the optimizer's state comes along from there.", group="Start"
+    )
     init_lr: float | None = option(
-        None, "factor on the learning rates of what came from there, 0: it stays as it "
-        "is; 1 by default, 0 with train_only=new", minimum=0, maximum=1,
-    )  # fmt: skip
-    train_only: Literal["all", "new"] = option(
-        "all", "new: only edges that the graph of init_from lacks"
+        None,
+        "Factor on the learning rate of what came from there; 0: it stays as it is. By "
+        "default 1, with train_only = new 0.",
+        minimum=0, maximum=1, group="Start",
     )
+    train_only: Literal["all", "new"] = option(
+        "all", "new: train only the edges that the graph of init_from lacks.",
+        group="Start",
+    )
+    eval_every: int = option(
+        0, "Evaluate after every so many epochs; 0: never.", minimum=0, group="Evaluation"
+    )
+    eval_split: str = option(
+        "valid", "Split that is evaluated while training, or held_out for eval_fraction.",
+        group="Evaluation",
+    )
+    eval_fraction: float = option(
+        0.0, "Share of every bucket's edges that is held out of the training.",
+        minimum=0, maximum=0.9, group="Evaluation",
+    )
+    monitor: StopMetric = option(
+        "mrr", "The validation metric that early stopping watches.",
+        group="Evaluation", aliases=("stop_metric",),
+    )
+    patience: int = option(
+        0,
+        "End the training after so many evaluations without a better one, and keep the "
+        "best; 0: train all epochs.",
+        minimum=0, group="Evaluation",
+    )
+    min_improvement: float = option(
+        0.0, "Smallest change of monitor that counts as better.",
+        minimum=0, group="Evaluation",
+    )
+    preserve_every: int = option(
+        0, "Keep the checkpoint after every so many epochs for good; 0: none.",
+        minimum=0, group="Evaluation",
+    )
+    checkpoint_seconds: float = option(
+        0.0, "Shortest time between two checkpoints, which follow a bucket.",
+        minimum=0, group="Machine",
+    )
+    # fmt: on
 
     def __post_init__(self) -> None:
         """Check what concerns several fields at once.
@@ -65,16 +95,16 @@ class ControlConfig:
         Raises:
             ConfigError: Fields that contradict each other.
         """
-        measures_loss = self.stop_metric == "held_out_loss"
+        measures_loss = self.monitor == "held_out_loss"
         if self.patience and measures_loss and not self.eval_fraction:
             raise ConfigError(
-                "patience: got stop_metric held_out_loss and eval_fraction 0, expected "
+                "patience: got monitor held_out_loss and eval_fraction 0, expected "
                 "held-out edges; set eval_fraction"
             )
         if self.patience and not measures_loss and not self.eval_every:
             raise ConfigError(
-                f"patience: got stop_metric {self.stop_metric} and eval_every 0, expected "
-                "evaluations while training; set eval_every, or stop_metric=held_out_loss"
+                f"patience: got monitor {self.monitor} and eval_every 0, expected "
+                "evaluations while training; set eval_every, or monitor=held_out_loss"
             )
         if self.eval_split == "held_out" and self.eval_every and not self.eval_fraction:
             raise ConfigError(

@@ -29,7 +29,7 @@ class EpochEnd(Hook):
         """Do what is due; return whether the training is to end."""
         config, state = trainer.config, trainer.state
         evaluates = bool(config.eval_every) and state.epoch % config.eval_every == 0
-        by_loss = bool(config.patience) and config.stop_metric == HELD_OUT_LOSS
+        by_loss = bool(config.patience) and config.monitor == HELD_OUT_LOSS
         stays = bool(config.preserve_every) and state.epoch % config.preserve_every == 0
         if not (evaluates or by_loss or stays):
             return False
@@ -58,7 +58,7 @@ class EpochEnd(Hook):
             if best != state.epoch:
                 checkpoints.restore(trainer.path, state, best)
             state.metrics["best_epoch"] = best
-            state.metrics[f"best_{config.stop_metric}"] = state.best["value"]
+            state.metrics[f"best_{config.monitor}"] = state.best["value"]
             state.metrics["stopped_early"] = state.is_stopped
 
     def _evaluate(self, trainer: Training) -> None:
@@ -73,8 +73,8 @@ class EpochEnd(Hook):
         )
         metrics = result["metrics"]
         names = {"mrr"}
-        if config.patience and config.stop_metric != HELD_OUT_LOSS:
-            names.add(config.stop_metric)
+        if config.patience and config.monitor != HELD_OUT_LOSS:
+            names.add(config.monitor)
         for name in sorted(names):
             history = state.metrics.setdefault(f"{config.eval_split}_{name}", [])
             history.append([state.epoch, metrics[name]])
@@ -84,7 +84,7 @@ class EpochEnd(Hook):
 
     def _value(self, trainer: Training) -> float:
         config, metrics = trainer.config, trainer.state.metrics
-        name = config.stop_metric
+        name = config.monitor
         if name != HELD_OUT_LOSS:
             name = f"{config.eval_split}_{name}"  # type: ignore[assignment]
         return float(metrics[name][-1][1])

@@ -26,22 +26,24 @@ _MOST_POOLS: Final = 16
 class PoolConfig:
     """One pool of negatives."""
 
-    kind: PoolName = option(REQUIRED, "where the negatives come from")
+    kind: PoolName = option(REQUIRED, "Where the negatives come from.")
     num: int = option(
-        REQUIRED, "negatives per chunk; batch: positives that share a chunk", minimum=1
+        REQUIRED,
+        "Negatives per group of edges; batch: edges of a group.",
+        minimum=1,
     )
     alpha: float | None = option(
-        None, f"degree: its exponent; {DEFAULT_ALPHA} by default", minimum=0, maximum=4
+        None, f"Exponent of the degree; by default {DEFAULT_ALPHA}.", minimum=0, maximum=4
     )
     drawn: int | None = option(
-        None, "hard: uniform nodes drawn, of which num count; 4 num by default", minimum=1
+        None, "Nodes drawn, of which the num hardest count; by default 4 num.", minimum=1
     )
     importance: bool = option(
-        False, "subtract the log of the expected count (logQ), so that softmax estimates "
-        "the one over all nodes",
+        False, "Subtract the logarithm of how often a node is expected (logQ), so that "
+        "softmax estimates the one over all nodes.",
     )  # fmt: skip
     adversarial: float = option(
-        0.0, "logistic: weigh by softmax(adversarial * score) inside the pool; 0: equally",
+        0.0, "Weigh negatives by softmax(adversarial * score) in the pool; 0: all alike.",
         minimum=0,
     )  # fmt: skip
 

@@ -14,12 +14,12 @@ def take_value(config: EmbeddingConfig, state: RunState, value: float) -> bool:
     ``value``, and ``waited``, the evaluations since then.
 
     Args:
-        config: ``stop_metric`` and ``min_improvement``.
+        config: ``monitor`` and ``min_improvement``.
         state: The run's state, at the end of the epoch that was evaluated; changed.
         value: The metric.
     """
     best = state.best
-    sign = -1.0 if config.stop_metric in _LOWER_IS_BETTER else 1.0
+    sign = -1.0 if config.monitor in _LOWER_IS_BETTER else 1.0
     gain = sign * (value - best["value"]) if best else float("inf")
     is_better = value == value and (not best or gain > config.min_improvement)
     if is_better:

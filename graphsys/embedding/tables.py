@@ -235,7 +235,7 @@ class TableFiles:
             if not np.isfinite(table).all():
                 raise TrainingFailedError(
                     f"operators of edge type {name!r} are not finite; lower relation_lr or "
-                    f"raise regulariser (the checkpoint before is kept in {self.path})"
+                    f"raise regularizer (the checkpoint before is kept in {self.path})"
                 )
             self._replace(functools.partial(runs.relations_file, name), table)
         for name, table in self.globals.items():
@@ -262,7 +262,7 @@ class TableFiles:
             return
         found = describe_rows(self._graph, {part: to_floats(rows, row_dtype)})
         raise TrainingFailedError(
-            f"{found} after a bucket of partition {part[1]}; lower lr or raise regulariser "
+            f"{found} after a bucket of partition {part[1]}; lower lr or raise regularizer "
             f"(the checkpoint before it is kept in {self.path})"
         )
 

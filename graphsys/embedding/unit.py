@@ -165,7 +165,7 @@ class UnitTrainer:
         work = self._cut(0, step, keys, lambda every: rows.copy())
         still = work.settings._replace(
             objective=compiled_objective(self.config, self.model[step.edge_type]),
-            lr=np.float32(0.0), relation_lr=np.float32(0.0), regulariser=np.float32(0.0),
+            lr=np.float32(0.0), relation_lr=np.float32(0.0), regularizer=np.float32(0.0),
         )  # fmt: skip
         self._refresh(step)
         tables, operators = self._arrays(step)
@@ -252,8 +252,8 @@ class UnitTrainer:
             objective=self._objective(relations),
             lr=np.float32(factor * config.lr),
             relation_lr=np.float32(factor * (config.relation_lr or config.lr)),
-            regulariser=np.float32(config.regulariser),
-            regulariser_kind=REGULARISER_CODES[config.regulariser_kind],
+            regularizer=np.float32(config.regularizer),
+            regularizer_kind=REGULARISER_CODES[config.regularizer_kind],
             key=key,
             max_norm=np.float32(config.max_norm or np.inf),
             is_half=config.row_dtype == "float16",
@@ -295,7 +295,7 @@ class UnitTrainer:
         raise TrainingFailedError(
             f"the loss is not a number in epoch {epoch + 1}, bucket {tuple(step.bucket)} "
             f"of edge type {self.model[step.edge_type].name!r} ({found}); lower lr or "
-            f"raise regulariser (the checkpoint before it is kept in {self.path})"
+            f"raise regularizer (the checkpoint before it is kept in {self.path})"
         )
 
 

@@ -1,15 +1,15 @@
 """What a user sets: one frozen config, from a preset, a TOML file and overrides."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from graphsys.core.config import apply_overrides, from_mapping, load_toml
-from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.core.config import from_mapping
 from graphsys.core.threads import num_cores
 from graphsys.gnn.config_checks import check_fields
 from graphsys.gnn.settings import GnnSettings
+from graphsys.training.config import merge_settings
+from graphsys.training.config import preset_names as presets_in
 
 PRESET_DIR = Path(__file__).parent / "presets"
 _SMALL_WORK = 1 << 22  # numbers added up by a layer
@@ -43,7 +43,7 @@ def num_threads(config: GnnConfig, num_edges: int) -> int:
 
 def preset_names() -> list[str]:
     """Return the names of the presets, sorted."""
-    return sorted(path.stem for path in PRESET_DIR.glob("*.toml"))
+    return presets_in(PRESET_DIR)
 
 
 def load_config(
@@ -58,14 +58,7 @@ def load_config(
         ConfigError: Both are given, or a setting is wrong.
         UnknownNameError: There is no such preset.
     """
-    mapping: Mapping[str, Any] = {}
-    where = "settings"
-    if preset is not None and file is not None:
-        raise ConfigError(f"got preset {preset!r} and config file {file}; give one of them")
-    if preset is not None:
-        if preset not in preset_names():
-            raise unknown_name("preset", preset, preset_names())
-        mapping, where = load_toml(PRESET_DIR / f"{preset}.toml"), f"preset {preset}"
-    elif file is not None:
-        mapping, where = load_toml(Path(file)), Path(file).name
-    return from_mapping(GnnConfig, apply_overrides(mapping, overrides), where=where)
+    merged, _, where = merge_settings(
+        GnnConfig, PRESET_DIR, preset=preset, file=file, overrides=overrides
+    )
+    return from_mapping(GnnConfig, merged, where=where)

@@ -158,7 +158,7 @@ class LinkPrediction:
 
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return 1 - metric and metric of the watched split, or None without such edges."""
-        split = self.config.watch
+        split = self.config.eval_split
         if not self._can_measure() or split not in self.graph.splits(self.pairs.edge_type):
             return None
         found = self.measure(split, output)[self.metric]

@@ -145,7 +145,7 @@ class MultiplexLinks:
 
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return 1 - ROC-AUC and ROC-AUC of the watched split, or None without one."""
-        split = self.config.watch
+        split = self.config.eval_split
         if not any(split in self.graph.splits(it) for it, _ in self.relations.values()):
             return None
         found = self.measure(split, output)[self.metric]

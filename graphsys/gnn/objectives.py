@@ -117,7 +117,7 @@ class NodeClassification(NodeSeeds):
 
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return loss and metric of the watched split, or None where it has no nodes."""
-        nodes = self.labels.splits.get(self._config.watch)
+        nodes = self.labels.splits.get(self._config.eval_split)
         if nodes is None or not len(nodes):
             return None
         found = output(self.node_type, nodes)

@@ -64,7 +64,7 @@ class NodeRegression(NodeSeeds):
 
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return loss and R2 of the watched split, or None where it has no nodes."""
-        split = self._config.watch
+        split = self._config.eval_split
         if not len(self.splits.get(split, ())):
             return None
         found = self.measure(split, output)

@@ -1,5 +1,6 @@
 """The settings of a graph neural network, each by itself."""
 # ruff: noqa: RUF009  (option() only makes a field)
+# fmt: off
 
 from dataclasses import dataclass
 from typing import Literal
@@ -17,141 +18,299 @@ ModelName = Literal[
 class GnnSettings:
     """What a user sets; a :class:`graphsys.gnn.config.GnnConfig` is of ones that fit."""
 
-    task: TaskName = option("node_classification", "what is learned")
-    model: ModelName = option("sage", "the layers")
-    dim: int = option(64, "features of a hidden row, all heads together", minimum=1)
-    layers: int = option(2, "layers, and hops of a sample", minimum=1)
-    aggregator: Literal["mean", "sum", "max", "pool", "lstm"] = option(
-        "mean", "of model sage"
+    # what is learned
+    task: TaskName = option(
+        "node_classification",
+        "What is learned: classes of nodes, numbers of nodes, edges, or who likes what.",
+        group="Task",
     )
-    bases: int = option(0, "rgcn: matrices that relations share; 0: one each", minimum=0)
-    heads: int = option(8, "heads of gat, gatv2, hgt and han, which share dim", minimum=1)
-    output_heads: int = option(1, "heads of their last layer, averaged", minimum=1)
-    edge_dim: int = option(10, "gatne: features of a relation's row", minimum=1)
-    attention_dim: int = option(20, "gatne: width of its attention", minimum=1)
-    activation: Literal["relu", "elu"] = option("relu", "between layers")
-    norm: Literal["none", "layer", "batch"] = option("none", "before every layer")
-    residual: bool = option(False, "add a layer's input to its output; linear at both ends")
-    dropout: float = option(
-        0.0, "chance of a feature to be left out", minimum=0, maximum=0.99
+    node_type: str = option(
+        "", "Node type whose labels are learned; by default the only type that has them.",
+        group="Task", applies="node_classification, regression",
     )
-    attention_dropout: float = option(
-        0.0, "chance of a neighbor to be left out of attention", minimum=0, maximum=0.99
-    )
-    epochs: int = option(10, "passes over the training nodes or edges", minimum=1)
-    seed: int = option(0, "seed of all random draws", minimum=0)
-    threads: int = option(0, "threads, 0: one per core", minimum=0)
-    deterministic: bool = option(
-        False, "one thread, so that a rerun or a resumed run is equal bit by bit"
-    )
-    node_type: str = option("", "whose labels are learned; the only type that has them")
     label: str = option(
-        "label", "column of the labels: a class, a list of classes, or a number"
+        "label",
+        "Column of the labels: a class, a list of classes, or a number.",
+        group="Task", applies="node_classification, regression",
     )
-    split: str = option("split", "column that says train, valid or test")
-    features: tuple[str, ...] = option((), "features by name; all of a type by default")
-    learned_rows: Literal["memory", "disk"] = option(
-        "memory",
-        "where rows of nodes without features are: parameters that the optimizer moves all "
-        "in every step, or the run's files, where Adagrad moves those of a batch",
+    split: str = option(
+        "split", "Column of the nodes that says train, valid or test.",
+        group="Task", applies="node_classification, regression",
     )
-    rows_lr: float = option(0.1, "learning rate of rows on disk", above=0)
-    cache: Literal["none", "degree", "importance", "lru", "sieve"] = option(
-        "none", "rows of features that batches keep in memory: of whom"
-    )
-    cache_memory: str = option("256MB", "for those, over all node types")
-    cache_device_memory: str = option("", "for hot rows kept on a GPU; none by default")
-    normalize_features: bool = option(False, "scale every row of features to the sum 1")
-    edge_types: tuple[str, ...] = option((), "edge types to use; all by default")
-    reverse_edges: bool = option(True, "send messages against directed edges too")
-    batch_size: int = option(
-        1024, "training nodes or edges of a step; 0: the whole graph at once", minimum=0
-    )
-    fanouts: tuple[int, ...] = option(
-        (),
-        "neighbors per hop, the hop next to the seeds first (as in PyG; DGL has it last); "
-        "-1: all; 10 each by default",
-    )
-    frontier: Literal["all", "new"] = option(
-        "all", "whose neighbors a hop samples: all nodes so far (DGL), or new ones (PyG)"
-    )
-    sampler: Literal["neighbor", "labor", "temporal"] = option(
-        "neighbor",
-        "how neighbors are drawn: each node its own; labor: shared within a hop; temporal: "
-        "by edges before the seed's own column time",
-    )
-    recent: bool = option(False, "temporal: take the latest neighbors, not random ones")
-    replace: bool = option(False, "draw neighbors with replacement")
-    weighted: bool = option(False, "draw neighbors in proportion to the edges' weights")
-    num_walks: int = option(100, "PinSage: walks from a node", minimum=1)
-    walk_length: int = option(3, "PinSage: traversals of a walk; gatne: steps", minimum=1)
-    window: int = option(2, "gatne: steps between a pair of a walk, at most", minimum=1)
-    restart: float = option(
-        0.5, "PinSage: chance of a walk to go back", minimum=0, maximum=0.99
-    )
-    optimizer: Literal["adam", "lamb"] = option("adam", "lamb is for large batches")
-    lr: float = option(0.01, "learning rate", above=0)
-    weight_decay: float = option(0.0, "L2 penalty; of lamb decoupled decay", minimum=0)
-    accumulate: int = option(1, "batches whose gradients make a step", minimum=1)
-    precision: Literal["float32", "bfloat16"] = option(
-        "float32", "of products; weights, sums over neighbors and losses stay float32"
-    )
-    recompute: bool = option(
-        False, "activation checkpointing: keep a layer's input only, at a third more time"
-    )
-    decay_layers: Literal["all", "first"] = option("all", "whose weights the penalty is on")
-    lr_warmup_epochs: float = option(0.0, "epochs in which lr rises from 0", minimum=0)
-    lr_decay: float = option(1.0, "factor on lr after every epoch", above=0, maximum=1)
     edge_type: str = option(
-        "", "link prediction: the edges that are learned; the only type"
+        "", "Edge type that is learned; by default the only one.",
+        group="Task", applies="link_prediction, recommendation",
     )
     positives: Literal["edges", "walks"] = option(
         "edges",
-        "link prediction: pairs are edges, or a node and one on a walk from it; of gatne "
-        "always those of walks' windows",
+        "Which pairs of nodes are to score high: the ends of edges, or a node and one that "
+        "a walk from it meets. gatne always takes pairs of nodes on walks.",
+        group="Task", applies="link_prediction",
     )
     loss: Literal["margin", "logistic", "bpr", "softmax"] = option(
-        "margin", "of link prediction and recommendation"
+        "margin", "Loss of a pair against its negatives.",
+        group="Task", applies="link_prediction, recommendation",
     )
-    decoder: Literal["dot", "mlp", "distmult"] = option("dot", "scores of pairs of rows")
-    margin: float = option(0.1, "by which a positive is to beat its negatives", minimum=0)
-    num_negatives: int = option(500, "negatives of a batch, or of a pair", minimum=0)
-    in_batch: bool = option(
-        False, "the second nodes of a batch's other pairs are negatives too"
+    decoder: Literal["dot", "mlp", "distmult"] = option(
+        "dot", "How the rows of two nodes become the score of the pair.",
+        group="Task", applies="link_prediction, recommendation",
     )
-    negatives: Literal["uniform", "degree"] = option("uniform", "how they are drawn")
-    alike_negatives: int = option(
-        0, "negatives per positive that have its value of column alike", minimum=0
+    margin: float = option(
+        0.1, "How much higher a pair is to score than its negatives.",
+        minimum=0, group="Task", applies="loss = margin",
     )
-    alike: str = option("", "column of nodes, for alike_negatives: their category ...")
+    # the network
+    model: ModelName = option("sage", "Layers of the network.", group="Model")
+    dim: int = option(
+        64, "Features of a hidden row, all heads together.", minimum=1, group="Model"
+    )
+    layers: int = option(
+        2, "Layers, which is also how many hops messages come from.",
+        minimum=1, group="Model",
+    )
+    aggregator: Literal["mean", "sum", "max", "pool", "lstm"] = option(
+        "mean", "How the rows of the neighbors become one.", group="Model", applies="sage"
+    )
+    bases: int = option(
+        0, "Matrices that relations share; 0: each has its own.",
+        minimum=0, group="Model", applies="rgcn",
+    )
+    heads: int = option(
+        8, "Attention heads, which share dim.",
+        minimum=1, group="Model", applies="gat, gatv2, hgt, han",
+    )
+    output_heads: int = option(
+        1, "Attention heads of the last layer, whose outputs are averaged.",
+        minimum=1, group="Model", applies="gat, gatv2, hgt, han",
+    )
+    edge_dim: int = option(
+        10, "Features of a relation's row.", minimum=1, group="Model", applies="gatne"
+    )
+    attention_dim: int = option(
+        20, "Width of the attention over relations.",
+        minimum=1, group="Model", applies="gatne",
+    )
+    activation: Literal["relu", "elu"] = option(
+        "relu", "Function between two layers.", group="Model"
+    )
+    norm: Literal["none", "layer", "batch"] = option(
+        "none", "Normalization of the rows before every layer.", group="Model"
+    )
+    residual: bool = option(
+        False,
+        "Add a layer's input to its output; the first and the last layer are then linear.",
+        group="Model",
+    )
+    dropout: float = option(
+        0.0, "Chance of a feature to be left out in training.",
+        minimum=0, maximum=0.99, group="Model",
+    )
+    attention_dropout: float = option(
+        0.0, "Chance of a neighbor to be left out of attention in training.",
+        minimum=0, maximum=0.99, group="Model", applies="gat, gatv2, hgt, han",
+    )
+    # what the first layer reads
+    features: tuple[str, ...] = option(
+        (), "Features to read, by name; by default all of a node type.", group="Features"
+    )
+    normalize_features: bool = option(
+        False, "Scale every row of features to the sum 1.", group="Features"
+    )
+    learned_rows: Literal["memory", "disk"] = option(
+        "memory",
+        "Where the learned rows of nodes without features are kept: in memory, where the "
+        "optimizer moves all of them in every step, or in the run's files, where Adagrad "
+        "moves those of a batch.",
+        group="Features",
+    )
+    rows_lr: float = option(
+        0.1, "Learning rate of rows on disk.",
+        above=0, group="Features", applies="learned_rows = disk",
+    )
+    cache: Literal["none", "degree", "importance", "lru", "sieve"] = option(
+        "none", "Which nodes' features are kept in memory between batches.",
+        group="Features",
+    )
+    cache_memory: str = option(
+        "256MB", "Memory for kept features, over all node types.", group="Features"
+    )
+    cache_device_memory: str = option(
+        "", "Memory of the GPU for features of hot nodes, such as 2GB; by default none.",
+        group="Features", applies="--device cuda",
+    )
+    # where messages come from
+    edge_types: tuple[str, ...] = option(
+        (), "Edge types that carry messages; by default all.", group="Sampling"
+    )
+    reverse_edges: bool = option(
+        True, "Send messages against the direction of directed edges too.",
+        group="Sampling",
+    )
+    fanouts: tuple[int, ...] = option(
+        (),
+        "Neighbors to sample per hop, the hop next to the seeds first (as in PyG; DGL has "
+        "it last); -1: all. By default 10 each, 50 for pinsage.",
+        group="Sampling",
+    )
+    frontier: Literal["all", "new"] = option(
+        "all",
+        "Whose neighbors a hop samples: those of all nodes so far (DGL), or of the new "
+        "ones (PyG).",
+        group="Sampling",
+    )
+    sampler: Literal["neighbor", "labor", "temporal"] = option(
+        "neighbor",
+        "How neighbors are drawn: each node draws its own; labor: nodes of a hop share "
+        "them; temporal: by edges older than the seed's column time.",
+        group="Sampling",
+    )
+    recent: bool = option(
+        False, "Take the latest neighbors instead of random ones.",
+        group="Sampling", applies="sampler = temporal",
+    )
+    replace: bool = option(
+        False, "Draw neighbors with replacement.", group="Sampling"
+    )
+    weighted: bool = option(
+        False, "Draw neighbors in proportion to the edges' weights.", group="Sampling"
+    )
+    num_walks: int = option(
+        100, "Walks from a node, which choose its important neighbors.",
+        minimum=1, group="Sampling", applies="pinsage",
+    )
+    walk_length: int = option(
+        3, "Steps of a walk.", minimum=1, group="Sampling", applies="pinsage, gatne"
+    )
+    restart: float = option(
+        0.5, "Chance of a walk to go back to its start after a step.",
+        minimum=0, maximum=0.99, group="Sampling", applies="pinsage",
+    )
+    window: int = option(
+        2, "Most steps between two nodes of a walk that make a pair.",
+        minimum=1, group="Sampling", applies="gatne",
+    )
+    # negatives
+    negatives: Literal["uniform", "degree"] = option(
+        "uniform", "How negatives are drawn: all nodes alike, or by their degree.",
+        group="Negatives", applies="link_prediction, recommendation",
+    )
+    num_negatives: int = option(
+        500, "Negatives of a batch, or of a pair.",
+        minimum=0, group="Negatives", applies="link_prediction, recommendation",
+    )
     negatives_of: Literal["batch", "pair"] = option(
-        "batch", "whose they are: shared by a batch, or a pair's own, no known answers"
+        "batch",
+        "Whether a batch shares its negatives, or each pair has its own, none of which is "
+        "a known answer.",
+        group="Negatives", applies="link_prediction, recommendation",
     )
-    row_decay: float = option(
-        0.0, "penalty on half the squares of a batch's learned rows, their mean", minimum=0
+    in_batch: bool = option(
+        False, "The second nodes of a batch's other pairs are negatives too.",
+        group="Negatives", applies="link_prediction, recommendation",
+    )
+    alike_negatives: int = option(
+        0, "Negatives per pair that have the same value as its node in the column alike.",
+        minimum=0, group="Negatives", applies="link_prediction, recommendation",
+    )
+    alike: str = option(
+        "", "Column of the nodes for alike_negatives, such as their category.",
+        group="Negatives", applies="link_prediction, recommendation",
     )
     hard_negatives: int = option(
-        0, "PinSage: most hard negatives per positive, one more each epoch", minimum=0
+        0, "Most hard negatives per pair: none in the first epoch, one more in each.",
+        minimum=0, group="Negatives", applies="pinsage",
     )
     hard_ranks: tuple[int, ...] = option(
-        (2000, 5000), "PinSage: visit ranks that those come from, first and last"
+        (2000, 5000),
+        "First and last place, by visits of walks, from which hard negatives come.",
+        group="Negatives", applies="pinsage",
     )
+    # how it is learned
+    epochs: int = option(
+        10, "Passes over the training nodes or edges.", minimum=1, group="Training"
+    )
+    batch_size: int = option(
+        1024, "Training nodes or edges of a step; 0: the whole graph at once.",
+        minimum=0, group="Training",
+    )
+    optimizer: Literal["adam", "lamb"] = option(
+        "adam", "Optimizer; lamb is for large batches.", group="Training"
+    )
+    lr: float = option(0.01, "Learning rate.", above=0, group="Training")
+    lr_warmup_epochs: float = option(
+        0.0, "Epochs in which the learning rate rises from 0.", minimum=0, group="Training"
+    )
+    lr_decay: float = option(
+        1.0, "Factor on the learning rate after every epoch.",
+        above=0, maximum=1, group="Training",
+    )
+    weight_decay: float = option(
+        0.0, "Strength of the L2 penalty on weights; decoupled for lamb.",
+        minimum=0, group="Training",
+    )
+    decay_layers: Literal["all", "first"] = option(
+        "all", "Layers whose weights weight_decay concerns.", group="Training"
+    )
+    row_decay: float = option(
+        0.0, "Strength of the L2 penalty on the learned rows of a batch.",
+        minimum=0, group="Training",
+    )
+    accumulate: int = option(
+        1, "Batches whose gradients make one step.", minimum=1, group="Training"
+    )
+    precision: Literal["float32", "bfloat16"] = option(
+        "float32",
+        "Numbers that products of matrices are computed with; weights, sums over neighbors "
+        "and losses stay float32.",
+        group="Training",
+    )
+    recompute: bool = option(
+        False,
+        "Keep only the inputs of layers for the backward pass: less memory, a third more "
+        "time.",
+        group="Training",
+    )
+    seed: int = option(0, "Seed of all random draws.", minimum=0, group="Training")
+    deterministic: bool = option(
+        False, "Use one thread, so that a rerun or a resumed run is equal bit by bit.",
+        group="Training",
+    )
+    # what is evaluated and kept
     eval_every: int = option(
-        1, "evaluate valid after every so many epochs; 0: never", minimum=0
+        1, "Evaluate after every so many epochs; 0: never.", minimum=0, group="Evaluation"
     )
-    watch: str = option("valid", "the split that is evaluated while training")
-    monitor: Literal["loss", "metric"] = option("metric", "what of valid is watched")
+    eval_split: str = option(
+        "valid", "Split that is evaluated while training.",
+        group="Evaluation", aliases=("watch",),
+    )
+    monitor: Literal["loss", "metric"] = option(
+        "metric",
+        "The validation metric that early stopping watches: the task's, or the loss.",
+        group="Evaluation",
+    )
     patience: int = option(
-        0, "epochs without a better one on valid before the end; 0: all epochs", minimum=0
+        0,
+        "End the training after so many evaluations without a better one; 0: train all "
+        "epochs.",
+        minimum=0, group="Evaluation",
     )
-    keep: Literal["best", "last"] = option("best", "which epoch's weights a run keeps")
+    keep: Literal["best", "last"] = option(
+        "best", "Whether the run keeps the weights of the best epoch or of the last.",
+        group="Evaluation",
+    )
+    # this machine
+    threads: int = option(0, "Threads; 0: one per core.", minimum=0, group="Machine")
     prefetch: int = option(
-        1, "batches sampled and gathered ahead in threads; 0: none", minimum=0, maximum=64
+        1, "Batches that threads sample and gather ahead; 0: none.",
+        minimum=0, maximum=64, group="Machine",
     )
     checkpoint_seconds: float = option(
-        10.0, "shortest time between checkpoints; the last epoch always has one", minimum=0
+        10.0, "Shortest time between two checkpoints; the last epoch always has one.",
+        minimum=0, group="Machine",
     )
-    tensorboard: bool = option(False, "write curves for TensorBoard into the run")
+    tensorboard: bool = option(
+        False, "Write curves for TensorBoard into the run.", group="Machine"
+    )
 
     @property
     def hop_fanouts(self) -> tuple[int, ...]:

@@ -238,8 +238,9 @@ class Trainer:
         self.figures.evaluate_s += time.monotonic() - began
         times = [state.seconds, state.cpu_seconds]
         state.history.append([float(state.epoch), *found, *times])
-        watched = {f"{self.config.watch}_loss": found[0]}
-        self.board.write(state.epoch, watched | {f"{self.config.watch}_{metric}": found[1]})
+        split = self.config.eval_split
+        watched = {f"{split}_loss": found[0], f"{split}_{metric}": found[1]}
+        self.board.write(state.epoch, watched)
         is_loss = self.config.monitor == "loss"
         value = -found[0] if is_loss else found[1]
         if not state.best_epoch or value > state.best_value:

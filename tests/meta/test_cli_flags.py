@@ -26,9 +26,9 @@ FLAGS = {
     "--threads",
     "graphsys train": "--help",
     "graphsys train embedding": "GRAPH --config --device --dry-run --help --json --memory "
-    "--out --overwrite --preset --resume --set",
+    "--out --overwrite --preset --resume --set --settings",
     "graphsys train gnn": "GRAPH --config --device --dry-run --help --json --memory "
-    "--out --overwrite --preset --resume --set",
+    "--out --overwrite --preset --resume --set --settings",
     "graphsys evaluate": "RUN --candidates --draw --help --json --queries --seed --split",
     "graphsys nearest": "RUN NODE --help --index --json --k --node-type",
     "graphsys predict": "RUN --graph --help --json --k --known --nodes --out --overwrite "

@@ -63,7 +63,7 @@ def step_config(
         "reciprocal": "reciprocal" in flags,
         "relations": relations,
         "num_batch_negatives": 0 if "uniform" in flags else chunk,
-        "regulariser": 0.0 if "free" in flags else 0.05,
+        "regularizer": 0.0 if "free" in flags else 0.05,
     }
     config = EmbeddingConfig(
         dim=dim, margin=0.5, batch_size=batch_size, num_uniform_negatives=uniform,
@@ -193,7 +193,7 @@ def run_training(case: str) -> dict[str, object]:
     config = EmbeddingConfig(
         dim=18, epochs=2, deterministic=True, operator="complex_diagonal", reciprocal=True,
         batch_size=32, num_batch_negatives=16, num_uniform_negatives=7, lr=0.2,
-        init_scale=0.3, regulariser=0.01, importance_weights=True, eval_fraction=0.1,
+        init_scale=0.3, regularizer=0.01, importance_weights=True, eval_fraction=0.1,
     )  # fmt: skip
     losses, rows, held_out = {}, {}, {}
     with TemporaryDirectory() as name:

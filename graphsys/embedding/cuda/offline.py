@@ -96,7 +96,7 @@ def _settings(config: EmbeddingConfig) -> Settings:
         objective=objective_of(config),
         lr=np.float32(config.lr),
         relation_lr=np.float32(config.lr),
-        regulariser=np.float32(config.regulariser),
-        regulariser_kind=REGULARISER_CODES[config.regulariser_kind],
+        regularizer=np.float32(config.regularizer),
+        regularizer_kind=REGULARISER_CODES[config.regularizer_kind],
         key=np.uint64(1),
     )

@@ -183,7 +183,7 @@ class BatchStep:
         from graphsys.kernels.cuda import embedding_backward as backward
 
         tables, own, shapes = self.tables, self.operators, self.shapes
-        num_positions, n3 = int(counts[NUM_POSITIONS]), float(self.settings.regulariser)
+        num_positions, n3 = int(counts[NUM_POSITIONS]), float(self.settings.regularizer)
         if self.settings.objective.comparator == scores.COS:
             grid = (_blocks(num_positions, shapes.run), self.num_tensors)
             self._launch(
@@ -211,7 +211,7 @@ class BatchStep:
         tables, own, shapes = self.tables, self.operators, self.shapes
         num_positions, num_runs = int(counts[NUM_POSITIONS]), int(counts[NUM_RUNS])
         num_touched = int(counts[NUM_TOUCHED])
-        n3, lr = float(self.settings.regulariser), float(self.settings.relation_lr)
+        n3, lr = float(self.settings.regularizer), float(self.settings.relation_lr)
         share = n3 if own.is_reciprocal else 2 * n3
         columns = _blocks(self.dim, shapes.columns)
         runs = (arrays["run_begin"], arrays["run_length"])

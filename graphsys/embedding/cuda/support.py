@@ -15,10 +15,10 @@ _KNOWN: Final = {
     "dim", "epochs", "seed", "threads", "deterministic", "operator", "comparator", "loss",
     "margin", "reciprocal", "relations", "edge_types", "edge_weights", "batch_size",
     "num_batch_negatives", "num_uniform_negatives", "importance_weights", "lr",
-    "relation_lr", "lr_schedule", "regulariser", "operator_init", "init_scale",
+    "relation_lr", "lr_schedule", "regularizer", "operator_init", "init_scale",
     "checkpoint_seconds", "eval_every", "eval_split", "row_dtype",
     "bucket_order", "buffer_partitions", "prefetch", "edge_sets", "edge_chunks",
-    "preserve_every", "eval_fraction", "patience", "stop_metric", "min_improvement",
+    "preserve_every", "eval_fraction", "patience", "monitor", "min_improvement",
     "init_from", "init_state", "join_partitions",
 }  # fmt: skip
 """Settings that kernels know, or that the host alone takes care of."""

@@ -162,7 +162,7 @@ class _Conversion:
                 self.tell(f"{key}={self.values[key]} is left out: {reason}")
         self._relations()
         self._entities()
-        self._regulariser()
+        self._regularizer()
         self._negatives()
         self._loop()
 
@@ -298,7 +298,7 @@ class _Conversion:
             is_global = False  # PBG cannot have both, and its default is true
         self._set("global_emb", "global_embedding", is_global)
 
-    def _regulariser(self) -> None:
+    def _regularizer(self) -> None:
         coefficient, kind = self.values["regularization_coef"], self.values["regularizer"]
         if kind != "N3":
             raise self._refused(
@@ -307,7 +307,7 @@ class _Conversion:
         if coefficient:
             # a static relation of PBG adds it once per edge, ours once per query
             half = 1.0 if self.values["dynamic_relations"] else 0.5
-            self.mapped["regulariser"] = half * coefficient
+            self.mapped["regularizer"] = half * coefficient
 
     def _negatives(self) -> None:
         for key, ours in (

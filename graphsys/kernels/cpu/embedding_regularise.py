@@ -1,4 +1,4 @@
-"""Gradients of the regularisers: N3 (sum of cubed moduli) and L2 (sum of squares)."""
+"""Gradients of the regularizers: N3 (sum of cubed moduli) and L2 (sum of squares)."""
 
 from typing import Final
 
@@ -72,7 +72,7 @@ def regularise(
     """Add the gradients for both ends and the operator, once for either query.
 
     Args:
-        kind: Which regulariser.
+        kind: Which regularizer.
         coefficient: Of it.
         chunk: A chunk whose gradients of the loss are there.
         operators: Its operators.

@@ -76,8 +76,8 @@ class Settings(NamedTuple):
         use_batch: Whether the other positives of a chunk are negatives.
         objective: Comparator, loss and margin.
         lr, relation_lr: Learning rates of rows and of operator parameters.
-        regulariser: Coefficient of the regulariser.
-        regulariser_kind: Its code.
+        regularizer: Coefficient of the regularizer.
+        regularizer_kind: Its code.
         key: Key of the draws of this bucket.
         max_norm: Longer rows are shortened to this length; infinite for none.
         is_half: Whether rows in 16 bits are float16, not bfloat16.
@@ -88,8 +88,8 @@ class Settings(NamedTuple):
     objective: Objective
     lr: np.float32
     relation_lr: np.float32
-    regulariser: np.float32
-    regulariser_kind: int
+    regularizer: np.float32
+    regularizer_kind: int
     key: np.uint64
     max_norm: np.float32 = np.float32(np.inf)
     is_half: bool = False
@@ -318,9 +318,9 @@ def train_batches(
                 total += _train_single(
                     chunk, operators, settings, has_all, n, ks, kd, forward
                 )
-            if settings.regulariser > _ZERO:
+            if settings.regularizer > _ZERO:
                 regularise(
-                    settings.regulariser_kind, settings.regulariser, chunk, operators, n,
+                    settings.regularizer_kind, settings.regularizer, chunk, operators, n,
                     forward, backward,
                 )  # fmt: skip
             accumulate_rows(

@@ -99,6 +99,6 @@ def ring_config() -> EmbeddingConfig:
         num_uniform_negatives=32,
         importance_weights=True,
         init_scale=0.1,
-        regulariser=0.01,
+        regularizer=0.01,
         checkpoint_seconds=60.0,
     )

@@ -86,7 +86,7 @@ def test_a_broken_run_with_chunks_and_early_stopping_equals_the_unbroken_one(
 ) -> None:
     config = set_up(
         ring_config, epochs=6, edge_chunks=2, eval_fraction=0.2, patience=2,
-        stop_metric="held_out_loss", min_improvement=0.5, preserve_every=2,
+        monitor="held_out_loss", min_improvement=0.5, preserve_every=2,
         checkpoint_seconds=seconds,
     )  # fmt: skip
     graph = make_ring(2)

@@ -77,8 +77,8 @@ class Oracle:
             objective=compiled_objective(config, self.relations),
             lr=np.float32(LR),
             relation_lr=np.float32(LR),
-            regulariser=np.float32(0.0),
-            regulariser_kind=0,
+            regularizer=np.float32(0.0),
+            regularizer_kind=0,
             key=np.uint64(KEY),
         )
         rows, state = self.rows.copy(), self.state.copy()

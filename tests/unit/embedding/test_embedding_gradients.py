@@ -48,7 +48,7 @@ def test_step_equals_autograd(
         loss=loss,
         reciprocal=reciprocal,
         bias=bias,
-        regulariser=0.05,
+        regularizer=0.05,
     )
     check(Step(config))
 
@@ -93,8 +93,8 @@ def test_step_on_one_partition_sums_the_gradients_of_both_sides(
         operator=operator,
         reciprocal=reciprocal,
         num_uniform_negatives=3,
-        regulariser=0.1,
-        regulariser_kind=kind,
+        regularizer=0.1,
+        regularizer_kind=kind,
     )
     check(Step(config, is_shared=True))
 
@@ -122,7 +122,7 @@ def test_a_global_vector_is_a_part_of_every_row_of_its_type(
         comparator=comparator,
         reciprocal=reciprocal,
         global_embedding=True,
-        regulariser=0.05,
+        regularizer=0.05,
     )
     check(Step(config, is_shared=is_shared))
 
@@ -140,7 +140,7 @@ def test_rows_are_pooled_from_features_as_torch_does(
         reciprocal=reciprocal,
         global_embedding=has_global,
         relations={"*": RelationConfig(all_negatives=all_negatives)},
-        regulariser=0.05,
+        regularizer=0.05,
     )
     check(Step(config, dst_bags=make_bags(begins, features, is_mean=is_mean)))
 

@@ -162,8 +162,8 @@ def test_a_resumed_run_with_all_of_it_is_bit_equal(
         reciprocal=reciprocal,
         bias=True,
         global_embedding=True,
-        regulariser=0.01,
-        regulariser_kind="l2",
+        regularizer=0.01,
+        regularizer_kind="l2",
         node_types={"item": featurized()},
         checkpoint_seconds=0.0,
     )
@@ -332,7 +332,7 @@ def test_the_learning_rate_of_one_relation_moves_only_its_operator(
         {"operator": "affine", "comparator": "dot"},
         {"relations": {"*": RelationConfig(all_negatives=True)}},
         {"bias": True, "dim": 34, "global_embedding": True},
-        {"regulariser_kind": "l2", "regulariser": 0.001},
+        {"regularizer_kind": "l2", "regularizer": 0.001},
     ],
     ids=["rotation", "affine", "all_negatives", "bias", "l2"],
 )

@@ -80,7 +80,7 @@ def test_a_python_config_is_taken_over(tmp_path: Path) -> None:
         num_uniform_negatives=1000,
         lr=0.1,
         relation_lr=0.01,
-        regulariser=1e-3,
+        regularizer=1e-3,
         init_scale=0.001,
         margin=0.1,
     )
@@ -125,7 +125,7 @@ def test_relations_with_their_own_settings() -> None:
     assert config.relations["a"].operator == "translation"
     assert config.relations["b"].operator == "identity"
     assert (config.relations["a"].weight, config.relations["b"].weight) == (1.0, 2.0)
-    assert config.regulariser == 0.25  # once per edge there, once per query here
+    assert config.regularizer == 0.25  # once per edge there, once per query here
     equal = [dict(relation, operator="linear", weight=3) for relation in relations]
     config = from_pbg_config(small(relations=equal))
     assert config.operator == "linear"

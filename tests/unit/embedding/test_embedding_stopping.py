@@ -37,7 +37,7 @@ def test_a_better_value_begins_the_waiting_anew() -> None:
 
 @pytest.mark.parametrize("metric", ["mr", "held_out_loss"])
 def test_ranks_and_losses_are_better_when_lower(metric: str) -> None:
-    state, better = walk([9.0, 5.0, 6.0, 4.0], patience=2, stop_metric=metric)
+    state, better = walk([9.0, 5.0, 6.0, 4.0], patience=2, monitor=metric)
     assert better == [1, 2, 4]
     assert state.best["value"] == 4.0
 
@@ -56,10 +56,10 @@ def test_no_number_is_never_the_best() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"patience": 1}, "patience: got stop_metric mrr and eval_every 0"),
+        ({"patience": 1}, "patience: got monitor mrr and eval_every 0"),
         (
-            {"patience": 1, "stop_metric": "held_out_loss"},
-            "patience: got stop_metric held_out_loss and eval_fraction 0",
+            {"patience": 1, "monitor": "held_out_loss"},
+            "patience: got monitor held_out_loss and eval_fraction 0",
         ),
         (
             {"eval_every": 1, "eval_split": "held_out"},

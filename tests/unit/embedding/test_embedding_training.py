@@ -278,7 +278,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(
     make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path
 ) -> None:
     graph, out = make_ring(4), tmp_path / "run"
-    config = short(ring_config, lr=1e30, regulariser=0.0)
+    config = short(ring_config, lr=1e30, regularizer=0.0)
     message = r"not a number in epoch 1, bucket \(\d, \d\) of edge type 'triple'"
     with pytest.raises(TrainingFailedError, match=message) as caught:
         train(graph, config, out)

@@ -17,7 +17,7 @@ NUM_NODES = 24
 @pytest.fixture
 def config(ring_config: EmbeddingConfig) -> EmbeddingConfig:
     return dataclasses.replace(
-        ring_config, epochs=2, operator="identity", reciprocal=False, regulariser=0.0
+        ring_config, epochs=2, operator="identity", reciprocal=False, regularizer=0.0
     )
 
 

@@ -331,8 +331,8 @@ def test_what_is_watched_is_the_metric_of_the_watched_split(library: Graph) -> N
     mrr = rank_pairs(library, pairs, "valid", output)["mrr"]
     assert found == (1 - mrr, mrr)
     assert 0 < mrr < 1
-    assert LinkPrediction(library, config_of(watch="test")).watch(output) != found
-    assert LinkPrediction(library, config_of(watch="nowhere")).watch(output) is None
+    assert LinkPrediction(library, config_of(eval_split="test")).watch(output) != found
+    assert LinkPrediction(library, config_of(eval_split="nowhere")).watch(output) is None
 
 
 def test_pairs_of_walks_are_watched_by_recommendations_alone(tmp_path: Any) -> None:

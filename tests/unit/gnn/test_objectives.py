@@ -125,7 +125,7 @@ def test_several_classes_a_node_are_told_one_by_one(groups: Store) -> None:
 
 
 def test_nothing_is_watched_of_a_split_without_nodes(groups: Store) -> None:
-    assert watched(groups(1), outputs(3), watch="nowhere")[1] is None
+    assert watched(groups(1), outputs(3), eval_split="nowhere")[1] is None
 
 
 def test_ties_count_one_half_and_one_side_alone_tells_nothing() -> None:

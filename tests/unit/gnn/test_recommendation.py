@@ -171,7 +171,7 @@ def test_pinsage_recommends_to_readers_by_the_mean_of_what_they_read(
     config = config_of(
         model="pinsage", positives="walks", node_type="book", loss="softmax",
         negatives_of="batch", num_negatives=8, layers=1, fanouts=(5,), num_walks=10,
-        walk_length=2, epochs=30, eval_every=10, threads=1, watch="test", keep="last",
+        walk_length=2, epochs=30, eval_every=10, threads=1, eval_split="test", keep="last",
     )  # fmt: skip
     report = gnn.train(ratings, config, tmp_path / "run")
     found = gnn.evaluate(tmp_path / "run", graph=ratings)["metrics"]

@@ -19,7 +19,7 @@ from graphsys.embedding.cuda.offline import compile_step
 dim, rows, operator, comparator, loss, reciprocal = sys.argv[1].split(",")
 config = EmbeddingConfig(
     dim=int(dim), operator=operator, comparator=comparator, loss=loss,
-    reciprocal=reciprocal == "two", regulariser=0.01,
+    reciprocal=reciprocal == "two", regularizer=0.01,
 )
 for r in compile_step(config, is_bfloat16=rows == "bfloat16"):
     print(r.name, r.registers, r.stack_bytes, r.spill_bytes, r.shared_bytes)

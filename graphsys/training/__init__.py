@@ -1,0 +1,1 @@
+"""What the trainers of embeddings and of graph neural networks share."""

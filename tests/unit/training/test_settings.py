@@ -1,0 +1,109 @@
+"""Settings that speak: printed as a file that is taken back, on pages, in errors."""
+
+import dataclasses
+import tomllib
+import typing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphsys.cli.main import main
+from graphsys.core.config import aliases_of, from_mapping
+from graphsys.core.errors import ConfigError
+from graphsys.embedding import EmbeddingConfig
+from graphsys.embedding import load_config as load_embedding
+from graphsys.gnn import GnnConfig
+from graphsys.gnn import load_config as load_gnn
+from graphsys.training.settings import as_markdown, as_toml, settings_of
+
+ROOT = Path(__file__).resolve().parents[3]
+TRAINERS: list[tuple[str, Any, Any]] = [
+    ("embedding", EmbeddingConfig, load_embedding),
+    ("gnn", GnnConfig, load_gnn),
+]
+OLD_NAMES = [
+    (load_embedding, "stop_metric", "monitor", "mr"),
+    (load_embedding, "regulariser", "regularizer", 0.5),
+    (load_embedding, "regulariser_kind", "regularizer_kind", "l2"),
+    (load_gnn, "watch", "eval_split", "test"),
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "load"), TRAINERS)
+def test_what_is_printed_is_a_config_with_the_defaults(
+    name: str, kind: Any, load: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", name, "--settings"]) == 0
+    text = capsys.readouterr().out
+    file = tmp_path / "all.toml"
+    file.write_text(text)
+    assert load(file=file) == kind()
+    written, flowing = tomllib.loads(text), " ".join(text.replace("\n# ", " ").split())
+    for field in dataclasses.fields(kind):
+        table = f"[{field.name}.NAME]", f"[[{field.name}]]", f"# {field.name} = "
+        assert field.name in written or any(one in text for one in table)
+        assert field.metadata["help"] in flowing
+
+
+@pytest.mark.parametrize(("name", "kind", "load"), TRAINERS)
+def test_the_page_in_the_room_is_what_would_be_written(
+    name: str, kind: Any, load: Any
+) -> None:
+    page = (ROOT / "graphsys" / name / "SETTINGS.md").read_text(encoding="utf-8")
+    assert page == as_markdown(kind, f"graphsys train {name}"), "run scripts/settings_pages"
+
+
+@pytest.mark.parametrize(("name", "kind", "load"), TRAINERS)
+def test_every_setting_has_a_sentence_and_a_group(name: str, kind: Any, load: Any) -> None:
+    for setting in settings_of(kind):
+        assert setting.group, setting.name
+        for one in (setting, *setting.tables):
+            assert one.help.endswith("."), one.name
+            choices = one.kind.removeprefix("one of ").split(", ")
+            assert one.help[0].isupper() or one.help.split(":")[0] in choices, one.name
+
+
+@pytest.mark.parametrize(("load", "old", "new", "value"), OLD_NAMES)
+def test_old_names_are_read_with_a_note(
+    load: Any, old: str, new: str, value: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "old.toml"
+    shown = f"{old} = {value!r}".replace("'", '"')
+    file.write_text(shown)
+    with pytest.warns(UserWarning, match=f"{old} is called {new} now"):
+        config = load(file=file)
+    assert getattr(config, new) == value
+    file.write_text("")
+    with pytest.warns(UserWarning, match=f"{old} is called {new} now"):
+        assert load(file=file, overrides=[shown]) == config
+    mapped = from_mapping(type(config), {old: value})  # as the config of an old run is read
+    assert mapped == config
+    with pytest.raises(ConfigError, match=f"{old}: got it beside {new}"):
+        from_mapping(type(config), {old: value, new: value})
+
+
+def test_an_override_by_its_old_name_replaces_the_file_s_new_one(tmp_path: Path) -> None:
+    file = tmp_path / "new.toml"
+    file.write_text('monitor = "mr"\n')
+    with pytest.warns(UserWarning, match="stop_metric"):
+        config = load_embedding(file=file, overrides=["stop_metric=hits@1"])
+    assert config.monitor == "hits@1"
+
+
+def test_no_alias_is_a_name_of_today() -> None:
+    for _, kind, _ in TRAINERS:
+        assert not aliases_of(kind).keys() & typing.get_type_hints(kind).keys()
+
+
+def test_a_misspelt_key_is_answered_with_the_nearest_and_what_it_is_for() -> None:
+    with pytest.raises(ConfigError, match=r"did you mean 'epochs'\? \(Passes over the"):
+        from_mapping(GnnConfig, {"epoch": 3})
+
+
+def test_tables_are_told_with_their_keys() -> None:
+    text = as_toml(EmbeddingConfig, "x")
+    for line in ("# [relations.NAME]", "# [[negatives]]", "# kind = ...", "# alpha = ..."):
+        assert line in text
+    page = as_markdown(EmbeddingConfig, "x")
+    assert "| `negatives[].num` | unset | an int >= 1 |" in page
