@@ -12,14 +12,18 @@ from typing import Any
 import torch
 
 from graphsys.core.errors import StorageFullError
-from graphsys.core.memory import MemoryMeter, format_bytes
+from graphsys.core.memory import MemoryMeter, format_bytes, resident_bytes
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.loader import Batch
 from graphsys.gnn.run import RunState
+from graphsys.gnn.tasks import make_objective
 from graphsys.gnn.trainer import Parts, Trainer
+from graphsys.storage.reader import Graph
 
 _BATCHES = 3
 _METER_S = 0.005
+_SHARES = (16, 8, 4, 2)
+_BESIDE_BYTES = 200 * 10**6  # of the 300 MB beside a budget that torch may take
 
 
 def make_plan(config: GnnConfig, parts: Parts) -> Mapping[str, Any]:
@@ -60,6 +64,42 @@ def make_plan(config: GnnConfig, parts: Parts) -> Mapping[str, Any]:
         "estimated_seconds_per_epoch": epoch_s,
         "estimated_seconds": epoch_s * config.epochs,
     }
+
+
+def bytes_beyond(graph: Graph, config: GnnConfig, parts: Parts, budget: int) -> int | None:
+    """Return what a training would take, where not even its plan can be made.
+
+    Smaller batches are trained first, of twice as many seeds each time. Batches take at
+    most in proportion to their seeds, so that none is tried that could take more than the
+    budget and what torch may take beside it.
+
+    Args:
+        graph: The graph, open.
+        config: The settings; a whole graph is no batch, and has no smaller ones.
+        parts: What would be trained; stays as it is.
+        budget: Most memory of the process, in bytes.
+
+    Returns:
+        Bytes at most; None: the plan can be made.
+    """
+    for share in _SHARES:
+        size = config.batch_size // share
+        if not size:
+            continue
+        small = replace(config, batch_size=size)
+        with torch.random.fork_rng(devices=[]), MemoryMeter(_METER_S) as meter:
+            objective = make_objective(graph, small)
+            network = copy.deepcopy(parts.network)
+            trial = replace(parts, network=network, objective=objective)
+            trainer = Trainer(None, small, RunState(graph={}), trial)
+            base = resident_bytes()
+            for batch in itertools.islice(trainer.batches(0, objective.seeds(0)), 1):
+                trainer.train_batch(0, batch, 1)
+                trainer.loader.release(batch)
+        taken = max(meter.peak_bytes - base, 0)
+        if base + 2 * taken > budget + _BESIDE_BYTES:
+            return base + share * taken
+    return None
 
 
 def disk_bytes(config: GnnConfig, parts: Parts) -> int:

@@ -21,7 +21,7 @@ from graphsys.gnn.model import Model
 from graphsys.gnn.mover import Mover, open_mover
 from graphsys.gnn.network import Network
 from graphsys.gnn.objectives import Objective
-from graphsys.gnn.plan import disk_bytes, make_plan, require_disk
+from graphsys.gnn.plan import bytes_beyond, disk_bytes, make_plan, require_disk
 from graphsys.gnn.sparse_rows import kernel_threads
 from graphsys.gnn.surroundings import Surroundings
 from graphsys.gnn.tasks import make_objective
@@ -116,6 +116,10 @@ def train(
         if not dry_run and not team.rank:
             run_folder.require_free(out, resume=resume, overwrite=overwrite)
         parts = replace(build_parts(graph, config, mover), budget=budget)
+        if budget is not None and mover is None:
+            needed = bytes_beyond(graph, config, parts, budget)
+            if needed is not None:
+                raise _refusal(needed, budget, parts)
         if dry_run or budget is not None:
             plan = make_plan(config, parts)
             if budget is not None and plan["planned_memory_bytes"] > budget:

@@ -24,6 +24,7 @@ from graphsys.gnn import GnnConfig
 from graphsys.gnn.inference import infer
 from graphsys.gnn.loader import Batch, Loader
 from graphsys.gnn.network import Network
+from graphsys.gnn.trainer import Trainer
 from graphsys.gnn.training import build_parts
 from graphsys.storage import Graph
 from tests.syncs import require_durable_commits, watch_disk
@@ -411,6 +412,43 @@ def test_dry_run_plans_and_writes_nothing(groups: Store, tmp_path: Path) -> None
     )
     with pytest.raises(BudgetError, match=message):
         gnn.train(graph, config_of(), tmp_path / "run", memory="1MB")
+
+
+def test_a_plan_tries_no_batch_beyond_the_budget(
+    groups: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    taken = 10**9  # bytes of a seed
+    now = [500 * 10**6]
+
+    def batches(self: Trainer, epoch: int, seeds: Any) -> Any:
+        sizes.append(self.config.batch_size)
+        now[0] = 500 * 10**6 + taken * self.config.batch_size
+        return iter(())
+
+    class Meter:
+        def __init__(self, interval_s: float = 0.0) -> None:
+            self.peak_bytes = 0
+
+        def __enter__(self) -> "Meter":
+            now[0] = 500 * 10**6
+            return self
+
+        def __exit__(self, *err: object) -> None:
+            self.peak_bytes = now[0]
+
+    monkeypatch.setattr(Trainer, "batches", batches)
+    monkeypatch.setattr("graphsys.gnn.plan.MemoryMeter", Meter)
+    monkeypatch.setattr("graphsys.gnn.plan.resident_bytes", lambda: now[0])
+    config = config_of(batch_size=32)
+    # 32 seeds take 32.5 GB; 2 * 8 fit into 16.4 GB and torch's 0.2, 2 * 16 do not
+    with pytest.raises(BudgetError, match=r"give --memory 39000MB or more"):
+        gnn.train(groups(1), config, tmp_path / "run", memory="16.4GB")
+    assert sizes == [2, 4, 8, 16]
+    with pytest.raises(BudgetError, match=r"give --memory 39000MB or more"):
+        gnn.train(groups(1), config, tmp_path / "run", memory="3GB")
+    assert sizes[4:] == [2]
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("cache", ["degree", "importance", "lru", "sieve"])
