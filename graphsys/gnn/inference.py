@@ -26,6 +26,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 _NODES_AT_A_TIME = 8192
 _ENTRIES_AT_A_TIME = 1 << 20
+_LEAST_ENTRIES = 1 << 12
 
 
 def infer(
@@ -36,6 +37,7 @@ def infer(
     *,
     nodes: Ints | None = None,
     scratch: Path | None = None,
+    entries: int = _ENTRIES_AT_A_TIME,
     mover: Mover | None = None,
     progress: Progress = SILENT,
 ) -> Floats:
@@ -54,6 +56,7 @@ def infer(
         nodes: Numbers of nodes ``[n]``; all of the type by default.
         scratch: Folder for files that hold the rows of layers, which are mapped; without
             it they are in memory.
+        entries: How many a batch has, if a node has no more; see :func:`entries_within`.
         mover: Takes batches to the device that the network is on; None: the CPU.
         progress: Receives a stage per layer.
 
@@ -90,6 +93,7 @@ def infer(
                     numbers,
                     before,
                     scratch,
+                    entries,
                     mover,
                     progress,
                 )
@@ -142,6 +146,7 @@ def _layer_of(
     nodes: Ints,
     before: dict[str, Floats] | None,
     scratch: Path | None,
+    entries: int,
     mover: Mover | None,
     progress: Progress,
 ) -> Floats | None:
@@ -154,7 +159,7 @@ def _layer_of(
         return span, sample, surroundings.wrap(sample.layers)[0]
 
     for span, sample, rows in map_in_order(
-        make, _spans(surroundings, node_type, nodes), num_threads=1
+        make, _spans(surroundings, node_type, nodes, entries), num_threads=1
     ):
         x: Mapping[str, Any] = (
             inputs.gather(sample.nodes)
@@ -185,7 +190,7 @@ def _layer_of(
 
 
 def _spans(
-    surroundings: Surroundings, node_type: str, nodes: Ints
+    surroundings: Surroundings, node_type: str, nodes: Ints, entries: int
 ) -> list[tuple[int, int]]:
     """Cut nodes into batches of so many nodes and entries, at least one node each."""
     work = np.zeros(len(nodes), dtype=np.int64)
@@ -196,7 +201,7 @@ def _spans(
     spans, begin = [], 0
     while begin < len(nodes):
         spent = int(work[begin - 1]) if begin else 0
-        end = int(np.searchsorted(work, spent + _ENTRIES_AT_A_TIME, side="right"))
+        end = int(np.searchsorted(work, spent + entries, side="right"))
         end = min(max(end, begin + 1), begin + _NODES_AT_A_TIME, len(nodes))
         spans.append((begin, end))
         begin = end
@@ -220,6 +225,18 @@ def scratch_of(
         room = min(room, budget - resident_bytes())
     is_large = 2 * 4 * num_nodes * config.dim > room
     return path if is_large or config.learned_rows == "disk" else None
+
+
+def entries_within(budget: int | None, dim: int) -> int:
+    """Return how many entries a batch may have within a budget of the process, in bytes.
+
+    An entry has a row of its own at most, of ``dim`` numbers, which are there three times:
+    gathered, as messages, and in the batch that is made ahead.
+    """
+    if budget is None:
+        return _ENTRIES_AT_A_TIME
+    room = (budget - resident_bytes()) // (3 * 4 * max(dim, 1))
+    return min(max(room, _LEAST_ENTRIES), _ENTRIES_AT_A_TIME)
 
 
 def _room(shape: tuple[int, int], folder: Path | None) -> Floats:

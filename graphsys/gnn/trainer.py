@@ -16,7 +16,13 @@ from graphsys.gnn.batch_memory import explained, explained_whole
 from graphsys.gnn.board import Board
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.figures import Figures
-from graphsys.gnn.inference import infer, scratch_of, whole_input, whole_output
+from graphsys.gnn.inference import (
+    entries_within,
+    infer,
+    scratch_of,
+    whole_input,
+    whole_output,
+)
 from graphsys.gnn.inputs import Inputs
 from graphsys.gnn.loader import Batch, Loader
 from graphsys.gnn.model import Model
@@ -147,9 +153,14 @@ class Trainer:
             scratch=scratch_of(
                 self.path, self.config, parts.surroundings, parts.budget
             ),
-            mover=self.mover,
+            entries=entries_within(parts.budget, self._widest()), mover=self.mover,
         )  # fmt: skip
         return torch.from_numpy(rows)
+
+    def _widest(self) -> int:
+        """Return how long a row is that a layer reads, at most."""
+        shapes = self.parts.inputs.shapes.values()
+        return max(self.config.dim, *(shape.dim for shape in shapes))
 
     def train_batch(self, epoch: int, batch: Batch, num_batches: int) -> float:
         """Learn from a batch; return its mean loss.

@@ -20,8 +20,8 @@ from graphsys.core.errors import (
     UnknownNameError,
 )
 from graphsys.core.progress import Progress
-from graphsys.gnn import GnnConfig
-from graphsys.gnn.inference import infer
+from graphsys.gnn import GnnConfig, inference
+from graphsys.gnn.inference import entries_within, infer
 from graphsys.gnn.loader import Batch, Loader
 from graphsys.gnn.network import Network
 from graphsys.gnn.trainer import Trainer
@@ -305,6 +305,32 @@ def test_hidden_rows_that_a_budget_has_no_room_for_lie_in_files(
     gnn.train(groups(1), config, tmp_path / "run", memory=memory)
     assert folders != []
     assert {folder is not None for folder in folders} == {memory is not None}
+
+
+def test_batches_of_evaluation_keep_to_a_budget(
+    groups: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, sizes = 10**9, []
+    monkeypatch.setattr("graphsys.gnn.inference.resident_bytes", lambda: now)
+    assert entries_within(None, 128) == entries_within(10**11, 128) == 1 << 20
+    assert entries_within(now + 153_600_000, 128) == 100_000
+    assert entries_within(now - 1, 128) == 1 << 12
+    monkeypatch.setattr("graphsys.gnn.inference._LEAST_ENTRIES", 8)
+    cut = inference._spans
+
+    def spans(*given: Any) -> Any:
+        found = cut(*given)
+        sizes.append(len(found))
+        return found
+
+    monkeypatch.setattr("graphsys.gnn.inference._spans", spans)
+    losses = []
+    for name, memory in (("bounded", "999MB"), ("free", None)):
+        config = config_of(epochs=1, eval_every=1)
+        report = gnn.train(groups(1), config, tmp_path / name, memory=memory)
+        losses.append(report.metrics["valid_loss"])
+    assert min(sizes[: len(sizes) // 2]) > max(sizes[len(sizes) // 2 :]) == 1
+    assert losses[0] == pytest.approx(losses[1])
 
 
 # ---- bad input
