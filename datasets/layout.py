@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from graphsys.core.types import MAX_USER_ID
-from graphsys.kernels.cpu import text as kernels
+from graphsys.kernels.cpu.text import parsing as kernels
 
 SKIP: Final = kernels.SKIP
 ID: Final = kernels.ID

@@ -25,10 +25,10 @@ from graphsys.datasets.layout import (
     explain_rounded,
     is_rounded,
 )
-from graphsys.kernels.cpu import text as kernels
-from graphsys.kernels.cpu.id_pairs import parse_id_pairs
-from graphsys.kernels.cpu.plain_lines import parse_plain_lines
-from graphsys.kernels.cpu.words import gather_words
+from graphsys.kernels.cpu.text import parsing as kernels
+from graphsys.kernels.cpu.text.id_pairs import parse_id_pairs
+from graphsys.kernels.cpu.text.plain_lines import parse_plain_lines
+from graphsys.kernels.cpu.text.words import gather_words
 
 _PLAIN: Final = ((ID, ID, ID), (ID, ID, NUMBER), (MARK, ID, ID, NUMBER))
 _EXACT: Final = 2.0**53  # below it all integers are float64

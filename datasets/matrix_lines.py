@@ -15,9 +15,9 @@ import numpy.typing as npt
 from graphsys.core.threads import map_in_order
 from graphsys.datasets.blocks import TextBlock, text_blocks
 from graphsys.datasets.files import InputFile, read_head
-from graphsys.kernels.cpu.id_pairs import parse_id_pairs
-from graphsys.kernels.cpu.plain_lines import parse_plain_lines
-from graphsys.kernels.cpu.text import BLANKS, count_lines
+from graphsys.kernels.cpu.text.id_pairs import parse_id_pairs
+from graphsys.kernels.cpu.text.parsing import BLANKS, count_lines
+from graphsys.kernels.cpu.text.plain_lines import parse_plain_lines
 
 Entries = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None]
 _FIELDS: Final = ("pattern", "real", "integer")

@@ -35,8 +35,8 @@ from graphsys.datasets.layout import (
 )
 from graphsys.datasets.lines import line_at, parse_numbers
 from graphsys.datasets.pipeline import prefetch
-from graphsys.kernels.cpu import adjacency as kernels
-from graphsys.kernels.cpu.text import count_lines
+from graphsys.kernels.cpu.text import adjacency as kernels
+from graphsys.kernels.cpu.text.parsing import count_lines
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 

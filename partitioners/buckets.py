@@ -19,7 +19,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from graphsys.core.errors import BudgetError
-from graphsys.kernels.cpu.partition import measure_block
+from graphsys.kernels.cpu.algorithms.partition import measure_block
 from graphsys.partitioners.base import PARTITIONERS, NodeStream
 from graphsys.partitioners.greedy import stream_greedily
 from graphsys.partitioners.rows import whole_rows

@@ -1,7 +1,7 @@
 """LDG and Fennel, once or restreamed, balanced on degree.
 
 A node weighs its degree plus one, so the edges of partitions are balanced and edgeless
-nodes are too. The papers are cited in ``kernels/cpu/partition.py``.
+nodes are too. The papers are cited in ``kernels/cpu/algorithms/partition.py``.
 
 Restreaming does three passes as in the paper, each from empty partitions; Fennel's penalty
 doubles with each (the paper tempers it so). Then up to seven passes refine: a node is
@@ -15,7 +15,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.partition import UNASSIGNED, stream_pass
+from graphsys.kernels.cpu.algorithms.partition import UNASSIGNED, stream_pass
 from graphsys.partitioners.base import PARTITIONERS, NodeStream
 
 _SLACK = 1.04

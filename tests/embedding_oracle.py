@@ -16,9 +16,9 @@ from graphsys.embedding.model import (
 )
 from graphsys.embedding.samplers import uniform_candidates
 from graphsys.embedding.schedule import cut_bucket
-from graphsys.kernels.cpu.embedding_bags import NO_BAGS, NO_VECTOR, Bags, Extras
-from graphsys.kernels.cpu.embedding_rows import Tables
-from graphsys.kernels.cpu.embedding_step import Settings, train_batches
+from graphsys.kernels.cpu.embedding.bags import NO_BAGS, NO_VECTOR, Bags, Extras
+from graphsys.kernels.cpu.embedding.rows import Tables
+from graphsys.kernels.cpu.embedding.step import Settings, train_batches
 from graphsys.kernels.cpu.hashing import mix64
 
 Floats = npt.NDArray[np.float32]

@@ -16,8 +16,8 @@ from graphsys.datasets.layout import is_integer, show
 from graphsys.datasets.lines import line_at
 from graphsys.datasets.npz import sparse_entries
 from graphsys.datasets.pipeline import prefetch
-from graphsys.kernels.cpu import adjacency as kernels
-from graphsys.kernels.cpu.text import count_lines
+from graphsys.kernels.cpu.text import adjacency as kernels
+from graphsys.kernels.cpu.text.parsing import count_lines
 from graphsys.storage.source import EdgeChunk
 
 CHUNK_ROWS: Final = 1 << 20

@@ -1,6 +1,6 @@
 """R-MAT (Kronecker) graphs as sources of any size: GAP's and Graph500's parameters.
 
-Edge k is computed from (seed, k) alone (kernels/cpu/rmat.py), so the stream is the same
+Edge k is computed from (seed, k) alone (kernels/cpu/rows/rmat.py), so the stream is the same
 on every machine, for any number of threads and any chunk size.
 
 References:
@@ -18,7 +18,7 @@ import numpy as np
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.threads import map_in_order
 from graphsys.datasets.generators.draws import draw_keys
-from graphsys.kernels.cpu import rmat as kernels
+from graphsys.kernels.cpu.rows import rmat as kernels
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 CHUNK_EDGES: Final = 1 << 20

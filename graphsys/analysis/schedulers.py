@@ -2,7 +2,7 @@
 
 One scheduler of one SM runs the warps that the thread-per-row mapping gives it, with
 assumed latencies: good for comparing policies with each other on the same rows, for nothing
-else. See ``kernels/cpu/warp_schedulers.py``.
+else. See ``kernels/cpu/simt/warp_schedulers.py``.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from graphsys.analysis.devices import WARP, Gpu
 from graphsys.core.errors import unknown_name
-from graphsys.kernels.cpu import warp_schedulers as kernels
+from graphsys.kernels.cpu.simt import warp_schedulers as kernels
 
 POLICIES = {
     "round-robin": kernels.ROUND_ROBIN,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from graphsys.analysis.devices import WARP
 from graphsys.analysis.simt import SUB_WARP_LANES, rows_by_length
 from graphsys.core.visits import RowVisit
-from graphsys.kernels.cpu import simt_sectors as kernels
+from graphsys.kernels.cpu.simt import sectors as kernels
 
 SECTOR_BYTES = 32
 LINE_BYTES = 128

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.analysis.devices import WARP, Gpu, occupancy
-from graphsys.kernels.cpu import simt as kernels
+from graphsys.kernels.cpu.simt import lanes as kernels
 
 Lengths = npt.NDArray[np.int64]
 

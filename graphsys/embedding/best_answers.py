@@ -8,8 +8,8 @@ import numpy.typing as npt
 from graphsys.core.threads import run_parallel
 from graphsys.embedding.queries import Queries
 from graphsys.embedding.scoring import Scorer
-from graphsys.kernels.cpu.embedding_best import keep_best
-from graphsys.kernels.cpu.embedding_rank import BIASED_DISTANCE
+from graphsys.kernels.cpu.embedding.best import keep_best
+from graphsys.kernels.cpu.embedding.rank import BIASED_DISTANCE
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]

@@ -10,7 +10,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.embedding.edge_facts import training_degrees
 from graphsys.embedding.held_out import name_key, node_keys
 from graphsys.embedding.model import RelationSet
-from graphsys.kernels.cpu.embedding_draws import node_draws
+from graphsys.kernels.cpu.embedding.draws import node_draws
 from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]

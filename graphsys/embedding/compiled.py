@@ -5,19 +5,17 @@ from typing import Any, Final
 
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.model import RelationSet, objective_of
-from graphsys.kernels.cpu import embedding_calls as calls
-from graphsys.kernels.cpu import embedding_losses as losses
-from graphsys.kernels.cpu import embedding_scores as scores
-from graphsys.kernels.cpu.embedding_bias import rank_biased
-from graphsys.kernels.cpu.embedding_calls import Calls, Objective
-from graphsys.kernels.cpu.embedding_counting import leave_out
-from graphsys.kernels.cpu.embedding_known import find_known
-from graphsys.kernels.cpu.embedding_operators import (
+from graphsys.kernels.cpu.embedding import calls, losses, scores
+from graphsys.kernels.cpu.embedding.bias import rank_biased
+from graphsys.kernels.cpu.embedding.calls import Calls, Objective
+from graphsys.kernels.cpu.embedding.counting import leave_out
+from graphsys.kernels.cpu.embedding.known import find_known
+from graphsys.kernels.cpu.embedding.operators import (
     IDENTITY,
     apply_operators,
     apply_operators_backward,
 )
-from graphsys.kernels.cpu.embedding_pairs import rank_cosine_pairs, rank_product_pairs
+from graphsys.kernels.cpu.embedding.pairs import rank_cosine_pairs, rank_product_pairs
 from graphsys.kernels.pointers import address_of
 
 Kernel = Callable[..., Any]

@@ -11,7 +11,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.embedding.edge_stream import Triples, stream_edges
 from graphsys.embedding.model import RelationSet
 from graphsys.kernels.cpu import hashing
-from graphsys.kernels.cpu.embedding_draws import edge_keys
+from graphsys.kernels.cpu.embedding.draws import edge_keys
 from graphsys.storage.reader import Graph
 from graphsys.storage.string_ids import string_buffers
 

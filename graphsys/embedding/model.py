@@ -16,13 +16,10 @@ from graphsys.embedding.config import (
     relation_settings,
     require_dim,
 )
-from graphsys.kernels.cpu import embedding_losses as losses
-from graphsys.kernels.cpu import embedding_operators as operators
-from graphsys.kernels.cpu import embedding_regularise
-from graphsys.kernels.cpu import embedding_scores as scores
-from graphsys.kernels.cpu.embedding_bias import BIASED
-from graphsys.kernels.cpu.embedding_calls import Objective
-from graphsys.kernels.cpu.embedding_operators import Operators
+from graphsys.kernels.cpu.embedding import losses, operators, regularizers, scores
+from graphsys.kernels.cpu.embedding.bias import BIASED
+from graphsys.kernels.cpu.embedding.calls import Objective
+from graphsys.kernels.cpu.embedding.operators import Operators
 
 Floats = npt.NDArray[np.float32]
 
@@ -42,8 +39,8 @@ COMPARATOR_CODES: Final = {
     "l2": scores.L2,
 }
 REGULARISER_CODES: Final = {
-    "n3": embedding_regularise.N3,
-    "l2": embedding_regularise.SQUARES,
+    "n3": regularizers.N3,
+    "l2": regularizers.SQUARES,
 }
 LOSS_CODES: Final = {
     "softmax": losses.SOFTMAX,

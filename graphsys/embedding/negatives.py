@@ -24,10 +24,10 @@ from graphsys.embedding.samplers import (
     uniform_candidates,
 )
 from graphsys.embedding.schedule import Part, Step
-from graphsys.kernels.cpu import embedding_negatives as kernels
-from graphsys.kernels.cpu.embedding_chunk import Edges
-from graphsys.kernels.cpu.embedding_known import Known
-from graphsys.kernels.cpu.embedding_negatives import Candidates, Sampler
+from graphsys.kernels.cpu.embedding import negatives as kernels
+from graphsys.kernels.cpu.embedding.chunk import Edges
+from graphsys.kernels.cpu.embedding.known import Known
+from graphsys.kernels.cpu.embedding.negatives import Candidates, Sampler
 from graphsys.storage.reader import Graph
 from graphsys.storage.views import Index
 

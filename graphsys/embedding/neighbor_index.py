@@ -14,7 +14,7 @@ from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.core.plain_files import read_json
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.trained_rows import TrainedRows
-from graphsys.kernels.cpu.embedding_math import normalise_rows
+from graphsys.kernels.cpu.embedding.vector_math import normalise_rows
 from graphsys.storage.manifest import file_name
 from graphsys.storage.output_file import new_files
 from graphsys.storage.run_folder import write_durably

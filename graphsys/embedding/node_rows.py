@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError, CorruptStoreError, unknown_name
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.kernels.cpu.embedding_bags import (
+from graphsys.kernels.cpu.embedding.bags import (
     NO_BAGS,
     Bags,
     gather_bags,

@@ -1,7 +1,7 @@
 """Ranks of held-out edges among all nodes of a type, or among samples of them.
 
 The rank is 1 + better + equal / 2, and the filtered rank leaves out other answers that are
-edges of any split. Scores are compared exactly (see ``kernels/cpu/embedding_rank.py``).
+edges of any split. Scores are compared exactly (see ``kernels/cpu/embedding/rank.py``).
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from graphsys.core.threads import run_parallel
 from graphsys.embedding.held_out import HeldOut
 from graphsys.embedding.queries import Queries, find, held_out_queries
 from graphsys.embedding.scoring import Scorer
-from graphsys.kernels.cpu.embedding_rank import count_better, exact_scores
+from graphsys.kernels.cpu.embedding.rank import count_better, exact_scores
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]

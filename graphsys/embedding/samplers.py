@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from graphsys.core.errors import CorruptStoreError
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.kernels.cpu import embedding_negatives as kernels
-from graphsys.kernels.cpu.embedding_known import Known
-from graphsys.kernels.cpu.embedding_negatives import Candidates, Pools, Sampler
+from graphsys.kernels.cpu.embedding import negatives as kernels
+from graphsys.kernels.cpu.embedding.known import Known
+from graphsys.kernels.cpu.embedding.negatives import Candidates, Pools, Sampler
 from graphsys.storage.reader import Graph
 from graphsys.storage.views import Index
 

@@ -17,7 +17,7 @@ from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.edge_selection import EdgePart
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.orders import order_units
-from graphsys.kernels.cpu.embedding_chunk import Edges
+from graphsys.kernels.cpu.embedding.chunk import Edges
 
 Part = tuple[str, int]
 T = TypeVar("T", bound=np.generic)

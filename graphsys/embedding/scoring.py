@@ -10,18 +10,18 @@ import numpy.typing as npt
 
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.trained_rows import TrainedRows
-from graphsys.kernels.cpu import embedding_operators as operators
-from graphsys.kernels.cpu.embedding_math import normalise_rows
-from graphsys.kernels.cpu.embedding_operators import (
+from graphsys.kernels.cpu.embedding import operators
+from graphsys.kernels.cpu.embedding.operators import (
     apply_operators,
     apply_operators_backward,
 )
-from graphsys.kernels.cpu.embedding_rank import (
+from graphsys.kernels.cpu.embedding.rank import (
     BIASED_DISTANCE,
     BIASED_SQUARES,
     DISTANCE,
     PRODUCT,
 )
+from graphsys.kernels.cpu.embedding.vector_math import normalise_rows
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]

@@ -25,7 +25,7 @@ from graphsys.embedding.row_types import (
     to_stored,
 )
 from graphsys.embedding.schedule import Part
-from graphsys.kernels.cpu.embedding_bags import NO_VECTOR, Extras
+from graphsys.kernels.cpu.embedding.bags import NO_VECTOR, Extras
 from graphsys.storage import run_folder
 from graphsys.storage.joined import stored_graph
 from graphsys.storage.reader import Graph

@@ -25,13 +25,13 @@ from graphsys.embedding.row_types import stored_dtype, to_floats
 from graphsys.embedding.schedule import Part, Step, cut_bucket
 from graphsys.embedding.tables import Floats, Table
 from graphsys.embedding.work import KERNEL, operator_work, tell
-from graphsys.kernels.cpu.embedding_bags import PLAIN, Extras
-from graphsys.kernels.cpu.embedding_calls import Objective
-from graphsys.kernels.cpu.embedding_chunk import Edges
-from graphsys.kernels.cpu.embedding_negatives import Candidates
-from graphsys.kernels.cpu.embedding_operators import Operators
-from graphsys.kernels.cpu.embedding_rows import NO_RATES, Tables
-from graphsys.kernels.cpu.embedding_step import Settings, train_batches
+from graphsys.kernels.cpu.embedding.bags import PLAIN, Extras
+from graphsys.kernels.cpu.embedding.calls import Objective
+from graphsys.kernels.cpu.embedding.chunk import Edges
+from graphsys.kernels.cpu.embedding.negatives import Candidates
+from graphsys.kernels.cpu.embedding.operators import Operators
+from graphsys.kernels.cpu.embedding.rows import NO_RATES, Tables
+from graphsys.kernels.cpu.embedding.step import Settings, train_batches
 from graphsys.storage.reader import Graph
 
 _TURNS = 16  # buckets of a unit take turns: each is trained in up to so many slices

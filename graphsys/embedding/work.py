@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.events import count
-from graphsys.kernels.cpu.embedding_chunk import Edges
-from graphsys.kernels.cpu.embedding_operators import AFFINE, IDENTITY, LINEAR, Operators
-from graphsys.kernels.cpu.embedding_rows import Tables
-from graphsys.kernels.cpu.embedding_step import Settings
+from graphsys.kernels.cpu.embedding.chunk import Edges
+from graphsys.kernels.cpu.embedding.operators import AFFINE, IDENTITY, LINEAR, Operators
+from graphsys.kernels.cpu.embedding.rows import Tables
+from graphsys.kernels.cpu.embedding.step import Settings
 
 KERNEL = "train_batches"
 _FLOAT = 4

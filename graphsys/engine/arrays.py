@@ -12,7 +12,7 @@ from graphsys.engine.plan import PhasePlan, ProgramPlan
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction
 from graphsys.graph.csr import Csr
-from graphsys.kernels.cpu.reverse_edges import match_entries
+from graphsys.kernels.cpu.rows.reverse_edges import match_entries
 
 Array = npt.NDArray[Any]
 _AT_A_TIME = 1 << 20

@@ -30,7 +30,7 @@ from graphsys.engine.rows import MemoryRows, Rows
 from graphsys.engine.scratch_arrays import ScratchArrays, scratch_is_memory
 from graphsys.engine.stream import PagedRows, StreamRows
 from graphsys.engine.topology import Topology
-from graphsys.kernels.cpu.csr import count_rows
+from graphsys.kernels.cpu.rows.csr import count_rows
 
 Mode = Literal["memory", "streamed", "paged"]
 

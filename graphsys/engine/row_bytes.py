@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from graphsys.core.types import number_dtype
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import ENTRIES_AT_A_TIME, Direction
-from graphsys.kernels.cpu.csr import count_superfluous
+from graphsys.kernels.cpu.rows.csr import count_superfluous
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

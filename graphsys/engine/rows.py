@@ -12,7 +12,7 @@ from graphsys.engine.frontier import Frontier
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction
 from graphsys.graph.csr import Csr
-from graphsys.kernels.cpu.chunks import balanced_chunks
+from graphsys.kernels.cpu.rows.chunks import balanced_chunks
 
 NUM_CHUNKS = 256
 

@@ -28,8 +28,8 @@ from graphsys.engine.rows import RowBlock, read_only
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Block, Direction
 from graphsys.graph.csr import row_lengths
-from graphsys.kernels.cpu.csr import append_rows
-from graphsys.kernels.cpu.row_cuts import cut_rows
+from graphsys.kernels.cpu.rows.csr import append_rows
+from graphsys.kernels.cpu.rows.row_cuts import cut_rows
 from graphsys.storage.reader import Graph
 
 PIECE_BYTES = 32 << 20

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from graphsys.core.types import EdgeType, number_dtype
 from graphsys.graph.csr import COLUMNS, Allocate, Csr, row_lengths, transpose
-from graphsys.kernels.cpu.csr import append_rows
+from graphsys.kernels.cpu.rows.csr import append_rows
 from graphsys.storage.views import Index
 
 Direction = Literal["in", "out"]

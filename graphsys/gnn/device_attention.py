@@ -22,7 +22,7 @@ _SHARES: Final = 1024  # programs that sum the gradient of GATv2's vector
 
 def softmax(rows: SparseRows, scores: torch.Tensor) -> torch.Tensor:
     """Return the shares of entries in their rows ``[E, H]``."""
-    from graphsys.kernels.cuda import gnn_softmax
+    from graphsys.kernels.cuda.gnn import softmax
 
     entries = entries_of(rows)
     scores, heads = scores.contiguous(), scores.shape[1]
@@ -32,17 +32,17 @@ def softmax(rows: SparseRows, scores: torch.Tensor) -> torch.Tensor:
     parts, begin, row = extras_of(entries, (2, heads), out)
     grid = (rows.num_dst + entries.num_extras, blocks(heads, columns))
     launch(
-        gnn_softmax.softmax_pieces, grid, rows.indptr, scores, highest, total, parts, begin,
+        softmax.softmax_pieces, grid, rows.indptr, scores, highest, total, parts, begin,
         row, rows.num_dst, HEADS=heads, PIECE=PIECE, BLOCK_E=block, BLOCK_H=columns,
         num_warps=1,
     )  # fmt: skip
     if parts is not None:
         launch(
-            gnn_softmax.softmax_extras, (entries.num_extras, grid[1]), highest, total,
+            softmax.softmax_extras, (entries.num_extras, grid[1]), highest, total,
             parts, begin, row, rows.num_dst, HEADS=heads, BLOCK_H=columns, num_warps=1,
         )  # fmt: skip
     launch(
-        gnn_softmax.softmax_entries, (blocks(out.numel(), FLAT),), entries.row_of, scores,
+        softmax.softmax_entries, (blocks(out.numel(), FLAT),), entries.row_of, scores,
         highest, total, out, rows.num_edges, HEADS=heads, BLOCK=FLAT, num_warps=4,
     )  # fmt: skip
     return out
@@ -52,14 +52,14 @@ def softmax_gradient(
     rows: SparseRows, shares: torch.Tensor, grad: torch.Tensor
 ) -> torch.Tensor:
     """Return the gradient of the scores, given that of the shares."""
-    from graphsys.kernels.cuda import gnn_softmax
+    from graphsys.kernels.cuda.gnn import softmax
 
     entries = entries_of(rows)
     grad = grad.contiguous()
     out = torch.empty_like(shares)
     total = sum_values(entries, shares * grad)
     launch(
-        gnn_softmax.softmax_gradient, (blocks(out.numel(), FLAT),), entries.row_of, shares,
+        softmax.softmax_gradient, (blocks(out.numel(), FLAT),), entries.row_of, shares,
         grad, total, out, rows.num_edges, HEADS=shares.shape[1], BLOCK=FLAT, num_warps=4,
     )  # fmt: skip
     return out
@@ -73,14 +73,14 @@ def attend_ends(
     slope: float,
 ) -> torch.Tensor:
     """Return GATv2's scores ``[E, H]``."""
-    from graphsys.kernels.cuda import gnn_ends
+    from graphsys.kernels.cuda.gnn import ends
 
     x, y = x.contiguous(), y.contiguous()
     heads, size = x.shape[1:]
     out = room((rows.num_edges, heads), x)
     block, columns = tile(size, out, 2)
     launch(
-        gnn_ends.attend_ends, (blocks(rows.num_edges, block), heads),
+        ends.attend_ends, (blocks(rows.num_edges, block), heads),
         entries_of(rows).row_of, rows.indices, x, y, attention.contiguous(), out, slope,
         rows.num_edges, HEADS=heads, SIZE=size, BLOCK_E=block, BLOCK_F=columns, num_warps=1,
     )  # fmt: skip
@@ -96,7 +96,7 @@ def attend_gradients(
     grad: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return the gradients of ``x``, ``y`` and ``attention``, given that of the scores."""
-    from graphsys.kernels.cuda import gnn_ends
+    from graphsys.kernels.cuda.gnn import ends
 
     x, y, grad, attention = (t.contiguous() for t in (x, y, grad, attention))
     heads, size = attention.shape
@@ -111,7 +111,7 @@ def attend_gradients(
         out = room(tuple(own.shape), own)
         parts, begin, row = extras_of(each, (width,), out)
         launch(
-            gnn_ends.attend_pieces,
+            ends.attend_pieces,
             (each.num_rows + each.num_extras, blocks(width, columns)), each.indptr,
             each.indices, each.entry, other, own, attention, grad, out, parts, begin, row,
             slope, each.num_rows, HAS_ENTRY=each.entry is not None, PIECE=PIECE, **options,
@@ -122,7 +122,7 @@ def attend_gradients(
     shares = blocks(rows.num_edges, share)
     vectors = room((shares, heads, size), x)
     launch(
-        gnn_ends.attend_vector, (shares, blocks(width, columns)), entries_of(rows).row_of,
+        ends.attend_vector, (shares, blocks(width, columns)), entries_of(rows).row_of,
         rows.indices, x, y, grad, vectors, slope, rows.num_edges, share, **options,
     )  # fmt: skip
     return found[0], found[1], vectors.sum(dim=0)

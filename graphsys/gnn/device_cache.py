@@ -109,14 +109,14 @@ class PartialRows:
 
     def whole(self) -> torch.Tensor:
         """Return all rows, once both tensors are on the device, float32 ``[n, F]``."""
-        from graphsys.kernels.cuda import gnn_features
+        from graphsys.kernels.cuda.gnn import features
 
         table: Any = self.cache.table
         width = table.shape[1]
         out = torch.empty((len(self), width), device=table.device)
         rows, columns = tile(width, out)
         launch(
-            gnn_features.combine_rows, (blocks(len(self), rows), blocks(width, columns)),
+            features.combine_rows, (blocks(len(self), rows), blocks(width, columns)),
             self.where, table, self.missed, out, len(self), WIDTH=width, BLOCK_R=rows,
             BLOCK_F=columns, num_warps=1,
         )  # fmt: skip

@@ -25,14 +25,14 @@ def widened(x: torch.Tensor) -> torch.Tensor:
 
 def dot_ends(rows: SparseRows, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """Return the inner products of both ends ``[E, H]``, ends being ``[.., H, F]``."""
-    from graphsys.kernels.cuda import gnn_ends
+    from graphsys.kernels.cuda.gnn import ends
 
     x, y = x.contiguous(), y.contiguous()
     heads, size = x.shape[1:]
     out = room((rows.num_edges, heads), x)
     block, columns = tile(size, out, 2)
     launch(
-        gnn_ends.dot_ends, (blocks(rows.num_edges, block), heads), entries_of(rows).row_of,
+        ends.dot_ends, (blocks(rows.num_edges, block), heads), entries_of(rows).row_of,
         rows.indices, x, y, out, rows.num_edges, HEADS=heads, SIZE=size, BLOCK_E=block,
         BLOCK_F=columns, num_warps=1,
     )  # fmt: skip
@@ -41,12 +41,12 @@ def dot_ends(rows: SparseRows, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor
 
 def add_ends(rows: SparseRows, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """Return the sums of a number of each end ``[E, H]``."""
-    from graphsys.kernels.cuda import gnn_ends
+    from graphsys.kernels.cuda.gnn import ends
 
     x, y, heads = x.contiguous(), y.contiguous(), x.shape[1]
     out = room((rows.num_edges, heads), x)
     launch(
-        gnn_ends.add_ends, (blocks(out.numel(), FLAT),), entries_of(rows).row_of,
+        ends.add_ends, (blocks(out.numel(), FLAT),), entries_of(rows).row_of,
         rows.indices, x, y, out, rows.num_edges, HEADS=heads, BLOCK=FLAT, num_warps=4,
     )  # fmt: skip
     return out

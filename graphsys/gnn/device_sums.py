@@ -39,7 +39,7 @@ def _sum(
     heads: int = 1,
     is_mean: bool = False,
 ) -> torch.Tensor:
-    from graphsys.kernels.cuda import gnn_sums
+    from graphsys.kernels.cuda.gnn import sums
 
     indices = entries.indices if indices is _OWN else indices
     x = x.contiguous()
@@ -51,7 +51,7 @@ def _sum(
     parts, begin, row = extras_of(entries, (width,), out)
     _told("sum_pieces", entries, x, width, out)
     launch(
-        gnn_sums.sum_pieces,
+        sums.sum_pieces,
         (entries.num_rows + entries.num_extras, blocks(width, columns)),
         entries.indptr, indices, entries.entry,
         None if weight is None else weight.contiguous(), winner, x, out, parts, begin, row,
@@ -68,13 +68,13 @@ def add_extras(
     entries: DeviceEntries, out: torch.Tensor, parts: torch.Tensor | None, width: int
 ) -> None:
     """Add what extras found, if there are any, to the sums of their rows."""
-    from graphsys.kernels.cuda import gnn_sums
+    from graphsys.kernels.cuda.gnn import sums
 
     if parts is None:
         return
     rows, columns = tile(width, out)
     launch(
-        gnn_sums.add_extras, (entries.num_extras, blocks(width, columns)), out, parts,
+        sums.add_extras, (entries.num_extras, blocks(width, columns)), out, parts,
         *entries.extras, entries.num_rows, WIDTH=width, BLOCK_E=rows, BLOCK_F=columns,
         num_warps=1,
     )  # fmt: skip
@@ -92,7 +92,7 @@ def _told(
 
 def max_rows(rows: SparseRows, x: torch.Tensor) -> tuple[torch.Tensor, Any]:
     """Return the maxima of rows by feature, and the entries that have them."""
-    from graphsys.kernels.cuda import gnn_sums
+    from graphsys.kernels.cuda.gnn import sums
 
     entries = entries_of(rows)
     x, width = x.contiguous(), x.shape[1]
@@ -105,13 +105,13 @@ def max_rows(rows: SparseRows, x: torch.Tensor) -> tuple[torch.Tensor, Any]:
     found = None if parts is None else torch.empty_like(parts, dtype=torch.int32)
     grid = (rows.num_dst + entries.num_extras, blocks(width, columns))
     launch(
-        gnn_sums.max_pieces, grid, rows.indptr, rows.indices, x, out, winner, parts, found,
+        sums.max_pieces, grid, rows.indptr, rows.indices, x, out, winner, parts, found,
         begin, row, rows.num_dst, WIDTH=width, PIECE=PIECE, BLOCK_E=block,
         BLOCK_F=columns, num_warps=1,
     )  # fmt: skip
     if parts is not None:
         launch(
-            gnn_sums.max_extras, (entries.num_extras, grid[1]), out, winner, parts, found,
+            sums.max_extras, (entries.num_extras, grid[1]), out, winner, parts, found,
             begin, row, rows.num_dst, WIDTH=width, BLOCK_F=columns, num_warps=1,
         )  # fmt: skip
     return out, winner

@@ -11,8 +11,8 @@ import torch
 
 from graphsys.core.events import count
 from graphsys.gnn.sparse_rows import Entries, SparseRows, kernel_team
-from graphsys.kernels.cpu import message_sums as sums
-from graphsys.kernels.cpu import segments
+from graphsys.kernels.cpu.gnn import message_sums as sums
+from graphsys.kernels.cpu.gnn import segments
 
 
 def _numpy(x: torch.Tensor) -> Any:

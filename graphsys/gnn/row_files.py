@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from graphsys.core.errors import CorruptStoreError
 from graphsys.core.rng import draw_key
-from graphsys.kernels.cpu.stored_rows import (
+from graphsys.kernels.cpu.gnn.stored_rows import (
     LIVE,
     copy_marks,
     mark_places,

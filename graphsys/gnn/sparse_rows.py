@@ -17,7 +17,7 @@ import torch
 from graphsys.core.errors import ConfigError
 from graphsys.core.threads import ThreadTeam
 from graphsys.gnn.device_entries import DeviceEntries
-from graphsys.kernels.cpu.message_sums import transpose_block
+from graphsys.kernels.cpu.gnn.message_sums import transpose_block
 from graphsys.sampling.blocks import Block
 
 Ints = npt.NDArray[np.int64]

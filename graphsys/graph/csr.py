@@ -10,8 +10,8 @@ import numpy.typing as npt
 from graphsys.core.errors import InvalidGraphError
 from graphsys.core.threads import num_cores, run_parallel
 from graphsys.core.types import number_dtype
-from graphsys.kernels.cpu.chunks import balanced_chunks
-from graphsys.kernels.cpu.csr import (
+from graphsys.kernels.cpu.rows.chunks import balanced_chunks
+from graphsys.kernels.cpu.rows.csr import (
     count_rows,
     merge_simple_rows,
     stable_places,

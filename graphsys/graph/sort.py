@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.types import number_dtype
-from graphsys.kernels.cpu.ordering import pack_positions, sort_runs, unpack_positions
+from graphsys.kernels.cpu.rows.ordering import pack_positions, sort_runs, unpack_positions
 
 Allocate = Callable[[int, Any], npt.NDArray[Any]]
 """Makes an uninitialised array of a length and a dtype; may be backed by a file."""

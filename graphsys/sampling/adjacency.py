@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError, InvalidGraphError, unknown_name
 from graphsys.core.types import EdgeType
-from graphsys.kernels.cpu.row_table import INDICES, INDPTR, TIME, WEIGHT
+from graphsys.kernels.cpu.rows.row_table import INDICES, INDPTR, TIME, WEIGHT
 from graphsys.storage.reader import Graph
 from graphsys.storage.views import Index
 

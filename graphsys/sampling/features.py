@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.threads import ThreadTeam
-from graphsys.kernels.cpu.gathered_rows import first_outside, gather_rows
+from graphsys.kernels.cpu.rows.gathered_rows import first_outside, gather_rows
 from graphsys.sampling.feature_columns import Column
 from graphsys.storage.reader import Graph
 

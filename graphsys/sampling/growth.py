@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import CorruptStoreError
-from graphsys.kernels.cpu.sampled_rows import (
+from graphsys.kernels.cpu.sampling.sampled_rows import (
     forget_positions,
     number_neighbors,
     number_seeds,
 )
-from graphsys.kernels.cpu.timed_rows import (
+from graphsys.kernels.cpu.sampling.timed_rows import (
     fill_slots,
     number_grouped_neighbors,
     number_grouped_seeds,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError, UnknownNameError
-from graphsys.kernels.cpu.sampled_rows import OUT_OF_RANGE, count_sampled
+from graphsys.kernels.cpu.sampling.sampled_rows import OUT_OF_RANGE, count_sampled
 from graphsys.sampling.adjacency import Rows
 from graphsys.sampling.blocks import Block, Buffers, Sample
 from graphsys.sampling.growth import Growth

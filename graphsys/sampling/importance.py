@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.rng import draw_key
-from graphsys.kernels.cpu.visited_rows import visit_neighborhoods
+from graphsys.kernels.cpu.sampling.visited_rows import visit_neighborhoods
 from graphsys.sampling.adjacency import Rows
 from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.growth import Growth

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.rng import draw_key
-from graphsys.kernels.cpu.layer_rows import pick_shared_entries
+from graphsys.kernels.cpu.sampling.labor import pick_shared_entries
 from graphsys.sampling.adjacency import Rows
 from graphsys.sampling.growth import Growth
 from graphsys.sampling.hops import Frontier, Pair

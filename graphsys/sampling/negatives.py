@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.rng import draw_key
-from graphsys.kernels.cpu.drawn_nodes import build_alias, draw_alike, draw_nodes
-from graphsys.kernels.cpu.gathered_rows import first_outside
+from graphsys.kernels.cpu.rows.gathered_rows import first_outside
+from graphsys.kernels.cpu.sampling.drawn_nodes import build_alias, draw_alike, draw_nodes
 from graphsys.sampling.adjacency import Rows
 
 Ints = npt.NDArray[np.int64]

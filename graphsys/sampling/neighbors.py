@@ -7,7 +7,7 @@ import numpy as np
 
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.rng import draw_key
-from graphsys.kernels.cpu.sampled_rows import pick_entries
+from graphsys.kernels.cpu.sampling.sampled_rows import pick_entries
 from graphsys.sampling.adjacency import Rows
 from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.growth import Growth

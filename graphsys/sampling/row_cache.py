@@ -10,7 +10,7 @@ import numpy.typing as npt
 from graphsys.core.errors import ConfigError
 from graphsys.core.memory import format_bytes
 from graphsys.core.threads import ThreadTeam
-from graphsys.kernels.cpu.cached_rows import (
+from graphsys.kernels.cpu.sampling.cached_rows import (
     FIXED,
     LRU,
     SIEVE,

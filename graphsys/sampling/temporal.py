@@ -7,7 +7,12 @@ import numpy as np
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.rng import draw_key
-from graphsys.kernels.cpu.timed_rows import LATEST, UNIFORM, WEIGHTED, pick_entries_before
+from graphsys.kernels.cpu.sampling.timed_rows import (
+    LATEST,
+    UNIFORM,
+    WEIGHTED,
+    pick_entries_before,
+)
 from graphsys.sampling.adjacency import Rows
 from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.growth import GroupedGrowth, Growth, Ints

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.rng import draw_key
-from graphsys.kernels.cpu.gathered_rows import first_outside
-from graphsys.kernels.cpu.visited_rows import step_nodes
+from graphsys.kernels.cpu.rows.gathered_rows import first_outside
+from graphsys.kernels.cpu.sampling.visited_rows import step_nodes
 from graphsys.sampling.adjacency import Rows
 
 Ints = npt.NDArray[np.int64]

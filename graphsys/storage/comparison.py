@@ -12,7 +12,7 @@ from graphsys.core.errors import GraphsysError
 from graphsys.core.memory import parse_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.kernels.cpu import hashing
-from graphsys.kernels.cpu import partition as kernels
+from graphsys.kernels.cpu.algorithms import partition as kernels
 from graphsys.partitioners import (
     NodeStream,
     get_partitioner,

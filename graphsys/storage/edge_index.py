@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from graphsys.core.threads import num_cores, run_parallel
 from graphsys.core.types import number_dtype
-from graphsys.kernels.cpu import incoming as kernels
+from graphsys.kernels.cpu.rows import incoming as kernels
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.views import EdgeBucket
 

@@ -17,7 +17,7 @@ from graphsys.core.errors import InputError
 from graphsys.core.threads import map_in_order
 from graphsys.core.types import number_dtype
 from graphsys.graph.sort import stable_argsort
-from graphsys.kernels.cpu import ingest as kernels
+from graphsys.kernels.cpu.rows import ingest as kernels
 from graphsys.storage.scratch import Scratch, Segments
 
 Columns = dict[str, npt.NDArray[Any]]

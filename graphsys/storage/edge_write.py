@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from graphsys.core.memory import release_free_memory
 from graphsys.core.types import DEFAULT_SPLIT, number_dtype
-from graphsys.kernels.cpu import ingest as kernels
+from graphsys.kernels.cpu.rows import ingest as kernels
 from graphsys.storage import manifest as names
 from graphsys.storage.edge_index import IncomingIndex, index_batch, index_fingerprint
 from graphsys.storage.edge_log import EdgeLog

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.threads import map_in_order
-from graphsys.kernels.cpu import dictionary
-from graphsys.kernels.cpu.ingest import count_integers, mark_sampled
+from graphsys.kernels.cpu.rows.ingest import count_integers, mark_sampled
+from graphsys.kernels.cpu.text import dictionary
 from graphsys.storage.scratch import Scratch, Segments, Spool
 from graphsys.storage.sharded_codes import ShardedCodes
 

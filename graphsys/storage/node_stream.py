@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from graphsys.core.errors import BudgetError, ConfigError
 from graphsys.core.memory import format_bytes
-from graphsys.kernels.cpu.partition import append_rows
+from graphsys.kernels.cpu.algorithms.partition import append_rows
 from graphsys.partitioners import (
     NeedsMemory,
     NodeStream,

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import number_dtype
 from graphsys.graph.sort import stable_argsort
-from graphsys.kernels.cpu import hashing, ordering
+from graphsys.kernels.cpu import hashing
+from graphsys.kernels.cpu.rows import ordering
 from graphsys.partitioners import get_partitioner
 from graphsys.storage.integer_ids import IntegerIds
 from graphsys.storage.scratch import Scratch

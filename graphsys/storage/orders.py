@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from graphsys.core.errors import BudgetError
 from graphsys.core.memory import format_bytes
-from graphsys.kernels.cpu import rabbit
+from graphsys.kernels.cpu.algorithms import rabbit
 from graphsys.partitioners import NodeStream
 from graphsys.partitioners.buckets import rcm_order
 from graphsys.partitioners.rows import whole_rows
@@ -55,7 +55,7 @@ def order_bytes(name: str, stream: NodeStream) -> int:
 def rabbit_ranks(stream: NodeStream) -> npt.NDArray[np.uint64]:
     """Return the place of every node in Rabbit order, uint64 ``[N]``.
 
-    Source and method: ``kernels/cpu/rabbit.py``. Memory is 8 to 12 B per edge end and 64 B
+    Source and method: ``kernels/cpu/algorithms/rabbit.py``. Memory is 8 to 12 B per edge end and 64 B
     per node.
     """
     indptr, indices = whole_rows(stream)

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.threads import run_parallel
-from graphsys.kernels.cpu import dictionary
+from graphsys.kernels.cpu.text import dictionary
 from graphsys.storage.scratch import Scratch
 
 

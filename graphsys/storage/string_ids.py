@@ -13,7 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.threads import map_in_order
-from graphsys.kernels.cpu import dictionary, hashing
+from graphsys.kernels.cpu import hashing
+from graphsys.kernels.cpu.text import dictionary
 from graphsys.storage.scratch import Scratch, Segments
 from graphsys.storage.sharded_codes import ShardedCodes
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.types import number_dtype
-from graphsys.kernels.cpu import checks
+from graphsys.kernels.cpu.rows import checks
 from graphsys.storage.manifest import EdgeTypeEntry, FileEntry, Manifest
 
 _SLICE = 1 << 18

@@ -46,10 +46,7 @@ class Setting:
 def settings_of(cls: type) -> list[Setting]:
     """Return the settings of a config class, in its order, those of a group together."""
     hints = typing.get_type_hints(cls)
-    found = [
-        _setting(field, hints[field.name])
-        for field in dataclasses.fields(cls)
-    ]
+    found = [_setting(field, hints[field.name]) for field in dataclasses.fields(cls)]
     return sorted(found, key=lambda setting: _GROUPS.index(setting.group))
 
 

@@ -11,24 +11,24 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from graphsys.kernels.cpu.embedding_ahead import (
+from graphsys.kernels.cpu.embedding.ahead import (
     ask_for_edges,
     ask_for_rows,
     chunks_of,
     load_chunk,
 )
-from graphsys.kernels.cpu.embedding_bags import PLAIN
-from graphsys.kernels.cpu.embedding_chunk import allocate_chunk, beside
-from graphsys.kernels.cpu.embedding_math import fused_jit
-from graphsys.kernels.cpu.embedding_products import multiply, multiply_by_rows, transpose
-from graphsys.kernels.cpu.embedding_rows import (
+from graphsys.kernels.cpu.embedding.bags import PLAIN
+from graphsys.kernels.cpu.embedding.chunk import allocate_chunk, beside
+from graphsys.kernels.cpu.embedding.products import multiply, multiply_by_rows, transpose
+from graphsys.kernels.cpu.embedding.rows import (
     Optimiser,
     accumulate,
     allocate_sums,
     gather,
     update_rows,
 )
-from graphsys.kernels.cpu.embedding_scores import losses_and_gradients
+from graphsys.kernels.cpu.embedding.scores import losses_and_gradients
+from graphsys.kernels.cpu.embedding.vector_math import fused_jit
 from graphsys.kernels.cpu.hashing import mix64
 
 

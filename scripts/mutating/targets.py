@@ -28,7 +28,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/metrics/ranking.py": (f"{_UNIT}/metrics/test_metrics.py",),
     "graphsys/embedding/ranking.py": _RANKS,
     "graphsys/embedding/evaluation.py": _RANKS,
-    "graphsys/kernels/cpu/embedding_rank.py": (
+    "graphsys/kernels/cpu/embedding/rank.py": (
         f"{_UNIT}/embedding/test_embedding_rank.py",
     ),
     "graphsys/gnn/evaluation.py": (f"{_UNIT}/gnn/test_link_ranking.py",),
@@ -39,16 +39,19 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/sampling/negatives.py": (_DRAWS, f"{_UNIT}/sampling/test_negatives.py"),
     "graphsys/sampling/importance.py": (f"{_UNIT}/sampling/test_importance_draws.py",),
     "graphsys/sampling/temporal.py": (_DRAWS, f"{_UNIT}/sampling/test_temporal.py"),
-    "graphsys/kernels/cpu/sampled_rows.py": _ROWS,
-    "graphsys/kernels/cpu/timed_rows.py": (_DRAWS, f"{_UNIT}/sampling/test_temporal.py"),
+    "graphsys/kernels/cpu/sampling/sampled_rows.py": _ROWS,
+    "graphsys/kernels/cpu/sampling/timed_rows.py": (
+        _DRAWS,
+        f"{_UNIT}/sampling/test_temporal.py",
+    ),
     # losses
-    "graphsys/kernels/cpu/embedding_losses.py": _LOSSES,
+    "graphsys/kernels/cpu/embedding/losses.py": _LOSSES,
     "graphsys/gnn/objectives.py": (f"{_UNIT}/gnn/test_objectives.py",),
     "graphsys/gnn/links.py": _LINKS,
     # SIMT counters
     "graphsys/analysis/simt.py": _SIMT,
-    "graphsys/kernels/cpu/simt.py": _SIMT,
-    "graphsys/kernels/cpu/simt_sectors.py": _SIMT,
+    "graphsys/kernels/cpu/simt/lanes.py": _SIMT,
+    "graphsys/kernels/cpu/simt/sectors.py": _SIMT,
 }
 SLOW_WITHOUT_NUMBA: Final = frozenset(
     {

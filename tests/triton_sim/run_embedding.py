@@ -28,9 +28,9 @@ from graphsys.embedding.cuda.trainer import DeviceTrainer
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.schedule import cut_bucket
 from graphsys.embedding.training import train
-from graphsys.kernels.cpu.embedding_bags import PLAIN
-from graphsys.kernels.cpu.embedding_rows import Tables
-from graphsys.kernels.cpu.embedding_step import train_batches
+from graphsys.kernels.cpu.embedding.bags import PLAIN
+from graphsys.kernels.cpu.embedding.rows import Tables
+from graphsys.kernels.cpu.embedding.step import train_batches
 from graphsys.storage.ingest import ingest
 from graphsys.storage.reader import Graph
 from tests.embedding_oracle import DIM, OneEdgeType, Result, Step

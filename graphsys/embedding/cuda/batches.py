@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.triton_device import is_interpreted
-from graphsys.kernels.cpu import embedding_batches as layout
-from graphsys.kernels.cpu.embedding_chunk import Chunk, Edges, allocate_chunk
-from graphsys.kernels.cpu.embedding_step import Settings
+from graphsys.kernels.cpu.embedding import batches as layout
+from graphsys.kernels.cpu.embedding.chunk import Chunk, Edges, allocate_chunk
+from graphsys.kernels.cpu.embedding.step import Settings
 
 DEPTH = 3
 """Batches under way: one trained, one copied, one laid out."""

@@ -17,9 +17,9 @@ from graphsys.embedding.cuda.shapes import block_shapes
 from graphsys.embedding.cuda.step import BatchStep
 from graphsys.embedding.model import OPERATOR_CODES, REGULARISER_CODES, objective_of
 from graphsys.embedding.samplers import uniform_candidates
-from graphsys.kernels.cpu.embedding_batches import NUM_COUNTS, BatchArrays
-from graphsys.kernels.cpu.embedding_operators import Operators
-from graphsys.kernels.cpu.embedding_step import Settings
+from graphsys.kernels.cpu.embedding.batches import NUM_COUNTS, BatchArrays
+from graphsys.kernels.cpu.embedding.operators import Operators
+from graphsys.kernels.cpu.embedding.step import Settings
 
 _LENGTH = 64
 

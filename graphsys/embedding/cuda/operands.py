@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphsys.kernels.cpu import embedding_operators as operators
-from graphsys.kernels.cpu.embedding_operators import Operators
+from graphsys.kernels.cpu.embedding import operators
+from graphsys.kernels.cpu.embedding.operators import Operators
 
 
 class DeviceTables(NamedTuple):

@@ -7,8 +7,8 @@ from graphsys.core.triton_device import is_interpreted, start
 from graphsys.embedding.cuda.batches import Place
 from graphsys.embedding.cuda.operands import DeviceOperators, DeviceTables, Workspace
 from graphsys.embedding.cuda.shapes import BlockShapes
-from graphsys.kernels.cpu import embedding_scores as scores
-from graphsys.kernels.cpu.embedding_batches import (
+from graphsys.kernels.cpu.embedding import scores
+from graphsys.kernels.cpu.embedding.batches import (
     LARGEST_POOL,
     LONGEST_CHUNK,
     NUM_CHUNKS,
@@ -17,7 +17,7 @@ from graphsys.kernels.cpu.embedding_batches import (
     NUM_TOUCHED,
     NUM_USED,
 )
-from graphsys.kernels.cpu.embedding_step import Settings
+from graphsys.kernels.cpu.embedding.step import Settings
 
 
 def _blocks(count: int, size: int) -> int:
@@ -77,7 +77,7 @@ class BatchStep:
             batch_losses: float64 tensor, one per batch.
             flags: int32 tensor of zeros, one per batch.
         """
-        from graphsys.kernels.cuda import embedding_updates as updates
+        from graphsys.kernels.cuda.embedding import updates
 
         arrays, counts = place.on_device, place.counts
         num_positions = int(counts[NUM_POSITIONS])
@@ -118,7 +118,7 @@ class BatchStep:
         ) | 1 << 62
 
     def _stage(self, arrays: dict[str, Any], counts: Any) -> None:
-        from graphsys.kernels.cuda import embedding_rows as rows
+        from graphsys.kernels.cuda.embedding import rows
 
         tables, own, shapes = self.tables, self.operators, self.shapes
         num_positions = int(counts[NUM_POSITIONS])
@@ -141,8 +141,8 @@ class BatchStep:
         )  # fmt: skip
 
     def _score(self, arrays: dict[str, Any], counts: Any) -> None:
-        from graphsys.kernels.cuda.embedding_candidates import score_candidates
-        from graphsys.kernels.cuda.embedding_scores import score_queries
+        from graphsys.kernels.cuda.embedding.candidates import score_candidates
+        from graphsys.kernels.cuda.embedding.scores import score_queries
 
         shapes, settings, objective = self.shapes, self.settings, self.settings.objective
         columns = _blocks(self.dim, shapes.columns)
@@ -180,7 +180,7 @@ class BatchStep:
         )  # fmt: skip
 
     def _bring_back(self, arrays: dict[str, Any], counts: Any) -> None:
-        from graphsys.kernels.cuda import embedding_backward as backward
+        from graphsys.kernels.cuda.embedding import backward
 
         tables, own, shapes = self.tables, self.operators, self.shapes
         num_positions, n3 = int(counts[NUM_POSITIONS]), float(self.settings.regularizer)
@@ -206,7 +206,7 @@ class BatchStep:
     def _update_operators(
         self, b: int, arrays: dict[str, Any], counts: Any, flags: Any
     ) -> None:
-        from graphsys.kernels.cuda import embedding_operators as kernels
+        from graphsys.kernels.cuda.embedding import operators as kernels
 
         tables, own, shapes = self.tables, self.operators, self.shapes
         num_positions, num_runs = int(counts[NUM_POSITIONS]), int(counts[NUM_RUNS])

@@ -19,9 +19,9 @@ from graphsys.embedding.cuda.partitions import DevicePartitions
 from graphsys.embedding.cuda.shapes import BlockShapes, block_shapes
 from graphsys.embedding.cuda.step import BatchStep
 from graphsys.embedding.schedule import Part
-from graphsys.kernels.cpu.embedding_chunk import Edges
-from graphsys.kernels.cpu.embedding_operators import Operators
-from graphsys.kernels.cpu.embedding_step import Settings
+from graphsys.kernels.cpu.embedding.chunk import Edges
+from graphsys.kernels.cpu.embedding.operators import Operators
+from graphsys.kernels.cpu.embedding.step import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection

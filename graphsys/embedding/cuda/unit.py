@@ -17,7 +17,7 @@ from graphsys.embedding.model import RelationSet, objective_of
 from graphsys.embedding.schedule import Part, Step
 from graphsys.embedding.tables import Table, TableFiles
 from graphsys.embedding.unit import UnitTrainer, Work
-from graphsys.kernels.cpu.embedding_calls import Objective
+from graphsys.kernels.cpu.embedding.calls import Objective
 
 
 class DeviceFiles(TableFiles):

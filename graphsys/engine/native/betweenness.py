@@ -1,4 +1,4 @@
-"""Betweenness centrality, exact or sampled; see kernels/cpu/betweenness.py."""
+"""Betweenness centrality, exact or sampled; see kernels/cpu/algorithms/betweenness.py."""
 
 import time
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from graphsys.engine.native.traversal import search
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
-from graphsys.kernels.cpu import betweenness as kernels
+from graphsys.kernels.cpu.algorithms import betweenness as kernels
 from graphsys.kernels.cpu.bits import empty_bits
 
 SERIAL_EDGES = 1 << 14  # a level of fewer edges is not worth waking another thread

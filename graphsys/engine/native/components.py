@@ -1,4 +1,4 @@
-"""Weakly connected components by Afforest; see kernels/cpu/components.py."""
+"""Weakly connected components by Afforest; see kernels/cpu/algorithms/components.py."""
 
 import time
 from typing import Any
@@ -10,8 +10,8 @@ from graphsys.core.threads import ThreadTeam
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
-from graphsys.kernels.cpu import components as kernels
-from graphsys.kernels.cpu.chunks import balanced_chunks
+from graphsys.kernels.cpu.algorithms import components as kernels
+from graphsys.kernels.cpu.rows.chunks import balanced_chunks
 
 NUM_PROBES = 1024
 

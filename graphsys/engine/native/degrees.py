@@ -9,7 +9,7 @@ import numpy.typing as npt
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr, row_lengths
-from graphsys.kernels.cpu.chunks import balanced_chunks
+from graphsys.kernels.cpu.rows.chunks import balanced_chunks
 
 _AT_A_TIME = 1 << 20
 """Entries whose values are gathered at a time."""

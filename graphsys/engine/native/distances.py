@@ -13,7 +13,7 @@ from graphsys.engine.native.traversal import search
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
-from graphsys.kernels.cpu.distances import sum_distances
+from graphsys.kernels.cpu.algorithms.distances import sum_distances
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ import numpy as np
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.kernels.cpu.k_core import collect_level, peel_level
+from graphsys.kernels.cpu.algorithms.k_core import collect_level, peel_level
 
 
 def k_core(topology: Topology, *, num_threads: int | None = None) -> Result:

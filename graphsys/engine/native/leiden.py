@@ -18,9 +18,13 @@ from graphsys.engine.native.arguments import (
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr, csr_from_edges
-from graphsys.kernels.cpu.communities import fold_graph, modularity, number_communities
-from graphsys.kernels.cpu.leiden import move_nodes, refine_communities
-from graphsys.kernels.cpu.pagerank import sum_rows
+from graphsys.kernels.cpu.algorithms.communities import (
+    fold_graph,
+    modularity,
+    number_communities,
+)
+from graphsys.kernels.cpu.algorithms.leiden import move_nodes, refine_communities
+from graphsys.kernels.cpu.algorithms.pagerank import sum_rows
 
 _ROUNDING = 1e-13
 Rows = tuple[

@@ -19,8 +19,8 @@ from graphsys.engine.native.arguments import (
 from graphsys.engine.native.seen import tell_all_rows
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.kernels.cpu.chunks import balanced_chunks
-from graphsys.kernels.cpu.pagerank import pagerank_superstep, sum_rows
+from graphsys.kernels.cpu.algorithms.pagerank import pagerank_superstep, sum_rows
+from graphsys.kernels.cpu.rows.chunks import balanced_chunks
 
 _NONE = np.empty(0, dtype=np.float64)
 _SAFE = 0.75

@@ -11,7 +11,7 @@ from graphsys.core.events import count, ended, is_recording, launched, observe
 from graphsys.core.visits import RowVisit
 from graphsys.graph.csr import Csr, row_lengths
 from graphsys.kernels.cpu.bits import Words
-from graphsys.kernels.cpu.trips import find_trips
+from graphsys.kernels.cpu.simt.trips import find_trips
 
 _BIT = 1
 """Bytes of a bitmap that a lookup of one node touches."""

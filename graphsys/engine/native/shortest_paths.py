@@ -1,4 +1,4 @@
-"""Shortest paths from a source by delta-stepping; see kernels/cpu/shortest_paths.py."""
+"""Shortest paths from a source by delta-stepping; see kernels/cpu/algorithms/shortest_paths.py."""
 
 import time
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from graphsys.engine.native.traversal import search
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
-from graphsys.kernels.cpu import shortest_path_rows as row_kernels
-from graphsys.kernels.cpu import shortest_path_windows as windows
-from graphsys.kernels.cpu import shortest_paths as kernels
+from graphsys.kernels.cpu.algorithms import shortest_path_rows as row_kernels
+from graphsys.kernels.cpu.algorithms import shortest_path_windows as windows
+from graphsys.kernels.cpu.algorithms import shortest_paths as kernels
 from graphsys.kernels.cpu.bits import Words, empty_bits
-from graphsys.kernels.cpu.chunks import balanced_chunks
+from graphsys.kernels.cpu.rows.chunks import balanced_chunks
 
 NUM_BINS = 4096
 SERIAL_EDGES = 1 << 14  # a frontier of fewer edges is not worth waking another thread

@@ -13,8 +13,8 @@ from graphsys.core.threads import ThreadTeam
 from graphsys.engine.native.arguments import require, require_count
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.kernels.cpu.chunks import balanced_chunks
-from graphsys.kernels.cpu.similarity import pair_scores, rows_within_two_hops
+from graphsys.kernels.cpu.algorithms.similarity import pair_scores, rows_within_two_hops
+from graphsys.kernels.cpu.rows.chunks import balanced_chunks
 
 Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]
 _UNIT = 2.0**40

@@ -1,6 +1,6 @@
 """Breadth-first search: hops from a source, and optionally the tree.
 
-Direction-optimising (Beamer et al., SC 2012); see kernels/cpu/traversal.py. O(N + E).
+Direction-optimising (Beamer et al., SC 2012); see kernels/cpu/algorithms/traversal.py. O(N + E).
 """
 
 import time
@@ -18,7 +18,7 @@ from graphsys.engine.native.seen import tell_levels, tell_push, tell_search
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
-from graphsys.kernels.cpu import traversal as kernels
+from graphsys.kernels.cpu.algorithms import traversal as kernels
 from graphsys.kernels.cpu.bits import (
     Words,
     clear_bit,
@@ -27,7 +27,7 @@ from graphsys.kernels.cpu.bits import (
     list_bits,
     set_bit,
 )
-from graphsys.kernels.cpu.chunks import balanced_chunks
+from graphsys.kernels.cpu.rows.chunks import balanced_chunks
 
 SERIAL_EDGES = 1 << 15  # a level of fewer edges is not worth waking another thread
 PUSH_AGAIN_SHARE = 18  # stop pulling once fewer than 1/18 of the nodes are found (GAPBS)

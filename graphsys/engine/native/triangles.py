@@ -1,4 +1,4 @@
-"""Triangles of every node, and LDBC's local clustering; see kernels/cpu/triangles.py."""
+"""Triangles of every node, and LDBC's local clustering; see kernels/cpu/algorithms/triangles.py."""
 
 import time
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from graphsys.core.threads import ThreadTeam
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Allocate, Csr
-from graphsys.kernels.cpu import triangles as kernels
+from graphsys.kernels.cpu.algorithms import triangles as kernels
 from graphsys.kernels.cpu.bits import empty_bits
-from graphsys.kernels.cpu.chunks import balanced_chunks
+from graphsys.kernels.cpu.rows.chunks import balanced_chunks
 
 Counts = npt.NDArray[np.int64]
 

@@ -19,7 +19,7 @@ from graphsys.engine.native.arguments import (
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
-from graphsys.kernels.cpu.walks import accumulate_rows, walk
+from graphsys.kernels.cpu.sampling.walks import accumulate_rows, walk
 
 
 def random_walks(

@@ -95,7 +95,7 @@ def _verify(results: Mapping[str, Any]) -> None:
 def measure(graph: str, chunk: int, batches: int) -> Outcome:
     """Train batches by the step and by the timed loop, each from the first values on."""
     from bench.embedding_phases import train_timed
-    from graphsys.kernels.cpu.embedding_step import train_batches
+    from graphsys.kernels.cpu.embedding.step import train_batches
 
     ticks = np.zeros((batches, len(PHASES)), dtype=np.int64)
     taken, losses = [], []

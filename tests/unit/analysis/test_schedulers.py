@@ -8,7 +8,7 @@ import pytest
 from graphsys.analysis.devices import GPUS
 from graphsys.analysis.schedulers import POLICIES, Timing, schedule
 from graphsys.core.errors import UnknownNameError
-from graphsys.kernels.cpu import warp_schedulers as kernels
+from graphsys.kernels.cpu.simt import warp_schedulers as kernels
 
 
 class Warp:

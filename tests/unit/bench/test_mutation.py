@@ -118,7 +118,8 @@ def test_targets_and_what_is_told_of_them_are_there(load: Any) -> None:
 
 
 def test_stand_ins_do_what_the_instructions_do(load: Any) -> None:
-    from graphsys.kernels.cpu import atomics, bits, embedding_softmax, pointers
+    from graphsys.kernels.cpu import atomics, bits, pointers
+    from graphsys.kernels.cpu.embedding import softmax
 
     found = load("mutating.stand_ins").STAND_INS
     numbers = np.array([5, 2**31, 9], dtype=np.uint32)
@@ -133,16 +134,16 @@ def test_stand_ins_do_what_the_instructions_do(load: Any) -> None:
     ours = np.array([0.5, 2.0, -1.0], np.float32)
     theirs, bias = ours.copy(), np.array([0.0, 1.0, 0.5], np.float32)
     nodes = np.array([3, 4, 5])
-    wanted = embedding_softmax.begin_row(theirs, bias, nodes, 4)
+    wanted = softmax.begin_row(theirs, bias, nodes, 4)
     where = (ours.ctypes.data, bias.ctypes.data, nodes.ctypes.data)
     assert found["_begin"](*where, 4, 3) == wanted
     assert ours.tolist() == theirs.tolist() == [0.5, -np.inf, -0.5]
-    total = embedding_softmax.exp_shifted(theirs, wanted)
+    total = softmax.exp_shifted(theirs, wanted)
     assert found["_exponentials"](ours.ctypes.data, wanted, 3) == pytest.approx(total)
     assert ours == pytest.approx(theirs)
     known = {
         name
-        for module in (atomics, bits, embedding_softmax, pointers)
+        for module in (atomics, bits, softmax, pointers)
         for name, value in vars(module).items()
         if type(value).__name__ == "_Intrinsic"
     }

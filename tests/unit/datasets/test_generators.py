@@ -9,7 +9,7 @@ import pytest
 
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.datasets.generators import demo, rmat
-from graphsys.kernels.cpu.rmat import scramble_range
+from graphsys.kernels.cpu.rows.rmat import scramble_range
 from graphsys.storage.source import EdgeChunk, NodeChunk
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from graphsys.kernels.cpu.embedding_ahead import chunks_of
-from graphsys.kernels.cpu.embedding_chunk import Edges
+from graphsys.kernels.cpu.embedding.ahead import chunks_of
+from graphsys.kernels.cpu.embedding.chunk import Edges
 from graphsys.kernels.jit import jit
 
 

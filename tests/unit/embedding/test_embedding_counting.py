@@ -15,15 +15,15 @@ from graphsys.embedding.model import relation_sets
 from graphsys.embedding.negatives import DST, SRC, Negatives
 from graphsys.embedding.pools import PoolConfig
 from graphsys.embedding.schedule import Step, cut_bucket
-from graphsys.kernels.cpu.embedding_bags import PLAIN
-from graphsys.kernels.cpu.embedding_negatives import Candidates, draw_pools
-from graphsys.kernels.cpu.embedding_rows import Tables
-from graphsys.kernels.cpu.embedding_step import Settings, train_batches
+from graphsys.kernels.cpu.embedding.bags import PLAIN
+from graphsys.kernels.cpu.embedding.negatives import Candidates, draw_pools
+from graphsys.kernels.cpu.embedding.rows import Tables
+from graphsys.kernels.cpu.embedding.step import Settings, train_batches
 from graphsys.kernels.cpu.hashing import mix64
 from graphsys.storage.reader import Graph
 
 if TYPE_CHECKING:
-    from graphsys.kernels.cpu.embedding_chunk import Edges
+    from graphsys.kernels.cpu.embedding.chunk import Edges
 
 Floats = npt.NDArray[np.float32]
 DIM, KEY, LR = 6, 5, 0.1

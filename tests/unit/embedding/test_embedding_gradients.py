@@ -14,7 +14,7 @@ from graphsys.embedding.model import (
     OPERATOR_CODES,
     relation_sets,
 )
-from graphsys.kernels.cpu.embedding_bags import make_bags
+from graphsys.kernels.cpu.embedding.bags import make_bags
 from tests import embedding_oracle
 from tests.embedding_oracle import DIM, OneEdgeType, Step, check, operate
 

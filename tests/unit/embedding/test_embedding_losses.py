@@ -8,9 +8,9 @@ import numpy.typing as npt
 import pytest
 
 from graphsys.embedding.model import LOSS_CODES
-from graphsys.kernels.cpu.embedding_counting import Counting
-from graphsys.kernels.cpu.embedding_known import Masks
-from graphsys.kernels.cpu.embedding_losses import (
+from graphsys.kernels.cpu.embedding.counting import Counting
+from graphsys.kernels.cpu.embedding.known import Masks
+from graphsys.kernels.cpu.embedding.losses import (
     logistic_losses,
     ranking_losses,
     softmax_losses,

@@ -3,7 +3,7 @@ import ctypes
 import numpy as np
 
 from graphsys.embedding.blas import _loaded_libraries, single_threaded_blas
-from graphsys.kernels.cpu.embedding_math import normalise_rows
+from graphsys.kernels.cpu.embedding.vector_math import normalise_rows
 
 
 def test_a_row_of_zeros_has_no_direction() -> None:

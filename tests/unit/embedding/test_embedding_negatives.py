@@ -16,11 +16,11 @@ from graphsys.embedding.negatives import DST, SRC, Negatives
 from graphsys.embedding.pools import PoolConfig
 from graphsys.embedding.samplers import layout, require_sound
 from graphsys.embedding.schedule import Step, cut_bucket
-from graphsys.kernels.cpu import embedding_negatives as kernels
-from graphsys.kernels.cpu.embedding_chunk import Edges
-from graphsys.kernels.cpu.embedding_counting import Counting, leave_out, plain_counting
-from graphsys.kernels.cpu.embedding_known import Known, Masks, find_known
-from graphsys.kernels.cpu.embedding_negatives import Sampler, draw_pools
+from graphsys.kernels.cpu.embedding import negatives as kernels
+from graphsys.kernels.cpu.embedding.chunk import Edges
+from graphsys.kernels.cpu.embedding.counting import Counting, leave_out, plain_counting
+from graphsys.kernels.cpu.embedding.known import Known, Masks, find_known
+from graphsys.kernels.cpu.embedding.negatives import Sampler, draw_pools
 from graphsys.kernels.cpu.hashing import mix64
 from graphsys.storage.reader import Graph
 from graphsys.storage.views import Index

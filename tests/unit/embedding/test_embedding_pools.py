@@ -16,7 +16,7 @@ from graphsys.embedding.config import (
 )
 from graphsys.embedding.pools import PoolConfig
 from graphsys.embedding.samplers import layout
-from graphsys.kernels.cpu import embedding_negatives as kernels
+from graphsys.kernels.cpu.embedding import negatives as kernels
 
 SPEC = """
 loss = "softmax"

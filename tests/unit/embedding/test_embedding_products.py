@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from graphsys.kernels.cpu.embedding_products import multiply, multiply_by_rows, transpose
+from graphsys.kernels.cpu.embedding.products import multiply, multiply_by_rows, transpose
 
 Floats = npt.NDArray[np.float32]
 SIZES = [1, 2, 5, 15, 16, 17, 33, 50, 100, 130]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphsys.kernels.cpu.embedding_rank import (
+from graphsys.kernels.cpu.embedding.rank import (
     BIASED_DISTANCE,
     BIASED_SQUARES,
     DISTANCE,

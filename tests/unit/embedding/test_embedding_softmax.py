@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from graphsys.kernels.cpu.embedding_math import fast_exp
-from graphsys.kernels.cpu.embedding_softmax import begin_row, exp_shifted, scale
+from graphsys.kernels.cpu.embedding.softmax import begin_row, exp_shifted, scale
+from graphsys.kernels.cpu.embedding.vector_math import fast_exp
 
 SIZES = [1, 7, 15, 16, 17, 33, 100]
 BEHIND = 5.0  # what lies behind a row stays

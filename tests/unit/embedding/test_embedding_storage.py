@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from graphsys.kernels.cpu.embedding_rows import (
+from graphsys.kernels.cpu.embedding.rows import (
     Optimiser,
     Tables,
     accumulate,
@@ -12,7 +12,7 @@ from graphsys.kernels.cpu.embedding_rows import (
     gather,
     update_rows,
 )
-from graphsys.kernels.cpu.embedding_storage import (
+from graphsys.kernels.cpu.embedding.storage import (
     narrow_bfloat,
     narrow_half,
     noise,

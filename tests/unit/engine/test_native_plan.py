@@ -22,7 +22,7 @@ from graphsys.engine.row_bytes import num_simple_entries, simple_bytes, united_b
 from graphsys.engine.scratch_arrays import ScratchArrays, scratch_is_memory
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
-from graphsys.kernels.cpu.traversal import push_levels
+from graphsys.kernels.cpu.algorithms.traversal import push_levels
 from graphsys.storage import Graph
 from tests.stores import edge_chunk, make_store
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsys.kernels.cpu import dictionary, hashing
+from graphsys.kernels.cpu import hashing
+from graphsys.kernels.cpu.text import dictionary
 from graphsys.storage.string_ids import ends_to_offsets, string_buffers
 
 

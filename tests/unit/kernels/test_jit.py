@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import graphsys.kernels.jit as jit_module
-from graphsys.kernels.cpu.embedding_math import fast_exp, row_sum
+from graphsys.kernels.cpu.embedding.vector_math import fast_exp, row_sum
 from graphsys.kernels.jit import compile_inner_kernel, compile_kernel
 
 CALLEE = (

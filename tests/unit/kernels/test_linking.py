@@ -8,7 +8,7 @@ from pathlib import Path
 RUN = """
 import hashlib
 import numpy as np
-from graphsys.kernels.cpu.embedding_operators import COMPLEX, apply_operators
+from graphsys.kernels.cpu.embedding.operators import COMPLEX, apply_operators
 
 rng = np.random.default_rng(0)
 rows, operator = rng.random((64, 32), np.float32), rng.random(32, np.float32)

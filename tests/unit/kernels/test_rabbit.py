@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from graphsys.kernels.cpu import rabbit
+from graphsys.kernels.cpu.algorithms import rabbit
 from graphsys.partitioners.rows import whole_rows
 from graphsys.partitioners.testing import EdgeStream, clustered_graph, small_graphs
 from graphsys.storage.orders import mean_gap_bits, rabbit_ranks

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from graphsys.kernels.cpu.partition import UNASSIGNED, stream_pass
+from graphsys.kernels.cpu.algorithms.partition import UNASSIGNED, stream_pass
 from graphsys.partitioners import greedy
 from graphsys.partitioners.testing import EdgeStream
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from graphsys.core.errors import ConfigError, UnknownNameError
-from graphsys.kernels.cpu.timed_rows import OUT_OF_RANGE, number_grouped_neighbors
+from graphsys.kernels.cpu.sampling.timed_rows import OUT_OF_RANGE, number_grouped_neighbors
 from graphsys.sampling import (
     ConditionalNegativeSampler,
     NegativeSampler,

@@ -7,8 +7,8 @@ import pytest
 
 from graphsys.core.errors import CorruptStoreError, UnknownNameError
 from graphsys.kernels.cpu.hashing import mix64
-from graphsys.kernels.cpu.row_table import below, fraction
-from graphsys.kernels.cpu.sampled_rows import (
+from graphsys.kernels.cpu.rows.row_table import below, fraction
+from graphsys.kernels.cpu.sampling.sampled_rows import (
     OUT_OF_RANGE,
     count_sampled,
     forget_positions,

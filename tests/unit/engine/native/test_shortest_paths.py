@@ -14,8 +14,8 @@ from graphsys.core.threads import ThreadTeam
 from graphsys.engine.native import shortest_paths
 from graphsys.engine.native.shortest_paths import delta_stepping, sssp
 from graphsys.engine.topology import Topology
-from graphsys.kernels.cpu import shortest_path_windows as windows
-from graphsys.kernels.cpu import shortest_paths as kernels
+from graphsys.kernels.cpu.algorithms import shortest_path_windows as windows
+from graphsys.kernels.cpu.algorithms import shortest_paths as kernels
 from graphsys.kernels.cpu.bits import as_mask
 from tests.unit.engine.native import ldbc
 from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs, values

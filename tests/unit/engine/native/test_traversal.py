@@ -11,7 +11,7 @@ from graphsys.core.errors import UnknownNameError
 from graphsys.engine.native import traversal
 from graphsys.engine.native.traversal import bfs
 from graphsys.engine.topology import Topology
-from graphsys.kernels.cpu import traversal as kernels
+from graphsys.kernels.cpu.algorithms import traversal as kernels
 from tests.unit.engine.native import ldbc
 from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs, values
 

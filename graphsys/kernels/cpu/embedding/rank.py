@@ -1,0 +1,175 @@
+"""Rank of a positive among all candidates, exact and independent of how they are cut.
+
+Scores come from a float32 matrix product per block of candidates, whose rounding depends
+on the shape of the block. A candidate whose score is within the error bound of the
+positive's is therefore compared again in float64, each sum in the order of the
+dimensions; so equal rows tie, and the ranks do not depend on blocks or partitions.
+
+A score is ``q.c - bias(c)``: dot and cos (of unit rows) have no bias, the two distances
+order candidates as ``q.c - |c|**2 / 2`` does. With a trained bias ``c_0``, which is the
+first dimension of the rows (and ``q_0`` 0 here), squared distances order as
+``q.c - (|c|**2 - c_0) / 2`` over the rest; distances are taken themselves. Under dot and
+cos ``q_0 = 1`` does it.
+"""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.kernels.cpu.embedding.vector_math import Floats
+from graphsys.kernels.jit import inline_jit, jit
+
+Ints = npt.NDArray[np.int64]
+Doubles = npt.NDArray[np.float64]
+
+PRODUCT: Final = 0
+DISTANCE: Final = 1
+BIASED_SQUARES: Final = 2
+BIASED_DISTANCE: Final = 3
+
+
+@inline_jit
+def exact_score(query: Floats, candidate: Floats, form: int) -> float:
+    """Return one score in float64, summed in the order of the dimensions."""
+    total, square, apart = 0.0, 0.0, 0.0
+    first = 1 if form >= BIASED_SQUARES else 0
+    for k in range(first, query.size):
+        q, c = np.float64(query[k]), np.float64(candidate[k])
+        total += q * c
+        square += c * c
+        apart += (q - c) * (q - c)
+    if form == PRODUCT:
+        return total
+    if form == DISTANCE:
+        return total - 0.5 * square
+    bias = np.float64(candidate[0])
+    if form == BIASED_SQUARES:
+        return total - 0.5 * (square - bias)
+    return float(bias - np.sqrt(apart))
+
+
+@jit
+def exact_scores(queries: Floats, candidates: Floats, form: int, out: Doubles) -> None:
+    """Score query ``i`` against candidate ``i``.
+
+    Args:
+        queries: float32 ``[B, D]``.
+        candidates: float32 ``[B, D]``.
+        form: How rows are compared: PRODUCT, DISTANCE, ...
+        out: Receives the scores, float64 ``[B]``.
+    """
+    for i in range(queries.shape[0]):
+        out[i] = exact_score(queries[i], candidates[i], form)
+
+
+@inline_jit
+def _compare(
+    score: float, query: Floats, candidate: Floats, positive: float, slack: float,
+    form: int,
+) -> int:  # fmt: skip
+    """Return 1 if the candidate is better than the positive, 0 if equal, -1 if worse."""
+    difference = score - positive
+    if difference > slack:
+        return 1
+    if difference < -slack:
+        return -1
+    exact = exact_score(query, candidate, form)
+    if exact > positive:
+        return 1
+    return 0 if exact == positive else -1
+
+
+@inline_jit
+def lower_bound(numbers: Ints, begin: int, end: int, least: int) -> int:
+    """Return the first place in ``numbers[begin:end]``, ascending, of one >= least."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if numbers[middle] < least:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@inline_jit
+def _take_roots(row: Floats, halves: Floats, candidates: Floats, square: float) -> None:
+    """Turn products into biases less distances; ``halves`` has half the squares."""
+    for j in range(row.size):
+        apart = square + 2.0 * (np.float64(halves[j]) - np.float64(row[j]))
+        row[j] = candidates[j, 0] - np.sqrt(max(apart, 0.0))
+
+
+@jit
+def count_better(
+    queries: Floats,
+    candidates: Floats,
+    biases: Floats,
+    first: int,
+    positives: Doubles,
+    targets: Ints,
+    known_begin: Ints,
+    known_end: Ints,
+    known: Ints,
+    form: int,
+    longest: float,
+    scores: Floats,
+    counts: Ints,
+) -> None:
+    """Count, per query, the candidates of a block better than or equal to its positive.
+
+    Args:
+        queries: float32 ``[B, D]``.
+        candidates: A block of candidates, float32 ``[K, D]``.
+        biases: Subtracted from the scores, float32 ``[K]``.
+        first: Number of the block's first candidate.
+        positives: Exact scores of the positives, float64 ``[B]``.
+        targets: Numbers of the positives, -1 for one that is no candidate ``[B]``.
+        known_begin: Where each query's known answers begin in ``known`` ``[B]``.
+        known_end: Where they end ``[B]``.
+        known: Numbers of known answers, ascending within each query, each once.
+        form: How rows are compared: PRODUCT, DISTANCE, ...
+        longest: Length of the longest candidate.
+        scores: Scratch, float32 ``[B, K]``.
+        counts: Added to: better, equal, known and better, known and equal ``[B, 4]``;
+            the positive itself counts nowhere.
+    """
+    size, num_candidates = queries.shape[1], candidates.shape[0]
+    np.dot(queries, candidates.T, scores)
+    shift = np.zeros_like(biases) if form == BIASED_DISTANCE else biases
+    for i in range(queries.shape[0]):
+        query, positive, target = queries[i], positives[i], targets[i] - first
+        square = np.float64(0.0)
+        for k in range(size):
+            square += np.float64(query[k]) * np.float64(query[k])
+        bound = (np.sqrt(square) + longest) * longest
+        if form >= BIASED_SQUARES:
+            bound += longest
+        slack = (size + 4) * 1.2e-7 * bound + 1e-30
+        if form == BIASED_DISTANCE:
+            _take_roots(scores[i], biases, candidates, square)
+            slack = 2.0 * np.sqrt(slack)  # the root of a sum that may be near 0
+        better, equal = 0, 0
+        for j in range(num_candidates):
+            score = np.float64(scores[i, j] - shift[j])
+            if score - positive < -slack:
+                continue
+            if j == target:
+                continue
+            sign = _compare(score, query, candidates[j], positive, slack, form)
+            better += sign == 1
+            equal += sign == 0
+        counts[i, 0] += better
+        counts[i, 1] += equal
+        for e in range(
+            lower_bound(known, known_begin[i], known_end[i], first), known_end[i]
+        ):
+            j = known[e] - first
+            if j >= num_candidates:
+                break
+            if j == target:
+                continue
+            score = np.float64(scores[i, j] - shift[j])
+            sign = _compare(score, query, candidates[j], positive, slack, form)
+            counts[i, 2] += sign == 1
+            counts[i, 3] += sign == 0

@@ -1,0 +1,95 @@
+"""Gradients of the regularizers: N3 (sum of cubed moduli) and L2 (sum of squares)."""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.kernels.cpu.embedding.chunk import Chunk
+from graphsys.kernels.cpu.embedding.operators import COMPLEX, ROTATION, Operators
+from graphsys.kernels.cpu.embedding.vector_math import (
+    Floats,
+    add_cubic_gradient,
+    add_scaled,
+    fused_jit,
+    inner_jit,
+)
+
+Ints = npt.NDArray[np.int64]
+N3: Final = 0
+SQUARES: Final = 1
+
+_ZERO: Final = np.float32(0.0)
+_TWO: Final = np.float32(2.0)
+
+
+@fused_jit
+def _add_gradient(
+    kind: int, x: Floats, gradient: Floats, coefficient: np.float32, is_complex: bool
+) -> None:
+    if kind == N3:
+        add_cubic_gradient(x, gradient, coefficient, is_complex)
+    else:
+        add_scaled(gradient, x, _TWO * coefficient)
+
+
+@fused_jit
+def _regularise_rows(
+    kind: int, rows: Floats, weights: Floats, n: int, coefficient: np.float32,
+    is_complex: bool, out: Floats,
+) -> None:  # fmt: skip
+    for i in range(n):
+        _add_gradient(kind, rows[i], out[i], coefficient * weights[i], is_complex)
+
+
+@fused_jit
+def _regularise_operators(
+    kind: int, operators: Operators, parameters: Floats, relations: Ints,
+    weights: Floats, n: int, coefficient: np.float32, out: Floats,
+) -> None:  # fmt: skip
+    """Add the gradients at operators, once per run of one relation; angles have none."""
+    begin = 0
+    while begin < n:
+        r, total, end = relations[begin], _ZERO, begin
+        while end < n and relations[end] == r:
+            total += weights[end]
+            end += 1
+        low, high = operators.offsets[r], operators.offsets[r + 1]
+        code = operators.codes[r]
+        if code != ROTATION:
+            _add_gradient(
+                kind, parameters[low:high], out[low:high], coefficient * total,
+                code == COMPLEX,
+            )  # fmt: skip
+        begin = end
+
+
+@inner_jit
+def regularise(
+    kind: int, coefficient: np.float32, chunk: Chunk, operators: Operators, n: int,
+    forward: Floats, backward: Floats,
+) -> None:  # fmt: skip
+    """Add the gradients for both ends and the operator, once for either query.
+
+    Args:
+        kind: Which regularizer.
+        coefficient: Of it.
+        chunk: A chunk whose gradients of the loss are there.
+        operators: Its operators.
+        n: Number of its positives.
+        forward: Receives gradients of the parameters.
+        backward: The same for queries from the destination, if relations are reciprocal.
+    """
+    relations, weights = chunk.relations, chunk.weights
+    twice, is_complex = _TWO * coefficient, operators.has_complex
+    _regularise_rows(kind, chunk.src_x, weights, n, twice, is_complex, chunk.src_g)
+    _regularise_rows(kind, chunk.dst_x, weights, n, twice, is_complex, chunk.dst_g)
+    share = coefficient if operators.is_reciprocal else twice
+    _regularise_operators(
+        kind, operators, operators.parameters, relations, weights, n, share, forward
+    )
+    if operators.is_reciprocal:
+        _regularise_operators(
+            kind, operators, operators.back_parameters, relations, weights, n,
+            coefficient, backward,
+        )  # fmt: skip

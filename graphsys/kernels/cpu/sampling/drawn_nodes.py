@@ -1,0 +1,180 @@
+"""Nodes drawn as negatives: uniformly or by weight, known neighbors left out.
+
+By weight: Walker's alias method (Vose, "A linear algorithm for generating random numbers
+with a given distribution", IEEE TSE 1991): two random reads a draw, whatever the weights.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.kernels.cpu.hashing import mix64
+from graphsys.kernels.cpu.rows.row_table import (
+    INDICES,
+    INDPTR,
+    below,
+    element,
+    find_partition,
+)
+from graphsys.kernels.jit import jit, lean_inline_jit, lean_jit
+
+Ints = npt.NDArray[np.int64]
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_ATTEMPTS = 16
+
+
+@jit
+def build_alias(
+    weights: npt.NDArray[np.float64], threshold: npt.NDArray[np.float32], other: Ints
+) -> None:
+    """Build the table of the alias method.
+
+    Args:
+        weights: Weights >= 0 with a positive sum ``[N]``.
+        threshold: Receives the chance to stay at each place ``[N]``.
+        other: Receives where a draw goes that does not stay ``[N]``.
+    """
+    size = len(weights)
+    mean = weights.sum() / size
+    scaled = weights / mean
+    small, large = np.empty(size, np.int64), np.empty(size, np.int64)
+    num_small, num_large = 0, 0
+    for k in range(size):
+        if scaled[k] < 1.0:
+            small[num_small] = k
+            num_small += 1
+        else:
+            large[num_large] = k
+            num_large += 1
+    while num_small and num_large:
+        num_small -= 1
+        low, high = small[num_small], large[num_large - 1]
+        threshold[low], other[low] = scaled[low], high
+        scaled[high] -= 1.0 - scaled[low]
+        if scaled[high] < 1.0:
+            num_large -= 1
+            small[num_small] = high
+            num_small += 1
+    for k in range(num_large):
+        threshold[large[k]], other[large[k]] = 1.0, large[k]
+    for k in range(num_small):  # rounding
+        threshold[small[k]], other[small[k]] = 1.0, small[k]
+
+
+@lean_inline_jit
+def _draw(size: Any, threshold: Any, other: Any, word: Any) -> Any:
+    place = np.int64(((word >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
+    if len(threshold):
+        fraction = np.float64(word & np.uint64(0xFFFFFFFF)) * 2.0**-32
+        if fraction >= threshold[place]:
+            place = other[place]
+    return place
+
+
+@lean_inline_jit
+def _has_neighbor(offsets: Any, table: Any, wide: Any, node: Any, wanted: Any) -> Any:
+    """Whether a node's row, which is sorted, holds ``wanted``."""
+    part = find_partition(offsets, node)
+    local = node - offsets[part]
+    low = element(table, wide, part, INDPTR, local)
+    high = element(table, wide, part, INDPTR, local + 1)
+    while low < high:
+        middle = (low + high) // 2
+        found = element(table, wide, part, INDICES, middle)
+        if found == wanted:
+            return True
+        if found < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return False
+
+
+@lean_jit
+def draw_nodes(
+    offsets: Ints,
+    table: npt.NDArray[np.uint64],
+    wide: npt.NDArray[np.uint8],
+    seeds: Ints,
+    is_excluding: bool,
+    num_candidates: int,
+    threshold: npt.NDArray[np.float32],
+    other: Ints,
+    key: np.uint64,
+    out: Ints,
+) -> None:
+    """Draw nodes for each seed.
+
+    Args:
+        offsets: First numbers of the partitions of the seeds' type ``[P + 1]``.
+        table: Addresses of the seeds' rows (see ``row_table``).
+        wide: Their dtypes.
+        seeds: Numbers of nodes ``[n]``.
+        is_excluding: Draw again what is a neighbor of the seed, up to 15 times; then it
+            stays.
+        num_candidates: Nodes to draw from, 0 to this minus 1, below 2**32.
+        threshold: Of the alias method ``[num_candidates]``; empty: uniformly.
+        other: Of the alias method.
+        key: Of these draws.
+        out: Receives numbers ``[n, k]``.
+    """
+    for j in range(out.shape[0]):
+        own = mix64(key ^ mix64(np.uint64(j)))
+        for q in range(out.shape[1]):
+            for attempt in range(_ATTEMPTS):
+                number = np.uint64(q * _ATTEMPTS + attempt)
+                word = mix64(own + number * _GOLDEN)
+                chosen = _draw(num_candidates, threshold, other, word)
+                out[j, q] = chosen
+                if not is_excluding:
+                    break
+                if not _has_neighbor(offsets, table, wide, seeds[j], chosen):
+                    break
+
+
+@lean_jit
+def draw_alike(
+    offsets: Ints,
+    table: npt.NDArray[np.uint64],
+    wide: npt.NDArray[np.uint8],
+    seeds: Ints,
+    is_excluding: bool,
+    positives: Ints,
+    codes: Ints,
+    begins: Ints,
+    members: Ints,
+    key: np.uint64,
+    out: Ints,
+) -> None:
+    """Draw nodes of the positives' groups, neither them nor neighbors of the seeds.
+
+    What is one of those is drawn again, up to 15 times; then it stays.
+
+    Args:
+        offsets: As for :func:`draw_nodes`, as all that is not named here.
+        table: Addresses.
+        wide: Dtypes.
+        seeds: Numbers of nodes ``[n]``.
+        is_excluding: Whether neighbors of the seed are drawn again.
+        positives: Numbers of candidates ``[n]``.
+        codes: Group of each candidate.
+        begins: Where each group begins in ``members``, and the end of the last.
+        members: Candidates, group by group.
+        key: Of these draws.
+        out: Receives numbers ``[n, k]``.
+    """
+    for j in range(out.shape[0]):
+        own = mix64(key ^ mix64(np.uint64(j)))
+        first = begins[codes[positives[j]]]
+        size = begins[codes[positives[j]] + 1] - first
+        for q in range(out.shape[1]):
+            for attempt in range(_ATTEMPTS):
+                chosen = members[first + below(own, q * _ATTEMPTS + attempt, size)]
+                out[j, q] = chosen
+                if chosen == positives[j]:
+                    continue
+                if not is_excluding:
+                    break
+                if not _has_neighbor(offsets, table, wide, seeds[j], chosen):
+                    break

@@ -1,0 +1,166 @@
+"""Lines of neighbours (METIS): one node a line, in the order of the nodes.
+
+Returns: the entries of a block of whole lines, and where those of each line end; lines that
+are comments are not counted, blank ones are: they are nodes without neighbours.
+
+Method: one pass over the bytes; a block ends with a line feed, the sentinel of every
+inner loop. The first bad line ends the work and is only named by its offset.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.kernels.cpu.hashing import mix64
+from graphsys.kernels.cpu.text.decimal import parse_number
+from graphsys.kernels.jit import inline_jit, jit
+
+_LF, _CR, _SPACE, _TAB, _PERCENT = 10, 13, 32, 9, 37
+
+
+@inline_jit
+def _is_blank(byte: np.uint8) -> bool:
+    return byte in (_SPACE, _TAB, _CR)
+
+
+@jit
+def parse_neighbours(
+    data: npt.NDArray[np.uint8],
+    low: int,
+    high: int,
+    num_leading: int,
+    is_weighted: bool,
+    leading: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    neighbours: npt.NDArray[np.int64],
+    weights: npt.NDArray[np.float64],
+    slow: npt.NDArray[np.int64],
+) -> tuple[int, int, int, int]:
+    """Parse lines of neighbours.
+
+    Args:
+        data: Whole lines, uint8 ``[N]``, the last byte a line feed.
+        low: Least neighbour.
+        high: Greatest neighbour, below 10**18.
+        num_leading: Integers in front of the neighbours (size and weights of the node).
+        is_weighted: A weight follows each neighbour.
+        leading: Receives those integers, ``[lines, num_leading]``.
+        ends: Receives where the entries of each line end, ``[lines]``.
+        neighbours: Receives the neighbours, ``[fields]``.
+        weights: Receives the weights, ``[fields]`` if there are any.
+        slow: Receives entry, begin and end of weights that need a full parser,
+            ``[fields, 3]``.
+
+    Returns:
+        Number of lines, of entries and of ``slow``, and the offset of the first bad line
+        or -1.
+    """
+    end = len(data)
+    k = line_number = entry = num_slow = 0
+    while k < end:
+        line = k
+        place = 0
+        is_comment = False
+        while True:
+            while _is_blank(data[k]):
+                k += 1
+            if data[k] == _LF:
+                break
+            if place == 0 and data[k] == _PERCENT:
+                is_comment = True
+                while data[k] != _LF:
+                    k += 1
+                break
+            begin = k
+            number = np.int64(0)
+            digit = np.uint8(data[k] - np.uint8(48))
+            while digit <= 9:
+                number = number * 10 + np.int64(digit)
+                k += 1
+                digit = np.uint8(data[k] - np.uint8(48))
+            is_plain = 0 < k - begin <= 18 and (data[k] == _LF or _is_blank(data[k]))
+            while data[k] != _LF and not _is_blank(data[k]):
+                k += 1
+            if is_weighted and place >= num_leading and (place - num_leading) % 2:
+                value, is_exact = parse_number(data, begin, k)
+                weights[entry - 1] = value
+                if not is_exact:
+                    slow[num_slow, 0] = entry - 1
+                    slow[num_slow, 1] = begin
+                    slow[num_slow, 2] = k
+                    num_slow += 1
+            else:
+                if not is_plain:
+                    return line_number, entry, num_slow, line
+                if place < num_leading:
+                    leading[line_number, place] = number
+                else:
+                    if number < low or number > high:
+                        return line_number, entry, num_slow, line
+                    neighbours[entry] = number
+                    entry += 1
+            place += 1
+        if not is_comment:
+            if 0 < place < num_leading:
+                return line_number, entry, num_slow, line
+            if is_weighted and place > num_leading and (place - num_leading) % 2:
+                return line_number, entry, num_slow, line
+            ends[line_number] = entry
+            line_number += 1
+        k += 1
+    return line_number, entry, num_slow, -1
+
+
+@jit
+def fold_directions(
+    ends: npt.NDArray[np.int64],
+    first: int,
+    neighbours: npt.NDArray[np.int64],
+    weights: npt.NDArray[np.uint64],
+    src: npt.NDArray[np.int64],
+    dst: npt.NDArray[np.int64],
+    kept: npt.NDArray[np.uint64],
+    counts: npt.NDArray[np.int64],
+    sums: npt.NDArray[np.uint64],
+) -> int:
+    """Keep the entries whose neighbour is not less than their node; tally both kinds.
+
+    Args:
+        ends: Where the entries of each line of the block end, ``[lines]``.
+        first: Node of line 0.
+        neighbours: ``[E]``.
+        weights: Bits of the weights, ``[E]``, or empty.
+        src: Receives the nodes of entries kept, ``[E]``.
+        dst: Receives their neighbours, ``[E]``.
+        kept: Receives their weights, as long as ``weights``.
+        counts: Adds up entries with greater, smaller and equal neighbours, ``[3]``.
+        sums: Adds up hashes of pairs and weights, which do not depend on the order: of
+            entries with greater neighbours, and of those with smaller ones, ``[2]``.
+
+    Returns:
+        Number of entries kept.
+    """
+    num_kept = 0
+    has_weights = len(weights) > 0
+    k = 0
+    for line in range(len(ends)):
+        u = np.int64(line + first)
+        while k < ends[line]:
+            v = neighbours[k]
+            if u == v:
+                counts[2] += 1
+            else:
+                is_lower = np.int64(v < u)
+                low, high = min(u, v), max(u, v)
+                word = mix64((np.uint64(low) << np.uint64(32)) ^ np.uint64(high))
+                if has_weights:
+                    word = mix64(word + weights[k])
+                counts[is_lower] += 1
+                sums[is_lower] += word
+            if v >= u:
+                src[num_kept] = u
+                dst[num_kept] = v
+                if has_weights:
+                    kept[num_kept] = weights[k]
+                num_kept += 1
+            k += 1
+    return num_kept

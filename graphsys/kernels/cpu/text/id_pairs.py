@@ -1,0 +1,89 @@
+"""Parsing of lines of two ids, the most common ones; see text.py for what lines may be."""
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.kernels.cpu.text.parsing import at_line_end, long_id, next_line, skip_blanks
+from graphsys.kernels.jit import jit
+
+_LF, _HASH, _PERCENT, _ZERO = 10, 35, 37, 48
+
+BLANKS = 0
+"""Separator that stands for any run of blanks and tabs."""
+
+
+@jit
+def parse_id_pairs(
+    data: npt.NDArray[np.uint8],
+    separator: int,
+    has_comments: bool,
+    src: npt.NDArray[np.int64],
+    dst: npt.NDArray[np.int64],
+) -> tuple[int, int]:
+    """Parse lines of two ids.
+
+    Args:
+        data: Whole lines, uint8 ``[N]``, the last byte a line feed.
+        separator: The separating byte, or BLANKS.
+        has_comments: ``#`` and ``%`` begin comments.
+        src: Receives the first column, int64, at least as long as there are lines.
+        dst: Receives the second column, likewise.
+
+    Returns:
+        Number of edges, and the offset of the first line that is not two ids, or -1.
+    """
+    end = len(data)
+    nine = np.uint8(9)
+    zero = np.uint8(_ZERO)
+    k = 0
+    row = 0
+    while k < end:
+        line = k
+        k = skip_blanks(data, k, separator)
+        digit = np.uint8(data[k] - zero)
+        if digit > nine:
+            is_comment = has_comments and (data[k] == _HASH or data[k] == _PERCENT)
+            if is_comment or at_line_end(data, k):
+                k = next_line(data, k)
+                continue
+            return row, line
+        begin = k
+        first = np.uint64(0)
+        while digit <= nine:
+            first = first * np.uint64(10) + np.uint64(digit)
+            k += 1
+            digit = np.uint8(data[k] - zero)
+        if k - begin > 18 and not long_id(data, begin, k):
+            return row, line
+        begin = k
+        k = skip_blanks(data, k, separator)
+        if separator != BLANKS:
+            if data[k] != separator:
+                return row, line
+            k = skip_blanks(data, k + 1, separator)
+        elif k == begin:
+            return row, line
+        begin = k
+        digit = np.uint8(data[k] - zero)
+        second = np.uint64(0)
+        while digit <= nine:
+            second = second * np.uint64(10) + np.uint64(digit)
+            k += 1
+            digit = np.uint8(data[k] - zero)
+        if k == begin or (k - begin > 18 and not long_id(data, begin, k)):
+            return row, line
+        if data[k] == _LF:
+            k += 1
+        else:
+            begin = k
+            k = skip_blanks(data, k, separator)
+            is_comment = data[k] == _HASH or data[k] == _PERCENT
+            is_comment = is_comment and has_comments and k > begin and separator == BLANKS
+            if is_comment or at_line_end(data, k):
+                k = next_line(data, k)
+            else:
+                return row, line
+        src[row] = np.int64(first)
+        dst[row] = np.int64(second)
+        row += 1
+    return row, -1
