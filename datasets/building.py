@@ -9,10 +9,10 @@ from graphsys.core.types import EdgeType
 from graphsys.datasets.base import ColumnNames
 from graphsys.datasets.objects import from_object
 from graphsys.datasets.opening import open_source
-from graphsys.storage.ingest import ingest as ingest_source
+from graphsys.storage.ingest.ingest import ingest as ingest_source
 
 if TYPE_CHECKING:
-    from graphsys.storage.ingest import IngestReport
+    from graphsys.storage.ingest.ingest import IngestReport
     from graphsys.storage.source import Source
 
 
@@ -44,7 +44,7 @@ def ingest(
         undirected: Every edge stands for both directions.
         edge_type: Type of the edges.
         num_threads: Threads that read ahead.
-        **options: Those of ``graphsys.storage.ingest.ingest``: partitions, partitioner,
+        **options: Those of ``graphsys.storage.ingest.ingest.ingest``: partitions, partitioner,
             order, memory, coalesce, drop_self_loops, overwrite, seed, progress.
 
     Raises:

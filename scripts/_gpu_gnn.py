@@ -40,7 +40,7 @@ def bench(
     """
     from bench.cases.gnn_inputs import Labelled
 
-    from graphsys.storage.ingest import ingest
+    from graphsys.storage.ingest.ingest import ingest
     from graphsys.storage.reader import Graph
 
     found: list[dict[str, Any]] = []

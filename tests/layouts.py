@@ -16,7 +16,7 @@ import numpy as np
 
 from graphsys.storage import EdgeChunk, Graph, NodeChunk
 from graphsys.storage.info import info
-from graphsys.storage.repartition import repartition
+from graphsys.storage.ingest.repartition import repartition
 from tests.stores import make_store, read_edges
 
 T = TypeVar("T")

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from graphsys.core.checksums import file_digest
-from graphsys.storage.run_folder import write_content
+from graphsys.storage.runs.run_folder import write_content
 
 
 def reseal(run: Path) -> None:

@@ -19,11 +19,11 @@ from graphsys.datasets.download import cache_folder, fetch
 from graphsys.datasets.opening import open_source
 from graphsys.datasets.recipes.archives import unpack
 from graphsys.datasets.recipes.card import Recipe, RecipeFile, show
-from graphsys.storage.ingest import ingest
+from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 if TYPE_CHECKING:
-    from graphsys.storage.ingest import IngestReport
+    from graphsys.storage.ingest.ingest import IngestReport
 
 _MAX_MARKED: Final = 1 << 31
 
@@ -57,7 +57,7 @@ def build(
         folder: Where its files lie, by their base names; None to fetch them.
         progress: Told of downloads and of the ingest.
         **options: Parameters of a generator (its card lists them), and options of
-            ``graphsys.storage.ingest.ingest``.
+            ``graphsys.storage.ingest.ingest.ingest``.
 
     Raises:
         UnknownNameError: there is no such data set.

@@ -105,7 +105,7 @@ def build(
     from graphsys.cli.progress import open_progress
     from graphsys.core.config import apply_overrides
     from graphsys.datasets import recipes
-    from graphsys.storage.process_budget import kept_bytes
+    from graphsys.storage.ingest.process_budget import kept_bytes
 
     recipe = recipes.show(name)
     parameters = apply_overrides({}, param or [])

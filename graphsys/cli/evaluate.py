@@ -65,7 +65,7 @@ def evaluate(
     """Measure a run on held-out edges (filtered ranking) or nodes (their classes)."""
     from graphsys import embedding
     from graphsys.cli.progress import open_progress
-    from graphsys.storage.run_folder import is_gnn_run
+    from graphsys.storage.runs.run_folder import is_gnn_run
 
     progress = open_progress()
     if is_gnn_run(run):

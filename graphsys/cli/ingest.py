@@ -122,7 +122,7 @@ def ingest(
     """
     from graphsys import datasets
     from graphsys.cli.progress import open_progress
-    from graphsys.storage.process_budget import kept_bytes
+    from graphsys.storage.ingest.process_budget import kept_bytes
 
     plain = [Path(file) for file in files]
     sizes = [path.stat().st_size for path in plain if path.is_file()]

@@ -98,7 +98,7 @@ def require_embeddings(run: Path) -> None:
         ConfigError: It is one.
     """
     from graphsys.core.errors import ConfigError
-    from graphsys.storage.run_folder import is_gnn_run
+    from graphsys.storage.runs.run_folder import is_gnn_run
 
     if is_gnn_run(run):
         raise ConfigError(

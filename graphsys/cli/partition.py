@@ -21,7 +21,7 @@ from graphsys.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from graphsys.storage.comparison import PartitionQuality
+    from graphsys.storage.ingest.partition_compare import PartitionQuality
 
 EPILOG = examples(
     "graphsys partition web --partitions 8 --compare",
@@ -72,8 +72,9 @@ def partition(
     """Write a graph again with other partitions; the old one stays as it is."""
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
-    from graphsys.storage import comparison, open_graph, repartition
-    from graphsys.storage.process_budget import compared_bytes, kept_of_stored
+    from graphsys.storage import open_graph
+    from graphsys.storage.ingest import partition_compare, repartition
+    from graphsys.storage.ingest.process_budget import compared_bytes, kept_of_stored
 
     counts = parse_partitions(partitions)
     if not compare and out is None:
@@ -85,7 +86,7 @@ def partition(
                     f"--compare takes one count, got --partitions {partitions}"
                 )
             lines = list(
-                comparison.compare(
+                partition_compare.compare(
                     opened,
                     counts,
                     seed=seed,
@@ -93,7 +94,9 @@ def partition(
                     progress=open_progress(),
                 )
             )
-            _print_comparison(lines, comparison.advise(lines), as_json=json and out is None)
+            _print_comparison(
+                lines, partition_compare.advise(lines), as_json=json and out is None
+            )
         if out is None:
             return
         kept, structure = kept_of_stored(memory, opened, partitioner, order)

@@ -98,7 +98,7 @@ def predict(
     from graphsys.embedding.question_files import all_questions, read_questions
     from graphsys.engine.output import check_output, write_table
     from graphsys.storage.reader import open_graph
-    from graphsys.storage.run_folder import is_gnn_run
+    from graphsys.storage.runs.run_folder import is_gnn_run
 
     check_output(out, overwrite=overwrite)
     chosen = None if graph is None else open_graph(graph)

@@ -7,7 +7,7 @@ from graphsys.cli.console import print_facts, print_json
 from graphsys.core.memory import format_bytes
 
 if TYPE_CHECKING:
-    from graphsys.storage.ingest import IngestReport
+    from graphsys.storage.ingest.ingest import IngestReport
 
 _LABELS = {
     "num_nodes": "nodes",

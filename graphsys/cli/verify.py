@@ -29,8 +29,8 @@ def verify(graph: Folder, json: JsonOption = False) -> None:
     from graphsys.cli.progress import open_progress
     from graphsys.storage.folder_kinds import RUN_NAME
     from graphsys.storage.manifest import MANIFEST_NAME
-    from graphsys.storage.verify import verify as find_problems
-    from graphsys.storage.verify_run import verify_run
+    from graphsys.storage.verify.run import verify_run
+    from graphsys.storage.verify.verify import verify as find_problems
 
     is_run = (graph / RUN_NAME).exists() and not (graph / MANIFEST_NAME).exists()
     progress = open_progress()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from graphsys.core.errors import ConfigError, cut_list
 from graphsys.embedding import run as runs
-from graphsys.storage import run_folder
+from graphsys.storage.runs import run_folder
 from graphsys.storage.transaction import disk_errors
 
 FOLDER = "checkpoints"

@@ -9,7 +9,7 @@ from graphsys.embedding.hooks import Hook, Training
 from graphsys.embedding.run import RunState
 from graphsys.embedding.stopping import HELD_OUT_LOSS, is_waiting_over, take_value
 from graphsys.embedding.training_log import TrainingLog
-from graphsys.storage.joined import stored_graph
+from graphsys.storage.merged_view import stored_graph
 
 
 class EpochEnd(Hook):

@@ -12,8 +12,8 @@ from graphsys.embedding.edge_stream import Triples, stream_edges
 from graphsys.embedding.model import RelationSet
 from graphsys.kernels.cpu import hashing
 from graphsys.kernels.cpu.embedding.draws import edge_keys
+from graphsys.storage.ids.string_ids import string_buffers
 from graphsys.storage.reader import Graph
-from graphsys.storage.string_ids import string_buffers
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]

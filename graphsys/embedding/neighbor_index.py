@@ -17,7 +17,7 @@ from graphsys.embedding.trained_rows import TrainedRows
 from graphsys.kernels.cpu.embedding.vector_math import normalise_rows
 from graphsys.storage.manifest import file_name
 from graphsys.storage.output_file import new_files
-from graphsys.storage.run_folder import write_durably
+from graphsys.storage.runs.run_folder import write_durably
 from graphsys.storage.transaction import disk_errors
 
 IndexKind = Literal["exact", "hnsw", "ivf"]

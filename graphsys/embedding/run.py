@@ -21,15 +21,15 @@ from graphsys.core.config import difference, from_mapping, load_toml, to_mapping
 from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.training_log import LOG_NAME
-from graphsys.storage import run_folder
 from graphsys.storage.manifest import file_name
 from graphsys.storage.manifest_check import build
-from graphsys.storage.run_folder import CONFIG_NAME as CONFIG_NAME
-from graphsys.storage.run_folder import RUN_NAME as RUN_NAME
-from graphsys.storage.run_folder import describe_graph as describe_graph
-from graphsys.storage.run_folder import require_free as require_free
-from graphsys.storage.run_folder import require_same_graph as require_same_graph
-from graphsys.storage.run_folder import sync_folder, write_durably
+from graphsys.storage.runs import run_folder
+from graphsys.storage.runs.run_folder import CONFIG_NAME as CONFIG_NAME
+from graphsys.storage.runs.run_folder import RUN_NAME as RUN_NAME
+from graphsys.storage.runs.run_folder import describe_graph as describe_graph
+from graphsys.storage.runs.run_folder import require_free as require_free
+from graphsys.storage.runs.run_folder import require_same_graph as require_same_graph
+from graphsys.storage.runs.run_folder import sync_folder, write_durably
 from graphsys.storage.transaction import disk_errors
 
 Floats = npt.NDArray[np.float32]

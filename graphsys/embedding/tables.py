@@ -26,9 +26,9 @@ from graphsys.embedding.row_types import (
 )
 from graphsys.embedding.schedule import Part
 from graphsys.kernels.cpu.embedding.bags import NO_VECTOR, Extras
-from graphsys.storage import run_folder
-from graphsys.storage.joined import stored_graph
+from graphsys.storage.merged_view import stored_graph
 from graphsys.storage.reader import Graph
+from graphsys.storage.runs import run_folder
 
 Floats = npt.NDArray[np.float32]
 Table = tuple[Stored, Floats]  # rows [N, dim] and Adagrad states [N]

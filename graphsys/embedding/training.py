@@ -37,9 +37,9 @@ from graphsys.embedding.probe import probe
 from graphsys.embedding.schedule import Layout, Step
 from graphsys.embedding.supervision import source_of, supervise
 from graphsys.embedding.unit import compile_kernels
-from graphsys.storage.joined import JoinedGraph
+from graphsys.storage.merged_view import JoinedGraph
 from graphsys.storage.reader import Graph
-from graphsys.storage.run_folder import folder_to_train, writing
+from graphsys.storage.runs.run_folder import folder_to_train, writing
 
 _METER_S = 0.1  # seconds between looks at the memory
 

@@ -17,8 +17,8 @@ from graphsys.gnn.mover import open_mover
 from graphsys.gnn.other_graph import require_fitting
 from graphsys.gnn.sparse_rows import kernel_threads
 from graphsys.gnn.trainer import Parts
-from graphsys.storage import run_folder
 from graphsys.storage.reader import Graph
+from graphsys.storage.runs import run_folder
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]

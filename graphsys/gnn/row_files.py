@@ -29,7 +29,7 @@ from graphsys.kernels.cpu.gnn.stored_rows import (
     write_rows,
 )
 from graphsys.storage.manifest import file_name
-from graphsys.storage.run_folder import sync_folder, write_durably
+from graphsys.storage.runs.run_folder import sync_folder, write_durably
 from graphsys.storage.transaction import disk_errors
 
 Ints = npt.NDArray[np.int64]

@@ -14,9 +14,9 @@ from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.row_files import FOLDER as ROWS_FOLDER
 from graphsys.gnn.row_files import is_written_again
 from graphsys.gnn.stored_rows import StoredRows
-from graphsys.storage import run_folder
 from graphsys.storage.manifest_check import build
-from graphsys.storage.run_folder import CONFIG_NAME, GNN, RUN_NAME, write_durably
+from graphsys.storage.runs import run_folder
+from graphsys.storage.runs.run_folder import CONFIG_NAME, GNN, RUN_NAME, write_durably
 
 Weights = dict[str, torch.Tensor]
 

@@ -27,8 +27,8 @@ from graphsys.gnn.surroundings import Surroundings
 from graphsys.gnn.tasks import make_objective
 from graphsys.gnn.team import joined_team
 from graphsys.gnn.trainer import Parts, Trainer
-from graphsys.storage import run_folder
 from graphsys.storage.reader import Graph
+from graphsys.storage.runs import run_folder
 
 _METER_S = 0.1  # seconds between looks at the memory
 _REPEATED = 1.2  # plans of one training, measured again and again, differ by 0.12

@@ -26,4 +26,4 @@ from graphsys.sampling.traverse import EdgeBatch as EdgeBatch
 from graphsys.sampling.traverse import traverse_edges as traverse_edges
 from graphsys.sampling.traverse import traverse_nodes as traverse_nodes
 from graphsys.sampling.walks import walk as walk
-from graphsys.storage.feature_forms import quantize as quantize
+from graphsys.storage.write.feature_encoding import quantize as quantize

@@ -1,8 +1,8 @@
 """The store: graphs as partitioned Arrow files; ingest into it, mapped reads from it."""
 
-from graphsys.storage.ingest import IngestReport as IngestReport
-from graphsys.storage.ingest import ingest as ingest
-from graphsys.storage.options import IngestOptions as IngestOptions
+from graphsys.storage.ingest.ingest import IngestReport as IngestReport
+from graphsys.storage.ingest.ingest import ingest as ingest
+from graphsys.storage.ingest.options import IngestOptions as IngestOptions
 from graphsys.storage.reader import Graph as Graph
 from graphsys.storage.reader import open_graph as open_graph
 from graphsys.storage.source import EdgeChunk as EdgeChunk

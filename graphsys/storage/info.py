@@ -4,9 +4,9 @@ import os
 from typing import Any
 
 from graphsys.core.memory import format_bytes
-from graphsys.storage.feature_forms import GIVEN, SHARED, saved_bytes
 from graphsys.storage.manifest import Manifest, NodeTypeEntry, needed_version
 from graphsys.storage.reader import Graph
+from graphsys.storage.write.feature_encoding import GIVEN, SHARED, saved_bytes
 
 _KINDS = {
     "buckets": "edges",

@@ -15,7 +15,6 @@ import pyarrow as pa
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError, unknown_name
 from graphsys.core.types import DEFAULT_SPLIT, Bucket, EdgeType, number_dtype
 from graphsys.storage import manifest as names
-from graphsys.storage.feature_forms import split_rows
 from graphsys.storage.first_look import (
     FirstLook,
     check_bucket,
@@ -35,6 +34,7 @@ from graphsys.storage.views import (
     empty_bucket,
     view_of,
 )
+from graphsys.storage.write.feature_encoding import split_rows
 
 _UNREADABLE = (
     pa.ArrowException,

@@ -24,9 +24,9 @@ from fuzzing.mutate import mutate
 from graphsys.core.errors import GraphsysError
 from graphsys.datasets.blocks import text_blocks
 from graphsys.datasets.opening import open_source
-from graphsys.storage.ingest import ingest
+from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
-from graphsys.storage.verify import verify
+from graphsys.storage.verify.verify import verify
 
 DATA_LIMIT: Final = 3 << 30
 GROWTH_LIMIT: Final = 384 << 20

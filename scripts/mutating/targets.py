@@ -16,7 +16,7 @@ _LOSSES: Final = (f"{_UNIT}/embedding/test_embedding_losses.py",)
 TARGETS: Final[dict[str, tuple[str, ...]]] = {
     # storage commit
     "graphsys/storage/transaction.py": _STORE,
-    "graphsys/storage/run_folder.py": (
+    "graphsys/storage/runs/run_folder.py": (
         f"{_UNIT}/storage/test_run_folder.py",
         f"{_UNIT}/storage/test_durability.py",
     ),

@@ -12,8 +12,8 @@ import pytest
 
 from graphsys import embedding, gnn
 from graphsys.storage import Graph
-from graphsys.storage.verify import verify
-from graphsys.storage.verify_run import verify_run
+from graphsys.storage.verify.run import verify_run
+from graphsys.storage.verify.verify import verify
 
 V1 = Path(__file__).parent / "runs" / "v1"
 EMBEDDING_LOSSES = [12.319749, 12.276982, 12.077735, 11.787610]

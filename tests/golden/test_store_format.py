@@ -13,7 +13,7 @@ import pytest
 import graphsys
 from graphsys.storage import Graph
 from graphsys.storage.manifest import FORMAT_VERSION
-from graphsys.storage.verify import verify
+from graphsys.storage.verify.verify import verify
 from tests.golden.stores import graphs_v1, graphs_v2
 from tests.stores import edge_chunk, make_store, read_edges
 

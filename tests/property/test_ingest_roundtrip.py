@@ -14,10 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphsys.core.types import EdgeType
-from graphsys.storage import Graph, edge_sort, ingest, integer_ids, scratch, string_ids
-from graphsys.storage.graph_source import GraphSource
+from graphsys.storage import Graph, ingest, scratch
+from graphsys.storage.ids import integer_ids, string_ids
 from graphsys.storage.info import info
-from graphsys.storage.verify import verify
+from graphsys.storage.ingest.graph_source import GraphSource
+from graphsys.storage.verify.verify import verify
+from graphsys.storage.write import edge_sort
 from tests.stores import Edge, make_store, read_edges
 from tests.strategies import PlainEdge, PlainGraph, ingest_options, plain_graphs
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from graphsys.core.types import EdgeType
 from graphsys.embedding import EmbeddingConfig, Embeddings, evaluate, train
 from graphsys.storage import EdgeChunk, Graph, NodeChunk
-from graphsys.storage.verify import verify
+from graphsys.storage.verify.verify import verify
 from tests.layouts import (
     LAYOUTS,
     REWRITTEN,

@@ -31,7 +31,7 @@ from graphsys.embedding.training import train
 from graphsys.kernels.cpu.embedding.bags import PLAIN
 from graphsys.kernels.cpu.embedding.rows import Tables
 from graphsys.kernels.cpu.embedding.step import train_batches
-from graphsys.storage.ingest import ingest
+from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.reader import Graph
 from tests.embedding_oracle import DIM, OneEdgeType, Result, Step
 from tests.unit.embedding.conftest import Ring

@@ -28,7 +28,7 @@ from graphsys.embedding.pbg.checkpoint import (
 from graphsys.embedding.pbg.optimiser_sums import operator_sums, row_sums
 from graphsys.embedding.pbg.settings import Tell, from_pbg_config, ignore
 from graphsys.storage.reader import Graph
-from graphsys.storage.run_folder import writing
+from graphsys.storage.runs.run_folder import writing
 
 Floats = npt.NDArray[np.float32]
 

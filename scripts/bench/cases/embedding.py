@@ -54,7 +54,7 @@ def works(
     *, quick: bool, folder: Path, limits: Limits, missing: list[str]
 ) -> Iterator[Work]:
     """Yield the works; without the peer's environment it is only named."""
-    from graphsys.storage.ingest import ingest
+    from graphsys.storage.ingest.ingest import ingest
 
     for number, sizes in enumerate(QUICK if quick else FULL):
         here = folder / str(number)

@@ -189,11 +189,11 @@ def assign(store: str, method: str, num_partitions: int) -> Outcome:
     import graphsys
     from graphsys import partitioners
     from graphsys.partitioners.testing import EdgeStream
-    from graphsys.storage import comparison
-    from graphsys.storage.node_stream import StoreNodeStream
+    from graphsys.storage.ingest import partition_compare
+    from graphsys.storage.ingest.node_stream import StoreNodeStream
 
     began = time.perf_counter()
-    comparison.load_kernels()
+    partition_compare.load_kernels()
     is_stream = partitioners.is_stream_partitioner(method)
     if is_stream:  # imports what it needs, compiles what it runs
         tiny = EdgeStream(6, [(0, 1), (1, 2), (3, 4), (4, 5)])
@@ -201,9 +201,9 @@ def assign(store: str, method: str, num_partitions: int) -> Outcome:
     compile_s = time.perf_counter() - began
     with graphsys.open(store) as graph:
         stream = StoreNodeStream(graph)
-        hashes, ranks = comparison.hashes_and_ranks(graph)
+        hashes, ranks = partition_compare.hashes_and_ranks(graph)
         if method in EDGE_METHODS:
-            quality = comparison.vertex_cut(stream, hashes, num_partitions, method)
+            quality = partition_compare.vertex_cut(stream, hashes, num_partitions, method)
             return Outcome(seconds=quality.seconds, result=told(quality))
         counted = CountedStream(stream)
         began = time.perf_counter()
@@ -214,7 +214,7 @@ def assign(store: str, method: str, num_partitions: int) -> Outcome:
             by_id = partitioners.get_partitioner(method)
             parts = by_id(hashes, ranks, num_partitions, 0)
         seconds = time.perf_counter() - began
-        quality = comparison.measure(stream, parts, num_partitions, method, seconds)
+        quality = partition_compare.measure(stream, parts, num_partitions, method, seconds)
         result = told(quality)
         if method in ("ldg", "fennel", "reldg", "refennel"):
             result["figures"]["passes"] = counted.passes
@@ -268,8 +268,8 @@ def gather(store: str, ingest_s: float) -> Outcome:
     from scipy.sparse import csr_matrix
 
     import graphsys
-    from graphsys.storage.node_stream import StoreNodeStream
-    from graphsys.storage.orders import mean_gap_bits
+    from graphsys.storage.ingest.node_stream import StoreNodeStream
+    from graphsys.storage.ingest.orders import mean_gap_bits
 
     with graphsys.open(store) as graph:
         index = graph.out_index(graph.edge_types[0], 0)

@@ -25,7 +25,7 @@ from graphsys.embedding.model import relation_sets
 from graphsys.embedding.queries import held_out_queries
 from graphsys.embedding.ranking import rank_edges
 from graphsys.embedding.scoring import Scorer
-from graphsys.storage.ingest import ingest
+from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk
 from tests.ranking_oracle import ask_all, means, triples

@@ -14,7 +14,7 @@ from graphsys.core.errors import ConfigError, OutputExistsError, UnknownNameErro
 from graphsys.embedding import EmbeddingConfig, Embeddings, picture, train
 from graphsys.embedding.letters import text_dots
 from graphsys.embedding.picture import principal_axes
-from graphsys.storage.ingest import ingest
+from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, NodeChunk
 from tests.stores import ListSource

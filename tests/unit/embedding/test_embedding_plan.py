@@ -19,7 +19,7 @@ from graphsys.embedding.edge_sets import list_steps
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.plan import Planner
 from graphsys.embedding.schedule import Layout
-from graphsys.storage.ingest import ingest
+from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, Source
 

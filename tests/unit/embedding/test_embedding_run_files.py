@@ -15,7 +15,7 @@ from graphsys.core.progress import Progress
 from graphsys.embedding import EmbeddingConfig, open_run, train
 from graphsys.embedding import run as runs
 from graphsys.embedding.training_log import read_log
-from graphsys.storage.verify_run import verify_run
+from graphsys.storage.verify.run import verify_run
 from tests.unit.embedding.test_embedding_training import MakeRing, short
 
 
@@ -144,7 +144,7 @@ def test_content_is_compared_once_while_files_are_the_same(
         seen.append(file.name)
         return file_digest(file)
 
-    monkeypatch.setattr("graphsys.storage.run_folder.file_digest", noted)
+    monkeypatch.setattr("graphsys.storage.runs.run_folder.file_digest", noted)
     monkeypatch.setattr("graphsys.storage.checked_files._SETTLED_NS", -(10**9))
     open_run(run)
     num_files = len(seen)

@@ -10,7 +10,7 @@ import pytest
 from graphsys import gnn
 from graphsys.core.errors import CorruptStoreError, TrainingFailedError
 from graphsys.core.progress import Progress
-from graphsys.storage.verify_run import verify_run
+from graphsys.storage.verify.run import verify_run
 from tests.unit.gnn.conftest import Store
 from tests.unit.gnn.test_training import config_of
 

@@ -13,7 +13,7 @@ from graphsys import gnn
 from graphsys.cli import main as cli
 from graphsys.core.errors import ConfigError, InvalidGraphError
 from graphsys.storage import Graph, NodeChunk
-from graphsys.storage.appending import append
+from graphsys.storage.ingest.append import append
 from tests.stores import ListSource, edge_chunk
 from tests.unit.gnn.conftest import NUM_NODES, Store
 from tests.unit.gnn.test_training import config_of

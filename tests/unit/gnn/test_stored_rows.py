@@ -20,7 +20,7 @@ from graphsys.gnn.team import Team
 from graphsys.gnn.trainer import Trainer
 from graphsys.gnn.training import build_parts
 from graphsys.storage import Graph, NodeChunk
-from graphsys.storage.verify_run import verify_run
+from graphsys.storage.verify.run import verify_run
 from tests.stores import edge_chunk, make_store
 from tests.unit.gnn.test_training import StopAfter, StoppedError, config_of
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from graphsys.kernels.cpu import hashing
 from graphsys.kernels.cpu.text import dictionary
-from graphsys.storage.string_ids import ends_to_offsets, string_buffers
+from graphsys.storage.ids.string_ids import ends_to_offsets, string_buffers
 
 
 def oracle(items: list[Any]) -> tuple[list[Any], list[int]]:

@@ -10,7 +10,7 @@ import pytest
 from graphsys.kernels.cpu.algorithms import rabbit
 from graphsys.partitioners.rows import whole_rows
 from graphsys.partitioners.testing import EdgeStream, clustered_graph, small_graphs
-from graphsys.storage.orders import mean_gap_bits, rabbit_ranks
+from graphsys.storage.ingest.orders import mean_gap_bits, rabbit_ranks
 
 
 def merge(stream: EdgeStream, size: int | None = None) -> list[np.ndarray[Any, Any]]:

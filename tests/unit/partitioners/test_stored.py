@@ -17,10 +17,15 @@ from graphsys.partitioners import get_stream_partitioner, greedy, partitioner_na
 from graphsys.partitioners.buckets import bucket_ends, sweep_loads
 from graphsys.partitioners.testing import EdgeStream
 from graphsys.storage import Graph
-from graphsys.storage.comparison import PartitionQuality, advise, compare, measure
-from graphsys.storage.node_stream import StoreNodeStream
-from graphsys.storage.repartition import repartition
-from graphsys.storage.verify import verify
+from graphsys.storage.ingest.node_stream import StoreNodeStream
+from graphsys.storage.ingest.partition_compare import (
+    PartitionQuality,
+    advise,
+    compare,
+    measure,
+)
+from graphsys.storage.ingest.repartition import repartition
+from graphsys.storage.verify.verify import verify
 from tests.stores import edge_chunk, make_store
 
 

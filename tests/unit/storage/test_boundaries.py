@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 from graphsys.core.types import EdgeType, number_dtype
-from graphsys.storage import edge_sort
-from graphsys.storage.edge_index import index_batch
-from graphsys.storage.edge_log import EdgeLog
-from graphsys.storage.edge_sort import Cleaning, RangePlan, RowSorter
-from graphsys.storage.edge_write import EdgeTypeWriter
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.transaction import Transaction
+from graphsys.storage.write import edge_sort
+from graphsys.storage.write.edge_index import index_batch
+from graphsys.storage.write.edge_log import EdgeLog
+from graphsys.storage.write.edge_sort import Cleaning, RangePlan, RowSorter
+from graphsys.storage.write.edge_write import EdgeTypeWriter
 from tests.stores import edge_chunk
 
 FAR = 2**32

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from graphsys.core.errors import GraphsysError, OutputExistsError, StoreBusyError
-from graphsys.storage import run_folder
 from graphsys.storage.locks import WriterLock
+from graphsys.storage.runs import run_folder
 from graphsys.storage.transaction import Transaction
-from graphsys.storage.verify import verify
+from graphsys.storage.verify.verify import verify
 from tests.stores import edge_chunk, make_store
 from tests.syncs import watch_disk
 

@@ -9,7 +9,7 @@ import pytest
 
 from graphsys.core.errors import ConfigError, OutputExistsError
 from graphsys.storage.output_file import new_files, require_writable
-from graphsys.storage.verify import verify
+from graphsys.storage.verify.verify import verify
 from tests.stores import edge_chunk, make_store
 
 KILLED = """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from graphsys.storage import Graph
 from graphsys.storage.locks import Pin, WriterLock
-from graphsys.storage.verify import verify
+from graphsys.storage.verify.verify import verify
 
 
 def test_a_generation_that_nobody_uses_is_a_problem(store: Path) -> None:

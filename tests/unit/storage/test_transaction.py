@@ -14,7 +14,7 @@ from graphsys.core.errors import InputError, OutputExistsError, StorageFullError
 from graphsys.core.threads import run_parallel
 from graphsys.storage import Graph, scratch
 from graphsys.storage.transaction import Transaction, disk_errors
-from graphsys.storage.verify import verify
+from graphsys.storage.verify.verify import verify
 from tests.stores import edge_chunk, make_store, pairs_of
 
 BROKEN = edge_chunk([(1, 2)], weight=np.array([np.nan]))

@@ -21,9 +21,9 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
 from graphsys.storage.folder_kinds import CONFIG_NAME, RUN_NAME
 from graphsys.storage.locks import LOCK_NAME, is_locked
-from graphsys.storage.run_folder import read_content
-from graphsys.storage.run_replacement import STAGED_NAME
-from graphsys.storage.verify import Problem, VerifyReport, what_is_damaged
+from graphsys.storage.runs.run_folder import read_content
+from graphsys.storage.runs.run_replacement import STAGED_NAME
+from graphsys.storage.verify.verify import Problem, VerifyReport, what_is_damaged
 
 _LOG = "training.jsonl"
 _OTHERS = ("checkpoints", "indexes", "tensorboard")  # folders that are no checkpoint's

@@ -15,7 +15,6 @@ from graphsys.core.plain_files import OUT_OF_FILES
 from graphsys.core.progress import Progress
 from graphsys.core.types import DEFAULT_SPLIT
 from graphsys.storage import manifest as names
-from graphsys.storage.edge_index import index_fingerprint
 from graphsys.storage.manifest import (
     MANIFEST_NAME,
     EdgeTypeEntry,
@@ -23,7 +22,8 @@ from graphsys.storage.manifest import (
     Manifest,
     NodeTypeEntry,
 )
-from graphsys.storage.verify_edges import EdgeSums, check_index, read_bucket
+from graphsys.storage.verify.edges import EdgeSums, check_index, read_bucket
+from graphsys.storage.write.edge_index import index_fingerprint
 
 _BUCKET = re.compile(r"bucket-(0|[1-9]\d*)-(0|[1-9]\d*)\.arrow")
 _FAULTS = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, AttributeError)

@@ -15,9 +15,9 @@ from graphsys.core.memory import (
     resident_bytes,
 )
 from graphsys.partitioners import is_stream_partitioner
-from graphsys.storage.node_stream import StoreNodeStream, held_bytes
-from graphsys.storage.options import MIN_MEMORY
-from graphsys.storage.orders import GRAPH_ORDERS
+from graphsys.storage.ingest.node_stream import StoreNodeStream, held_bytes
+from graphsys.storage.ingest.options import MIN_MEMORY
+from graphsys.storage.ingest.orders import GRAPH_ORDERS
 from graphsys.storage.reader import Graph
 
 _LOADED_BYTES = 56 << 20

@@ -11,9 +11,9 @@ from typing import Any
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
-from graphsys.storage.graph_source import GraphSource
 from graphsys.storage.info import kept_form
-from graphsys.storage.ingest import IngestReport, ingest
+from graphsys.storage.ingest.graph_source import GraphSource
+from graphsys.storage.ingest.ingest import IngestReport, ingest
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 

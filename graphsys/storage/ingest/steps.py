@@ -14,23 +14,23 @@ from graphsys.core.memory import format_bytes, release_free_memory
 from graphsys.core.progress import Progress
 from graphsys.core.threads import map_in_order
 from graphsys.core.types import EdgeType
-from graphsys.storage.edge_log import EdgeLog, EdgeRecord
-from graphsys.storage.edge_sort import Cleaning
-from graphsys.storage.edge_write import EdgeTypeWriter
-from graphsys.storage.graph_source import GraphSource
+from graphsys.storage.ids.id_mapping import Assignment, NodeNumbering
+from graphsys.storage.ingest.graph_source import GraphSource
+from graphsys.storage.ingest.options import IngestOptions
+from graphsys.storage.ingest.quality import partition_quality
 from graphsys.storage.manifest import (
     EdgeTypeEntry,
     Manifest,
     NodeTypeEntry,
     needed_version,
 )
-from graphsys.storage.node_tables import NodeTables
-from graphsys.storage.numbering import Assignment, NodeNumbering
-from graphsys.storage.options import IngestOptions
-from graphsys.storage.quality import partition_quality
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 from graphsys.storage.transaction import Transaction
+from graphsys.storage.write.edge_log import EdgeLog, EdgeRecord
+from graphsys.storage.write.edge_sort import Cleaning
+from graphsys.storage.write.edge_write import EdgeTypeWriter
+from graphsys.storage.write.node_tables import NodeTables
 
 
 class IngestSteps:

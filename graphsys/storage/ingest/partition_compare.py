@@ -21,9 +21,9 @@ from graphsys.partitioners import (
     partitioner_names,
 )
 from graphsys.partitioners.buckets import sweep_loads
-from graphsys.storage.node_stream import StoreNodeStream, check_memory
+from graphsys.storage.ids.string_ids import string_buffers
+from graphsys.storage.ingest.node_stream import StoreNodeStream, check_memory
 from graphsys.storage.reader import Graph
-from graphsys.storage.string_ids import string_buffers
 
 VERTEX_CUTS: Final = ("dbh", "grid", "hdrf")
 _HDRF_BALANCE = 1.1

@@ -16,14 +16,14 @@ from graphsys.core.memory import release_free_memory
 from graphsys.core.types import DEFAULT_SPLIT, number_dtype
 from graphsys.kernels.cpu.rows import ingest as kernels
 from graphsys.storage import manifest as names
-from graphsys.storage.edge_index import IncomingIndex, index_batch, index_fingerprint
-from graphsys.storage.edge_log import EdgeLog
-from graphsys.storage.edge_sort import Cleaning, Columns, RowSorter, SortedRows
+from graphsys.storage.ids.id_mapping import NodeNumbering
 from graphsys.storage.manifest import EdgeTypeEntry, FileEntry
-from graphsys.storage.numbering import NodeNumbering
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.transaction import Transaction
 from graphsys.storage.views import EdgeBucket, bucket_of
+from graphsys.storage.write.edge_index import IncomingIndex, index_batch, index_fingerprint
+from graphsys.storage.write.edge_log import EdgeLog
+from graphsys.storage.write.edge_sort import Cleaning, Columns, RowSorter, SortedRows
 
 
 class EdgeTypeWriter:

@@ -27,7 +27,7 @@ from graphsys.storage.locks import LOCK_NAME, Pin, is_locked, is_pinned
 from graphsys.storage.manifest import MANIFEST_NAME, FileEntry, Manifest
 from graphsys.storage.opening import pin_current
 from graphsys.storage.transaction import generations
-from graphsys.storage.verify_content import ContentChecker
+from graphsys.storage.verify.content import ContentChecker
 
 _STRAY = "is not the generation that graph.json names, and nobody uses it"
 

@@ -20,8 +20,8 @@ from graphsys.partitioners import (
     get_stream_partitioner,
     is_stream_partitioner,
 )
-from graphsys.storage.numbering import Assignment
-from graphsys.storage.orders import GRAPH_ORDERS, find_ranks, order_bytes
+from graphsys.storage.ids.id_mapping import Assignment
+from graphsys.storage.ingest.orders import GRAPH_ORDERS, find_ranks, order_bytes
 from graphsys.storage.reader import Graph
 from graphsys.storage.views import Index
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 from graphsys.core.threads import map_in_order
 from graphsys.kernels.cpu import hashing
 from graphsys.kernels.cpu.text import dictionary
+from graphsys.storage.ids.sharded_codes import ShardedCodes
 from graphsys.storage.scratch import Scratch, Segments
-from graphsys.storage.sharded_codes import ShardedCodes
 
 _SAMPLE_MASK = np.uint64(255)
 _MAX_SHARD_BITS = 12

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from graphsys.core.errors import ConfigError, InputError
-from graphsys.storage import integer_ids, string_ids
-from graphsys.storage.numbering import NodeNumbering
+from graphsys.storage.ids import integer_ids, string_ids
+from graphsys.storage.ids.id_mapping import NodeNumbering
 from graphsys.storage.scratch import Scratch
 
 

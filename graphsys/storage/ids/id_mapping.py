@@ -15,9 +15,9 @@ from graphsys.graph.sort import stable_argsort
 from graphsys.kernels.cpu import hashing
 from graphsys.kernels.cpu.rows import ordering
 from graphsys.partitioners import get_partitioner
-from graphsys.storage.integer_ids import IntegerIds
+from graphsys.storage.ids.integer_ids import IntegerIds
+from graphsys.storage.ids.string_ids import StringIds, take_strings
 from graphsys.storage.scratch import Scratch
-from graphsys.storage.string_ids import StringIds, take_strings
 
 ORDERS: Final = ("auto", "degree", "original", "rabbit", "rcm")
 _SKEW = 20

@@ -8,13 +8,13 @@ import pyarrow as pa
 
 from graphsys.core.errors import InputError, cut_list
 from graphsys.storage import manifest as names
-from graphsys.storage.feature_forms import GIVEN, narrow, parse_forms, share_rows
+from graphsys.storage.ids.id_mapping import NodeNumbering
 from graphsys.storage.manifest import NodeTypeEntry
-from graphsys.storage.numbering import NodeNumbering
-from graphsys.storage.row_store import RowStore, as_arrow
 from graphsys.storage.scratch import AppendFile, Scratch
 from graphsys.storage.source import NodeChunk
 from graphsys.storage.transaction import Transaction
+from graphsys.storage.write.feature_encoding import GIVEN, narrow, parse_forms, share_rows
+from graphsys.storage.write.row_store import RowStore, as_arrow
 
 _FEATURE_DTYPES = ("float32", "float16", "int8")
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from graphsys.core.errors import ConfigError
 from graphsys.core.memory import format_bytes
 from graphsys.partitioners import check_partitioner, is_stream_partitioner
-from graphsys.storage.feature_forms import GIVEN, parse_forms
+from graphsys.storage.ids.id_mapping import ORDERS
+from graphsys.storage.ingest.orders import GRAPH_ORDERS
 from graphsys.storage.manifest import MAX_PARTITIONS
-from graphsys.storage.numbering import ORDERS
-from graphsys.storage.orders import GRAPH_ORDERS
+from graphsys.storage.write.feature_encoding import GIVEN, parse_forms
 
 MIN_MEMORY = 16 << 20
 

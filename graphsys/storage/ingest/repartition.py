@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from graphsys.core.memory import parse_bytes
 from graphsys.core.progress import SILENT, Progress
-from graphsys.storage.comparison import PartitionQuality, measure
-from graphsys.storage.graph_source import GraphSource
 from graphsys.storage.info import kept_form
-from graphsys.storage.ingest import ingest
-from graphsys.storage.node_stream import StoreNodeStream, assign_nodes
-from graphsys.storage.options import IngestOptions
+from graphsys.storage.ingest.graph_source import GraphSource
+from graphsys.storage.ingest.ingest import ingest
+from graphsys.storage.ingest.node_stream import StoreNodeStream, assign_nodes
+from graphsys.storage.ingest.options import IngestOptions
+from graphsys.storage.ingest.partition_compare import PartitionQuality, measure
 from graphsys.storage.reader import Graph
 
 

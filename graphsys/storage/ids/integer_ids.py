@@ -16,8 +16,8 @@ import numpy.typing as npt
 from graphsys.core.threads import map_in_order
 from graphsys.kernels.cpu.rows.ingest import count_integers, mark_sampled
 from graphsys.kernels.cpu.text import dictionary
+from graphsys.storage.ids.sharded_codes import ShardedCodes
 from graphsys.storage.scratch import Scratch, Segments, Spool
-from graphsys.storage.sharded_codes import ShardedCodes
 
 _SAMPLE_BITS = 10
 _TABLE_BYTES = 1 << 20  # half the second-level cache of one core

@@ -19,17 +19,17 @@ from typing import Any
 
 from graphsys.core.memory import MemoryMeter, parse_bytes, share_one_heap
 from graphsys.core.progress import SILENT, Progress
-from graphsys.storage.feature_forms import parse_forms
-from graphsys.storage.graph_source import GraphSource
+from graphsys.storage.ids.id_mapping import Assignment
 from graphsys.storage.info import shared_bytes
-from graphsys.storage.ingest_steps import IngestSteps
+from graphsys.storage.ingest.graph_source import GraphSource
+from graphsys.storage.ingest.node_stream import assign_nodes
+from graphsys.storage.ingest.options import IngestOptions
+from graphsys.storage.ingest.steps import IngestSteps
 from graphsys.storage.manifest import Manifest
-from graphsys.storage.node_stream import assign_nodes
-from graphsys.storage.numbering import Assignment
-from graphsys.storage.options import IngestOptions
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import Source
 from graphsys.storage.transaction import Transaction, disk_errors
+from graphsys.storage.write.feature_encoding import parse_forms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

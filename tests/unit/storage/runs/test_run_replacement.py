@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from graphsys.core.errors import OutputExistsError, StorageFullError
-from graphsys.storage import run_replacement as replacement
-from graphsys.storage.run_folder import folder_to_train, writing
+from graphsys.storage.runs import run_replacement as replacement
+from graphsys.storage.runs.run_folder import folder_to_train, writing
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
 from graphsys.storage import run_replacement
-from graphsys.storage.run_folder import writing
+from graphsys.storage.runs.run_folder import writing
 if sys.argv[2] == "moved":
     run_replacement._exchange = lambda one, other: False
 place, seen = int(sys.argv[3]), 0

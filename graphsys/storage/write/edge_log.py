@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from graphsys.core.errors import InputError
 from graphsys.core.types import EdgeType
-from graphsys.storage.row_store import RowStore, as_arrow
 from graphsys.storage.scratch import Scratch, Spool
 from graphsys.storage.source import EdgeChunk
+from graphsys.storage.write.row_store import RowStore, as_arrow
 
 _FLOAT32_EXACT = 2**24
 _FLOAT64_EXACT = 2**53

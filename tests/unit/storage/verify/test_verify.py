@@ -16,7 +16,7 @@ import pytest
 
 from graphsys.core.errors import InvalidGraphError
 from graphsys.storage.manifest import FileEntry, Manifest
-from graphsys.storage.verify import Problem, verify
+from graphsys.storage.verify.verify import Problem, verify
 from tests.stores import edge_chunk, make_store
 
 
@@ -254,6 +254,6 @@ def test_few_open_files_are_no_damage(store: Path, monkeypatch: pytest.MonkeyPat
     def fail(*_: object) -> str:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr("graphsys.storage.verify._what_is_damaged", fail)
+    monkeypatch.setattr("graphsys.storage.verify.verify._what_is_damaged", fail)
     with pytest.raises(OSError, match="Too many open files"):
         verify(store)

@@ -33,7 +33,7 @@ from graphsys.storage.folder_kinds import require_outside
 from graphsys.storage.locks import LOCK_NAME, WriterLock
 from graphsys.storage.manifest import checksum_of
 from graphsys.storage.reader import Graph
-from graphsys.storage.run_replacement import (
+from graphsys.storage.runs.run_replacement import (
     begin_replacement,
     drop_staged,
     finish_replacement,

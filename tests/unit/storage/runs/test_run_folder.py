@@ -19,9 +19,10 @@ from graphsys.core.errors import (
     StoreBusyError,
     TrainingFailedError,
 )
-from graphsys.storage import Graph, run_folder
-from graphsys.storage import run_replacement as replacement
+from graphsys.storage import Graph
 from graphsys.storage.manifest import checksum_of
+from graphsys.storage.runs import run_folder
+from graphsys.storage.runs import run_replacement as replacement
 from tests.stores import edge_chunk, make_store
 
 CONTENT: dict[str, Any] = {"graph": {"path": "g"}, "files": {}, "checksums": {}, "step": 3}
