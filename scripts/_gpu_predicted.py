@@ -64,7 +64,7 @@ def model_of() -> str:
     """Return the name of the GPU here as the model knows it; h100 where it does not."""
     from numba import cuda
 
-    from graphsys.analysis.devices import GPUS
+    from graphsys.analysis.model.devices import GPUS
 
     device = getattr(cuda.get_current_device(), "name", "")
     text = device.decode() if isinstance(device, bytes) else str(device)

@@ -55,7 +55,7 @@ def write_report(report: Mapping[str, Any], page: Path) -> None:
     Raises:
         StorageFullError: they cannot be written.
     """
-    from graphsys.analysis.page import page_of
+    from graphsys.analysis.page.page import page_of
 
     texts = {json_path(page): json.dumps(report, indent=1, allow_nan=False)}
     texts[page] = page_of(report)

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from graphsys.analysis.metrics import Metric, by_name
-from graphsys.analysis.ncu import NcuFigures, ncu_metrics, read_ncu
 from graphsys.analysis.report import SCHEMA_VERSION, describe_host
+from graphsys.analysis.traces.ncu import NcuFigures, ncu_metrics, read_ncu
 from graphsys.analysis.verdict import Finding, verdict_from
 from graphsys.core.errors import cut_list
 

@@ -15,10 +15,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from graphsys.analysis.ncu import CORE, MEMORY, STALLS, NcuFigures, ncu_metrics, read_ncu
 from graphsys.analysis.ncu_report import findings_of, kernel_rows
 from graphsys.analysis.profile import INSIDE_NCU
 from graphsys.analysis.side_by_side import comparison
+from graphsys.analysis.traces.ncu import (
+    CORE,
+    MEMORY,
+    STALLS,
+    NcuFigures,
+    ncu_metrics,
+    read_ncu,
+)
 from graphsys.analysis.verdict import verdict_from
 from graphsys.core.errors import GraphsysError, InputError, MissingDependencyError
 

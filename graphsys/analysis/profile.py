@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from graphsys.analysis.devices import gpu_of
+from graphsys.analysis.model.devices import gpu_of
 from graphsys.core.clocks import CLOCKS, DEVICE_ROWS
 from graphsys.core.compiling import CompileWatch
 from graphsys.core.errors import ConfigError
@@ -19,8 +19,8 @@ from graphsys.core.operators import OPERATORS
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from graphsys.analysis.clocks import ClockModel
-    from graphsys.analysis.row_model import RowModel
+    from graphsys.analysis.model.row_model import RowModel
+    from graphsys.analysis.traces.clocks import ClockModel
 
 COUNTED = ("L4", "L4-stalls")
 LEVELS = ("L0", "L1", "L3", *COUNTED)
@@ -76,7 +76,7 @@ class Profile:
         """Return who wants to see what at this level."""
         if self.level == "L0":
             return {}
-        from graphsys.analysis.row_model import RowModel
+        from graphsys.analysis.model.row_model import RowModel
 
         self._model = RowModel(self._gpu)
         # operators are told as spans
@@ -84,7 +84,7 @@ class Profile:
         if self.level != "L1":
             found[DEVICE_ROWS] = _ignore  # they are told as rows
         if self.level == "L3":
-            from graphsys.analysis.clocks import ClockModel
+            from graphsys.analysis.traces.clocks import ClockModel
 
             self._clocks = found[CLOCKS] = ClockModel()
         return found
@@ -150,7 +150,7 @@ class Profile:
         Raises:
             ConfigError: the block has not ended.
         """
-        from graphsys.analysis.text import summary_of
+        from graphsys.analysis.page.text import summary_of
 
         if not self.report:
             raise ConfigError("the profile is not done: call summary() after the block")
@@ -166,7 +166,7 @@ class Profile:
             StorageFullError: it cannot be written.
         """
         from graphsys.analysis.files import write_trace
-        from graphsys.analysis.timeline import trace_of
+        from graphsys.analysis.page.timeline import trace_of
 
         write_trace(trace_of(self._recorder.events, self._start_ns), Path(path))
 
@@ -177,7 +177,7 @@ class Profile:
             ``name``, ``start_ns``, ``duration_ns``, ``value``, ``thread_id``, and
             ``attributes`` as JSON text.
         """
-        from graphsys.analysis.text import events_table
+        from graphsys.analysis.page.text import events_table
 
         return events_table(self._recorder.events)
 

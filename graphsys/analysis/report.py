@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphsys.analysis.clocks import ClockModel, clock_facts, clock_metrics
 from graphsys.analysis.host import Step, figures_of
 from graphsys.analysis.measured import Surroundings, host_metrics
 from graphsys.analysis.metrics import by_name
+from graphsys.analysis.model.predicted import NO_ROWS, gpu_facts, predicted_metrics
+from graphsys.analysis.model.row_model import RowModel
 from graphsys.analysis.operators import operator_rows
-from graphsys.analysis.predicted import NO_ROWS, gpu_facts, predicted_metrics
-from graphsys.analysis.row_model import RowModel
+from graphsys.analysis.page.timeline import lanes_of
 from graphsys.analysis.side_by_side import comparison
-from graphsys.analysis.timeline import lanes_of
+from graphsys.analysis.traces.clocks import ClockModel, clock_facts, clock_metrics
 from graphsys.analysis.verdict import verdict_of
 from graphsys.core.events import Event
 from graphsys.core.machine import cpu_model, describe_gpu

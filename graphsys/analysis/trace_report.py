@@ -5,9 +5,9 @@ from typing import Any
 
 from graphsys.analysis.intervals import Intervals
 from graphsys.analysis.metrics import Metric, by_name
+from graphsys.analysis.page.timeline import NUM_BINS
 from graphsys.analysis.report import SCHEMA_VERSION, describe_host, transfer_sizes
-from graphsys.analysis.timeline import NUM_BINS
-from graphsys.analysis.trace import TraceFigures, read_trace, trace_metrics
+from graphsys.analysis.traces.trace import TraceFigures, read_trace, trace_metrics
 from graphsys.analysis.verdict import Finding, verdict_from
 
 _SMALL_COPY = 64 << 10

@@ -193,8 +193,8 @@ def _run(
     **settings: Any,
 ) -> int:
     """Run a command inside a profile; return 1 if it failed."""
-    from graphsys.analysis.clocks import NO_CLOCKS
     from graphsys.analysis.profile import profile as open_profile
+    from graphsys.analysis.traces.clocks import NO_CLOCKS
 
     command = shlex.join(["graphsys", *words])
     recorded = open_profile(out, command=command, **settings)
@@ -218,8 +218,8 @@ def _run(
 
 def _count(words: list[str], out: Path, chrome_trace: Path | None, **settings: Any) -> int:
     """Run a command inside a profile inside ``ncu``; return 1 if it failed."""
-    from graphsys.analysis.devices import gpu_of
     from graphsys.analysis.files import check_target, read_report
+    from graphsys.analysis.model.devices import gpu_of
     from graphsys.analysis.ncu_run import counters_note, run_counted
 
     gpu_of(settings["gpu_model"])
@@ -236,7 +236,7 @@ def _count(words: list[str], out: Path, chrome_trace: Path | None, **settings: A
 
 def _compile(program: str, target: str, *, as_json: bool) -> None:
     """Print what the compiler says of a program's kernels."""
-    from graphsys.analysis.compiled import compile_facts
+    from graphsys.analysis.model.compiled import compile_facts
 
     facts = compile_facts(program, target)
     if as_json:
@@ -307,7 +307,7 @@ def _explain(
 def _compare(before: Path, after: Path, *, as_json: bool) -> None:
     from graphsys.analysis.compare import compare_reports
     from graphsys.analysis.files import read_report
-    from graphsys.analysis.text import number_text
+    from graphsys.analysis.page.text import number_text
 
     found = compare_reports(read_report(before), read_report(after))
     if as_json:

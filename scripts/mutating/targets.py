@@ -49,7 +49,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/gnn/objectives.py": (f"{_UNIT}/gnn/test_objectives.py",),
     "graphsys/gnn/links.py": _LINKS,
     # SIMT counters
-    "graphsys/analysis/simt.py": _SIMT,
+    "graphsys/analysis/model/simt.py": _SIMT,
     "graphsys/kernels/cpu/simt/lanes.py": _SIMT,
     "graphsys/kernels/cpu/simt/sectors.py": _SIMT,
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from graphsys.analysis.ncu import CORE, STALLS
+from graphsys.analysis.traces.ncu import CORE, STALLS
 from tests.conftest import Run
 
 pytestmark = pytest.mark.e2e

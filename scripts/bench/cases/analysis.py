@@ -117,8 +117,8 @@ def _pagerank(topology: Any, implementation: str) -> tuple[float, Any]:
 def _model(topology: Any, num_edges: int, size: str) -> Work:
     import numpy as np
 
-    from graphsys.analysis.devices import GPUS
-    from graphsys.analysis.row_model import RowModel
+    from graphsys.analysis.model.devices import GPUS
+    from graphsys.analysis.model.row_model import RowModel
     from graphsys.core.visits import RowVisit
 
     rows = topology.csr("in")

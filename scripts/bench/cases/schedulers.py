@@ -2,7 +2,7 @@
 
 One scheduler of one SM runs the rows of a graph, a thread each, under loose round-robin,
 greedy-then-oldest and two-level scheduling; GEMM's rows are the control. Instructions per
-cycle are simulated with assumed latencies (``graphsys.analysis.schedulers.Timing``): they
+cycle are simulated with assumed latencies (``graphsys.analysis.model.schedulers.Timing``): they
 compare the policies with each other. The times of the rows are those of the simulation.
 """
 
@@ -41,15 +41,15 @@ def works(
 
 
 def _work(name: str, lengths: Any, rows: Any) -> Work:
-    from graphsys.analysis.schedulers import POLICIES
+    from graphsys.analysis.model.schedulers import POLICIES
 
     sectors = 4.0 if rows is None else _sectors(lengths, rows)  # GEMM reads side by side
 
     def run(policy: str) -> Outcome:
         import time
 
-        from graphsys.analysis.devices import GPUS as KNOWN
-        from graphsys.analysis.schedulers import schedule
+        from graphsys.analysis.model.devices import GPUS as KNOWN
+        from graphsys.analysis.model.schedulers import schedule
 
         began, figures = time.perf_counter(), {"sectors": sectors}
         for gpu in GPUS:
@@ -76,7 +76,7 @@ def _work(name: str, lengths: Any, rows: Any) -> Work:
 
 def _sectors(lengths: Any, rows: Any) -> float:
     """Return the sectors of a load of ``x[indices]``, a thread per row."""
-    from graphsys.analysis.sectors import requests_of
+    from graphsys.analysis.model.sectors import requests_of
     from graphsys.core.visits import RowVisit
 
     visit = RowVisit(

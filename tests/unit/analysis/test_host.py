@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from graphsys.analysis.host import figures_of
 from graphsys.analysis.measured import Surroundings, host_metrics
 from graphsys.analysis.metrics import by_name
-from graphsys.analysis.timeline import lanes_of, trace_of
+from graphsys.analysis.page.timeline import lanes_of, trace_of
 from graphsys.analysis.verdict import verdict_of
 from graphsys.core.events import Event
 

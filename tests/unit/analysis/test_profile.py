@@ -18,7 +18,7 @@ import graphsys as gs
 import graphsys.engine.prepared as runs
 from graphsys.analysis.compare import compare_reports
 from graphsys.analysis.files import read_report, report_schema
-from graphsys.analysis.simt import walk
+from graphsys.analysis.model.simt import walk
 from graphsys.core.errors import (
     ConfigError,
     InputError,

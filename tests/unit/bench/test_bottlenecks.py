@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphsys.analysis.simt import walk
+from graphsys.analysis.model.simt import walk
 from graphsys.core.events import recording
 from tests.conftest import ROOT
 

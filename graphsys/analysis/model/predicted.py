@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from graphsys.analysis.devices import WARP, occupancy
 from graphsys.analysis.metrics import Metric, measured
-from graphsys.analysis.row_model import AUTO, MappingTotals, RowModel
-from graphsys.analysis.sectors import Requests
+from graphsys.analysis.model.devices import WARP, occupancy
+from graphsys.analysis.model.row_model import AUTO, MappingTotals, RowModel
+from graphsys.analysis.model.sectors import Requests
 
 NO_ROWS = "nothing here walked rows superstep by superstep"
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.analysis.devices import WARP
-from graphsys.analysis.simt import SUB_WARP_LANES, rows_by_length
+from graphsys.analysis.model.devices import WARP
+from graphsys.analysis.model.simt import SUB_WARP_LANES, rows_by_length
 from graphsys.core.visits import RowVisit
 from graphsys.kernels.cpu.simt import sectors as kernels
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphsys.analysis.intervals import Intervals
 from graphsys.analysis.metrics import Metric, measured
-from graphsys.analysis.trace_reader import TraceReader
+from graphsys.analysis.traces.trace_reader import TraceReader
 from graphsys.core.errors import InputError
 
 _LAUNCHES = (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.analysis.devices import WARP, Gpu
+from graphsys.analysis.model.devices import WARP, Gpu
 from graphsys.core.errors import unknown_name
 from graphsys.kernels.cpu.simt import warp_schedulers as kernels
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphsys.analysis.devices import GPUS
-from graphsys.analysis.schedulers import POLICIES, Timing, schedule
+from graphsys.analysis.model.devices import GPUS
+from graphsys.analysis.model.schedulers import POLICIES, Timing, schedule
 from graphsys.core.errors import UnknownNameError
 from graphsys.kernels.cpu.simt import warp_schedulers as kernels
 

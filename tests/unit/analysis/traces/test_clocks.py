@@ -6,11 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphsys.analysis.clocks import NO_CLOCKS, ClockModel, clock_facts, clock_metrics
 from graphsys.analysis.files import report_schema
-from graphsys.analysis.page import page_of
+from graphsys.analysis.page.page import page_of
 from graphsys.analysis.profile import profile
 from graphsys.analysis.side_by_side import comparison
+from graphsys.analysis.traces.clocks import (
+    NO_CLOCKS,
+    ClockModel,
+    clock_facts,
+    clock_metrics,
+)
 from graphsys.core.clocks import CLOCKS, DEVICE_ROWS, KernelClocks
 from graphsys.core.errors import ConfigError
 from graphsys.core.events import is_asked, observe, span

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from graphsys.analysis.devices import GPUS, Gpu, gpu_of, occupancy
-from graphsys.analysis.sectors import Requests, requests_of
-from graphsys.analysis.simt import (
+from graphsys.analysis.model.devices import GPUS, Gpu, gpu_of, occupancy
+from graphsys.analysis.model.sectors import Requests, requests_of
+from graphsys.analysis.model.simt import (
     MAPPINGS,
     LaunchShape,
     Walk,

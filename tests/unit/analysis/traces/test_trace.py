@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from graphsys.analysis import trace_reader
 from graphsys.analysis.files import report_schema
-from graphsys.analysis.page import page_of
-from graphsys.analysis.trace import read_trace
+from graphsys.analysis.page.page import page_of
 from graphsys.analysis.trace_report import report_of_trace
+from graphsys.analysis.traces import trace_reader
+from graphsys.analysis.traces.trace import read_trace
 from graphsys.core.errors import InputError
 from tests.unit.analysis.schemas import violations
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphsys.analysis.timeline import plain
+from graphsys.analysis.page.timeline import plain
 from graphsys.core.events import Event
 from graphsys.core.memory import format_bytes
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from graphsys.analysis import charts
-from graphsys.analysis.text import figure_text, number_text
+from graphsys.analysis.page import charts
+from graphsys.analysis.page.text import figure_text, number_text
 from graphsys.core.memory import format_bytes
 
 _MAIN = (

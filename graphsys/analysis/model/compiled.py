@@ -4,7 +4,7 @@ import linecache
 from collections.abc import Mapping
 from typing import Any
 
-from graphsys.analysis.devices import GPUS, occupancy
+from graphsys.analysis.model.devices import GPUS, occupancy
 from graphsys.core.errors import ConfigError
 
 TARGETS = {"sm_90": "h100"}

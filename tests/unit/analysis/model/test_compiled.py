@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphsys.analysis.compiled import _program_of, compile_facts
+from graphsys.analysis.model.compiled import _program_of, compile_facts
 from graphsys.core.errors import ConfigError, MissingDependencyError, UnknownNameError
 from graphsys.engine import algorithms
 from graphsys.engine.cuda import offline

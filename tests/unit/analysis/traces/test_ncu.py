@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from graphsys.analysis.files import report_schema
-from graphsys.analysis.ncu import CORE, MEMORY, STALLS, read_ncu
 from graphsys.analysis.ncu_report import report_of_ncu
-from graphsys.analysis.page import page_of
+from graphsys.analysis.page.page import page_of
+from graphsys.analysis.traces.ncu import CORE, MEMORY, STALLS, read_ncu
 from graphsys.core.errors import InputError
 from tests.unit.analysis.schemas import violations
 

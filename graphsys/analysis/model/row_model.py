@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.analysis.devices import WARP, Gpu
-from graphsys.analysis.sectors import Requests, requests_of
-from graphsys.analysis.simt import (
+from graphsys.analysis.model.devices import WARP, Gpu
+from graphsys.analysis.model.sectors import Requests, requests_of
+from graphsys.analysis.model.simt import (
     MAPPINGS,
     LaunchShape,
     Placement,

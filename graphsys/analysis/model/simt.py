@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.analysis.devices import WARP, Gpu, occupancy
+from graphsys.analysis.model.devices import WARP, Gpu, occupancy
 from graphsys.kernels.cpu.simt import lanes as kernels
 
 Lengths = npt.NDArray[np.int64]

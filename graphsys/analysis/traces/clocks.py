@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.analysis.devices import WARP
 from graphsys.analysis.metrics import Metric, measured
+from graphsys.analysis.model.devices import WARP
 from graphsys.core.clocks import KernelClocks
 
 _OVER_ROWS = ("pull", "gather", "push")
