@@ -6,7 +6,7 @@ if __name__ == "datasets":
         "sys.path"
     )
 
-from graphsys.datasets.building import ingest as ingest
-from graphsys.datasets.objects import from_object as from_object
+from graphsys.datasets.build_store import ingest as ingest
 from graphsys.datasets.opening import format_names as format_names
 from graphsys.datasets.opening import open_source as open_source
+from graphsys.datasets.readers.in_memory import from_object as from_object

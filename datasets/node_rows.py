@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from graphsys.core.errors import InputError
 from graphsys.datasets.files import InputFile
-from graphsys.datasets.layout import LineFormat
-from graphsys.datasets.text import line_of_row
+from graphsys.datasets.text.layout import LineFormat
+from graphsys.datasets.text.source import line_of_row
 
 MAX_ROWS: Final = 1 << 24
 """Larger tables are left to ingest, which names the id and no line."""

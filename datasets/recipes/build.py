@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 from graphsys.core.errors import ConfigError, InputError, cut_list
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets import generators
-from graphsys.datasets.described import describe_source
 from graphsys.datasets.download import cache_folder, fetch
 from graphsys.datasets.opening import open_source
 from graphsys.datasets.recipes.archives import unpack
 from graphsys.datasets.recipes.card import Recipe, RecipeFile, show
+from graphsys.datasets.table_spec import describe_source
 from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 

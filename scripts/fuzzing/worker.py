@@ -22,8 +22,8 @@ from typing import Any, Final
 from fuzzing.corpus import BINARY, TEXT, Seed
 from fuzzing.mutate import mutate
 from graphsys.core.errors import GraphsysError
-from graphsys.datasets.blocks import text_blocks
 from graphsys.datasets.opening import open_source
+from graphsys.datasets.text.blocks import text_blocks
 from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 from graphsys.storage.verify.verify import verify

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from graphsys.core.deps import require
 from graphsys.core.errors import InputError
-from graphsys.datasets.pbg_names import PbgNames
-from graphsys.datasets.pbg_reading import read_pbg_mapping
+from graphsys.datasets.readers.pbg_config import read_pbg_mapping
+from graphsys.datasets.readers.pbg_names import PbgNames
 
 Floats = npt.NDArray[np.float32]
 _BLOCK: Final = 1 << 16

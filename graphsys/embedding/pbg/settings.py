@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from graphsys.core.config import apply_overrides, from_mapping
 from graphsys.core.errors import ConfigError, cut_list
-from graphsys.datasets.pbg_reading import read_pbg_mapping
+from graphsys.datasets.readers.pbg_config import read_pbg_mapping
 from graphsys.embedding.config import ANY_RELATION, EmbeddingConfig, RelationConfig
 
 Mapped: TypeAlias = dict[str, Any]

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsys.datasets.layout import ID, NUMBER, Column, LineFormat
-from graphsys.datasets.lines import parse_lines
+from graphsys.datasets.text.layout import ID, NUMBER, Column, LineFormat
+from graphsys.datasets.text.lines import parse_lines
 
 LAYOUT = LineFormat(columns=(Column("src", ID), Column("weight", NUMBER)))
 

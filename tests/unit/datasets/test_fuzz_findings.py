@@ -13,7 +13,7 @@ import scipy.sparse
 from graphsys.core.errors import InputError
 from graphsys.datasets import ingest, open_source
 from graphsys.datasets.files import input_file
-from graphsys.datasets.unpickling import load_pickle
+from graphsys.datasets.safe_pickle import load_pickle
 from graphsys.storage.source import EdgeChunk
 
 HEAD = "%%MatrixMarket matrix "

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from graphsys.core.errors import GraphsysError
 from graphsys.datasets import open_source
-from graphsys.datasets.layout import ID, NUMBER, WORD, Column, LineFormat
-from graphsys.datasets.lines import BadLineError, parse_lines
+from graphsys.datasets.text.layout import ID, NUMBER, WORD, Column, LineFormat
+from graphsys.datasets.text.lines import BadLineError, parse_lines
 from graphsys.storage.source import EdgeChunk
 
 FUZZ = settings(

@@ -15,12 +15,12 @@ from graphsys.core.errors import ConfigError, InputError, UnknownNameError
 from graphsys.core.progress import SILENT
 from graphsys.datasets import recipes
 from graphsys.datasets.base import read_options
-from graphsys.datasets.described import TablesCard
 from graphsys.datasets.download import fetch
 from graphsys.datasets.files import input_file
+from graphsys.datasets.readers.triples import open_triples
 from graphsys.datasets.recipes.archives import unpack
 from graphsys.datasets.recipes.build import CountedSource, _fetch
-from graphsys.datasets.triples import open_triples
+from graphsys.datasets.table_spec import TablesCard
 
 CONTENT = bytes(range(256)) * 4096
 DIGEST = hashlib.sha256(CONTENT).hexdigest()

@@ -1,0 +1,85 @@
+"""From data in any shape to a store."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphsys.core.types import EdgeType
+from graphsys.datasets.base import ColumnNames
+from graphsys.datasets.opening import open_source
+from graphsys.datasets.readers.in_memory import from_object
+from graphsys.storage.ingest.ingest import ingest as ingest_source
+
+if TYPE_CHECKING:
+    from graphsys.storage.ingest.ingest import IngestReport
+    from graphsys.storage.source import Source
+
+
+def ingest(
+    data: Any,
+    out: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    ids: str = "auto",
+    columns: ColumnNames = None,
+    separator: str | None = None,
+    skip: int = 0,
+    undirected: bool = False,
+    edge_type: EdgeType | Sequence[str] | None = None,
+    num_threads: int | None = None,
+    **options: Any,
+) -> "IngestReport":
+    """Read a graph and write a store.
+
+    Args:
+        data: Paths (see ``open_source``), a Python object (see ``from_object``) or a
+            ``Source``.
+        out: Where the store goes.
+        format: Format of files; None to guess it.
+        ids: "auto", "int" or "string".
+        columns: Names of columns.
+        separator: What separates columns in text.
+        skip: Lines to leave out at the beginning of each text file.
+        undirected: Every edge stands for both directions.
+        edge_type: Type of the edges.
+        num_threads: Threads that read ahead.
+        **options: Those of ``graphsys.storage.ingest.ingest.ingest``: partitions, partitioner,
+            order, memory, coalesce, drop_self_loops, overwrite, seed, progress.
+
+    Raises:
+        InputError: the data cannot be read.
+        ConfigError: an option has a value that does not exist.
+        OutputExistsError: ``out`` exists and ``overwrite`` is false.
+    """
+    source: Source
+    if _is_paths(data):
+        source = open_source(
+            data,
+            format=format,
+            ids=ids,
+            columns=columns,
+            separator=separator,
+            skip=skip,
+            undirected=undirected,
+            edge_type=edge_type,
+            num_threads=num_threads,
+        )
+    else:
+        source = from_object(
+            data,
+            ids=ids,
+            columns=columns,
+            undirected=undirected,
+            edge_type=edge_type,
+            num_threads=num_threads,
+        )
+    return ingest_source(source, Path(out), undirected=undirected, **options)
+
+
+def _is_paths(data: Any) -> bool:
+    if isinstance(data, (str, os.PathLike)):
+        return True
+    return isinstance(data, (list, tuple, set)) and all(
+        isinstance(item, (str, os.PathLike)) for item in data
+    )

@@ -1,0 +1,199 @@
+"""Edge lists in text: SNAP's files and what looks like them.
+
+The first data line fixes the number of columns (2: src dst; 3: src dst weight; more are
+named by the user) and the type of ids; every later line must look the same.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from graphsys.core.errors import ConfigError, InputError
+from graphsys.core.types import EDGE
+from graphsys.datasets.base import Format, ReadOptions, formats
+from graphsys.datasets.files import InputFile
+from graphsys.datasets.roles import is_header
+from graphsys.datasets.text.layout import (
+    BLANKS,
+    ID,
+    INTEGER,
+    LABEL,
+    MAYBE,
+    NUMBER,
+    SKIP,
+    WORD,
+    Column,
+    LineFormat,
+    is_integer,
+    is_missing,
+    is_number,
+    show,
+)
+from graphsys.datasets.text.source import (
+    DataLine,
+    TextPart,
+    TextSource,
+    first_lines,
+    no_text,
+)
+from graphsys.storage.source import Source
+
+_HEADER_HINT: Final = "; if it is a header or a count, pass --skip {line}"
+
+
+def open_edgelist(files: list[InputFile], options: ReadOptions) -> Source:
+    """Make a source of edge lists; all files are of one kind.
+
+    Raises:
+        InputError: the first line of a file is not an edge.
+    """
+    parts = [_part(file, options) for file in files]
+    return TextSource(
+        parts, is_directed=not options.is_undirected, num_threads=options.num_threads
+    )
+
+
+def _part(file: InputFile, options: ReadOptions) -> TextPart:
+    if options.roles:
+        raise ConfigError(
+            "columns: an edge list has no header; name its columns by position, "
+            "for example src,dst,weight"
+        )
+    separator = ord(options.separator) if options.separator else BLANKS
+    separator = BLANKS if separator == ord(" ") else separator
+    names = options.columns
+    lines = first_lines(
+        file, skip=options.skip, separator=separator, num_columns=len(names or (1, 2))
+    )
+    first = lines[0]
+    if (err := no_text(file, first)) is not None:
+        raise err
+    names = names or _default_names(file, first)
+    columns = guess_columns(file, names, lines, options)
+    layout = LineFormat(columns=columns, separator=separator, first_line=first.number)
+    return TextPart(file, layout, options.edge_type or EDGE, skip=options.skip)
+
+
+def _default_names(file: InputFile, first: DataLine) -> tuple[str, ...]:
+    """Name the columns of a file of two or three.
+
+    Raises:
+        InputError: there are fewer or more.
+    """
+    where, found = f"{file.name}:{first.number}", len(first.fields)
+    hint = _HEADER_HINT.format(line=first.number)
+    if found < 2:
+        raise InputError(
+            f"{where}: found 1 column, expected at least 2 (src dst): "
+            f"{show(first.text)}{hint}"
+        )
+    if found > 3:
+        raise InputError(
+            f"{where}: found {found} columns, expected 2 (src dst) or 3 (src dst weight): "
+            f"{show(first.text)}; name them with --columns src,dst,NAME,...{hint}"
+        )
+    if found == 3 and not is_number(first.fields[2]):
+        raise InputError(
+            f"{where}: found {show(first.fields[2])} as weight, expected a number; name "
+            "other "
+            f"columns with --columns src,dst,NAME{hint}"
+        )
+    return ("src", "dst", "weight")[:found]
+
+
+def guess_columns(
+    file: InputFile, names: Sequence[str], lines: Sequence[DataLine], options: ReadOptions
+) -> tuple[Column, ...]:
+    """Decide on the types of columns from the first data lines.
+
+    Ids are decided by the first line alone; further columns by all lines given.
+
+    Raises:
+        InputError: the first line does not have these columns.
+        ConfigError: no column is called src or dst.
+    """
+    first = lines[0]
+    where = f"{file.name}:{first.number}"
+    if missing := [role for role in ("src", "dst") if role not in names]:
+        raise ConfigError(
+            f"columns: got {','.join(names)}, expected a column called "
+            f"{' and '.join(missing)}"
+        )
+    if len(first.fields) != len(names):
+        raise InputError(
+            f"{where}: found {len(first.fields)} columns, expected {len(names)} "
+            f"({' '.join(names)}): {show(first.text)}"
+            + _HEADER_HINT.format(line=first.number)
+        )
+    fields = dict(zip(names, first.fields, strict=True))
+    ends = [fields["src"], fields["dst"]]
+    id_kind = _id_kind(where, ends, lines, names, options)
+    return tuple(
+        Column(name, id_kind if name in ("src", "dst") else guess_kind(name, place, lines))
+        for place, name in enumerate(names)
+    )
+
+
+def _id_kind(
+    where: str,
+    ends: list[bytes],
+    lines: Sequence[DataLine],
+    names: Sequence[str],
+    options: ReadOptions,
+) -> int:
+    """Return ID or WORD for both ends of an edge."""
+    if options.ids == "string":
+        return WORD
+    if bad := [end for end in ends if not end.isdigit() or not is_integer(end)]:
+        looks_numeric = all(end.lstrip(b"-").isdigit() for end in ends)
+        if options.ids == "int" or looks_numeric:
+            hint = "" if looks_numeric else _HEADER_HINT.format(line=lines[0].number)
+            raise InputError(
+                f"{where}: found {show(bad[0])} as an id, expected an integer from 0 to "
+                f"2**63 - 1; pass --ids string if ids are names{hint}"
+            )
+        _refuse_header(where, lines, names)
+        return WORD
+    return ID
+
+
+def _refuse_header(where: str, lines: Sequence[DataLine], names: Sequence[str]) -> None:
+    """Refuse a first line of well-known column names above lines of integers."""
+    places = [list(names).index("src"), list(names).index("dst")]
+    first = [lines[0].fields[place].decode("utf-8", "replace") for place in places]
+    others = [
+        line.fields[place].isdigit()
+        for line in lines[1:]
+        for place in places
+        if place < len(line.fields)
+    ]
+    if is_header(first) and others and all(others):
+        raise InputError(
+            f"{where}: found the header {show(lines[0].text)} above integer ids; pass "
+            f"--skip {lines[0].number}, --format csv, or --ids string if these are ids"
+        )
+
+
+def guess_kind(name: str, place: int, lines: Sequence[DataLine]) -> int:
+    """Return the kind of a column that holds no ids."""
+    if name in ("_", ""):
+        return SKIP
+    if name == "weight":
+        return NUMBER
+    if name == "time":
+        return INTEGER
+    if name == "relation":
+        return WORD
+    fields = [line.fields[place] for line in lines if place < len(line.fields)]
+    if all(is_integer(field) for field in fields):
+        return INTEGER
+    given = [field for field in fields if not is_missing(field)]
+    return MAYBE if given and all(is_number(field) for field in given) else LABEL
+
+
+formats.register("edgelist")(
+    Format(
+        open=open_edgelist,
+        suffixes=(".txt", ".tsv", ".el", ".edges", ".edgelist"),
+        about="text, one edge a line: src dst [weight], # and % comments",
+    )
+)

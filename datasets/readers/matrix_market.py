@@ -1,0 +1,243 @@
+"""MatrixMarket files, read as SciPy reads them: refused is what it refuses.
+
+Plain lines of coordinates are read by our kernels, all else by SciPy itself.
+
+Ids are the 1-based row and column numbers and every row is a node. A rectangular matrix
+has node types ``row`` and ``col``. Symmetric (and Hermitian) matrices are undirected, an
+edge for each pair once; skew and general ones are directed, skew ones with both
+triangles, as ``scipy.io.mmread`` expands them. Explicit zeros are kept; a dense array
+gives one edge per non-zero; patterns have no weights. Complex values are refused. Unlike
+elsewhere a NaN that SciPy reads stays a weight.
+"""
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import scipy.io
+
+from graphsys.core.errors import InputError
+from graphsys.core.types import EDGE, EdgeType
+from graphsys.datasets.base import Format, ReadOptions, formats
+from graphsys.datasets.files import PIECE_BYTES, InputFile, describe
+from graphsys.datasets.readers.matrix_lines import Entries, plain_entries
+from graphsys.storage.source import EdgeChunk, NodeChunk, Source
+
+CHUNK_ROWS: Final = 1 << 20
+_MAX_NODES: Final = 1 << 40
+_LINE: Final = re.compile(r"line (\d+): (.*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A matrix as edges.
+
+    Attributes:
+        shape: Rows and columns.
+        row: 0-based rows of the entries, ``[n]``.
+        col: 0-based columns, ``[n]``.
+        values: Their values, ``[n]``, or None for a pattern.
+        is_symmetric: Each pair is listed once and stands for both directions.
+    """
+
+    shape: tuple[int, int]
+    row: npt.NDArray[np.integer[Any]]
+    col: npt.NDArray[np.integer[Any]]
+    values: npt.NDArray[Any] | None
+    is_symmetric: bool
+
+    @property
+    def is_square(self) -> bool:
+        """Rows and columns are the same nodes."""
+        return self.shape[0] == self.shape[1]
+
+
+class MatrixSource(Source):
+    """The nodes and edges of a matrix.
+
+    Args:
+        name: What messages call it.
+        matrix: Its entries.
+        edge_type: Type of its edges; None for the type that goes with its shape.
+        is_undirected: Every edge stands for both directions, symmetric or not.
+        first_id: Id of row 0.
+        num_bytes: Size of its file.
+    """
+
+    allows_nan = True  # SciPy reads them
+
+    def __init__(
+        self,
+        name: str,
+        matrix: Matrix,
+        *,
+        edge_type: EdgeType | None = None,
+        is_undirected: bool = False,
+        first_id: int = 1,
+        num_bytes: int | None = None,
+    ) -> None:
+        self.name = name
+        self.total_bytes = num_bytes
+        self.is_directed = not (is_undirected or matrix.is_symmetric)
+        self._matrix = matrix
+        self._first_id = first_id
+        default = EDGE if matrix.is_square else EdgeType("row", "edge", "col")
+        self._edge_type = edge_type or default
+
+    def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
+        """Yield all rows (and columns) as nodes, then the entries as edges."""
+        types = (self._edge_type.src_type, self._edge_type.dst_type)
+        for node_type, size in dict(zip(types, self._matrix.shape, strict=True)).items():
+            for first in range(0, size, CHUNK_ROWS):
+                last = min(first + CHUNK_ROWS, size)
+                ids = np.arange(first, last, dtype=np.int64) + self._first_id
+                yield NodeChunk(ids=ids, node_type=node_type)
+        matrix, entries = self._matrix, len(self._matrix.row)
+        for first in range(0, max(entries, 1), CHUNK_ROWS):  # none still tell the edge type
+            part = slice(first, min(first + CHUNK_ROWS, entries))
+            values = None if matrix.values is None else matrix.values[part]
+            share = (self.total_bytes or 0) * (part.stop - part.start) // max(entries, 1)
+            yield EdgeChunk(
+                src=matrix.row[part].astype(np.int64) + self._first_id,
+                dst=matrix.col[part].astype(np.int64) + self._first_id,
+                edge_type=self._edge_type,
+                columns={} if values is None else {"weight": values},
+                bytes_read=share,
+            )
+
+
+def open_matrix_market(files: list[InputFile], options: ReadOptions) -> Source:
+    """Make a source of one MatrixMarket file.
+
+    Raises:
+        InputError: SciPy refuses the file, its values are complex, or there are several.
+    """
+    if len(files) != 1:
+        raise InputError(
+            f"{files[1].name}: a second matrix, expected one; ingest each file by itself"
+        )
+    file = files[0]
+    matrix = read_matrix_market(file)
+    return MatrixSource(
+        file.name,
+        matrix,
+        edge_type=options.edge_type,
+        is_undirected=options.is_undirected,
+        num_bytes=file.num_bytes,
+    )
+
+
+def read_matrix_market(file: InputFile) -> Matrix:
+    """Read one file as SciPy does.
+
+    Raises:
+        InputError: SciPy refuses it, or its values are complex.
+    """
+    try:
+        packed = None if _ends_with_line(file) else file.read_all() + b"\n"
+        info = scipy.io.mminfo(str(file.path) if packed is None else io.BytesIO(packed))
+        rows, cols, num_entries, layout, field, symmetry = info
+        if field == "complex":
+            raise InputError(
+                f"{file.name}:1: complex values, expected real ones or a pattern"
+            )
+        if max(rows, cols) > _MAX_NODES:
+            raise InputError(
+                f"{file.name}: {rows} rows and {cols} columns, expected at most "
+                f"{_MAX_NODES} nodes"
+            )
+        if rows == 0 and layout == "array":  # SciPy 1.17 divides by zero there
+            raise InputError(f"{file.name}: an array without rows, expected some")
+        is_plain = packed is None and layout == "coordinate"
+        is_known = symmetry == "general" or (symmetry == "symmetric" and rows == cols)
+        if is_plain and is_known:
+            found = plain_entries(file, (rows, cols), num_entries, field)
+            if found is not None:
+                return _lower((rows, cols), found, symmetry)
+        _refuse_zeros(file, packed)
+        matrix = scipy.io.mmread(
+            str(file.path) if packed is None else io.BytesIO(packed), spmatrix=False
+        )
+    except (ValueError, OverflowError, OSError, MemoryError) as err:
+        if isinstance(err, InputError):
+            raise
+        raise _refused(file, err) from err
+    return _entries(matrix, is_pattern=field == "pattern", symmetry=symmetry)
+
+
+def _lower(shape: tuple[int, int], entries: Entries, symmetry: str) -> Matrix:
+    """Make a matrix; of a symmetric one, entries above the diagonal are mirrored."""
+    row, col, values = entries
+    if symmetry == "symmetric":
+        row, col = np.maximum(row, col), np.minimum(row, col)
+    return Matrix(shape, row, col, values, symmetry == "symmetric")
+
+
+def _ends_with_line(file: InputFile) -> bool:
+    """Tell whether SciPy may read the file itself: plain, and the last line ended.
+
+    SciPy 1.17 reads beyond the end of a last line that is not ended.
+    """
+    if not file.is_plain:
+        return False
+    with file.path.open("rb") as stream:
+        stream.seek(-1, io.SEEK_END)
+        return stream.read(1) == b"\n"
+
+
+def _refuse_zeros(file: InputFile, packed: bytes | None) -> None:
+    """Refuse bytes 0, at which SciPy 1.17 looks for ends of lines in vain, and crashes.
+
+    Raises:
+        InputError: there is one.
+    """
+    stream = file.path.open("rb") if packed is None else io.BytesIO(packed)
+    with stream:
+        while piece := stream.read(PIECE_BYTES):
+            if b"\0" in piece:
+                raise InputError(
+                    f"{file.name}: holds bytes 0, expected the text of a MatrixMarket file"
+                )
+
+
+def _refused(file: InputFile, err: Exception) -> InputError:
+    """Say what SciPy's reader said, with its line behind the name of the file."""
+    text = describe(err)
+    if match := _LINE.match(text):
+        line, what = match.groups()
+        return InputError(
+            f"{file.name}:{line}: {what[:1].lower()}{what[1:].rstrip('.')}; "
+            "expected a MatrixMarket file that scipy.io.mmread reads"
+        )
+    return InputError(
+        f"{file.name}: {text.rstrip('.')}; expected a MatrixMarket file that "
+        "scipy.io.mmread reads"
+    )
+
+
+def _entries(matrix: Any, *, is_pattern: bool, symmetry: str) -> Matrix:
+    """List the entries; of a symmetric matrix those of the lower triangle."""
+    if isinstance(matrix, np.ndarray):
+        row, col = np.nonzero(matrix)
+        values = matrix[row, col]
+    else:
+        row, col = matrix.coords
+        values = matrix.data
+    is_symmetric = symmetry in ("symmetric", "hermitian")
+    if is_symmetric:
+        is_lower = row >= col
+        row, col, values = row[is_lower], col[is_lower], values[is_lower]
+    return Matrix(matrix.shape, row, col, None if is_pattern else values, is_symmetric)
+
+
+formats.register("mtx")(
+    Format(
+        open=open_matrix_market,
+        suffixes=(".mtx",),
+        about="MatrixMarket, coordinate and array",
+    )
+)

@@ -1,0 +1,273 @@
+"""Tables of edges in Arrow's memory: Parquet, Arrow IPC and Feather files, streams.
+
+Columns are found by name (roles.py): src, dst, weight, time, relation, and the rest. A
+column ``split`` of names tells the splits of edges.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyarrow.types as pt
+
+from graphsys.core.errors import InputError
+from graphsys.core.threads import map_in_order
+from graphsys.core.types import EDGE
+from graphsys.datasets.base import Format, ReadOptions, formats
+from graphsys.datasets.columns import graph_column, id_column
+from graphsys.datasets.files import InputFile, describe
+from graphsys.datasets.roles import find_roles
+from graphsys.datasets.text.read_ahead import prefetch
+from graphsys.storage.source import EdgeChunk, Source
+
+CHUNK_ROWS: Final = 1 << 20
+
+_IPC_MAGIC: Final = b"ARROW1"
+
+
+class Batches:
+    """A table that can be read once.
+
+    Args:
+        name: What messages call it.
+        schema: Its columns.
+        read: Yields its record batches; given the columns to read.
+        num_bytes: Its size, where known.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        schema: pa.Schema,
+        read: Callable[[list[str]], Iterator[pa.RecordBatch]],
+        num_bytes: int | None = None,
+    ) -> None:
+        self.name = name
+        self.schema = schema
+        self.read = read
+        self.num_bytes = num_bytes
+
+
+class TableSource(Source):
+    """Edges of tables, one after the other.
+
+    Raises:
+        InputError: a table has no column for source or destination.
+    """
+
+    def __init__(self, tables: list[Batches], options: ReadOptions) -> None:
+        self.name = ", ".join(table.name for table in tables)
+        sizes = [table.num_bytes for table in tables]
+        self.total_bytes = None if None in sizes else sum(size or 0 for size in sizes)
+        self.is_directed = not options.is_undirected
+        self._options = options
+        self._tables = tables
+        self._roles = [
+            find_roles(table.schema.names, options, table.name) for table in tables
+        ]
+        self._kinds = [
+            _id_kind(table.schema, roles, options)
+            for table, roles in zip(tables, self._roles, strict=True)
+        ]
+
+    def chunks(self) -> Iterator[EdgeChunk]:
+        """Yield the edges, a record batch or a part of one at a time."""
+        for table, roles, kind in zip(self._tables, self._roles, self._kinds, strict=True):
+            yield from self._chunks(table, roles, kind)
+
+    def _chunks(
+        self, table: Batches, roles: dict[str, str], kind: str
+    ) -> Iterator[EdgeChunk]:
+        rows = told = 0
+
+        def numbered() -> Iterator[tuple[int, pa.RecordBatch]]:
+            first = 0
+            for batch in table.read(list(roles)):
+                for begin in range(0, batch.num_rows, CHUNK_ROWS):
+                    yield first + begin, batch.slice(begin, CHUNK_ROWS)
+                first += batch.num_rows
+
+        def convert(item: tuple[int, pa.RecordBatch]) -> EdgeChunk:
+            return self._convert(table, roles, kind, item[0], item[1])
+
+        threads = self._options.num_threads
+        for chunk in map_in_order(convert, prefetch(numbered()), num_threads=threads):
+            rows += len(chunk.src)
+            told += chunk.bytes_read
+            yield from _by_split(chunk, table.name, rows - len(chunk.src))
+        if not rows:
+            raise InputError(f"{table.name}: no edge in the table, expected at least one")
+
+    def _convert(
+        self,
+        table: Batches,
+        roles: dict[str, str],
+        kind: str,
+        first: int,
+        batch: pa.RecordBatch,
+    ) -> EdgeChunk:
+        ends: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
+        for column, role in roles.items():
+            where = f"{table.name}: column {column}"
+            values = batch.column(batch.schema.names.index(column))
+            if role in ("src", "dst"):
+                ends[role] = id_column(values, kind=kind, where=where, first_row=first)
+            else:
+                columns[role] = graph_column(role, values, where, first)
+        return EdgeChunk(
+            src=ends["src"],
+            dst=ends["dst"],
+            edge_type=self._options.edge_type or EDGE,
+            columns=columns,
+            bytes_read=batch.nbytes,
+        )
+
+
+def _by_split(chunk: EdgeChunk, name: str, first: int) -> Iterator[EdgeChunk]:
+    """Part edges by a column ``split`` of names, where there is one.
+
+    Raises:
+        InputError: an edge has none.
+    """
+    values = chunk.columns.get("split")
+    if not isinstance(values, pa.Array):
+        yield chunk
+        return
+    kind = values.type.value_type if pt.is_dictionary(values.type) else values.type
+    if not (pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)):
+        yield chunk
+        return
+    if values.null_count:
+        row = first + int(pc.index(values.is_null(), True).as_py())
+        raise InputError(f"{name}: column split, row {row}: the value is missing (null)")
+    names = values.cast(pa.string()).dictionary_encode()
+    codes = names.indices.to_numpy()
+    others = {key: it for key, it in chunk.columns.items() if key != "split"}
+    for code, split in enumerate(names.dictionary.to_pylist()):
+        places = np.flatnonzero(codes == code)
+        yield EdgeChunk(
+            src=_taken(chunk.src, places),
+            dst=_taken(chunk.dst, places),
+            edge_type=chunk.edge_type,
+            split=split,
+            columns={key: _taken(it, places) for key, it in others.items()},
+            bytes_read=chunk.bytes_read * len(places) // len(chunk.src),
+        )
+
+
+def _taken(values: Any, places: npt.NDArray[np.int64]) -> Any:
+    """Return rows of an array of either kind."""
+    return values[places] if isinstance(values, np.ndarray) else values.take(places)
+
+
+def _id_kind(schema: pa.Schema, roles: dict[str, str], options: ReadOptions) -> str:
+    """Return the kind of ids; strings where one end is and both are of one node type."""
+    edge_type = options.edge_type or EDGE
+    if options.ids != "auto" or edge_type.src_type != edge_type.dst_type:
+        return options.ids
+    kinds = [
+        schema.field(name).type for name, role in roles.items() if role in ("src", "dst")
+    ]
+    plain = [kind.value_type if pt.is_dictionary(kind) else kind for kind in kinds]
+    return "auto" if all(pt.is_integer(kind) for kind in plain) else "string"
+
+
+def open_parquet(files: list[InputFile], options: ReadOptions) -> Source:
+    """Make a source of Parquet files.
+
+    Raises:
+        InputError: a file is no Parquet file, or lacks columns.
+    """
+    return TableSource([parquet_batches(file) for file in files], options)
+
+
+def parquet_batches(file: InputFile) -> Batches:
+    """Open a Parquet file.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        reader = pq.ParquetFile(_seekable(file))
+        schema = reader.schema_arrow
+    except (OSError, pa.ArrowException) as err:
+        raise InputError(f"{file.name}: no Parquet file: {describe(err)}") from err
+
+    def read(names: list[str]) -> Iterator[pa.RecordBatch]:
+        batches = reader.iter_batches(CHUNK_ROWS, columns=names, use_threads=True)
+        yield from _guarded(file, batches)
+
+    return Batches(file.name, schema, read)
+
+
+def open_arrow(files: list[InputFile], options: ReadOptions) -> Source:
+    """Make a source of Arrow IPC files (Feather V2) or streams.
+
+    Raises:
+        InputError: a file is neither, or lacks columns.
+    """
+    return TableSource([arrow_batches(file) for file in files], options)
+
+
+def arrow_batches(file: InputFile) -> Batches:
+    """Open an Arrow IPC file or stream.
+
+    Raises:
+        InputError: it is neither.
+    """
+    try:
+        content = _seekable(file)
+        is_file = content.read(len(_IPC_MAGIC)) == _IPC_MAGIC
+        content.seek(0)
+        reader: Any = (pa.ipc.open_file if is_file else pa.ipc.open_stream)(content)
+    except (OSError, pa.ArrowException) as err:
+        raise InputError(
+            f"{file.name}: no Arrow IPC file or stream: {describe(err)}"
+        ) from err
+
+    def read(names: list[str]) -> Iterator[pa.RecordBatch]:
+        if is_file:
+            batches = (reader.get_batch(k) for k in range(reader.num_record_batches))
+        else:
+            batches = iter(reader)
+        yield from (batch.select(names) for batch in _guarded(file, batches))
+
+    return Batches(file.name, reader.schema, read)
+
+
+def _seekable(file: InputFile) -> Any:
+    """Open a file for random access; a compressed one is decompressed in memory."""
+    if file.is_plain:
+        return pa.memory_map(str(file.path))
+    if file.compression is None and file.uri is not None:
+        return file.remote()
+    return pa.BufferReader(file.read_all())
+
+
+def _guarded(
+    file: InputFile, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Turn errors of a damaged file into ours."""
+    try:
+        yield from batches
+    except (OSError, pa.ArrowException) as err:
+        raise InputError(
+            f"{file.name}: cannot be read to its end: {describe(err)}; fetch it again"
+        ) from err
+
+
+formats.register("parquet")(
+    Format(open=open_parquet, suffixes=(".parquet", ".pq"), about="Parquet tables of edges")
+)
+formats.register("arrow")(
+    Format(
+        open=open_arrow,
+        suffixes=(".arrow", ".arrows", ".ipc", ".feather"),
+        about="Arrow IPC files and streams, Feather",
+    )
+)

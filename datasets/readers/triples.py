@@ -1,0 +1,137 @@
+"""Knowledge graphs as triples: head, relation, tail, one triple a line.
+
+Files called train, valid and test (``train.txt``, ``valid.tsv.gz`` ...) become splits,
+whether they are given one by one, as a folder, or in a tar archive, which is read in
+place. Columns are separated by tabs where the first line has one, else by blanks.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from graphsys.core.errors import ConfigError, InputError
+from graphsys.core.types import DEFAULT_SPLIT, EdgeType
+from graphsys.datasets.base import Format, ReadOptions, formats
+from graphsys.datasets.files import InputFile, archive_members
+from graphsys.datasets.text.layout import (
+    BLANKS,
+    ID,
+    INTEGER,
+    NUMBER,
+    SKIP,
+    WORD,
+    Column,
+    LineFormat,
+    show,
+)
+from graphsys.datasets.text.source import TextPart, TextSource, first_lines, no_text
+from graphsys.storage.source import Source
+
+SPLITS: Final = {"train": "train", "valid": "valid", "dev": "valid", "test": "test"}
+TRIPLE: Final = EdgeType("entity", "triple", "entity")
+DEFAULT_NAMES: Final = ("src", "relation", "dst")
+_ALIASES: Final = {"head": "src", "tail": "dst"}
+
+
+def open_triples(files: list[InputFile], options: ReadOptions) -> Source:
+    """Make a source of triples; ids are strings unless ``ids="int"``.
+
+    Raises:
+        InputError: the first line of a file is not a triple.
+    """
+    files = [member for file in files for member in expand_archive(file)]
+    order = list(SPLITS)
+    files.sort(key=lambda file: order.index(file.stem) if file.stem in order else -1)
+    parts = [_part(file, options) for file in files]
+    _refuse_doubled([part.file for part in parts])
+    return TextSource(
+        parts, is_directed=not options.is_undirected, num_threads=options.num_threads
+    )
+
+
+def expand_archive(file: InputFile) -> list[InputFile]:
+    """Return the members of a tar archive that are splits; any other file unchanged.
+
+    Raises:
+        InputError: the archive has no such member.
+    """
+    name = file.path.name.lower()
+    if not name.endswith((".tar", ".tar.gz", ".tgz", ".tar.bz2")):
+        return [file]
+    members = archive_members(file)
+    splits = [member for member in members if member.stem in SPLITS]
+    if not splits:
+        raise InputError(
+            f"{file.path}: holds no train, valid or test file among {len(members)}; "
+            "unpack it and name the files"
+        )
+    return splits
+
+
+def split_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that are called like splits, sorted."""
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if path.is_file() and path.name.split(".")[0].lower() in SPLITS
+    )
+
+
+def _refuse_doubled(files: list[InputFile]) -> None:
+    """Refuse two files of one split, such as train.txt beside train.txt.gz."""
+    seen: dict[str, InputFile] = {}
+    for file in files:
+        if file.stem in SPLITS and (other := seen.setdefault(file.stem, file)) is not file:
+            raise InputError(
+                f"{file.name}: a second {file.stem} file beside {other.name}; name the "
+                "one to use"
+            )
+
+
+def _part(file: InputFile, options: ReadOptions) -> TextPart:
+    names = tuple(_ALIASES.get(name, name) for name in options.columns or DEFAULT_NAMES)
+    if options.roles or not {"src", "relation", "dst"} <= set(names):
+        raise ConfigError(
+            "columns: triples need src, relation and dst by position, "
+            "for example src,dst,relation"
+        )
+    separator = _separator(file, options)
+    first = first_lines(
+        file, skip=options.skip, separator=separator, num_columns=len(names)
+    )[0]
+    if (err := no_text(file, first)) is not None:
+        raise err
+    if len(first.fields) != len(names):
+        raise InputError(
+            f"{file.name}:{first.number}: found {len(first.fields)} columns, expected "
+            f"{len(names)} ({' '.join(names)}): {show(first.text)}; pass --skip "
+            f"{first.number} if it is a header or a count"
+        )
+    # Names may be digits throughout (WordNet's synsets): they stay strings.
+    id_kind = ID if options.ids == "int" else WORD
+    kinds = {"src": id_kind, "dst": id_kind, "weight": NUMBER, "time": INTEGER, "_": SKIP}
+    columns = tuple(Column(name, kinds.get(name, WORD)) for name in names)
+    layout = LineFormat(
+        columns=columns,
+        separator=separator,
+        has_comments=False,
+        first_line=first.number,
+    )
+    split = SPLITS.get(file.stem, DEFAULT_SPLIT)
+    edge_type = options.edge_type or TRIPLE
+    return TextPart(file, layout, edge_type, skip=options.skip, split=split)
+
+
+def _separator(file: InputFile, options: ReadOptions) -> int:
+    if options.separator is not None:
+        separator = ord(options.separator)
+        return BLANKS if separator == ord(" ") else separator
+    line = first_lines(file, skip=options.skip, separator=BLANKS, has_comments=False)[0]
+    return ord("\t") if b"\t" in line.text else BLANKS
+
+
+formats.register("triples")(
+    Format(
+        open=open_triples,
+        about="knowledge graph, head relation tail; files train, valid, test are splits",
+    )
+)

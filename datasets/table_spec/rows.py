@@ -1,0 +1,265 @@
+"""Rows of a described table: text, Parquet or Arrow, by the names of its columns."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphsys.core.errors import InputError, unknown_name
+from graphsys.datasets.base import base_name, read_options
+from graphsys.datasets.columns import graph_column, id_column
+from graphsys.datasets.files import input_file
+from graphsys.datasets.readers.edgelist import guess_kind
+from graphsys.datasets.readers.tables import (
+    CHUNK_ROWS,
+    Batches,
+    arrow_batches,
+    parquet_batches,
+)
+from graphsys.datasets.table_spec.spec import TableCard
+from graphsys.datasets.text.layout import (
+    BLANKS,
+    ID,
+    INTEGER,
+    LABEL,
+    MAYBE,
+    NUMBER,
+    SKIP,
+    WORD,
+    Column,
+    LineFormat,
+    show,
+)
+from graphsys.datasets.text.source import (
+    DataLine,
+    first_lines,
+    line_of_row,
+    no_text,
+    parse_file,
+)
+
+_KINDS: Final = {"int": INTEGER, "float": MAYBE, "string": LABEL}
+_REST: Final = "[*]"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Some rows of a table.
+
+    Attributes:
+        columns: Arrays by name; features are float32 ``[n, d]``.
+        first: Number of the first row that was read, before any was left out.
+        bytes_read: Bytes of the file that they took.
+    """
+
+    columns: dict[str, Any]
+    first: int
+    bytes_read: int
+
+
+class Table:
+    """A described table, its first lines looked at.
+
+    Args:
+        card: What is said about it.
+        folder: Where its file lies.
+        id_columns: The columns that hold ids ("id", or "src" and "dst").
+        num_threads: Threads that parse.
+
+    Raises:
+        InputError: the file is missing, or its first lines do not fit.
+        UnknownNameError: a column does not exist.
+    """
+
+    def __init__(
+        self,
+        card: TableCard,
+        folder: Path,
+        id_columns: Sequence[str],
+        num_threads: int | None = None,
+    ) -> None:
+        self.card = card
+        self.id_columns = tuple(id_columns)
+        self._num_threads = num_threads
+        file = input_file(folder / card.file)
+        if card.encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
+            file = replace(file, encoding=card.encoding)
+        self.file = file
+        self._batches: Batches | None = None
+        suffix = base_name(file.path)[1]
+        if suffix in (".parquet", ".pq"):
+            self._batches = parquet_batches(file)
+        elif suffix in (".arrow", ".arrows", ".ipc", ".feather"):
+            self._batches = arrow_batches(file)
+        else:
+            self.layout, self.skip = self._look()
+
+    def line(self, row: int) -> str:
+        """Name a row in a message, by its line where it has one."""
+        if self._batches is not None:
+            return f"{self.file.name}, row {row}"
+        number = line_of_row(self.file, self.layout, row, skip=self.skip)
+        return f"{self.file.name}:{number}"
+
+    def read(self) -> Iterator[Rows]:
+        """Yield the rows in order, without those that ``where`` leaves out.
+
+        Raises:
+            InputError: a line does not fit.
+        """
+        first = 0
+        for columns, size, num_bytes in self._read():
+            yield Rows(self._kept(columns), first, num_bytes)
+            first += size
+
+    def _read(self) -> Iterator[tuple[dict[str, Any], int, int]]:
+        if self._batches is not None:
+            yield from self._read_batches(self._batches)
+            return
+        for parsed in parse_file(
+            self.file, self.layout, skip=self.skip, num_threads=self._num_threads
+        ):
+            columns = _stacked(parsed.columns)
+            yield columns, len(columns[self.id_columns[0]]), parsed.bytes_read
+
+    def _read_batches(self, table: Batches) -> Iterator[tuple[dict[str, Any], int, int]]:
+        roles = _named(table.schema.names, self.card.names, self.file.name)
+        self._require(list(roles.values()))
+        first = 0
+        for whole in table.read(list(roles)):
+            for begin in range(0, whole.num_rows, CHUNK_ROWS):
+                batch = whole.slice(begin, CHUNK_ROWS)
+                columns: dict[str, Any] = {}
+                for name, role in roles.items():
+                    values = batch.column(batch.schema.names.index(name))
+                    where = f"{self.file.name}: column {name}"
+                    if role in self.id_columns:
+                        kind = self.card.ids
+                        values = id_column(values, kind=kind, where=where, first_row=first)
+                    else:
+                        values = graph_column(role, values, where, first)
+                    columns[role] = values
+                yield columns, batch.num_rows, batch.nbytes
+                first += batch.num_rows
+
+    def _look(self) -> tuple[LineFormat, int]:
+        """Find out what the lines of a text file look like, and how many to skip."""
+        card = self.card
+        separator = self._separator()
+        is_plain = separator == BLANKS and not card.header
+        has_quotes = card.quotes and separator != BLANKS
+        lines = first_lines(
+            self.file,
+            skip=card.skip,
+            separator=separator,
+            has_comments=is_plain,
+            has_quotes=has_quotes,
+        )
+        if (err := no_text(self.file, lines[0])) is not None:
+            raise err
+        names, skip = list(card.columns), card.skip
+        if card.header:
+            header = [it.decode("utf-8", "replace") for it in lines[0].fields]
+            roles = _named(header, card.names, f"{self.file.name}:{lines[0].number}")
+            names = names or [roles[name] for name in header]
+            skip, lines = lines[0].number, lines[1:]
+        self._require(names)
+        if not lines:
+            where = f"{self.file.name}:{skip}"
+            raise InputError(f"{where}: no row behind the header, expected at least one")
+        layout = LineFormat(
+            columns=self._columns(names, lines),
+            separator=separator,
+            has_comments=is_plain,
+            has_quotes=has_quotes,
+            first_line=lines[0].number,
+        )
+        return layout, skip
+
+    def _separator(self) -> int:
+        chosen = read_options(separator=self.card.separator).separator
+        if chosen is not None:
+            return BLANKS if chosen == " " else ord(chosen)
+        if base_name(self.file.path)[1] == ".csv":
+            return ord(",")
+        lines = first_lines(
+            self.file, skip=self.card.skip, separator=BLANKS, has_comments=False
+        )
+        return ord("\t") if b"\t" in lines[0].text else BLANKS
+
+    def _require(self, names: Sequence[str]) -> None:
+        for wanted in (*self.id_columns, *self.card.where):
+            if wanted not in names:
+                err = unknown_name("column", wanted, names)
+                raise type(err)(f"{self.file.name}: {err}; say which it is with columns")
+
+    def _columns(self, names: list[str], lines: list[DataLine]) -> tuple[Column, ...]:
+        first = lines[0]
+        if names[-1].endswith(_REST):
+            base, dim = names[-1][: -len(_REST)], len(first.fields) - len(names) + 1
+            names = [*names[:-1], *(f"{base}[{k}]" for k in range(dim))]
+        if len(first.fields) != len(names):
+            raise InputError(
+                f"{self.file.name}:{first.number}: found {len(first.fields)} columns, "
+                f"expected {len(names)} ({' '.join(names[:8])}): {show(first.text)}"
+            )
+        ends = [first.fields[names.index(name)] for name in self.id_columns]
+        is_integer = self.card.ids == "int" or (
+            self.card.ids == "auto" and all(end.isdigit() for end in ends)
+        )
+        columns = []
+        for place, name in enumerate(names):
+            if name in self.id_columns:
+                kind = ID if is_integer else WORD
+            elif name in self.card.where:
+                kind = LABEL
+            elif name.endswith("]"):
+                kind = NUMBER
+            elif name in self.card.types:
+                kind = _KINDS[self.card.types[name]]
+            else:
+                kind = guess_kind(name, place, lines)
+            columns.append(Column("_" if kind == SKIP else name, kind))
+        return tuple(columns)
+
+    def _kept(self, columns: dict[str, Any]) -> dict[str, Any]:
+        """Leave out the rows that ``where`` does not want, and its columns."""
+        if not self.card.where:
+            return columns
+        mask: Any = None
+        for name, value in self.card.where.items():
+            values = columns.pop(name)
+            if not isinstance(values, pa.Array):
+                values = pa.array(values)
+            match = pc.equal(values.cast(pa.string()), value).fill_null(False)
+            mask = match if mask is None else pc.and_(mask, match)
+        is_kept = mask.to_numpy(zero_copy_only=False)
+        return {
+            name: it[is_kept] if isinstance(it, np.ndarray) else it.filter(mask)
+            for name, it in columns.items()
+        }
+
+
+def _named(names: Sequence[str], roles: Mapping[str, str], where: str) -> dict[str, str]:
+    """Return what each of a file's columns is called in the graph."""
+    for asked in roles.values():
+        if asked not in names:
+            err = unknown_name("column", asked, names)
+            raise type(err)(f"{where}: {err}")
+    called = {name: role for role, name in roles.items()}
+    return {name: called.get(name, name) for name in names}
+
+
+def _stacked(columns: dict[str, Any]) -> dict[str, Any]:
+    """Put the columns ``x[0]``, ``x[1]`` ... together, float32 ``[n, d]``."""
+    grouped: dict[str, list[npt.NDArray[np.float64]]] = {}
+    for name in [name for name in columns if name.endswith("]")]:
+        grouped.setdefault(name.rpartition("[")[0], []).append(columns.pop(name))
+    for name, parts in grouped.items():
+        columns[name] = np.stack(parts, axis=1).astype(np.float32)
+    return columns

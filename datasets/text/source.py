@@ -1,0 +1,285 @@
+"""Sources made of text files: every file parsed ahead, in blocks, in order."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from graphsys.core.errors import InputError
+from graphsys.core.threads import map_in_order
+from graphsys.core.types import DEFAULT_SPLIT, EdgeType
+from graphsys.datasets.files import InputFile, read_head
+from graphsys.datasets.text.blocks import TextBlock, text_blocks
+from graphsys.datasets.text.layout import ID, LineFormat, show, split_line
+from graphsys.datasets.text.lines import BadLineError, parse_lines, require_exact_weights
+from graphsys.datasets.text.read_ahead import prefetch
+from graphsys.storage.source import EdgeChunk, Source
+
+SAMPLE_LINES: Final = 100
+"""Lines that are looked at to guess the types of further columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """One file of a source, with its layout.
+
+    Attributes:
+        file: The file.
+        layout: What its lines look like.
+        edge_type: Type of its edges.
+        skip: Lines at the beginning that are no data (headers).
+        split: Split of its edges.
+    """
+
+    file: InputFile
+    layout: LineFormat
+    edge_type: EdgeType
+    skip: int = 0
+    split: str = DEFAULT_SPLIT
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """The columns of one block of a file.
+
+    Attributes:
+        columns: Arrays by name, all of one length.
+        lines: Lines of the block, blank ones and comments too.
+        bytes_read: Bytes of the file that it consumed.
+        error: What was wrong with a line of it.
+    """
+
+    columns: dict[str, Any]
+    lines: int
+    bytes_read: int
+    error: BadLineError | None = None
+
+
+def parse_file(
+    file: InputFile, layout: LineFormat, *, skip: int = 0, num_threads: int | None = None
+) -> Iterator[Parsed]:
+    """Yield the parsed blocks of one file in order.
+
+    Raises:
+        InputError: a line does not fit; the message names the file and the line.
+    """
+    loaders: Any = text_blocks(file, skip=skip)
+    if not file.is_plain:
+        loaders = prefetch(loaders)
+    lines_before = skip
+    work = partial(_parse_block, layout)
+    for parsed in map_in_order(work, loaders, num_threads=num_threads):
+        if parsed.error is not None:
+            line = lines_before + parsed.lines + 1
+            raise InputError(
+                f"{file.name}:{line}: {parsed.error.what}{_hint(layout, line)}"
+            )
+        lines_before += parsed.lines
+        yield parsed
+
+
+def line_of_row(file: InputFile, layout: LineFormat, row: int, *, skip: int = 0) -> int:
+    """Return the number of the line that holds a row, both counted from the beginning.
+
+    Reads the file again, slowly: for messages alone.
+    """
+    number = skip
+    for load in text_blocks(file, skip=skip):
+        for line in load().data.tobytes().split(b"\n")[:-1]:
+            number += 1
+            row -= bool(layout.split(line))
+            if row < 0:
+                return number
+    return number
+
+
+class TextSource(Source):
+    """Edges of text files.
+
+    Args:
+        parts: The files, in the order in which they are read.
+        is_directed: False where every edge stands for both directions.
+        num_threads: Parsing threads; None for one per core.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[TextPart],
+        *,
+        is_directed: bool,
+        num_threads: int | None = None,
+    ) -> None:
+        self.parts = list(parts)
+        _refuse_mixed_ids(self.parts)
+        self.name = ", ".join(part.file.name for part in self.parts)
+        self.total_bytes = sum(part.file.num_bytes for part in self.parts)
+        self.is_directed = is_directed
+        self._num_threads = num_threads
+
+    def chunks(self) -> Iterator[EdgeChunk]:
+        """Yield the edges in blocks of about a million.
+
+        Raises:
+            InputError: a line does not fit, a file is damaged, or it holds no edge.
+        """
+        for part in self.parts:
+            is_empty, rows = True, 0
+            parsing = parse_file(
+                part.file, part.layout, skip=part.skip, num_threads=self._num_threads
+            )
+            for parsed in parsing:
+                if len(parsed.columns["src"]):
+                    is_empty = False
+                    _refuse_infinite(part, parsed, rows)
+                    rows += len(parsed.columns["src"])
+                    yield _chunk(part, parsed)
+            if is_empty:
+                raise InputError(
+                    f"{part.file.name}: no edge in the file, expected at least one"
+                )
+
+
+def _refuse_infinite(part: TextPart, parsed: Parsed, rows: int) -> None:
+    """Refuse weights that are infinite, or too large for float64.
+
+    Raises:
+        InputError: names the line of the first, and their number in this block.
+    """
+    weights = parsed.columns.get("weight")
+    if weights is None or np.isfinite(weights).all():
+        return
+    odd = np.flatnonzero(~np.isfinite(weights))
+    line = line_of_row(part.file, part.layout, rows + int(odd[0]), skip=part.skip)
+    raise InputError(
+        f"{part.file.name}:{line}: found {weights[odd[0]]} as weight, expected a finite "
+        f"number ({len(odd)} of {len(weights)} weights here are not)"
+    )
+
+
+def _refuse_mixed_ids(parts: Sequence[TextPart]) -> None:
+    """Refuse files of integer ids beside files of names.
+
+    Raises:
+        InputError: names both files.
+    """
+    kinds = [next(c.kind for c in part.layout.columns if c.name == "src") for part in parts]
+    for part, kind in zip(parts, kinds, strict=True):
+        if kind != kinds[0]:
+            first, second = (
+                "integers" if kind == ID else "names" for kind in (kinds[0], kind)
+            )
+            raise InputError(
+                f"{part.file.name}:{part.layout.first_line}: ids are {second}, but "
+                f"{first} in "
+                f"{parts[0].file.name}; pass --ids string to take all for names"
+            )
+
+
+def _parse_block(layout: LineFormat, load: Callable[[], TextBlock]) -> Parsed:
+    block = load()
+    try:
+        columns, lines = parse_lines(block.data, layout)
+        require_exact_weights(block.data, layout, columns)
+    except BadLineError as err:
+        before = block.data[: err.offset].tobytes().count(b"\n")
+        return Parsed({"src": ()}, before, block.bytes_read, err)
+    return Parsed(columns, lines, block.bytes_read)
+
+
+def _chunk(part: TextPart, parsed: Parsed) -> EdgeChunk:
+    columns = dict(parsed.columns)
+    return EdgeChunk(
+        src=columns.pop("src"),
+        dst=columns.pop("dst"),
+        edge_type=part.edge_type,
+        split=part.split,
+        columns=columns,
+        bytes_read=parsed.bytes_read,
+    )
+
+
+def _hint(layout: LineFormat, line: int) -> str:
+    """Say what to do about a bad line."""
+    if line <= layout.first_line + 1:
+        return (
+            f"; if line {layout.first_line} is a header or a count, pass "
+            f"--skip {layout.first_line}"
+        )
+    return "; correct or remove the line"
+
+
+@dataclass(frozen=True, slots=True)
+class DataLine:
+    """A line with data at the beginning of a file.
+
+    Attributes:
+        number: Its number, from 1.
+        text: Its bytes.
+        fields: Its fields.
+    """
+
+    number: int
+    text: bytes
+    fields: list[bytes]
+
+
+def first_lines(
+    file: InputFile,
+    *,
+    skip: int,
+    separator: int,
+    has_comments: bool = True,
+    has_quotes: bool = False,
+    num_columns: int = 2,
+) -> list[DataLine]:
+    """Return up to SAMPLE_LINES of the first data lines of a file.
+
+    Raises:
+        InputError: there is none.
+    """
+    size = 1 << 18
+    while True:
+        head = read_head(file, size)
+        lines = head.split(b"\n")
+        is_whole = len(head) < size - 3
+        found = []
+        for number, line in enumerate(lines if is_whole else lines[:-1], start=1):
+            fields = split_line(
+                line,
+                separator,
+                has_comments=has_comments,
+                has_quotes=has_quotes,
+                num_columns=num_columns,
+            )
+            if number > skip and fields:
+                found.append(DataLine(number, line, fields))
+            if len(found) == SAMPLE_LINES:
+                return found
+        if found or is_whole:
+            break
+        size *= 16  # a long preamble of comments
+    if not found:
+        behind = f" behind the {skip} skipped lines" if skip else ""
+        raise InputError(f"{file.name}: no edge in the file{behind}, expected at least one")
+    return found
+
+
+def no_text(file: InputFile, line: DataLine) -> InputError | None:
+    """Return the error for a first line that is not text, or None."""
+    try:
+        text = line.text.decode("utf-8")
+    except UnicodeDecodeError as err:
+        return InputError(
+            f"{file.name}:{line.number}: found byte 0x{line.text[err.start]:02x}, which "
+            "is not "
+            "UTF-8; convert the file, for example with iconv -f latin1 -t utf-8"
+        )
+    if "\x00" in text:
+        return InputError(
+            f"{file.name}:{line.number}: found binary data, {show(line.text, 20)}, "
+            "expected "
+            "lines of text; name the format with --format"
+        )
+    return None
