@@ -240,9 +240,9 @@ class _Work:
 
     def __init__(self, name: str, pairs: list[str], implementation: str | None) -> None:
         from graphsys.engine.algorithms import Algorithm, get
+        from graphsys.engine.load_program import load_program
         from graphsys.engine.parameters import parse_parameters
         from graphsys.engine.program import VertexProgram, parameter_types
-        from graphsys.engine.user_program import load_program
 
         self.listed: Algorithm | None = None
         self.program: VertexProgram | None = None

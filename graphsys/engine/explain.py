@@ -3,12 +3,12 @@
 import os
 
 from graphsys.core.memory import format_bytes
-from graphsys.engine.budget import Choice
-from graphsys.engine.memory_estimate import Estimate
-from graphsys.engine.plan import PhasePlan, ProgramPlan
-from graphsys.engine.prepared import PreparedProgram, prepare
+from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
+from graphsys.engine.execute.budget import Choice
+from graphsys.engine.execute.memory_estimate import Estimate
+from graphsys.engine.execute.prepared import PreparedProgram, prepare
+from graphsys.engine.execute.supersteps import PULL_SHARE
 from graphsys.engine.program import VertexProgram
-from graphsys.engine.supersteps import PULL_SHARE
 from graphsys.engine.topology import Topology
 from graphsys.storage.reader import Graph
 

@@ -11,7 +11,7 @@ from graphsys.core.compiling import CompileWatch, compile_bytes
 from graphsys.core.events import observing_seconds
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import num_cores
-from graphsys.engine.budget import (
+from graphsys.engine.execute.budget import (
     Choice,
     Mode,
     base_bytes,
@@ -22,10 +22,10 @@ from graphsys.engine.budget import (
     row_texts,
     too_small,
 )
+from graphsys.engine.execute.row_bytes import RowBytes, simple_bytes, united_bytes
+from graphsys.engine.execute.scratch_arrays import scratch_is_memory
 from graphsys.engine.native.needs import NEEDS, Facts, Need
 from graphsys.engine.result import Result
-from graphsys.engine.row_bytes import RowBytes, simple_bytes, united_bytes
-from graphsys.engine.scratch_arrays import scratch_is_memory
 from graphsys.engine.topology import Topology
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """What a vertex program is made of: the only classes a user subclasses.
 
-Nothing here compiles or loads numba; :mod:`graphsys.engine.spec` reads these
-declarations, :mod:`graphsys.engine.lowering` the functions.
+Nothing here compiles or loads numba; :mod:`graphsys.engine.codegen.spec` reads these
+declarations, :mod:`graphsys.engine.codegen.lower` the functions.
 """
 
 import inspect

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from graphsys.core.progress import SILENT, Progress
-from graphsys.engine.budget import Choice
+from graphsys.engine.execute.budget import Choice
+from graphsys.engine.execute.prepared import PreparedProgram, prepare
 from graphsys.engine.explain import explanation
-from graphsys.engine.prepared import PreparedProgram, prepare
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.result import Result
 from graphsys.engine.run import check_settings, run_prepared

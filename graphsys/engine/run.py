@@ -5,7 +5,7 @@ from typing import Any
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
-from graphsys.engine.prepared import PreparedProgram, prepare, run_on_host
+from graphsys.engine.execute.prepared import PreparedProgram, prepare, run_on_host
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology

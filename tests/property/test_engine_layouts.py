@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphsys.engine import budget
-from graphsys.engine import prepared as runs
 from graphsys.engine import program as gs
+from graphsys.engine.execute import budget
+from graphsys.engine.execute import prepared as runs
 from graphsys.engine.programs.bfs import BreadthFirst
 from graphsys.engine.programs.pagerank import PageRank
 from graphsys.engine.programs.sssp import ShortestPaths
@@ -54,7 +54,7 @@ def values(
 
     with (
         patch.object(runs, "choose", choose),
-        patch("graphsys.engine.stream.PIECE_BYTES", 64),
+        patch("graphsys.engine.execute.stream.PIECE_BYTES", 64),
     ):
         table = run(program, graph, num_threads=threads).table
     return dict(zip(*(column.to_pylist() for column in table.columns), strict=True))

@@ -33,9 +33,9 @@ def compile_facts(program: str, target: str) -> dict[str, Any]:
         CompileError: the program cannot be compiled.
         MissingDependencyError: numba-cuda's compiler or ``ptxas`` is missing.
     """
+    from graphsys.engine.codegen.plan import plan_of
+    from graphsys.engine.codegen.spec import spec_of
     from graphsys.engine.cuda.offline import compile_program
-    from graphsys.engine.plan import plan_of
-    from graphsys.engine.spec import spec_of
 
     if target not in TARGETS:
         raise ConfigError(
@@ -99,7 +99,7 @@ def _program_of(name: str) -> Any:
     import inspect
 
     from graphsys.engine import algorithms
-    from graphsys.engine.user_program import load_program
+    from graphsys.engine.load_program import load_program
 
     if ".py" in name:
         return load_program(name)

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from graphsys.engine.arrays import RunArrays, edge_rows
+from graphsys.engine.codegen.plan import PhasePlan
 from graphsys.engine.cuda.device import DeviceArray, DeviceMemory
-from graphsys.engine.plan import PhasePlan
+from graphsys.engine.execute.arrays import RunArrays, edge_rows
 
 SIZE, EDGES, CHANGED, TOUCHED, SENDERS = 0, 1, 2, 3, 4
 """Places in a superstep's row of the counters: length of the frontier, edges of its rows,

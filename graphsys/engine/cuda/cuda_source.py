@@ -1,6 +1,6 @@
 """Writing the CUDA kernels of a program as the text of a Python module.
 
-The same lowered functions and the same plan as :mod:`graphsys.engine.cpu_source`; what
+The same lowered functions and the same plan as :mod:`graphsys.engine.codegen.cpu`; what
 differs is who visits a row: a thread, a warp, or a block (``pull_thread_0``,
 ``pull_warp_0``, ``pull_block_0``), or a thread per edge (``gather_edge_0``); and that many
 supersteps may share one kernel (``push_fused_warp_0``: see ``fused_source.py``). Arguments
@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphsys.core.errors import CompileError
+from graphsys.engine.codegen.lowered import Lowered
+from graphsys.engine.codegen.plan import ProgramPlan
+from graphsys.engine.codegen.text import call_text, cast_text, functions_of
 from graphsys.engine.cuda.fused_source import FusedWriter
 from graphsys.engine.cuda.mode_source import ModeWriter
 from graphsys.engine.cuda.phase_parts import CudaKernel, places_of
 from graphsys.engine.cuda.push_source import can_combine_atomically
-from graphsys.engine.kernel_text import call_text, cast_text, functions_of
-from graphsys.engine.lowered import Lowered
-from graphsys.engine.plan import ProgramPlan
 
 MAPPINGS = ("thread", "warp", "block")
 """Who visits a row."""

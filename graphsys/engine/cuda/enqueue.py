@@ -4,15 +4,15 @@ from typing import Any
 
 import numpy as np
 
+from graphsys.engine.codegen.plan import PhasePlan
 from graphsys.engine.cuda.arrays import COMPACTED, SENDERS, TOUCHED, WIDTH
 from graphsys.engine.cuda.counters import Counters
 from graphsys.engine.cuda.frontier import DeviceFrontier
 from graphsys.engine.cuda.launch import DeviceLaunch, DeviceLauncher
 from graphsys.engine.cuda.mappings import Mappings
+from graphsys.engine.cuda.profiling import tell
 from graphsys.engine.cuda.rows import DeviceBlock, DeviceRows
-from graphsys.engine.cuda.seen import tell
-from graphsys.engine.directions import pull_directions, push_directions
-from graphsys.engine.plan import PhasePlan
+from graphsys.engine.execute.directions import pull_directions, push_directions
 
 _TWC = ("thread", "warp", "block")
 

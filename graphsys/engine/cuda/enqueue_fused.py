@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from graphsys.engine.codegen.plan import PhasePlan
 from graphsys.engine.cuda.arrays import SIZE
 from graphsys.engine.cuda.enqueue import Enqueuer
 from graphsys.engine.cuda.frontier import DeviceFrontier
 from graphsys.engine.cuda.launch import DeviceLaunch
 from graphsys.engine.cuda.rows import DeviceBlock
-from graphsys.engine.directions import pull_directions, push_directions
-from graphsys.engine.plan import PhasePlan
+from graphsys.engine.execute.directions import pull_directions, push_directions
 
 
 class FusedEnqueuer(Enqueuer):

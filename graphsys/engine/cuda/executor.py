@@ -5,6 +5,7 @@ from typing import Any
 from graphsys.core.errors import BudgetError
 from graphsys.core.events import span
 from graphsys.core.memory import format_bytes
+from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
 from graphsys.engine.cuda.arrays import node_bytes
 from graphsys.engine.cuda.device import (
     DeviceMemory,
@@ -16,11 +17,10 @@ from graphsys.engine.cuda.launch import DeviceLauncher
 from graphsys.engine.cuda.rows import DeviceRows
 from graphsys.engine.cuda.strategy import check_strategy
 from graphsys.engine.cuda.supersteps import DeviceSupersteps
-from graphsys.engine.directions import pull_directions, push_directions
-from graphsys.engine.executor import Executor
-from graphsys.engine.plan import PhasePlan, ProgramPlan
+from graphsys.engine.execute.directions import pull_directions, push_directions
+from graphsys.engine.execute.executor import Executor
+from graphsys.engine.execute.rows import MemoryRows
 from graphsys.engine.program import VertexProgram
-from graphsys.engine.rows import MemoryRows
 from graphsys.engine.topology import Topology
 
 _SHARE = 0.9

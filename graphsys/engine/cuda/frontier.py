@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from graphsys.engine.frontier import Frontier
+from graphsys.engine.execute.frontier import Frontier
 
 
 @dataclass

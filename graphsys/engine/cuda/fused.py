@@ -15,14 +15,18 @@ from dataclasses import dataclass
 
 from graphsys.core.clocks import DEVICE_ROWS
 from graphsys.core.events import is_asked
+from graphsys.engine.codegen.plan import PhasePlan
 from graphsys.engine.cuda.arrays import CHANGED, EDGES, SIZE, WIDTH
 from graphsys.engine.cuda.counters import MOST_STEPS
 from graphsys.engine.cuda.device import Array, DeviceArray, can_wait_for_grid
 from graphsys.engine.cuda.enqueue_fused import FusedEnqueuer
 from graphsys.engine.cuda.frontier import DeviceFrontier
-from graphsys.engine.directions import num_messages, pull_directions, push_directions
-from graphsys.engine.plan import PhasePlan
-from graphsys.engine.supersteps import PULL_SHARE, Step
+from graphsys.engine.execute.directions import (
+    num_messages,
+    pull_directions,
+    push_directions,
+)
+from graphsys.engine.execute.supersteps import PULL_SHARE, Step
 
 FUSED_EDGES = 4_000_000
 """A superstep of fewer edges takes less time than its launches and its host's turn."""

@@ -19,12 +19,12 @@ at place ``STEPS`` of the first row.
 
 from dataclasses import dataclass
 
+from graphsys.engine.codegen.lowered import FORWARD
+from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
 from graphsys.engine.cuda.arrays import CHANGED, EDGES, SIZE, STEPS, TOUCHED, WIDTH
 from graphsys.engine.cuda.phase_parts import CudaKernel, indented
 from graphsys.engine.cuda.pull_source import PullWriter
 from graphsys.engine.cuda.push_source import PushWriter, can_combine_atomically
-from graphsys.engine.lowered import FORWARD
-from graphsys.engine.plan import PhasePlan, ProgramPlan
 
 FUSED_MAPPINGS = ("thread", "warp")
 """Who visits a row inside a fused kernel; a block's shared memory would be another's."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from graphsys.core.clocks import CLOCKS
 from graphsys.core.events import count as emit_count
 from graphsys.core.events import is_asked, observe
-from graphsys.engine.arrays import RunArrays, edge_rows
+from graphsys.engine.codegen.plan import PhasePlan
 from graphsys.engine.cuda.arrays import DeviceArrays
 from graphsys.engine.cuda.clocks import ARGUMENTS, ClockRecords
 from graphsys.engine.cuda.device import (
@@ -17,10 +17,10 @@ from graphsys.engine.cuda.device import (
     is_simulated,
 )
 from graphsys.engine.cuda.rows import DeviceBlock
-from graphsys.engine.directions import push_directions
-from graphsys.engine.launch import Launch
-from graphsys.engine.launcher import Kernels, Launcher
-from graphsys.engine.plan import PhasePlan
+from graphsys.engine.execute.arrays import RunArrays, edge_rows
+from graphsys.engine.execute.directions import push_directions
+from graphsys.engine.execute.launch import Launch
+from graphsys.engine.execute.launcher import Kernels, Launcher
 from graphsys.engine.program import VertexProgram
 
 if TYPE_CHECKING:

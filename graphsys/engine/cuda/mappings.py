@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from graphsys.engine.codegen.plan import PhasePlan
 from graphsys.engine.cuda.fused_source import FUSED_MAPPINGS
 from graphsys.engine.cuda.launch import DeviceLauncher
 from graphsys.engine.cuda.strategy import choose, predicted_work
-from graphsys.engine.directions import in_coming
-from graphsys.engine.plan import PhasePlan
+from graphsys.engine.execute.directions import in_coming
 
 
 class Mappings:

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from graphsys.engine.codegen.phase import PhaseText
+from graphsys.engine.codegen.plan import ProgramPlan
+from graphsys.engine.codegen.text import KernelText, call_text, cast_text
 from graphsys.engine.cuda.clocks import ARGUMENTS as CLOCK_ARGUMENTS
-from graphsys.engine.kernel_text import KernelText, call_text, cast_text
-from graphsys.engine.phase_text import PhaseText
-from graphsys.engine.plan import ProgramPlan
 
 LOOPS = {
     "thread": "for k in range(cuda.grid(1), total, cuda.gridsize(1)):",

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from graphsys.engine.codegen.text import KernelText, call_text, cast_text
 from graphsys.engine.cuda.phase_parts import (
     PLACES,
     CudaKernel,
@@ -9,7 +10,6 @@ from graphsys.engine.cuda.phase_parts import (
     indented,
     lane_dtype,
 )
-from graphsys.engine.kernel_text import KernelText, call_text, cast_text
 
 
 @dataclass

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from graphsys.engine.codegen.plan import PhasePlan
+from graphsys.engine.codegen.text import KernelText, cast_text
 from graphsys.engine.cuda.phase_parts import LOOPS, PLACES, CudaKernel, PhaseParts, indented
-from graphsys.engine.kernel_text import KernelText, cast_text
-from graphsys.engine.plan import PhasePlan
 
 _ATOMIC = ("int32", "int64", "uint32", "uint64", "float32", "float64")
 

@@ -8,16 +8,16 @@ from graphsys.core.errors import NotConvergedError
 from graphsys.core.events import is_asked
 from graphsys.core.memory import parse_bytes
 from graphsys.core.progress import Progress
+from graphsys.engine.codegen.cache import load_module
+from graphsys.engine.codegen.plan import ProgramPlan, plan_of
+from graphsys.engine.codegen.spec import spec_of
 from graphsys.engine.cuda.cuda_source import module_source
 from graphsys.engine.cuda.device import LaunchShape, require_device
 from graphsys.engine.cuda.executor import DeviceExecutor
 from graphsys.engine.cuda.strategy import check_strategy
-from graphsys.engine.plan import ProgramPlan, plan_of
-from graphsys.engine.prepared import prepare, run_on_host, state_columns
+from graphsys.engine.execute.prepared import prepare, run_on_host, state_columns
 from graphsys.engine.program import VertexProgram
-from graphsys.engine.program_cache import load_module
 from graphsys.engine.result import Result
-from graphsys.engine.spec import spec_of
 from graphsys.engine.topology import Topology
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from graphsys.engine.codegen.plan import PhasePlan
 from graphsys.engine.cuda.arrays import CHANGED, SENDERS, SIZE, WIDTH
 from graphsys.engine.cuda.device import Array
 from graphsys.engine.cuda.enqueue_fused import FusedEnqueuer
@@ -18,10 +19,9 @@ from graphsys.engine.cuda.frontier import DeviceFrontier
 from graphsys.engine.cuda.fused import FUSED_EDGES, Ahead, FusedRuns
 from graphsys.engine.cuda.launch import DeviceLauncher
 from graphsys.engine.cuda.rows import DeviceRows
-from graphsys.engine.directions import num_messages, out_going, pull_directions
-from graphsys.engine.frontier import Frontier
-from graphsys.engine.plan import PhasePlan
-from graphsys.engine.supersteps import PULL_SHARE, Step
+from graphsys.engine.execute.directions import num_messages, out_going, pull_directions
+from graphsys.engine.execute.frontier import Frontier
+from graphsys.engine.execute.supersteps import PULL_SHARE, Step
 
 
 class DeviceSupersteps:
@@ -58,7 +58,7 @@ class DeviceSupersteps:
         self._ahead = 1
         self._went_on = False
 
-    # ---- as graphsys.engine.supersteps.Supersteps
+    # ---- as graphsys.engine.execute.supersteps.Supersteps
 
     def everyone(self, phase: PhasePlan) -> Frontier:
         """Return the frontier of all nodes."""

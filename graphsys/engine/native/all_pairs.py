@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 
 from graphsys.core.errors import ConfigError
-from graphsys.engine.executor import Executor
+from graphsys.engine.execute.executor import Executor
+from graphsys.engine.execute.prepared import compile_program
+from graphsys.engine.execute.rows import MemoryRows
 from graphsys.engine.native.arguments import require_count
-from graphsys.engine.prepared import compile_program
 from graphsys.engine.programs.sssp import ShortestPaths
 from graphsys.engine.result import Result
-from graphsys.engine.rows import MemoryRows
 from graphsys.engine.topology import Topology
 
 MAX_NODES = 5000

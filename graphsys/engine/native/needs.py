@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from graphsys.engine.execute.row_bytes import num_simple_entries
+from graphsys.engine.execute.scratch_arrays import ScratchArrays
 from graphsys.engine.native.betweenness import SMALL_EDGES
 from graphsys.engine.native.similarity import (
     PairSearch,
     adamic_adar_search,
     jaccard_search,
 )
-from graphsys.engine.row_bytes import num_simple_entries
-from graphsys.engine.scratch_arrays import ScratchArrays
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction
 

@@ -18,11 +18,11 @@ from bench.child import in_child
 from bench.harness import Contender, Outcome, Work, WrongResultError
 from bench.limits import Limits
 from graphsys.core.threads import ThreadTeam
-from graphsys.engine.executor import Executor
-from graphsys.engine.frontier import Frontier
-from graphsys.engine.prepared import compile_program
-from graphsys.engine.rows import MemoryRows
-from graphsys.engine.supersteps import PULL_SHARE
+from graphsys.engine.execute.executor import Executor
+from graphsys.engine.execute.frontier import Frontier
+from graphsys.engine.execute.prepared import compile_program
+from graphsys.engine.execute.rows import MemoryRows
+from graphsys.engine.execute.supersteps import PULL_SHARE
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.bits import num_words

@@ -81,7 +81,7 @@ def superstep(store: str, mode: str, is_cold: bool) -> Outcome:
     """Run some supersteps of PageRank; the time is the median of all but the first."""
     import numpy as np
 
-    from graphsys.engine import budget, prepared
+    from graphsys.engine.execute import budget, prepared
     from graphsys.engine.programs.pagerank import PageRank
     from graphsys.engine.run import run
     from graphsys.engine.topology import Topology

@@ -15,7 +15,7 @@ import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
 import graphsys as gs
-import graphsys.engine.prepared as runs
+import graphsys.engine.execute.prepared as runs
 from graphsys.analysis.compare import compare_reports
 from graphsys.analysis.files import read_report, report_schema
 from graphsys.analysis.model.simt import walk
@@ -27,7 +27,7 @@ from graphsys.core.errors import (
 )
 from graphsys.core.events import observe
 from graphsys.core.operators import OPERATORS
-from graphsys.engine import budget
+from graphsys.engine.execute import budget
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import row_lengths
 from tests.unit.analysis.schemas import violations

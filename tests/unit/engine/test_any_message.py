@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import graphsys as gs
-from graphsys.engine.launch import Launch
-from graphsys.engine.launcher import Launcher
-from graphsys.engine.plan import plan_of
-from graphsys.engine.spec import spec_of
+from graphsys.engine.codegen.plan import plan_of
+from graphsys.engine.codegen.spec import spec_of
+from graphsys.engine.execute.launch import Launch
+from graphsys.engine.execute.launcher import Launcher
 from graphsys.engine.topology import Topology
 
 NUM_NODES = 3000

@@ -14,12 +14,12 @@ from graphsys.core.memory import resident_bytes
 from graphsys.core.types import EDGE, EdgeType
 from graphsys.engine import algorithms, united_rows
 from graphsys.engine.algorithms import algorithm
-from graphsys.engine.budget import budget_of
+from graphsys.engine.execute.budget import budget_of
+from graphsys.engine.execute.row_bytes import num_simple_entries, simple_bytes, united_bytes
+from graphsys.engine.execute.scratch_arrays import ScratchArrays, scratch_is_memory
 from graphsys.engine.native.needs import NEEDS, Facts
 from graphsys.engine.native_plan import NativeRun
 from graphsys.engine.program_run import ProgramRun
-from graphsys.engine.row_bytes import num_simple_entries, simple_bytes, united_bytes
-from graphsys.engine.scratch_arrays import ScratchArrays, scratch_is_memory
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.algorithms.traversal import push_levels

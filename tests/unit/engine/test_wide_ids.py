@@ -3,15 +3,15 @@
 import numpy as np
 
 import graphsys as gs
-from graphsys.engine.cpu_source import module_source
-from graphsys.engine.executor import Executor
-from graphsys.engine.plan import plan_of
+from graphsys.engine.codegen.cache import load_module
+from graphsys.engine.codegen.cpu import module_source
+from graphsys.engine.codegen.plan import plan_of
+from graphsys.engine.codegen.spec import spec_of
+from graphsys.engine.execute.executor import Executor
+from graphsys.engine.execute.rows import MemoryRows
 from graphsys.engine.program import VertexProgram
-from graphsys.engine.program_cache import load_module
 from graphsys.engine.programs.bfs import BreadthFirst
 from graphsys.engine.programs.pagerank import PageRank
-from graphsys.engine.rows import MemoryRows
-from graphsys.engine.spec import spec_of
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
 

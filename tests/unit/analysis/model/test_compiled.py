@@ -11,11 +11,11 @@ import pytest
 from graphsys.analysis.model.compiled import _program_of, compile_facts
 from graphsys.core.errors import ConfigError, MissingDependencyError, UnknownNameError
 from graphsys.engine import algorithms
+from graphsys.engine.codegen.plan import plan_of
+from graphsys.engine.codegen.spec import spec_of
+from graphsys.engine.codegen.text import functions_of
 from graphsys.engine.cuda import offline
 from graphsys.engine.cuda.disassembly import count_kinds, count_lines, find_nvdisasm
-from graphsys.engine.kernel_text import functions_of
-from graphsys.engine.plan import plan_of
-from graphsys.engine.spec import spec_of
 from tests.conftest import Run
 
 

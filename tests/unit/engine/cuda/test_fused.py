@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphsys.engine.codegen.plan import plan_of
+from graphsys.engine.codegen.spec import spec_of
 from graphsys.engine.cuda.fused_source import can_fuse_pull, can_fuse_push
-from graphsys.engine.plan import plan_of
-from graphsys.engine.spec import spec_of
 from tests.cuda_sim.programs import PROGRAMS
 from tests.cuda_sim.simulate import outcomes
 

@@ -18,8 +18,8 @@ PROGRAM = """
 import sys
 import numpy as np
 from graphsys.engine.cuda.offline import compile_common, compile_program
-from graphsys.engine.plan import plan_of
-from graphsys.engine.spec import spec_of
+from graphsys.engine.codegen.plan import plan_of
+from graphsys.engine.codegen.spec import spec_of
 from tests.cuda_sim.programs import PROGRAMS
 
 if sys.argv[1] == "common":
@@ -59,8 +59,8 @@ def test_kernels_spill_nothing(name: str, kernel: str) -> None:
 PTX = """
 import numpy as np
 from graphsys.engine.cuda.offline import compile_program, program_ptx
-from graphsys.engine.plan import plan_of
-from graphsys.engine.spec import spec_of
+from graphsys.engine.codegen.plan import plan_of
+from graphsys.engine.codegen.spec import spec_of
 from tests.cuda_sim.programs import PROGRAMS
 
 plan = plan_of(spec_of(PROGRAMS["Hops"]), {"weight": np.dtype(np.float64)})

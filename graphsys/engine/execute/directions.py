@@ -1,7 +1,7 @@
 """Which rows the messages of a phase travel along."""
 
-from graphsys.engine.arrays import Array, RunArrays
-from graphsys.engine.plan import PhasePlan
+from graphsys.engine.codegen.plan import PhasePlan
+from graphsys.engine.execute.arrays import Array, RunArrays
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction
 

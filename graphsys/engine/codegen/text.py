@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from graphsys.engine.lowered import EDGE_COLUMNS, FORWARD, Input, Lowered
-from graphsys.engine.plan import PhasePlan, ProgramPlan
+from graphsys.engine.codegen.lowered import EDGE_COLUMNS, FORWARD, Input, Lowered
+from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
 
 
 @dataclass

@@ -15,10 +15,10 @@ kernel's arguments say what the executor binds to them:
 ===================  ============================================================
 """
 
-from graphsys.engine.kernel_text import KernelText, call_text, cast_text, functions_of
-from graphsys.engine.phase_text import PhaseText
-from graphsys.engine.plan import ProgramPlan
-from graphsys.engine.trips_source import has_trips, trips_kernel
+from graphsys.engine.codegen.early_exit import has_trips, trips_kernel
+from graphsys.engine.codegen.phase import PhaseText
+from graphsys.engine.codegen.plan import ProgramPlan
+from graphsys.engine.codegen.text import KernelText, call_text, cast_text, functions_of
 
 _HEADER = '''"""Kernels of {name}, written by graphsys; do not edit."""
 

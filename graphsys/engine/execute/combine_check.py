@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import ConfigError
-from graphsys.engine.cpu_source import module_source
-from graphsys.engine.directions import out_going, push_directions
-from graphsys.engine.executor import Executor
-from graphsys.engine.launch import Launch
-from graphsys.engine.lowered import EDGE_COLUMNS, Input, Lowered
-from graphsys.engine.plan import PhasePlan
-from graphsys.engine.program_cache import load_module
-from graphsys.engine.rows import RowBlock
+from graphsys.engine.codegen.cache import load_module
+from graphsys.engine.codegen.cpu import module_source
+from graphsys.engine.codegen.lowered import EDGE_COLUMNS, Input, Lowered
+from graphsys.engine.codegen.plan import PhasePlan
+from graphsys.engine.execute.directions import out_going, push_directions
+from graphsys.engine.execute.executor import Executor
+from graphsys.engine.execute.launch import Launch
+from graphsys.engine.execute.rows import RowBlock
 
 _SENDERS = 32
 _MESSAGES = 48

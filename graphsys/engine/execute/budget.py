@@ -21,14 +21,14 @@ from graphsys.core.memory import (
     parse_bytes,
     resident_bytes,
 )
-from graphsys.engine.arrays import Allocate
-from graphsys.engine.cpu_source import module_source
-from graphsys.engine.memory_estimate import Estimate
-from graphsys.engine.plan import ProgramPlan
-from graphsys.engine.program_cache import load_module
-from graphsys.engine.rows import MemoryRows, Rows
-from graphsys.engine.scratch_arrays import ScratchArrays, scratch_is_memory
-from graphsys.engine.stream import PagedRows, StreamRows
+from graphsys.engine.codegen.cache import load_module
+from graphsys.engine.codegen.cpu import module_source
+from graphsys.engine.codegen.plan import ProgramPlan
+from graphsys.engine.execute.arrays import Allocate
+from graphsys.engine.execute.memory_estimate import Estimate
+from graphsys.engine.execute.rows import MemoryRows, Rows
+from graphsys.engine.execute.scratch_arrays import ScratchArrays, scratch_is_memory
+from graphsys.engine.execute.stream import PagedRows, StreamRows
 from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.rows.csr import count_rows
 

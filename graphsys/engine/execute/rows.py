@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.engine.frontier import Frontier
+from graphsys.engine.execute.frontier import Frontier
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction
 from graphsys.graph.csr import Csr

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from graphsys.core.errors import BudgetError
-from graphsys.engine import budget
 from graphsys.engine import program as gs
-from graphsys.engine.budget import choose
+from graphsys.engine.execute import budget
+from graphsys.engine.execute.budget import choose
+from graphsys.engine.execute.prepared import compile_program
 from graphsys.engine.explain import explain
-from graphsys.engine.prepared import compile_program
 from graphsys.engine.programs.pagerank import PageRank
 from graphsys.engine.programs.sssp import ShortestPaths
 from graphsys.engine.run import run

@@ -13,17 +13,17 @@ from scipy.sparse import csgraph
 
 from graphsys.core.memory import MappedArrays
 from graphsys.core.types import EdgeType
-from graphsys.engine import budget, stream
-from graphsys.engine import prepared as runs
 from graphsys.engine import program as gs
-from graphsys.engine.frontier import Frontier
+from graphsys.engine.execute import budget, stream
+from graphsys.engine.execute import prepared as runs
+from graphsys.engine.execute.frontier import Frontier
+from graphsys.engine.execute.stream import StreamRows
 from graphsys.engine.programs.bfs import BreadthFirst
 from graphsys.engine.programs.cdlp import Cdlp
 from graphsys.engine.programs.pagerank import PageRank
 from graphsys.engine.programs.sssp import ShortestPaths
 from graphsys.engine.programs.wcc import WeakComponents
 from graphsys.engine.run import run
-from graphsys.engine.stream import StreamRows
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import row_lengths
 from graphsys.storage import Graph

@@ -23,10 +23,10 @@ import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError, CorruptStoreError, OutputExistsError
 from graphsys.core.plain_files import read_json
-from graphsys.engine.cpu_source import module_source
-from graphsys.engine.executor import Executor, Position
-from graphsys.engine.frontier import Frontier
-from graphsys.engine.plan import ProgramPlan
+from graphsys.engine.codegen.cpu import module_source
+from graphsys.engine.codegen.plan import ProgramPlan
+from graphsys.engine.execute.executor import Executor, Position
+from graphsys.engine.execute.frontier import Frontier
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.topology import Topology
 from graphsys.storage.folder_kinds import require_outside

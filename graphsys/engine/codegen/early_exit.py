@@ -7,8 +7,8 @@ any one message will do, the row ends at the first. The kernel walks the rows ju
 
 from typing import Any
 
-from graphsys.engine.kernel_text import KernelText
-from graphsys.engine.plan import PhasePlan
+from graphsys.engine.codegen.plan import PhasePlan
+from graphsys.engine.codegen.text import KernelText
 
 
 def has_trips(phase: PhasePlan) -> bool:

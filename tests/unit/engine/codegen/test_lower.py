@@ -10,8 +10,8 @@ import pytest
 
 from graphsys.core.errors import CompileError
 from graphsys.engine import program as gs
-from graphsys.engine.plan import ProgramPlan, plan_of
-from graphsys.engine.spec import spec_of
+from graphsys.engine.codegen.plan import ProgramPlan, plan_of
+from graphsys.engine.codegen.spec import spec_of
 
 LIMIT = 4.5
 NAMES = ["a", "b"]

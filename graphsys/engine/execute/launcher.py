@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphsys.core.threads import ThreadTeam
-from graphsys.engine.arrays import Array, RunArrays, edge_rows
-from graphsys.engine.directions import out_going
-from graphsys.engine.launch import Launch
-from graphsys.engine.lowered import Input
+from graphsys.engine.codegen.lowered import Input
+from graphsys.engine.execute.arrays import Array, RunArrays, edge_rows
+from graphsys.engine.execute.directions import out_going
+from graphsys.engine.execute.launch import Launch
+from graphsys.engine.execute.profiling import tell
 from graphsys.engine.program import NodeId, VertexProgram
-from graphsys.engine.seen import tell
 
 if TYPE_CHECKING:
-    from graphsys.engine.rows import RowBlock
+    from graphsys.engine.execute.rows import RowBlock
     from graphsys.engine.united_rows import Direction
 
 Kernels = Mapping[str, tuple[Any, tuple[str, ...]]]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
-from graphsys.engine.plan import PhasePlan, ProgramPlan
+from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction
 from graphsys.graph.csr import Csr

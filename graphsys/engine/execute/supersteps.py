@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from graphsys.engine.arrays import Array, RunArrays
-from graphsys.engine.directions import (
+from graphsys.engine.codegen.plan import PhasePlan
+from graphsys.engine.execute.arrays import Array, RunArrays
+from graphsys.engine.execute.directions import (
     in_coming,
     num_messages,
     out_going,
     pull_directions,
     push_directions,
 )
-from graphsys.engine.frontier import Frontier
-from graphsys.engine.launch import Launch
-from graphsys.engine.launcher import Launcher
-from graphsys.engine.plan import PhasePlan
-from graphsys.engine.rows import RowBlock, Rows, all_nodes, part_of_nodes
+from graphsys.engine.execute.frontier import Frontier
+from graphsys.engine.execute.launch import Launch
+from graphsys.engine.execute.launcher import Launcher
+from graphsys.engine.execute.rows import RowBlock, Rows, all_nodes, part_of_nodes
 from graphsys.kernels.cpu.bits import num_words
 from graphsys.kernels.cpu.node_lists import clear_listed, mark_neighbours
 

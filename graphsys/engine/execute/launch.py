@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphsys.engine.arrays import Array
-from graphsys.engine.frontier import Frontier
-from graphsys.engine.plan import PhasePlan
-from graphsys.engine.rows import RowBlock
+from graphsys.engine.codegen.plan import PhasePlan
+from graphsys.engine.execute.arrays import Array
+from graphsys.engine.execute.frontier import Frontier
+from graphsys.engine.execute.rows import RowBlock
 
 
 @dataclass(kw_only=True)

@@ -9,14 +9,14 @@ import numpy as np
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.events import observing_seconds, span
-from graphsys.engine.arrays import Allocate, RunArrays
-from graphsys.engine.frontier import Frontier
-from graphsys.engine.launch import Launch
-from graphsys.engine.launcher import Kernels, Launcher
-from graphsys.engine.plan import PhasePlan, ProgramPlan
+from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
+from graphsys.engine.execute.arrays import Allocate, RunArrays
+from graphsys.engine.execute.frontier import Frontier
+from graphsys.engine.execute.launch import Launch
+from graphsys.engine.execute.launcher import Kernels, Launcher
+from graphsys.engine.execute.rows import Rows
+from graphsys.engine.execute.supersteps import Supersteps
 from graphsys.engine.program import NO_NODE, NodeId, VertexProgram, own_id
-from graphsys.engine.rows import Rows
-from graphsys.engine.supersteps import Supersteps
 from graphsys.engine.topology import Topology
 
 

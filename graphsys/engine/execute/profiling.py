@@ -6,8 +6,8 @@ import numpy as np
 
 from graphsys.core.events import count, is_recording, observe
 from graphsys.core.visits import RowVisit
-from graphsys.engine.arrays import RunArrays
-from graphsys.engine.launch import Launch
+from graphsys.engine.execute.arrays import RunArrays
+from graphsys.engine.execute.launch import Launch
 from graphsys.graph.csr import row_lengths
 
 Array = Any

@@ -11,7 +11,11 @@ import numpy as np
 from graphsys.core.errors import ConfigError, NotConvergedError
 from graphsys.core.events import observing_seconds
 from graphsys.core.progress import SILENT, Progress
-from graphsys.engine.budget import (
+from graphsys.engine.codegen.cache import load_module
+from graphsys.engine.codegen.cpu import module_source
+from graphsys.engine.codegen.plan import ProgramPlan, plan_of
+from graphsys.engine.codegen.spec import spec_of
+from graphsys.engine.execute.budget import (
     Choice,
     allocator_of,
     budget_of,
@@ -20,15 +24,11 @@ from graphsys.engine.budget import (
     placed,
     rows_of,
 )
-from graphsys.engine.checkpoint import Checkpoints, fingerprint_of
-from graphsys.engine.combine_check import CombineCheck
-from graphsys.engine.cpu_source import module_source
-from graphsys.engine.executor import Executor, Superstep
-from graphsys.engine.plan import ProgramPlan, plan_of
+from graphsys.engine.execute.checkpoint import Checkpoints, fingerprint_of
+from graphsys.engine.execute.combine_check import CombineCheck
+from graphsys.engine.execute.executor import Executor, Superstep
 from graphsys.engine.program import NodeId, VertexProgram
-from graphsys.engine.program_cache import load_module
 from graphsys.engine.result import Result
-from graphsys.engine.spec import spec_of
 from graphsys.engine.topology import Topology
 from graphsys.storage.reader import Graph
 

@@ -7,9 +7,9 @@ import numpy as np
 from graphsys.core.clocks import DEVICE_ROWS
 from graphsys.core.events import is_asked, observe
 from graphsys.core.visits import RowVisit
+from graphsys.engine.codegen.plan import PhasePlan
 from graphsys.engine.cuda.launch import DeviceLauncher
 from graphsys.engine.cuda.rows import DeviceBlock
-from graphsys.engine.plan import PhasePlan
 from graphsys.graph.csr import row_lengths
 
 _STREAMED = "rows were streamed, not held"

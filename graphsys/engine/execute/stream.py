@@ -23,8 +23,8 @@ from graphsys.core.events import count as emit_count
 from graphsys.core.events import span
 from graphsys.core.memory import MappedArrays
 from graphsys.core.types import number_dtype
-from graphsys.engine.frontier import Frontier
-from graphsys.engine.rows import RowBlock, read_only
+from graphsys.engine.execute.frontier import Frontier
+from graphsys.engine.execute.rows import RowBlock, read_only
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Block, Direction
 from graphsys.graph.csr import row_lengths

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from graphsys.engine.kernel_text import KernelText, call_text, cast_text, typed_text
-from graphsys.engine.plan import PhasePlan, ProgramPlan
+from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
+from graphsys.engine.codegen.text import KernelText, call_text, cast_text, typed_text
 
 
 @dataclass

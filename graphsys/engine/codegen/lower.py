@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import CompileError, cut_list
-from graphsys.engine.lowered import (
+from graphsys.engine.codegen.lowered import (
     EDGE_COLUMNS,
     FORWARD,
     NODE_COLUMNS,
@@ -28,7 +28,7 @@ from graphsys.engine.lowered import (
     definition,
     parse_function,
 )
-from graphsys.engine.spec import ProgramSpec
+from graphsys.engine.codegen.spec import ProgramSpec
 
 _BUILTINS = ("min", "max", "abs", "int", "float", "bool", "range", "round", "len")
 _STATEMENTS = (

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import CompileError, ConfigError
-from graphsys.engine.lowered import EDGE_COLUMNS, FORWARD, Input, Lowered
-from graphsys.engine.lowering import lower
-from graphsys.engine.message_types import message_dtypes
+from graphsys.engine.codegen.lower import lower
+from graphsys.engine.codegen.lowered import EDGE_COLUMNS, FORWARD, Input, Lowered
+from graphsys.engine.codegen.message_types import message_dtypes
+from graphsys.engine.codegen.spec import PhaseSpec, ProgramSpec
 from graphsys.engine.program import NodeId
-from graphsys.engine.spec import PhaseSpec, ProgramSpec
 
 _ROLES: dict[str, tuple[str, ...]] = {
     "message": ("src", "edge", "dst"),

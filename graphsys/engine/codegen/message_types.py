@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import CompileError
-from graphsys.engine.lowered import Input, Lowered
-from graphsys.engine.spec import PhaseSpec
+from graphsys.engine.codegen.lowered import Input, Lowered
+from graphsys.engine.codegen.spec import PhaseSpec
 
 Types = Callable[[Input], Any]
 """Gives the numpy dtype of an input; of an array's elements for arrays."""
