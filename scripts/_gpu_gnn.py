@@ -206,12 +206,12 @@ def train(
     """Train batches after a few that compile; return seconds of 100 and of the stages."""
     from graphsys.core.threads import num_cores
     from graphsys.gnn import GnnConfig
-    from graphsys.gnn.figures import Figures
-    from graphsys.gnn.mover import open_mover
+    from graphsys.gnn.data.device_transfer import open_mover
+    from graphsys.gnn.ops.adjacency import kernel_threads
     from graphsys.gnn.run import RunState
-    from graphsys.gnn.sparse_rows import kernel_threads
-    from graphsys.gnn.trainer import Trainer
-    from graphsys.gnn.training import build_parts
+    from graphsys.gnn.train.api import build_parts
+    from graphsys.gnn.train.stats import Figures
+    from graphsys.gnn.train.trainer import Trainer
 
     config = GnnConfig(**{**SAGE, **options})
     mover = open_mover(device, config)

@@ -150,7 +150,7 @@ def _predict_nodes(
     from graphsys import gnn
     from graphsys.cli.progress import open_progress
     from graphsys.engine.output import write_table
-    from graphsys.gnn.predicting import read_nodes
+    from graphsys.gnn.use.predict import read_nodes
 
     begin = time.monotonic()
     progress = open_progress()

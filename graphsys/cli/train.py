@@ -229,7 +229,7 @@ def gnn(
     from graphsys import gnn as library
     from graphsys.cli.progress import open_progress
     from graphsys.core.progress import SILENT
-    from graphsys.gnn.team import is_first_process
+    from graphsys.gnn.process_group import is_first_process
 
     is_telling = is_first_process()
     progress = open_progress() if is_telling else SILENT

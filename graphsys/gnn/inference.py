@@ -14,11 +14,11 @@ from graphsys.core.memory import available_bytes, resident_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.inputs import AllRows, Inputs
-from graphsys.gnn.model import Model
-from graphsys.gnn.mover import Mover
-from graphsys.gnn.sparse_features import SparseFeatures
-from graphsys.gnn.surroundings import Layer, Surroundings
+from graphsys.gnn.data.device_transfer import Mover
+from graphsys.gnn.data.features import AllRows, Inputs
+from graphsys.gnn.data.message_graph import Layer, Surroundings
+from graphsys.gnn.models.model import Model
+from graphsys.gnn.ops.sparse_features import SparseFeatures
 from graphsys.sampling import Sample
 from graphsys.storage.transaction import disk_errors
 

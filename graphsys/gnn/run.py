@@ -11,9 +11,9 @@ from graphsys.core.checksums import digest, file_digest
 from graphsys.core.config import difference, from_mapping, load_toml, to_mapping, to_toml
 from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.row_files import FOLDER as ROWS_FOLDER
-from graphsys.gnn.row_files import is_written_again
-from graphsys.gnn.stored_rows import StoredRows
+from graphsys.gnn.data.disk_embedding import StoredRows
+from graphsys.gnn.data.disk_rows import FOLDER as ROWS_FOLDER
+from graphsys.gnn.data.disk_rows import is_written_again
 from graphsys.storage.manifest_check import build
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_folder import CONFIG_NAME, GNN, RUN_NAME, write_durably

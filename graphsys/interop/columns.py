@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.types import EdgeType
-from graphsys.gnn.labels import node_column
+from graphsys.gnn.data.labels import node_column
 from graphsys.sampling import FeatureRows, Rows, message_rows
 from graphsys.storage.reader import Graph
 

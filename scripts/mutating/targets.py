@@ -31,8 +31,8 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/kernels/cpu/embedding/rank.py": (
         f"{_UNIT}/embedding/test_embedding_rank.py",
     ),
-    "graphsys/gnn/evaluation.py": (f"{_UNIT}/gnn/test_link_ranking.py",),
-    "graphsys/gnn/link_ranking.py": (f"{_UNIT}/gnn/test_link_ranking.py",),
+    "graphsys/gnn/use/evaluate.py": (f"{_UNIT}/gnn/test_link_ranking.py",),
+    "graphsys/gnn/tasks/link_ranking.py": (f"{_UNIT}/gnn/test_link_ranking.py",),
     # samplers
     "graphsys/sampling/neighbors.py": (_DRAWS, f"{_UNIT}/sampling/test_neighbors.py"),
     "graphsys/sampling/growth.py": (*_ROWS, _DRAWS),
@@ -46,8 +46,8 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     ),
     # losses
     "graphsys/kernels/cpu/embedding/losses.py": _LOSSES,
-    "graphsys/gnn/objectives.py": (f"{_UNIT}/gnn/test_objectives.py",),
-    "graphsys/gnn/links.py": _LINKS,
+    "graphsys/gnn/tasks/task.py": (f"{_UNIT}/gnn/test_objectives.py",),
+    "graphsys/gnn/tasks/link_prediction.py": _LINKS,
     # SIMT counters
     "graphsys/analysis/model/simt.py": _SIMT,
     "graphsys/kernels/cpu/simt/lanes.py": _SIMT,

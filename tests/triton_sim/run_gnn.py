@@ -32,9 +32,9 @@ from graphsys.core.progress import Progress
 from graphsys.core.triton_device import cuda_device, is_interpreted
 from graphsys.core.types import EdgeType
 from graphsys.gnn import GnnConfig
-from graphsys.gnn import functions as ours
-from graphsys.gnn.normalising import weigh
-from graphsys.gnn.sparse_rows import SparseRows, join_rows
+from graphsys.gnn.ops import functional as ours
+from graphsys.gnn.ops.adjacency import SparseRows, join_rows
+from graphsys.gnn.ops.gcn_norm import weigh
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
 

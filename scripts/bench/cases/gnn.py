@@ -48,7 +48,7 @@ def sum_work(graph: Any, name: str, peer: Any, limits: Limits) -> Work:
     import torch
 
     from graphsys.gnn import SparseRows, spmm
-    from graphsys.gnn.sparse_rows import kernel_threads
+    from graphsys.gnn.ops.adjacency import kernel_threads
 
     index = graph.in_index("edge", 0)
     rows = SparseRows(
@@ -98,10 +98,10 @@ def training_work(graph: Any, name: str, batches: list[Any], peer: Any) -> Work:
 def our_training(graph: Any, batches: list[Any], prefetch: int) -> Callable[[], Outcome]:
     """Return our trainer over the batches."""
     from graphsys.gnn import GnnConfig
+    from graphsys.gnn.ops.adjacency import kernel_threads
     from graphsys.gnn.run import RunState
-    from graphsys.gnn.sparse_rows import kernel_threads
-    from graphsys.gnn.trainer import Trainer
-    from graphsys.gnn.training import build_parts
+    from graphsys.gnn.train.api import build_parts
+    from graphsys.gnn.train.trainer import Trainer
 
     config = GnnConfig(
         model="sage", dim=DIM, layers=3, fanouts=FANOUTS, batch_size=BATCH_SIZE, lr=0.003,

@@ -62,10 +62,10 @@ def works(
 def train(store: str, seeds: str, folder: str, kind: str) -> Outcome:
     """Train on the batches of seeds; the first few are not timed."""
     from graphsys.gnn import GnnConfig
+    from graphsys.gnn.ops.adjacency import kernel_threads
     from graphsys.gnn.run import RunState
-    from graphsys.gnn.sparse_rows import kernel_threads
-    from graphsys.gnn.trainer import Trainer
-    from graphsys.gnn.training import build_parts
+    from graphsys.gnn.train.api import build_parts
+    from graphsys.gnn.train.trainer import Trainer
     from graphsys.storage.reader import Graph
 
     config = GnnConfig(

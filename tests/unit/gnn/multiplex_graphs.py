@@ -10,7 +10,7 @@ import torch
 
 from graphsys.core.types import EdgeType
 from graphsys.gnn import GnnConfig
-from graphsys.gnn.pairs import read_pairs
+from graphsys.gnn.data.positive_pairs import read_pairs
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
 

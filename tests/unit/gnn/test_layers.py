@@ -10,11 +10,11 @@ import torch
 from torch.nn import functional
 
 from graphsys.core.errors import ConfigError
-from graphsys.gnn import layers
-from graphsys.gnn.layers import cost
-from graphsys.gnn.normalising import weigh
-from graphsys.gnn.sparse_features import SparseFeatures
-from graphsys.gnn.sparse_rows import SparseRows
+from graphsys.gnn.models import layers
+from graphsys.gnn.models.layers import cost
+from graphsys.gnn.ops.adjacency import SparseRows
+from graphsys.gnn.ops.gcn_norm import weigh
+from graphsys.gnn.ops.sparse_features import SparseFeatures
 
 NUM_NODES, NUM_IN, NUM_OUT = 12, 7, 4
 

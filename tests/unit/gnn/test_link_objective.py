@@ -7,19 +7,19 @@ import pytest
 import torch
 
 from graphsys.core.types import EdgeType
-from graphsys.gnn.labels import node_column
-from graphsys.gnn.link_ranking import rank_pairs
-from graphsys.gnn.links import LinkPrediction, Recommendation, pair_loss
-from graphsys.gnn.loader import Batch
-from graphsys.gnn.pairs import make_pairs, read_pairs
-from graphsys.gnn.team import Team
+from graphsys.gnn.data.labels import node_column
+from graphsys.gnn.data.loader import Batch
+from graphsys.gnn.data.positive_pairs import make_pairs, read_pairs
+from graphsys.gnn.process_group import Team
+from graphsys.gnn.tasks.link_prediction import LinkPrediction, Recommendation, pair_loss
+from graphsys.gnn.tasks.link_ranking import rank_pairs
 from graphsys.sampling import NeighborSampler, message_rows
 from graphsys.sampling.adjacency import REVERSED
 from graphsys.storage import Graph
 from tests.stores import edge_chunk, make_store
 from tests.unit.gnn.conftest import Store
-from tests.unit.gnn.test_links import config_of, edges_seen
-from tests.unit.gnn.test_links import pins as pins  # a fixture
+from tests.unit.gnn.tasks.test_link_prediction import config_of, edges_seen
+from tests.unit.gnn.tasks.test_link_prediction import pins as pins  # a fixture
 
 SCORES = torch.tensor([[1.0], [0.0], [-0.5]])
 OTHERS = torch.tensor([[0.5, -1.0], [2.0, 0.1], [-0.5, -0.7]])

@@ -12,12 +12,13 @@ from torch.nn import functional
 from graphsys import gnn
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.types import EdgeType
-from graphsys.gnn import GnnConfig, layers
-from graphsys.gnn.sparse_rows import SparseRows
+from graphsys.gnn import GnnConfig
+from graphsys.gnn.models import layers
+from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.sampling import NeighborSampler, metapath_rows
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
-from tests.unit.gnn.test_training import StopAfter, StoppedError, are_equal, weights_of
+from tests.unit.gnn.train.test_api import StopAfter, StoppedError, are_equal, weights_of
 
 NUM = 36
 EDGES = {

@@ -11,13 +11,13 @@ import torch
 from graphsys import gnn
 from graphsys.core.errors import ConfigError
 from graphsys.gnn import GnnConfig
+from graphsys.gnn.data.positive_pairs import make_pairs, read_pairs
 from graphsys.gnn.inference import whole_input
-from graphsys.gnn.link_ranking import recommend_pairs
-from graphsys.gnn.links import LinkPrediction, pair_loss
-from graphsys.gnn.pairs import make_pairs, read_pairs
-from graphsys.gnn.training import build_parts
+from graphsys.gnn.tasks.link_prediction import LinkPrediction, pair_loss
+from graphsys.gnn.tasks.link_ranking import recommend_pairs
+from graphsys.gnn.train.api import build_parts
 from graphsys.storage import Graph
-from tests.unit.gnn.test_training import StopAfter, StoppedError, are_equal, weights_of
+from tests.unit.gnn.train.test_api import StopAfter, StoppedError, are_equal, weights_of
 
 
 def config_of(**changes: Any) -> GnnConfig:
@@ -142,7 +142,7 @@ def test_losses_of_pairs_are_their_formulas(library: Graph) -> None:
         torch.tensor([[1.0], [2.0]]),
         torch.tensor([[1.0], [2], [3], [4], [5], [6]]),
     )
-    from tests.unit.gnn.test_links import gnn_batch
+    from tests.unit.gnn.tasks.test_link_prediction import gnn_batch
 
     batch = gnn_batch({}, {"reader": torch.arange(2), "book": torch.arange(6)})
     gaps = np.array([1 - 3, 1 - 4, 4 - 10, 4 - 12])

@@ -11,12 +11,13 @@ from torch.nn import functional
 
 from graphsys import gnn
 from graphsys.core.errors import ConfigError
-from graphsys.gnn import GnnConfig, layers
-from graphsys.gnn.sparse_features import SparseFeatures
-from graphsys.gnn.sparse_rows import SparseRows, join_rows
+from graphsys.gnn import GnnConfig
+from graphsys.gnn.models import layers
+from graphsys.gnn.ops.adjacency import SparseRows, join_rows
+from graphsys.gnn.ops.sparse_features import SparseFeatures
 from graphsys.storage import Graph
 from tests.unit.gnn.conftest import Store
-from tests.unit.gnn.test_training import config_of
+from tests.unit.gnn.train.test_api import config_of
 
 RELATIONS = [
     ("reads", "book", "reader"),

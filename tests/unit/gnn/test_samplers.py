@@ -11,7 +11,7 @@ import pytest
 from graphsys import gnn
 from graphsys.core.errors import ConfigError, InvalidGraphError
 from graphsys.gnn import GnnConfig
-from graphsys.gnn.labels import read_times
+from graphsys.gnn.data.labels import read_times
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
 

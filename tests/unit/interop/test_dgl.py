@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from graphsys.core.errors import ConfigError, InputError, UnknownNameError
-from graphsys.gnn.functions import spmm
-from graphsys.gnn.sparse_rows import SparseRows
+from graphsys.gnn.ops.adjacency import SparseRows
+from graphsys.gnn.ops.functional import spmm
 from graphsys.sampling import NeighborSampler
 from graphsys.storage import Graph
 from tests.unit.interop.conftest import (

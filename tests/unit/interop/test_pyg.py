@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from graphsys.core.errors import ConfigError, InputError, UnknownNameError
-from graphsys.gnn.layers.sage import SAGE
-from graphsys.gnn.sparse_rows import SparseRows
+from graphsys.gnn.models.layers.sage import SAGE
+from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.sampling import NeighborSampler
 from graphsys.storage import EdgeChunk, Graph, NodeChunk
 from tests.stores import make_store

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from graphsys.core.errors import ConfigError
-from graphsys.gnn import sparse_rows as device_rows
-from graphsys.gnn.functions import spmm
-from graphsys.gnn.sparse_rows import SparseRows
+from graphsys.gnn.ops import adjacency as device_rows
+from graphsys.gnn.ops.adjacency import SparseRows
+from graphsys.gnn.ops.functional import spmm
 
 
 def chain() -> SparseRows:

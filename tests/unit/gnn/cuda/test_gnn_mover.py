@@ -11,11 +11,18 @@ import torch
 
 from graphsys import gnn
 from graphsys.core.errors import BudgetError, ConfigError, MissingDependencyError
-from graphsys.gnn import GnnConfig, training
-from graphsys.gnn.device_cache import DeviceCache
-from graphsys.gnn.loader import Batch, Loader
-from graphsys.gnn.mover import Mover, Parcel, PinnedBuffers, open_mover, room_of
-from graphsys.gnn.team import Team
+from graphsys.gnn import GnnConfig
+from graphsys.gnn.data.device_transfer import (
+    Mover,
+    Parcel,
+    PinnedBuffers,
+    open_mover,
+    room_of,
+)
+from graphsys.gnn.data.loader import Batch, Loader
+from graphsys.gnn.ops.cuda.feature_cache import DeviceCache
+from graphsys.gnn.process_group import Team
+from graphsys.gnn.train import api
 from graphsys.sampling.blocks import Buffers
 from graphsys.storage import Graph
 
@@ -47,7 +54,7 @@ def numbers(batch: Batch) -> list[Any]:
 
 def test_batches_arrive_as_they_were_and_stay(groups: Store, mover: Mover) -> None:
     graph = groups()
-    parts = training.build_parts(graph, CONFIG)
+    parts = api.build_parts(graph, CONFIG)
     seeds = parts.objective.seeds(0)
     plain = Loader(parts.surroundings, parts.inputs, 0)
     sending = Loader(
@@ -78,7 +85,7 @@ def test_buffers_are_written_again_after_their_copy(groups: Store) -> None:
         def synchronize(self) -> None:
             self.num_waits += 1
 
-    parts = training.build_parts(groups(), CONFIG)
+    parts = api.build_parts(groups(), CONFIG)
     event, buffers = Event(), PinnedBuffers(is_pinned=False)
     loader = Loader(parts.surroundings, parts.inputs, 0, new_buffers=lambda: buffers)
     seeds = parts.objective.seeds(0)
@@ -136,7 +143,7 @@ def test_too_little_memory_for_a_cache(
     with pytest.raises(ConfigError, match=message):
         gnn.train(groups(), config, tmp_path / "run", device="cuda")
 
-    monkeypatch.setattr("graphsys.gnn.device_cache.torch.empty", full)
+    monkeypatch.setattr("graphsys.gnn.ops.cuda.feature_cache.torch.empty", full)
     with pytest.raises(BudgetError, match="64 B of rows of type 'paper' do not fit in the"):
         DeviceCache("paper", np.ones(9), 4, 64, np.empty, torch.device("cpu"))
 
@@ -175,7 +182,7 @@ def test_several_processes_are_refused(
     def joined() -> Iterator[Team]:
         yield Team(0, 2)
 
-    monkeypatch.setattr(training, "joined_team", joined)
+    monkeypatch.setattr(api, "joined_team", joined)
     with pytest.raises(ConfigError, match="'cuda': got 2 processes, expected one; those"):
         gnn.train(groups(), CONFIG, tmp_path / "run", device="cuda")
 

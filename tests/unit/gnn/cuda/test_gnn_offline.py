@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[4]
 
 PROGRAM = """
 import sys
-from graphsys.gnn.device_offline import compile_kernels
+from graphsys.gnn.ops.offline import compile_kernels
 
 for name, r in compile_kernels(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]).items():
     print(r.registers, r.stack_bytes, r.spill_bytes, r.shared_bytes, name)

@@ -7,9 +7,16 @@ from typing import Any
 import pytest
 import torch
 
-from graphsys.gnn import GnnConfig, training
-from graphsys.gnn.loader import Loader
-from graphsys.gnn.mover import DeviceClock, HostClock, Mover, PinnedBuffers, new_clock
+from graphsys.gnn import GnnConfig
+from graphsys.gnn.data.device_transfer import (
+    DeviceClock,
+    HostClock,
+    Mover,
+    PinnedBuffers,
+    new_clock,
+)
+from graphsys.gnn.data.loader import Loader
+from graphsys.gnn.train import api
 from graphsys.storage import Graph
 
 pytest.importorskip("triton", reason="the gpu extra (triton) is not installed")
@@ -84,7 +91,7 @@ def mover(log: list[str], monkeypatch: pytest.MonkeyPatch) -> Mover:
 def test_training_waits_for_copies_and_buffers_for_theirs(
     groups: Callable[..., Graph], log: list[str], mover: Mover
 ) -> None:
-    parts = training.build_parts(groups(), CONFIG)
+    parts = api.build_parts(groups(), CONFIG)
     seeds = parts.objective.seeds(0)
     loader = Loader(
         parts.surroundings, parts.inputs, 0, send=mover.send, new_buffers=mover.buffers

@@ -1,0 +1,254 @@
+"""What the first layer reads: features side by side, bags of words, or learned rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import torch
+
+from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
+from graphsys.core.memory import parse_bytes
+from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.ops.cuda.feature_cache import DeviceCache, PartialRows
+from graphsys.sampling import (
+    BagRows,
+    CachedRows,
+    FeatureRows,
+    degree_scores,
+    importance_scores,
+    message_rows,
+)
+from graphsys.sampling.blocks import Buffers
+from graphsys.storage.reader import Graph
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputShape:
+    """What a network has to know of the input of one node type.
+
+    Attributes:
+        dim: Dense features; 0: none, so rows are learned.
+        num_learned: Rows to learn: one per node, or one per number of a bag feature.
+        is_bag: Whether a node's row is the mean of those in its bag.
+    """
+
+    dim: int
+    num_learned: int = 0
+    is_bag: bool = False
+
+
+@dataclass(frozen=True)
+class Bags:
+    """Bags of nodes, one after the other.
+
+    Attributes:
+        values: Numbers, int64 ``[E]``.
+        begins: Where each bag begins, int64 ``[n]``.
+    """
+
+    values: torch.Tensor
+    begins: torch.Tensor
+
+    def __len__(self) -> int:
+        return len(self.begins)
+
+
+@dataclass(frozen=True)
+class AllRows:
+    """All learned rows of a node type, in order."""
+
+    num_rows: int
+
+    def __len__(self) -> int:
+        return self.num_rows
+
+
+class Inputs:
+    """The input of every node type: dense features, a bag feature, or numbers of nodes.
+
+    Without names a type has all its dense features, else its only bag.
+
+    Args:
+        graph: An open graph.
+        node_types: Those that take part.
+        config: Names features, and whether to scale them.
+
+    Raises:
+        UnknownNameError: No type has a feature that the config names.
+        ConfigError: Several bags of a type, or a bag beside dense features.
+    """
+
+    def __init__(self, graph: Graph, node_types: Sequence[str], config: GnnConfig) -> None:
+        self._graph, self._is_scaling = graph, config.normalize_features
+        self._rows: dict[str, FeatureRows | BagRows | None] = {}
+        self._sizes = {name: graph.num_nodes_of(name) for name in node_types}
+        everything = sorted({f for name in node_types for f in graph.feature_names(name)})
+        for name in config.features:
+            if name not in everything:
+                raise unknown_name("feature", name, everything)
+        for name in node_types:
+            self._rows[name] = _rows_of(graph, name, config)
+        self._cached = {} if config.cache == "none" else self._make_caches(graph, config)
+        self._on_device: dict[str, DeviceCache] = {}
+
+    @property
+    def shapes(self) -> Mapping[str, InputShape]:
+        """What the network has to know, by type."""
+        return {name: self._shape(name) for name in self._rows}
+
+    def gather(self, nodes: Mapping[str, Ints], buffers: Buffers | None = None) -> Any:
+        """Return the input of nodes by type: float32 ``[n, F]``, bags, or numbers ``[n]``.
+
+        Args:
+            nodes: Numbers of nodes by type.
+            buffers: Where the rows of a batch are written; then the cache is asked, if
+                there is one. Fresh arrays by default.
+        """
+        return {
+            name: self._gather(name, numbers, buffers) for name, numbers in nodes.items()
+        }
+
+    def figures(self) -> Mapping[str, float]:
+        """Return how many rows batches found in a cache, and the share that is."""
+        result: dict[str, float] = {}
+        places: tuple[tuple[str, Mapping[str, CachedRows | DeviceCache]], ...]
+        places = ("cache", self._cached), ("device_cache", self._on_device)
+        for name, caches in places:
+            if asked := sum(cache.num_asked for cache in caches.values()):
+                found = sum(cache.num_found for cache in caches.values())
+                result |= {f"{name}_hits": found, f"{name}_hit_rate": found / asked}
+        return result
+
+    def cache_on(self, device: torch.device, config: GnnConfig) -> None:
+        """Keep the hottest rows on a device, as ``cache_device_memory`` says.
+
+        Raises:
+            ConfigError: Too little memory for a row.
+            BudgetError: The device has less memory than that.
+        """
+        policy = "importance" if config.cache == "importance" else "degree"
+        shares = self._shares(self._graph, config, config.cache_device_memory, policy)
+        for name, (rows, share, scores) in shares.items():
+            assert scores is not None  # such policies have some
+
+            def gather(nodes: Ints, rows: FeatureRows = rows) -> Floats:
+                return self._scaled(rows.gather(nodes))
+
+            cache = DeviceCache(name, scores, rows.dim, share, gather, device)
+            self._on_device[name] = cache
+
+    def _make_caches(self, graph: Graph, config: GnnConfig) -> dict[str, CachedRows]:
+        policy: Any = config.cache
+        return {
+            name: CachedRows(rows, policy, share, scores)
+            for name, (rows, share, scores) in self._shares(
+                graph, config, config.cache_memory, policy
+            ).items()
+        }
+
+    def _shares(
+        self, graph: Graph, config: GnnConfig, memory: str, policy: str
+    ) -> dict[str, tuple[FeatureRows, int, Any]]:
+        """Return the dense features by type, their shares of a memory, and scores."""
+        dense = {n: r for n, r in self._rows.items() if isinstance(r, FeatureRows)}
+        total = sum(rows.num_nodes * rows.dim for rows in dense.values())
+        relations = message_rows(graph, config.edge_types, reverse=config.reverse_edges)
+        score = {"degree": degree_scores, "importance": importance_scores}.get(policy)
+        return {
+            name: (
+                rows,
+                parse_bytes(memory) * rows.num_nodes * rows.dim // total,
+                None if score is None else score(relations, name),
+            )
+            for name, rows in dense.items()
+        }
+
+    def check(self) -> None:
+        """Look at every feature once.
+
+        Raises:
+            InvalidGraphError: Some are no finite numbers; says how many and where.
+        """
+        for name, rows in self._rows.items():
+            if not isinstance(rows, FeatureRows):
+                continue
+            count, first = rows.find_odd()
+            if count:
+                ids = self._graph.node_ids(name).take(pa.array(first)).to_pylist()
+                raise InvalidGraphError(
+                    f"features {', '.join(rows.names)} of {count} of {rows.num_nodes} "
+                    f"nodes of type {name!r} are not finite, first of nodes "
+                    f"{cut_list(ids)}; mend them and ingest again"
+                )
+
+    def _shape(self, name: str) -> InputShape:
+        rows = self._rows[name]
+        if isinstance(rows, FeatureRows):
+            return InputShape(dim=rows.dim)
+        if isinstance(rows, BagRows):
+            return InputShape(dim=0, num_learned=max(rows.size, 1), is_bag=True)
+        return InputShape(dim=0, num_learned=self._sizes[name])
+
+    def _gather(
+        self, name: str, nodes: Ints, buffers: Buffers | None
+    ) -> torch.Tensor | Bags | PartialRows:
+        rows = self._rows[name]
+        if isinstance(rows, BagRows):
+            values, begins = rows.gather(nodes)
+            return Bags(torch.from_numpy(values), torch.from_numpy(begins))
+        if rows is None:
+            return torch.from_numpy(np.array(nodes, dtype=np.int64))
+        out, cache, where = None, None, np.empty(0, np.int32)
+        if buffers is not None:
+            cache = self._on_device.get(name)
+            if cache is not None:
+                where, nodes = cache.split(nodes)
+            room = buffers.room(("features", name), len(nodes) * rows.dim, np.float32)
+            out = room[: len(nodes) * rows.dim].reshape(len(nodes), rows.dim)
+        source = rows if out is None else self._cached.get(name, rows)
+        found = torch.from_numpy(self._scaled(source.gather(nodes, out)))
+        if cache is None:
+            return found
+        return PartialRows(torch.from_numpy(where), found, cache)
+
+    def _scaled(self, rows: Floats) -> Floats:
+        """Return rows divided by their sums, in place, where the config says so."""
+        if self._is_scaling:
+            total = rows.sum(axis=1, keepdims=True)
+            np.divide(rows, total, out=rows, where=total != 0)
+        return rows
+
+
+def _rows_of(graph: Graph, name: str, config: GnnConfig) -> FeatureRows | BagRows | None:
+    """Return the features of a type that a config names, or those it has."""
+    dims = {f: e["dim"] for f, e in graph.manifest.node_types[name].features.items()}
+    if config.features:
+        dims = {f: dim for f, dim in dims.items() if f in config.features}
+    dense, bags = [f for f, d in dims.items() if d], [f for f, d in dims.items() if not d]
+    if dense and not (bags and config.features):
+        return FeatureRows(graph, name, dense)
+    if len(bags) > 1 or dense:
+        raise ConfigError(
+            f"features: node type {name!r} has {', '.join([*dense, *bags])}; choose one "
+            "bag, or arrays of numbers"
+        )
+    return BagRows(graph, name, bags[0]) if bags else None
+
+
+def require_types(graph: Graph, node_types: Sequence[str], wanted: str) -> None:
+    """Check that messages reach a node type.
+
+    Raises:
+        ConfigError: They do not.
+    """
+    if wanted not in node_types:
+        raise ConfigError(
+            f"no edges of those chosen have ends of node type {wanted!r}; they have "
+            f"{', '.join(node_types)}"
+        )

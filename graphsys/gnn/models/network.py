@@ -1,0 +1,263 @@
+"""A network of layers: inputs by node type, a layer per hop and relation, an output."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.data.disk_embedding import StoredRows
+from graphsys.gnn.data.features import AllRows, Bags, InputShape
+from graphsys.gnn.models import layers
+from graphsys.gnn.models.model import Model, Relation, Rows, Tensors, key_of
+from graphsys.gnn.ops.sparse_features import Linear, SparseFeatures
+
+
+class Network(Model):
+    """A layer per hop and relation.
+
+    Messages of several relations into a node type are added. Where node types differ in
+    their input, or with ``residual``, a linear layer brings each to ``dim`` first. Types
+    without features have one learned row per node, those with bags one per number in them;
+    these are parameters in ``learned``, or on disk in ``stored``.
+
+    Args:
+        config: Layers and their sizes.
+        relations: Name, node type and neighbors' type of each relation.
+        shapes: Input of every node type.
+        num_out: Features of the output.
+        decoder: What makes scores of the output, so that its weights are the run's.
+    """
+
+    def __init__(
+        self,
+        config: GnnConfig,
+        relations: Sequence[Relation],
+        shapes: Mapping[str, InputShape],
+        num_out: int,
+        decoder: nn.Module | None = None,
+    ) -> None:
+        super().__init__(config, num_out, decoder)
+        self.relations = list(relations)
+        self.learned, self.stored = _make_learned(config, shapes)
+        dims = {name: shape.dim or config.dim for name, shape in shapes.items()}
+        is_even = len(set(dims.values())) == 1 and not config.residual
+        self.entry = nn.ModuleDict(
+            {} if is_even else {key_of(n): Linear(d, config.dim) for n, d in dims.items()}
+        )
+        first = next(iter(dims.values())) if is_even else config.dim
+        has_exit = config.residual or config.model in ("pinsage", "hgt", "han")
+        sizes = [first, *[config.dim] * config.layers]
+        if not has_exit:
+            sizes[-1] = num_out
+        lasts = [not has_exit and k == config.layers - 1 for k in range(config.layers)]
+        self.hops = nn.ModuleList(
+            _make_hop(config, self.relations, sizes[k : k + 2], is_last=is_last)
+            for k, is_last in enumerate(lasts)
+        )
+        self.norms = nn.ModuleList(_make_norm(config, size) for size in sizes[:-1])
+        self.exit: nn.Module = nn.Identity()
+        if config.model == "pinsage":
+            self.exit = nn.Sequential(
+                nn.Linear(config.dim, config.dim), nn.ReLU(),
+                nn.Linear(config.dim, num_out, bias=False),
+            )  # fmt: skip
+        elif has_exit:
+            self.exit = nn.Linear(config.dim, num_out)
+
+    def forward(self, hops: Sequence[Rows], x: Mapping[str, Any]) -> Tensors:
+        """Return the output of the seeds by type."""
+        h = self.embed(x)
+        if self.config.model == "lightgcn":
+            return self._mean_of_layers(hops, h)
+        for k, rows in enumerate(hops):
+            h = (
+                self._convolve_again(k, rows, h)
+                if self._recomputes
+                else self.convolve(k, rows, h)
+            )
+        return self.finish(h)
+
+    def embed(self, x: Mapping[str, Any]) -> Tensors:
+        """Return the rows that the first layer reads."""
+        result = {}
+        for name, values in x.items():
+            key = key_of(name)
+            if key in self.learned or name in self.stored:
+                values = self._read_learned(name, values)
+                if self.config.row_decay:
+                    self._read[name] = values
+            if key in self.entry:
+                values = self._activate(self.entry[key](self._drop(values)))
+            result[name] = values
+        return result
+
+    def _read_learned(self, name: str, values: Any) -> Any:
+        """Return learned rows: of all nodes, of some, or the means of bags."""
+        if name in self.stored:
+            rows = self.stored.read(name, values)
+            return rows.to(next(self.parameters()).device)
+        table: Any = self.learned[key_of(name)]
+        if isinstance(values, AllRows):
+            return table.weight
+        if isinstance(values, Bags):
+            return table(values.values, values.begins)
+        return table(values)
+
+    def convolve(
+        self,
+        k: int,
+        rows: Rows,
+        h: Mapping[str, torch.Tensor],
+        own: Mapping[str, torch.Tensor] | None = None,
+    ) -> Tensors:
+        """Apply layer ``k``."""
+        is_last = k == self.config.layers - 1
+        norm = self.norms[k]
+        ready = {name: self._drop(norm(value)) for name, value in h.items()}
+        mine = ready if own is None else {n: self._drop(norm(v)) for n, v in own.items()}
+        summed = self._messages(k, rows, ready, mine)
+        if self.config.residual:
+            before = h if own is None else own
+            return {n: before[n][: len(v)] + self._activate(v) for n, v in summed.items()}
+        if is_last and not isinstance(self.exit, nn.Sequential):
+            return summed
+        return {name: self._activate(value) for name, value in summed.items()}
+
+    def _messages(
+        self,
+        k: int,
+        rows: Rows,
+        ready: Mapping[str, torch.Tensor],
+        mine: Mapping[str, torch.Tensor],
+    ) -> Tensors:
+        """Return the sums over relations of what layer ``k`` makes of messages, by type."""
+        hop = self.hops[k]
+        if not isinstance(hop, nn.ModuleDict):  # a layer over all relations
+            everywhere: Any = hop
+            return everywhere(rows, ready, mine)  # type: ignore[no-any-return]
+        summed: Tensors = {}
+        for name, node_type, other in self.relations:
+            each = rows[name]
+            if node_type not in mine or other not in ready:
+                continue
+            x_dst = mine[node_type]
+            if len(x_dst) > each.num_dst:
+                x_dst = x_dst[: each.num_dst]
+            layer: Any = hop[key_of(name)]
+            new = layer(each, ready[other], x_dst)
+            summed[node_type] = summed[node_type] + new if node_type in summed else new
+        return summed
+
+    def finish(self, h: Mapping[str, torch.Tensor]) -> Tensors:
+        """Return the output of the last layer's rows."""
+        return {name: self.exit(value) for name, value in h.items()}
+
+    def first_weights(self) -> list[nn.Parameter]:
+        """Return the parameters of the first layer that takes features."""
+        chosen = self.entry if len(self.entry) else self.hops[0]
+        return list(chosen.parameters())
+
+    @property
+    def _recomputes(self) -> bool:
+        return self.config.recompute and self.training and torch.is_grad_enabled()
+
+    def _convolve_again(self, k: int, rows: Rows, h: Mapping[str, torch.Tensor]) -> Tensors:
+        """Apply layer ``k``, and again in the backward pass, for less is kept then."""
+        found: Tensors = checkpoint(self.convolve, k, rows, h, use_reentrant=False)
+        return found
+
+    def _mean_of_layers(self, hops: Sequence[Rows], x: Tensors) -> Tensors:
+        """Return the mean of the input and of the rows after each layer, as LightGCN does.
+
+        As ``(x + A (x + A (x + ...))) / (layers + 1)``, which adds what it has once a
+        layer, in the backward pass too.
+        """
+        h = x
+        for k, rows in enumerate(hops):
+            summed = self._messages(k, rows, h, h)
+            h = {n: summed[n] + x[n][: len(summed[n])] if n in summed else x[n] for n in x}
+        return {name: value / (len(hops) + 1) for name, value in h.items()}
+
+    def _drop(self, x: Any) -> Any:
+        if isinstance(x, SparseFeatures):
+            return x.dropout(self.config.dropout, self.training)
+        return functional.dropout(x, self.config.dropout, self.training)
+
+    def _activate(self, x: torch.Tensor) -> torch.Tensor:
+        if self.config.model in ("pinsage", "hgt", "han"):
+            return x  # the layer has its own
+        return functional.elu(x) if self.config.activation == "elu" else torch.relu_(x)
+
+
+def _make_learned(
+    config: GnnConfig, shapes: Mapping[str, InputShape]
+) -> tuple[nn.ModuleDict, StoredRows]:
+    """Return the learned rows as parameters, or as rows on disk; the other is empty."""
+    wanted = {name: shape for name, shape in shapes.items() if not shape.dim}
+    tables = nn.ModuleDict()
+    if config.learned_rows == "disk":
+        sizes = {name: shape.num_learned for name, shape in wanted.items()}
+        return tables, StoredRows(config, sizes)
+    for name, shape in wanted.items():
+        tables[key_of(name)] = (
+            nn.EmbeddingBag(shape.num_learned, config.dim, mode="mean")
+            if shape.is_bag
+            else nn.Embedding(shape.num_learned, config.dim)
+        )
+    for table in tables.values():
+        nn.init.normal_(table.weight, std=0.1)  # type: ignore[arg-type]
+    return tables, StoredRows(config, {})
+
+
+def _make_hop(
+    config: GnnConfig, relations: Sequence[Relation], sizes: Sequence[int], *, is_last: bool
+) -> nn.Module:
+    """Return a layer per relation, or one over all of them."""
+    num_in, num_out = sizes
+    if config.model == "rgcn":
+        return layers.RGCN(relations, num_in, num_out, config.bases)
+    if config.model == "han":
+        dropout = config.attention_dropout
+        return layers.HAN(relations, num_in, num_out, config.heads, dropout=dropout)
+    if config.model == "hgt":
+        return layers.HGT(relations, num_in, num_out, config.heads)
+    return nn.ModuleDict(
+        {
+            key_of(name): _make_layer(config, num_in, num_out, is_last=is_last)
+            for name, _, _ in relations
+        }
+    )
+
+
+def _make_layer(
+    config: GnnConfig, num_in: int, num_out: int, *, is_last: bool
+) -> nn.Module:
+    if config.model == "sage":
+        return layers.SAGE(num_in, num_out, config.aggregator)
+    if config.model == "gcn":
+        return layers.GCN(num_in, num_out)
+    if config.model == "lightgcn":
+        return layers.LightGCN()
+    if config.model == "gin":
+        return layers.GIN(num_in, num_out)
+    if config.model == "pinsage":
+        return layers.PinSage(num_in, num_out)
+    kind: Any = layers.GAT if config.model == "gat" else layers.GATv2
+    dropout = config.attention_dropout
+    if is_last:
+        last: nn.Module = kind(
+            num_in, num_out, config.output_heads, is_concatenating=False, dropout=dropout
+        )
+        return last
+    hidden: nn.Module = kind(num_in, num_out // config.heads, config.heads, dropout=dropout)
+    return hidden
+
+
+def _make_norm(config: GnnConfig, size: int) -> nn.Module:
+    if config.norm == "layer":
+        return nn.LayerNorm(size)
+    return nn.BatchNorm1d(size) if config.norm == "batch" else nn.Identity()

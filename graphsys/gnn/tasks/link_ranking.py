@@ -1,0 +1,219 @@
+"""How high held-out pairs rank among all nodes, known ones left out."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+
+from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.gnn.data.positive_pairs import Pairs, read_pairs
+from graphsys.gnn.tasks.decoders import Decoder, Dot
+from graphsys.gnn.tasks.output import Output
+from graphsys.metrics.ranking import ranking_metrics
+from graphsys.storage.reader import Graph
+
+Ints = npt.NDArray[np.int64]
+Doubles = npt.NDArray[np.float64]
+_AT_A_TIME: Final = 256
+_DOT: Final = Dot()
+TOP: Final = 20
+"""Length of the lists that recall and NDCG are of."""
+
+
+def held_out(graph: Graph, pairs: Pairs, split: str) -> Ints:
+    """Return the pairs of a split, int64 ``[n, 2]``.
+
+    Raises:
+        UnknownNameError: There is no such split.
+        ConfigError: Its edges join other nodes than the pairs, or there are none.
+    """
+    kind = graph.edge_type(pairs.edge_type)
+    if (kind.src_type, kind.dst_type) != (pairs.src_type, pairs.dst_type):
+        raise ConfigError(
+            f"pairs are of {pairs.src_type!r} and {pairs.dst_type!r}, edges "
+            f"{pairs.edge_type!r} of {kind.src_type!r} and {kind.dst_type!r}; there is "
+            "nothing to rank"
+        )
+    return _edges_of(graph, pairs.edge_type, split)
+
+
+def _edges_of(graph: Graph, edge_type: str, split: str) -> Ints:
+    if split not in graph.splits(edge_type):
+        raise unknown_name("split", split, graph.splits(edge_type))
+    found = read_pairs(graph, edge_type, split)
+    if not len(found):
+        raise ConfigError(f"split {split!r} of edges {edge_type!r} is empty")
+    return found
+
+
+def rank_pairs(
+    graph: Graph, pairs: Pairs, split: str, output: Output, score: Decoder = _DOT
+) -> dict[str, Any]:
+    """Rank the pairs of a split by their scores, both ways, against all nodes.
+
+    Rank is 1 + better + equal / 2; known pairs of any split are no candidates, but for
+    ``unfiltered``.
+
+    Returns:
+        ``mrr``, ``mr``, ``hits@1``, ``hits@3``, ``hits@10``, the same under
+        ``unfiltered``, ``num_edges``, ``num_candidates``; and as of recommendations (all
+        pairs of a source at once, those of train left out) ``recall@20`` and ``ndcg@20``.
+
+    Raises:
+        UnknownNameError: There is no such split.
+        ConfigError: Its edges join other nodes than the pairs.
+    """
+    wanted = held_out(graph, pairs, split)
+    src, dst = _rows_of_ends(graph, pairs, output, score)
+    shape = (len(src), len(dst))
+    known = _known(graph, pairs, graph.splits(pairs.edge_type), shape)
+    tails = _ranks(score, src, dst, wanted, known.tocsr())
+    heads = _ranks(score, dst, src, wanted[:, ::-1], known.T.tocsr())
+    filtered, raw = (np.concatenate(both) for both in zip(tails, heads, strict=True))
+    return {
+        **ranking_metrics([filtered], [raw]),
+        **_recommended(score, src, dst, wanted, _known(graph, pairs, [None], shape)),
+        "num_edges": len(wanted),
+        "num_candidates": len(dst),
+    }
+
+
+def recommend_pairs(
+    graph: Graph, pairs: Pairs, split: str, output: Output, score: Decoder = _DOT
+) -> dict[str, Any]:
+    """Find the pairs of a split among the 20 best of each source; those of train are none.
+
+    Where the edges lead to the nodes of the pairs from those of another type, which have
+    no rows (pins on boards), a source's row is the mean of those of its neighbors in train.
+
+    Returns:
+        ``recall@20``: of a source's pairs, how many are found; ``ndcg@20``: with the place
+        discounted by its logarithm, of the best possible; means over sources that have
+        pairs (Wang et al., "Neural graph collaborative filtering", SIGIR 2019, as LightGCN
+        measures it); ``num_sources``, ``num_edges``, ``num_candidates``.
+
+    Raises:
+        UnknownNameError: There is no such split.
+        ConfigError: Its edges join other nodes than the pairs.
+    """
+    if is_from_others(graph, pairs):
+        wanted, src, dst, train = _through_neighbors(graph, pairs, split, output, score)
+    else:
+        wanted = held_out(graph, pairs, split)
+        src, dst = _rows_of_ends(graph, pairs, output, score)
+        train = _known(graph, pairs, [None], (len(src), len(dst)))
+    return {
+        **_recommended(score, src, dst, wanted, train),
+        "num_sources": len(np.unique(wanted[:, 0])),
+        "num_edges": len(wanted),
+        "num_candidates": len(dst),
+    }
+
+
+def is_from_others(graph: Graph, pairs: Pairs) -> bool:
+    """Tell whether edges join the type of pairs, which is one, with another."""
+    kind = graph.edge_type(pairs.edge_type)
+    return pairs.src_type == pairs.dst_type and kind.src_type != kind.dst_type
+
+
+def _through_neighbors(
+    graph: Graph, pairs: Pairs, split: str, output: Output, score: Decoder
+) -> tuple[Ints, torch.Tensor, torch.Tensor, Any]:
+    """Return held-out edges from nodes of the other type, rows of those and of the type."""
+    kind = graph.edge_type(pairs.edge_type)
+    own, other = pairs.dst_type, kind.src_type
+    order = [0, 1]
+    if own == kind.src_type:
+        other, order = kind.dst_type, [1, 0]
+    found = _edges_of(graph, pairs.edge_type, split)[:, order]
+    dst = output(own, np.arange(graph.num_nodes_of(own))).cpu()
+    shape = (graph.num_nodes_of(other), len(dst))
+    train = _matrix([read_pairs(graph, pairs.edge_type)[:, order]], shape).tocsr()
+    counts = np.maximum(np.diff(train.indptr), 1)[:, None]
+    src = torch.from_numpy((train @ dst.numpy() / counts).astype(np.float32))
+    device = _device_of(score)
+    return found, src.to(device), dst.to(device), train
+
+
+def _rows_of_ends(
+    graph: Graph, pairs: Pairs, output: Output, score: Decoder
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the rows of all nodes of both types, where the decoder is."""
+    device = _device_of(score)
+    src = output(pairs.src_type, np.arange(graph.num_nodes_of(pairs.src_type))).to(device)
+    if pairs.src_type == pairs.dst_type:
+        return src, src
+    dst = output(pairs.dst_type, np.arange(graph.num_nodes_of(pairs.dst_type)))
+    return src, dst.to(device)
+
+
+def _device_of(score: Decoder) -> torch.device:
+    return next((p.device for p in score.parameters()), torch.device("cpu"))
+
+
+def _known(
+    graph: Graph, pairs: Pairs, splits: Sequence[str | None], shape: tuple[int, int]
+) -> Any:
+    """Return the pairs of splits (None: train) as a matrix, both ways if undirected."""
+    found = _matrix([read_pairs(graph, pairs.edge_type, name) for name in splits], shape)
+    if not graph.is_directed_type(pairs.edge_type) and shape[0] == shape[1]:
+        found = found + found.T
+    return found
+
+
+def _matrix(pairs: list[Ints], shape: tuple[int, int]) -> Any:
+    rows, columns = np.concatenate(pairs).T
+    return sp.coo_matrix((np.ones(len(rows), np.int8), (rows, columns)), shape=shape)
+
+
+@torch.no_grad()
+def _ranks(
+    score: Decoder, queries: torch.Tensor, answers: torch.Tensor, pairs: Ints, known: Any
+) -> tuple[Doubles, Doubles]:
+    """Return filtered and unfiltered ranks ``[n]``."""
+    filtered, raw = np.empty(len(pairs)), np.empty(len(pairs))
+    for begin in range(0, len(pairs), _AT_A_TIME):
+        some = pairs[begin : begin + _AT_A_TIME]
+        line = torch.arange(len(some))
+        scores = score(queries[torch.from_numpy(some[:, 0].copy())], answers)
+        own = scores[line, torch.from_numpy(some[:, 1].copy())][:, None]
+        better, equal = (scores > own).sum(dim=1), (scores == own).sum(dim=1) - 1
+        raw[begin : begin + len(some)] = (1 + better + equal.double() / 2).cpu()
+        row, column = known[some[:, 0]].nonzero()
+        is_other = column != some[row, 1]
+        row, column = torch.from_numpy(row[is_other]), torch.from_numpy(column[is_other])
+        scores[row.long(), column.long()] = -torch.inf
+        better, equal = (scores > own).sum(dim=1), (scores == own).sum(dim=1) - 1
+        filtered[begin : begin + len(some)] = (1 + better + equal.double() / 2).cpu()
+    return filtered, raw
+
+
+@torch.no_grad()
+def _recommended(
+    score: Decoder, src: torch.Tensor, dst: torch.Tensor, pairs: Ints, train: Any
+) -> dict[str, float]:
+    """Return recall and NDCG of the best 20 for every source that has pairs."""
+    train = train.tocsr()
+    wanted = _matrix([pairs], (len(src), len(dst))).tocsr()
+    users = np.unique(pairs[:, 0])
+    top = min(TOP, len(dst))
+    discount = 1 / np.log2(np.arange(2, top + 2))
+    recalls, gains = [], []
+    for begin in range(0, len(users), _AT_A_TIME):
+        some = users[begin : begin + _AT_A_TIME]
+        scores = score(src[torch.from_numpy(some)], dst)
+        row, column = train[some].nonzero()
+        scores[torch.from_numpy(row).long(), torch.from_numpy(column).long()] = -torch.inf
+        best = scores.topk(top, dim=1).indices.cpu().numpy()
+        for user, items in zip(some, best, strict=True):
+            own = wanted.indices[wanted.indptr[user] : wanted.indptr[user + 1]]
+            is_hit = np.isin(items, own)
+            recalls.append(is_hit.sum() / len(own))
+            gains.append((is_hit * discount).sum() / discount[: len(own)].sum())
+    return {
+        f"recall@{TOP}": float(np.mean(recalls)),
+        f"ndcg@{TOP}": float(np.mean(gains)),
+    }

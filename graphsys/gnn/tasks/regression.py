@@ -1,0 +1,116 @@
+"""Numbers of nodes: a network's output is one, compared by its square."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import torch
+from torch.nn import functional
+
+from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
+from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.data.labels import TRAIN, labelled_type, node_column, read_splits
+from graphsys.gnn.data.loader import Batch
+from graphsys.gnn.tasks.output import Output
+from graphsys.gnn.tasks.task import NodeSeeds
+from graphsys.storage.reader import Graph
+
+Ints = npt.NDArray[np.int64]
+
+
+class NodeRegression(NodeSeeds):
+    """A number per node, learned in units of the training nodes' deviation from their mean.
+
+    What is watched is R2, so that more is better; the loss is the mean square in those
+    units.
+
+    Attributes:
+        values: The labels by node, float32 ``[N]``; NaN where there is none.
+        splits: Numbers of the nodes of each split.
+        units: Mean of the training nodes, and their standard deviation; 1 if they are all
+            the same.
+
+    Raises:
+        ConfigError: A column that holds no numbers, no training nodes.
+        InvalidGraphError: Nodes of a split have no finite label.
+    """
+
+    metric = "r2"
+
+    def __init__(self, graph: Graph, config: GnnConfig) -> None:
+        node_type = labelled_type(graph, config)
+        self.values = _read_values(graph, node_type, config)
+        self.splits = read_splits(graph, node_type, config)
+        for split, nodes in self.splits.items():
+            if len(bad := nodes[~np.isfinite(self.values[nodes])]):
+                ids = graph.node_ids(node_type).take(pa.array(bad[:6])).to_pylist()
+                raise InvalidGraphError(
+                    f"{len(bad)} of {len(nodes)} nodes of split {split!r} have no finite "
+                    f"{config.label!r}: {cut_list(ids)}{' ...' if len(bad) > 6 else ''}; "
+                    "mend them or take them out of the split"
+                )
+        super().__init__(config, node_type, self.splits[TRAIN])
+        train = self.values[self.splits[TRAIN]].astype(np.float64)
+        self.units = (float(train.mean()), float(train.std()) or 1.0)
+        self.num_out, self.classes = 1, list[Any]()
+
+    def loss(self, rows: Mapping[str, torch.Tensor], batch: Batch) -> torch.Tensor:
+        """Return the mean square of a batch, in units of the deviation."""
+        found = rows[self.node_type][batch.places[self.node_type]][:, 0]
+        target = self._target(batch.seeds[self.node_type])
+        return functional.mse_loss(found, target.to(found.device))
+
+    def watch(self, output: Output) -> tuple[float, float] | None:
+        """Return loss and R2 of the watched split, or None where it has no nodes."""
+        split = self._config.eval_split
+        if not len(self.splits.get(split, ())):
+            return None
+        found = self.measure(split, output)
+        return (found["rmse"] / self.units[1]) ** 2, found[self.metric]
+
+    def measure(self, split: str, output: Output) -> dict[str, float]:
+        """Return ``mae``, ``rmse`` and ``r2`` of a split, in the labels' units.
+
+        Raises:
+            UnknownNameError: There is no such split.
+        """
+        from torchmetrics.functional import regression
+
+        if split not in self.splits:
+            raise unknown_name("split", split, self.splits)
+        nodes = self.splits[split]
+        found = torch.from_numpy(self.in_units(output(self.node_type, nodes).numpy()))
+        wanted = torch.from_numpy(self.values[nodes])
+        square = regression.mean_squared_error(found, wanted)
+        has_many = len(nodes) > 1
+        return {
+            "mae": float(regression.mean_absolute_error(found, wanted)),
+            "rmse": float(square.sqrt()),
+            "r2": float(regression.r2_score(found, wanted)) if has_many else 0.0,
+            "num_nodes": len(nodes),
+        }
+
+    def in_units(self, output: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Return a network's output ``[n, 1]`` in the labels' units ``[n]``."""
+        mean, scale = self.units
+        return (output[:, 0] * scale + mean).astype(np.float32)
+
+    def _target(self, nodes: Ints) -> torch.Tensor:
+        mean, scale = self.units
+        found = (self.values[nodes] - mean) / scale
+        return torch.from_numpy(found.astype(np.float32))
+
+
+def _read_values(
+    graph: Graph, node_type: str, config: GnnConfig
+) -> npt.NDArray[np.float32]:
+    labels = node_column(graph, node_type, config.label)
+    if not (pa.types.is_integer(labels.type) or pa.types.is_floating(labels.type)):
+        raise ConfigError(
+            f"task regression: column {config.label!r} of node type {node_type!r} is "
+            f"{labels.type}, expected numbers"
+        )
+    found: npt.NDArray[np.float32] = labels.cast(pa.float64()).to_numpy()
+    return found.astype(np.float32)

@@ -1,0 +1,138 @@
+"""What a network is trained for: seeds of an epoch, the loss of a batch, metrics."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+from torch.nn import functional
+
+from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.data.labels import TRAIN, NodeLabels, read_labels
+from graphsys.gnn.data.loader import Batch, Trim, shuffled_batches
+from graphsys.gnn.process_group import Team, current_team
+from graphsys.gnn.tasks.output import Output
+from graphsys.metrics.areas import f1, roc_auc_of
+from graphsys.storage.reader import Graph
+
+Ints = npt.NDArray[np.int64]
+Seeds = Sequence[Mapping[str, Ints]]
+
+
+class Objective(Protocol):
+    """A task.
+
+    Attributes:
+        node_type: Of the rows that are wanted.
+        num_out: Features of the network's output.
+        classes: Names of classes; empty where there are none.
+        units: Mean and deviation of labels that are numbers; else empty.
+        metric: Name of the metric that is watched; more of it is better.
+        trim: Takes entries out of a sample that would give the answer away, or None.
+        team: The processes that train together; seeds are this one's share.
+        decoder: Makes scores of pairs of output rows; None where nodes are learned.
+    """
+
+    node_type: str
+    num_out: int
+    classes: list[Any]
+    units: Sequence[float]
+    metric: str
+    trim: Trim | None
+    team: Team
+    decoder: nn.Module | None
+
+    def seeds(self, epoch: int) -> Seeds:
+        """Return the seeds of every batch of an epoch."""
+
+    def loss(self, rows: Mapping[str, torch.Tensor], batch: Batch) -> torch.Tensor:
+        """Return the mean loss of a batch, given its output by type."""
+
+    def num_terms(self, batch: Batch) -> int:
+        """Return over how many terms of all processes a batch's loss is the mean."""
+
+    def watch(self, output: Output) -> tuple[float, float] | None:
+        """Return loss and metric of the watched split, or None where there is none."""
+
+
+class NodeSeeds:
+    """Seeds of a task over the training nodes of one type.
+
+    Args:
+        config: The settings.
+        node_type: Of the nodes.
+        nodes: Their numbers ``[n]``.
+    """
+
+    units: Sequence[float] = ()
+
+    def __init__(self, config: GnnConfig, node_type: str, nodes: Ints) -> None:
+        self.node_type, self._nodes, self._config = node_type, nodes, config
+        self.trim: Trim | None = None
+        self.decoder: nn.Module | None = None
+        self.team = current_team()
+
+    def seeds(self, epoch: int) -> Seeds:
+        """Return the seeds of every batch of an epoch."""
+        config, nodes = self._config, self._nodes
+        if config.is_full_batch:
+            return [{self.node_type: self.team.share(nodes)}]
+        cut = shuffled_batches(nodes, config.batch_size, config.seed, "nodes", epoch)
+        return [{self.node_type: self.team.share(part)} for part in cut]
+
+    def num_terms(self, batch: Batch) -> int:
+        """Return how many nodes a batch of all processes has."""
+        size = self._config.batch_size or len(self._nodes)
+        return min(size, len(self._nodes) - batch.number * size)
+
+
+class NodeClassification(NodeSeeds):
+    """Classes of nodes: cross-entropy; with several classes a node, one by one.
+
+    What is watched on valid is accuracy, of two classes the ROC-AUC, of several classes a
+    node the micro F1.
+
+    Raises:
+        ConfigError: As :func:`read_labels`.
+        InvalidGraphError: Nodes of a split have no label.
+    """
+
+    def __init__(self, graph: Graph, config: GnnConfig) -> None:
+        self.labels: NodeLabels = read_labels(graph, config)
+        super().__init__(config, self.labels.node_type, self.labels.require(TRAIN))
+        self.classes = self.labels.classes
+        self.num_out = len(self.classes)
+        has_two = self.num_out == 2
+        self.metric = "roc_auc" if has_two else "accuracy"
+        if self.labels.is_multi:
+            self.metric = "f1_micro"
+
+    def loss(self, rows: Mapping[str, torch.Tensor], batch: Batch) -> torch.Tensor:
+        """Return the mean loss of a batch."""
+        found = rows[self.node_type][batch.places[self.node_type]]
+        target = torch.from_numpy(self.labels.of(batch.seeds[self.node_type]))
+        return self._loss(found, target.to(found.device))
+
+    def watch(self, output: Output) -> tuple[float, float] | None:
+        """Return loss and metric of the watched split, or None where it has no nodes."""
+        nodes = self.labels.splits.get(self._config.eval_split)
+        if nodes is None or not len(nodes):
+            return None
+        found = output(self.node_type, nodes)
+        target = torch.from_numpy(self.labels.of(nodes))
+        loss = float(self._loss(found, target))
+        if self.metric == "accuracy":
+            return loss, float((found.argmax(dim=1) == target).float().mean())
+        if self.metric == "roc_auc":
+            margin = (found[:, 1] - found[:, 0]).numpy()
+            return loss, roc_auc_of(margin, target.numpy() == 1)
+        chosen, wanted = found > 0, target > 0
+        hits = float((chosen & wanted).sum())
+        return loss, f1(hits, float(chosen.sum()), float(wanted.sum()))
+
+    def _loss(self, found: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        if self.labels.is_multi:
+            return functional.binary_cross_entropy_with_logits(found, target)
+        return functional.cross_entropy(found, target)

@@ -1,0 +1,68 @@
+"""What a training tells about its time: sampling, gathering, computing, the overlap."""
+
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any
+
+from graphsys.gnn.data.loader import Batch
+from graphsys.metrics.overlap import Overlap, overlap_alpha
+
+_STAGES = ("forward", "backward", "step")
+
+
+class Figures:
+    """Sums the times of a run over its resumptions.
+
+    Args:
+        metrics: Those of the checkpoint that the training goes on from.
+
+    Attributes:
+        overlap: How far sampling and gathering run beside the training.
+        wall_s: Time of training, in seconds.
+        evaluate_s: Time of evaluating, in seconds.
+    """
+
+    def __init__(self, metrics: Mapping[str, Any]) -> None:
+        self.overlap = Overlap()
+        self.wall_s = self.evaluate_s = 0.0
+        self._sums = dict.fromkeys(("sample", "gather", *_STAGES), 0.0)
+        self._num_batches = 0
+        self._before = dict(metrics)
+
+    def add(self, batch: Batch, times: Sequence[float]) -> None:
+        """Count a batch that was trained.
+
+        Args:
+            batch: The batch.
+            times: When its forward pass, its backward pass and its step began, and the end.
+        """
+        self._num_batches += 1
+        self._sums["sample"] += batch.sample_s
+        self._sums["gather"] += batch.gather_s
+        for name, begin, end in zip(_STAGES, times[:-1], times[1:], strict=True):
+            self._sums[name] += end - begin
+
+    def update(self, metrics: MutableMapping[str, Any]) -> None:
+        """Write the figures of the run so far.
+
+        Seconds of sampling and gathering are those of all threads. ``prepare_seconds`` is
+        the time in which some thread did either, ``compute_seconds`` that in which batches
+        were trained, ``overlap_seconds`` that in which both happened. ``overlap_alpha`` is
+        (N + C - T) / min(N, C) with N preparing, C computing and T either: 0 one after the
+        other, 1 fully side by side; absent without either.
+        """
+        values = {f"{name}_seconds": seconds for name, seconds in self._sums.items()}
+        values["prepare_seconds"] = self.overlap.prepare_s
+        values["compute_seconds"] = self.overlap.work_s
+        values["overlap_seconds"] = self.overlap.both_s
+        values["evaluate_seconds"] = self.evaluate_s
+        values["train_seconds"] = self.wall_s
+        for name, value in values.items():
+            metrics[name] = value + self._before.get(name, 0.0)
+        metrics["batches"] = self._num_batches + self._before.get("batches", 0)
+        alpha = overlap_alpha(
+            metrics["prepare_seconds"],
+            metrics["compute_seconds"],
+            metrics["overlap_seconds"],
+        )
+        if alpha is not None:
+            metrics["overlap_alpha"] = alpha

@@ -1,0 +1,136 @@
+"""Predictions for nodes: classes with their probabilities, or the rows of the network."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from graphsys.core.errors import ConfigError
+from graphsys.core.progress import SILENT, Progress
+from graphsys.gnn.tasks.multiplex_links import MultiplexLinks
+from graphsys.gnn.tasks.regression import NodeRegression
+from graphsys.gnn.use.trained_model import OpenedRun, open_run
+from graphsys.storage.reader import Graph
+
+
+def predict(
+    run: str | Path | OpenedRun,
+    nodes: Sequence[Any] | None = None,
+    *,
+    relation: str | None = None,
+    graph: Graph | None = None,
+    device: str = "cpu",
+    progress: Progress = SILENT,
+) -> pa.Table:
+    """Predict for nodes.
+
+    Args:
+        run: A run or its folder.
+        nodes: The users' ids; all nodes of the type by default.
+        relation: Whose rows are wanted, of model gatne: the name of an edge type, or
+            ``TYPE/RELATION``.
+        graph: The graph trained on, if it is not where it was; or another one with the
+            same features and edge types, for nodes that the training did not know.
+        device: Where to compute, ``cpu`` or ``cuda``; an opened run has its own.
+        progress: Receives a stage per layer.
+
+    Returns:
+        A row per node, in the order given: ``id`` and, for classes, ``prediction`` (the
+        most likely class; a list where a node may have several) and ``probability`` (of it,
+        or of every class in the list); for numbers ``prediction``; for links ``embedding``
+        (FixedSizeList<float32>).
+
+    Raises:
+        UnknownNameError: A node is not in the graph, or there is no such relation.
+        ConfigError: There is no run, its graph is gone, or another does not fit; a
+            relation is missing, or is given where there is one row per node.
+    """
+    opened = open_run(run, graph=graph, device=device)
+    objective = opened.parts.objective
+    if relation is not None and not isinstance(objective, MultiplexLinks):
+        raise ConfigError(
+            f"relation: got {relation!r}, but this run of model {opened.config.model} does "
+            "not tell relations apart; leave it out"
+        )
+    node_type = opened.node_type
+    ids = opened.graph.node_ids(node_type)
+    numbers = None
+    if nodes is not None:
+        numbers = opened.graph.lookup(node_type, nodes).astype(np.int64)
+        ids = ids.take(pa.array(numbers))
+    found = opened.output(numbers, progress=progress)
+    if isinstance(objective, MultiplexLinks):
+        found = objective.rows_of(found, relation)
+    if isinstance(objective, NodeRegression):
+        return pa.table({"id": ids, "prediction": pa.array(objective.in_units(found))})
+    if not opened.state.classes:
+        values = pa.array(found.reshape(-1))
+        rows = pa.FixedSizeListArray.from_arrays(values, found.shape[1])
+        return pa.table({"id": ids, "embedding": rows})
+    classes = pa.array(opened.state.classes)
+    scores = torch.from_numpy(found)
+    if opened.labels.is_multi:
+        chance = torch.sigmoid(scores).numpy()
+        row, code = np.nonzero(chance > 0.5)
+        begins = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(found)))])
+        offsets = pa.array(begins, pa.int64())
+        return pa.table(
+            {
+                "id": ids,
+                "prediction": pa.LargeListArray.from_arrays(
+                    offsets, classes.take(pa.array(code))
+                ),
+                "probability": pa.LargeListArray.from_arrays(
+                    offsets, pa.array(chance[row, code])
+                ),
+            }
+        )
+    best = torch.softmax(scores, dim=1).max(dim=1)
+    return pa.table(
+        {
+            "id": ids,
+            "prediction": classes.take(pa.array(best.indices.numpy())),
+            "probability": pa.array(best.values.numpy()),
+        }
+    )
+
+
+def read_nodes(file: str | Path) -> list[str]:
+    """Read ids of nodes: a line each (.txt), or the column ``id`` of a table.
+
+    Raises:
+        ConfigError: The file is not there, is of another kind, or has no such column.
+    """
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    file = Path(file)
+    if not file.is_file():
+        raise ConfigError(f"{file} is no file; give a list or a table of nodes")
+    try:
+        if file.suffix == ".txt":
+            return [line for line in file.read_text(encoding="utf-8").splitlines() if line]
+        if file.suffix == ".parquet":
+            table = pyarrow.parquet.read_table(file)
+        elif file.suffix == ".arrow":
+            with pa.memory_map(str(file), "rb") as source:
+                table = pa.ipc.open_file(source).read_all()
+        elif file.suffix in (".csv", ".tsv"):
+            delimiter = "," if file.suffix == ".csv" else "\t"
+            options = pyarrow.csv.ParseOptions(delimiter=delimiter)
+            table = pyarrow.csv.read_csv(file, parse_options=options)
+        else:
+            raise ConfigError(
+                f"cannot read nodes from {file.name!r}: expected a name that ends in one "
+                "of .txt, .csv, .tsv, .parquet, .arrow"
+            )
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as err:
+        raise ConfigError(f"{file} cannot be read: {str(err).splitlines()[0]}") from err
+    if "id" not in table.column_names:
+        raise ConfigError(
+            f"{file} has columns {', '.join(table.column_names)}, expected a column id"
+        )
+    return [str(value) for value in table.column("id").to_pylist()]

@@ -1,0 +1,168 @@
+"""A run opened for use: its network with the weights that it keeps, and its graph."""
+
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import ConfigError, StoreBusyError
+from graphsys.core.progress import SILENT, Progress
+from graphsys.gnn import run as runs
+from graphsys.gnn.config import num_threads
+from graphsys.gnn.data.device_transfer import open_mover
+from graphsys.gnn.data.labels import NodeLabels, read_labels
+from graphsys.gnn.inference import infer, scratch_of, whole_input, whole_output
+from graphsys.gnn.ops.adjacency import kernel_threads
+from graphsys.gnn.train.out_of_memory import explained_whole
+from graphsys.gnn.train.trainer import Parts
+from graphsys.gnn.use.transfer_checks import require_fitting
+from graphsys.storage.reader import Graph
+from graphsys.storage.runs import run_folder
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+
+
+class OpenedRun:
+    """The weights of a run's best epoch (or last, as its config says).
+
+    Args:
+        path: The run's folder.
+        graph: The graph it was trained on, opened from the recorded path if not given; or
+            another one with the same features and edge types, to which nodes were added,
+            say.
+        device: Where the network computes, ``cpu`` or ``cuda``.
+
+    Raises:
+        ConfigError: There is no run, its graph is gone or was replaced, or there is no such
+            device; and when rows are asked for, a graph that the network does not fit.
+        CorruptStoreError: A file of the checkpoint is missing or damaged.
+    """
+
+    def __init__(
+        self, path: str | Path, *, graph: Graph | None = None, device: str = "cpu"
+    ) -> None:
+        self.path = Path(path)
+        self.state = runs.read_state(self.path)
+        self.config = runs.read_config(self.path)
+        run_folder.check_files(self.path, self.state.files, self.state.checksums)
+        self.mover = open_mover(device, self.config)
+        self.graph = graph or self._open_graph()
+        self._is_other = not run_folder.is_same_graph(self.state.graph, self.graph)
+        if graph is None:
+            self.require_same_graph()
+
+    def require_same_graph(self) -> None:
+        """Check that the graph is the one trained on.
+
+        Raises:
+            ConfigError: It is another.
+        """
+        run_folder.require_same_graph(self.state.graph, self.graph, self.path)
+
+    @cached_property
+    def parts(self) -> Parts:
+        """The task, the graph and the network with its weights."""
+        from graphsys.gnn.train.api import build_parts
+
+        parts = build_parts(self.graph, self.config, self.mover, is_checking=False)
+        weights = runs.load(self.path, self.state, "best")
+        if weights is None:
+            weights = runs.load(self.path, self.state, "weights")
+        if weights is None:
+            raise ConfigError(
+                f"the run {self.path} has no weights yet; go on with --resume"
+            )
+        if self._is_other:
+            require_fitting(self.path, self.state, weights, self.graph, parts)
+        if self.state.units:
+            parts.objective.units = self.state.units
+        parts.network.restore(weights, self.path)
+        parts.network.stored.open(self.path, self.state.files, is_writing=False)
+        parts.network.eval()
+        return parts
+
+    @property
+    def node_type(self) -> str:
+        """Whose rows the network computes."""
+        return self.parts.objective.node_type
+
+    @cached_property
+    def labels(self) -> NodeLabels:
+        """The labels of the graph's nodes."""
+        return read_labels(self.graph, self.config)
+
+    @explained_whole()
+    def output(
+        self,
+        nodes: Ints | None = None,
+        *,
+        node_type: str | None = None,
+        progress: Progress = SILENT,
+    ) -> Floats:
+        """Return the network's output for nodes, from all of their neighbors.
+
+        Args:
+            nodes: Numbers ``[n]``; all nodes of the type by default.
+            node_type: Their type; the one that was trained for by default.
+            progress: Receives a stage per layer.
+
+        Returns:
+            float32 ``[n, num_out]``.
+
+        Raises:
+            StoreBusyError: Rows on disk were trained meanwhile.
+            BudgetError: The device's memory is too small.
+        """
+        parts, config = self.parts, self.config
+        chosen = node_type or self.node_type
+        with kernel_threads(num_threads(config, self.graph.num_edges)):
+            if not config.is_whole_graph:
+                scratch = scratch_of(self.path, config, parts.surroundings)
+                found = infer(
+                    parts.network, parts.surroundings, parts.inputs, chosen,
+                    nodes=nodes, progress=progress, scratch=scratch, mover=self.mover,
+                )  # fmt: skip
+                self._require_still()
+                return found
+            sizes = parts.surroundings.sampler.sizes
+            everything = {name: np.arange(size) for name, size in sizes.items()}
+            x = whole_input(config, parts.inputs.gather(everything))
+            layer = parts.surroundings.whole()
+            if self.mover is not None:
+                layer, x = self.mover.layer(layer), self.mover.input(x)
+            found = whole_output(parts.network, layer, x, chosen).cpu().numpy()
+            return found if nodes is None else found[nodes]
+
+    def _require_still(self) -> None:
+        """Check that no training has written over the rows that were read.
+
+        Raises:
+            StoreBusyError: A training has.
+        """
+        is_done = self.config.learned_rows == "memory" or self.state.is_complete
+        if is_done or runs.read_state(self.path).serial == self.state.serial:
+            return
+        raise StoreBusyError(
+            f"the run {self.path} went on training while its rows on disk were read; "
+            "repeat this when it is done"
+        )
+
+    def _open_graph(self) -> Graph:
+        path = Path(self.state.graph["path"])
+        if not path.exists():
+            raise ConfigError(
+                f"the graph {path} of the run {self.path} is gone; give the graph it was "
+                "trained on"
+            )
+        return Graph(path)
+
+
+def open_run(
+    run: str | Path | OpenedRun, *, graph: Graph | None = None, device: str = "cpu"
+) -> OpenedRun:
+    """Open a run for use, unless it is open; see :class:`OpenedRun`."""
+    if isinstance(run, OpenedRun):
+        return run
+    return OpenedRun(run, graph=graph, device=device)

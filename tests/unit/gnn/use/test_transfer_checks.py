@@ -1,0 +1,120 @@
+"""Networks on graphs that have changed since: with new nodes, or with other features."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from graphsys import gnn
+from graphsys.cli import main as cli
+from graphsys.core.errors import ConfigError, InvalidGraphError
+from graphsys.storage import Graph, NodeChunk
+from graphsys.storage.ingest.append import append
+from tests.stores import ListSource, edge_chunk
+from tests.unit.gnn.conftest import NUM_NODES, Store
+from tests.unit.gnn.train.test_api import config_of
+
+NEW = np.arange(900, 906)
+
+
+def grown(graph: Graph, path: Path, x: Any = None, **columns: Any) -> Graph:
+    """Return the groups with 6 more nodes, two of each group, without labels."""
+    group = np.arange(6) % 3
+    if x is None:
+        x = np.eye(8, dtype=np.float32)[group] + 0.1
+    node = NodeChunk(
+        ids=NEW,
+        columns={
+            "label": pa.array(columns.get("label", [None] * 6), pa.int64()),
+            "split": pa.array(columns.get("split", [None] * 6), pa.string()),
+        },
+        features={"x": x},
+    )
+    old = {g: [v for v in range(NUM_NODES) if v % 3 == g] for g in range(3)}
+    pairs = [(int(NEW[k]), 100 + v) for k in range(6) for v in old[k % 3][:5]]
+    append(graph, ListSource([node, edge_chunk(pairs)], is_directed=False), path)
+    return Graph(path)
+
+
+def test_new_nodes_are_classified_by_what_they_are_near(
+    groups: Store, tmp_path: Path
+) -> None:
+    graph = groups(2)
+    gnn.train(graph, config_of(model="gcn"), tmp_path / "run")
+    before = gnn.predict(tmp_path / "run", [100 + v for v in range(20, 40)])
+    more = grown(graph, tmp_path / "more")
+    found = gnn.predict(tmp_path / "run", NEW.tolist(), graph=more)
+    assert found["id"].to_pylist() == NEW.tolist()
+    assert found["prediction"].to_pylist() == [0, 1, 2, 0, 1, 2]
+    after = gnn.predict(tmp_path / "run", before["id"].to_pylist(), graph=more)
+    assert after["prediction"].to_pylist() == before["prediction"].to_pylist()
+
+    (tmp_path / "new.txt").write_text("\n".join(map(str, NEW)) + "\n")
+    out = tmp_path / "new.parquet"
+    words = ["predict", tmp_path / "run", "--graph", more.path, "--nodes"]
+    assert not cli.main([*map(str, words), str(tmp_path / "new.txt"), "-o", str(out)])
+    assert pq.read_table(out).equals(found)
+
+
+def test_a_network_is_evaluated_on_the_graph_trained_on(
+    groups: Store, tmp_path: Path
+) -> None:
+    graph = groups(1)
+    gnn.train(graph, config_of(epochs=1), tmp_path / "run")
+    more = grown(graph, tmp_path / "more")
+    with pytest.raises(ConfigError, match="was trained on another graph"):
+        gnn.evaluate(tmp_path / "run", graph=more)
+
+
+def test_numbers_keep_the_units_of_the_training(groups: Store, tmp_path: Path) -> None:
+    graph = groups(1)
+    config = config_of(task="regression", epochs=3)
+    gnn.train(graph, config, tmp_path / "run")
+    labelled: Any = {"label": [1000] * 6, "split": ["train"] * 6}
+    more = grown(graph, tmp_path / "more", **labelled)
+    opened = gnn.open_run(tmp_path / "run", graph=more)
+    objective = opened.parts.objective
+    train = np.array([v % 3 for v in range(NUM_NODES) if v // 3 % 4 in (0, 2)])
+    assert objective.units == pytest.approx([train.mean(), train.std()])
+
+
+@pytest.mark.parametrize(
+    ("settings", "changes", "message"),
+    [
+        ({}, {"label": [7] * 6}, "has classes 0, 1, 2, 7, the run"),
+        ({}, {"x": np.full((6, 8), np.nan, np.float32)}, "of 6 of 54 nodes"),
+    ],
+)
+def test_graphs_that_do_not_fit(
+    groups: Store, tmp_path: Path, settings: Any, changes: Any, message: str
+) -> None:
+    graph = groups(1)
+    gnn.train(graph, config_of(epochs=1, **settings), tmp_path / "run")
+    more = grown(graph, tmp_path / "more", **changes)
+    with pytest.raises((ConfigError, InvalidGraphError), match=re.escape(message)):
+        gnn.predict(tmp_path / "run", NEW.tolist(), graph=more)
+
+
+def test_rows_and_features_are_of_the_graph_trained_on(
+    groups: Store, library: Graph, tmp_path: Path
+) -> None:
+    graph = groups(1)
+    gnn.train(graph, config_of(epochs=1), tmp_path / "run")
+    wide = groups(1, x=np.ones((NUM_NODES, 5), np.float32))
+    with pytest.raises(ConfigError, match="does not fit the network of the run"):
+        gnn.predict(tmp_path / "run", graph=wide)
+    config = gnn.GnnConfig(
+        task="link_prediction", dim=8, epochs=1, num_negatives=5, threads=1
+    )
+    gnn.train(library, config, tmp_path / "links")
+    append(
+        library,
+        ListSource([NodeChunk(ids=np.arange(50, 53), node_type="reader")]),
+        tmp_path / "more",
+    )
+    with pytest.raises(ConfigError, match="a learned row for each node of type 'reader'"):
+        gnn.predict(tmp_path / "links", graph=Graph(tmp_path / "more"))
