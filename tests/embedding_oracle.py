@@ -7,15 +7,15 @@ import numpy.typing as npt
 import torch
 
 from graphsys.core.types import EdgeType
-from graphsys.embedding.compiled import compiled_objective
 from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.data.schedule import cut_bucket
 from graphsys.embedding.model import (
     OPERATOR_CODES,
     REGULARISER_CODES,
     relation_sets,
 )
-from graphsys.embedding.samplers import uniform_candidates
-from graphsys.embedding.schedule import cut_bucket
+from graphsys.embedding.train.kernel_table import compiled_objective
+from graphsys.embedding.train.negative_tables import uniform_candidates
 from graphsys.kernels.cpu.embedding.bags import NO_BAGS, NO_VECTOR, Bags, Extras
 from graphsys.kernels.cpu.embedding.rows import Tables
 from graphsys.kernels.cpu.embedding.step import Settings, train_batches

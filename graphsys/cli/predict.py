@@ -95,7 +95,7 @@ def predict(
     """
     from graphsys import embedding
     from graphsys.cli.progress import open_progress
-    from graphsys.embedding.question_files import all_questions, read_questions
+    from graphsys.embedding.files.question_files import all_questions, read_questions
     from graphsys.engine.output import check_output, write_table
     from graphsys.storage.reader import open_graph
     from graphsys.storage.runs.run_folder import is_gnn_run

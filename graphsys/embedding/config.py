@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from graphsys.core.config import from_mapping, option
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.embedding.control_config import ControlConfig
-from graphsys.embedding.pools import PoolConfig, check_pools, usual_pools
+from graphsys.embedding.negatives_config import PoolConfig, check_pools, usual_pools
 from graphsys.training.config import merge_settings
 from graphsys.training.config import preset_names as presets_in
 

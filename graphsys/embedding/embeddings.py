@@ -6,10 +6,10 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from graphsys.embedding.checkpoints import find_checkpoint
-from graphsys.embedding.neighbors import nearest
-from graphsys.embedding.picture import picture
-from graphsys.embedding.predicting import predict, score
-from graphsys.embedding.trained_rows import TrainedRows
+from graphsys.embedding.query.nearest import nearest
+from graphsys.embedding.query.plot import picture
+from graphsys.embedding.query.predict import predict, score
+from graphsys.embedding.rows.trained_rows import TrainedRows
 from graphsys.storage.reader import Graph
 
 
@@ -73,7 +73,7 @@ class Embeddings(TrainedRows):
         return pa.table(columns)
 
     def picture(self, out: str | Path, **options: Any) -> Path:
-        """Draw the nodes in a plane; see :func:`graphsys.embedding.picture`."""
+        """Draw the nodes in a plane; see :func:`graphsys.embedding.query.plot`."""
         return picture(self, out, **options)
 
 

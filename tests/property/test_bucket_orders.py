@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphsys.core.types import Bucket
-from graphsys.embedding.orders import (
+from graphsys.embedding.data.bucket_order import (
     ORDERS,
     beta_states,
     beta_swaps,
@@ -17,8 +17,8 @@ from graphsys.embedding.orders import (
     lower_bound,
     order_units,
 )
-from graphsys.embedding.schedule import Step, inside_out, needs_of, units
-from graphsys.embedding.swaps import SwapPlan, all_swaps, count_swaps
+from graphsys.embedding.data.schedule import Step, inside_out, needs_of, units
+from graphsys.embedding.train.eviction import SwapPlan, all_swaps, count_swaps
 
 Need = frozenset[tuple[str, int]]
 RNG = np.random.default_rng(0)

@@ -36,7 +36,7 @@ def works(
 ) -> Iterator[Work]:
     """Yield the two works."""
     from graphsys.datasets import recipes
-    from graphsys.embedding.orders import ORDERS
+    from graphsys.embedding.data.bucket_order import ORDERS
 
     scale, partitions, dim = (15, 8, 32) if quick else (20, 16, 100)
     graph = folder / "rmat"
@@ -113,7 +113,7 @@ def train_with(
     """Train two epochs; compiling and loading are timed apart."""
     import graphsys
     from graphsys.embedding import EmbeddingConfig, train
-    from graphsys.embedding.orders import lower_bound
+    from graphsys.embedding.data.bucket_order import lower_bound
 
     shutil.rmtree(out, ignore_errors=True)
     config = EmbeddingConfig(

@@ -131,11 +131,11 @@ def _prepare(graph: str, chunk: int) -> tuple[Any, ...]:
     import graphsys
     from graphsys.core.types import Bucket
     from graphsys.embedding import EmbeddingConfig
+    from graphsys.embedding.data.schedule import Step
     from graphsys.embedding.model import relation_sets
+    from graphsys.embedding.rows.table_files import TableFiles
     from graphsys.embedding.run import RunState
-    from graphsys.embedding.schedule import Step
-    from graphsys.embedding.tables import TableFiles
-    from graphsys.embedding.unit import UnitTrainer
+    from graphsys.embedding.train.bucket_trainer import UnitTrainer
 
     opened = graphsys.open(graph)
     config = EmbeddingConfig(

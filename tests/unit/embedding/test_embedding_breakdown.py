@@ -18,13 +18,13 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT
 from graphsys.core.types import EdgeType
 from graphsys.embedding import EmbeddingConfig, Embeddings, evaluate, train
-from graphsys.embedding.candidates import draw_candidates
-from graphsys.embedding.edge_facts import relation_categories, training_degrees
-from graphsys.embedding.held_out import held_out_edges
+from graphsys.embedding.data.candidates import draw_candidates
+from graphsys.embedding.data.filtered_queries import held_out_queries
+from graphsys.embedding.data.held_out import held_out_edges
+from graphsys.embedding.data.relation_stats import relation_categories, training_degrees
+from graphsys.embedding.evaluate.ranking import rank_edges
 from graphsys.embedding.model import relation_sets
-from graphsys.embedding.queries import held_out_queries
-from graphsys.embedding.ranking import rank_edges
-from graphsys.embedding.scoring import Scorer
+from graphsys.embedding.rows.scorer import Scorer
 from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk
@@ -167,12 +167,12 @@ def test_no_layout_thread_or_block_changes_a_number(
 ) -> None:
     wanted = evaluate(runs[0], threads=1, **asked)
     assert evaluate(runs[1], threads=2, **asked) == wanted
-    monkeypatch.setattr("graphsys.embedding.ranking._CANDIDATE_BLOCK", 7)
-    monkeypatch.setattr("graphsys.embedding.ranking._QUERY_BLOCK", 5)
-    monkeypatch.setattr("graphsys.embedding.queries._BATCH", 11)
-    monkeypatch.setattr("graphsys.embedding.queries._PAIRS", 9)
-    monkeypatch.setattr("graphsys.embedding.edge_stream._PIECE", 4)
-    monkeypatch.setattr("graphsys.embedding.edge_facts._PIECE", 3)
+    monkeypatch.setattr("graphsys.embedding.evaluate.ranking._CANDIDATE_BLOCK", 7)
+    monkeypatch.setattr("graphsys.embedding.evaluate.ranking._QUERY_BLOCK", 5)
+    monkeypatch.setattr("graphsys.embedding.data.filtered_queries._BATCH", 11)
+    monkeypatch.setattr("graphsys.embedding.data.filtered_queries._PAIRS", 9)
+    monkeypatch.setattr("graphsys.embedding.data.edge_stream._PIECE", 4)
+    monkeypatch.setattr("graphsys.embedding.data.relation_stats._PIECE", 3)
     assert evaluate(runs[2], threads=2, **asked) == wanted
 
 
@@ -327,9 +327,9 @@ def _arrays(ends: np.ndarray[Any, Any], split: str) -> Any:
 def test_known_answers_take_bounded_memory(
     large: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphsys.embedding.queries._PAIRS", 1 << 14)
-    monkeypatch.setattr("graphsys.embedding.queries._BATCH", 1 << 10)
-    monkeypatch.setattr("graphsys.embedding.edge_stream._PIECE", 1 << 14)
+    monkeypatch.setattr("graphsys.embedding.data.filtered_queries._PAIRS", 1 << 14)
+    monkeypatch.setattr("graphsys.embedding.data.filtered_queries._BATCH", 1 << 10)
+    monkeypatch.setattr("graphsys.embedding.data.edge_stream._PIECE", 1 << 14)
     model = relation_sets(large, EmbeddingConfig())
     (edges,) = held_out_edges(large, model, "test", most=500)
     tracemalloc.start()

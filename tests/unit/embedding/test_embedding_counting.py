@@ -8,13 +8,13 @@ import numpy.typing as npt
 import pytest
 import torch
 
-from graphsys.embedding.compiled import compiled_objective
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.edge_sets import list_steps
+from graphsys.embedding.data.schedule import Step, cut_bucket
 from graphsys.embedding.model import relation_sets
-from graphsys.embedding.negatives import DST, SRC, Negatives
-from graphsys.embedding.pools import PoolConfig
-from graphsys.embedding.schedule import Step, cut_bucket
+from graphsys.embedding.negatives_config import PoolConfig
+from graphsys.embedding.train.hooks.edge_sets import list_steps
+from graphsys.embedding.train.kernel_table import compiled_objective
+from graphsys.embedding.train.negatives import DST, SRC, Negatives
 from graphsys.kernels.cpu.embedding.bags import PLAIN
 from graphsys.kernels.cpu.embedding.negatives import Candidates, draw_pools
 from graphsys.kernels.cpu.embedding.rows import Tables

@@ -11,10 +11,10 @@ from graphsys.core.errors import CorruptStoreError, TrainingFailedError
 from graphsys.embedding import EmbeddingConfig, train
 from graphsys.embedding import run as runs
 from graphsys.embedding.config import RowDtype
-from graphsys.embedding.diagnosis import bad_rows, describe_rows, largest_row
-from graphsys.embedding.row_types import to_stored
-from graphsys.embedding.tables import TableFiles
-from graphsys.embedding.unit import UnitTrainer
+from graphsys.embedding.rows.nonfinite import bad_rows, describe_rows, largest_row
+from graphsys.embedding.rows.row_precision import to_stored
+from graphsys.embedding.rows.table_files import TableFiles
+from graphsys.embedding.train.bucket_trainer import UnitTrainer
 from graphsys.storage.reader import Graph
 
 MakeRing = Callable[[int], Graph]

@@ -12,10 +12,10 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.progress import Progress
 from graphsys.embedding import EmbeddingConfig, evaluate, train
 from graphsys.embedding import run as runs
-from graphsys.embedding.edge_sets import list_steps
 from graphsys.embedding.model import relation_sets
-from graphsys.embedding.plan import Planner
-from graphsys.embedding.pools import PoolConfig
+from graphsys.embedding.negatives_config import PoolConfig
+from graphsys.embedding.train.hooks.edge_sets import list_steps
+from graphsys.embedding.train.plan import Planner
 from graphsys.storage.reader import Graph
 
 MakeRing = Callable[[int], Graph]

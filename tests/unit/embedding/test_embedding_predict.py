@@ -19,8 +19,8 @@ from graphsys.embedding import (
     score,
     train,
 )
+from graphsys.embedding.files.question_files import all_questions, read_questions
 from graphsys.embedding.model import OPERATOR_CODES
-from graphsys.embedding.question_files import all_questions, read_questions
 from graphsys.storage.reader import Graph
 from tests.ranking_oracle import compare, operate, triples
 from tests.runs import reseal
@@ -144,10 +144,10 @@ def test_no_block_thread_or_partition_changes_a_prediction(
                 np.save(out / name, table)
         reseal(out)
         results.append(predict(out, questions, 5, threads=1))
-        monkeypatch.setattr("graphsys.embedding.best_answers._CANDIDATE_BLOCK", 3)
-        monkeypatch.setattr("graphsys.embedding.best_answers._QUERY_BLOCK", 7)
-        monkeypatch.setattr("graphsys.embedding.best_answers._PAIRS", 50)
-        monkeypatch.setattr("graphsys.embedding.queries._BATCH", 9)
+        monkeypatch.setattr("graphsys.embedding.query.topk._CANDIDATE_BLOCK", 3)
+        monkeypatch.setattr("graphsys.embedding.query.topk._QUERY_BLOCK", 7)
+        monkeypatch.setattr("graphsys.embedding.query.topk._PAIRS", 50)
+        monkeypatch.setattr("graphsys.embedding.data.filtered_queries._BATCH", 9)
         results.append(predict(out, questions, 5, threads=2))
         monkeypatch.undo()
     for other in results[1:]:

@@ -1,0 +1,219 @@
+"""In which order an epoch visits the buckets, and how a bucket is cut into batches.
+
+A unit is what is trained between two swaps: the buckets of all edge types whose
+partitions are in memory together (types with one partition always are).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.rng import generator
+from graphsys.core.types import DEFAULT_SPLIT, Bucket
+from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.data.bucket_order import order_units
+from graphsys.embedding.data.edge_selection import EdgePart
+from graphsys.embedding.model import RelationSet
+from graphsys.kernels.cpu.embedding.chunk import Edges
+
+Part = tuple[str, int]
+T = TypeVar("T", bound=np.generic)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One bucket of one edge type.
+
+    Attributes:
+        edge_type: Position of the edge type in the model.
+        bucket: Place in its grid.
+        src: Type and partition of the sources.
+        dst: Type and partition of the destinations.
+        num_edges: Edges trained at this step.
+        split: Their split.
+        part: Which part of the bucket's edges it is.
+        phase: Position in the sequence of edge sets and parts; phases do not mix.
+    """
+
+    edge_type: int
+    bucket: Bucket
+    src: Part
+    dst: Part
+    num_edges: int
+    split: str = DEFAULT_SPLIT
+    part: EdgePart = EdgePart()  # noqa: RUF009  (frozen)
+    phase: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """How units follow each other, and how many partitions are in memory.
+
+    Attributes:
+        order: Name of the order.
+        order_capacity: The capacity that the order is made for. It stays when a run is
+            resumed with a buffer of another size, so that the order stays.
+        capacity: Partitions that the buffer holds, types with one partition apart.
+        prefetch: Whether partitions come and leave while others are trained.
+    """
+
+    order: str = "inside_out"
+    order_capacity: int = 2
+    capacity: int = 2
+    prefetch: bool = True
+
+
+class Schedule:
+    """The units of every epoch.
+
+    Args:
+        steps: The buckets of an epoch, inside out.
+        num_partitions: Of every node type.
+        layout: The order.
+        seed: Of the orders that draw.
+    """
+
+    def __init__(
+        self,
+        steps: Iterable[Step],
+        num_partitions: Mapping[str, int],
+        layout: Layout,
+        seed: int,
+    ) -> None:
+        by_phase: dict[int, list[Step]] = {}
+        for step in steps:
+            by_phase.setdefault(step.phase, []).append(step)
+        groups = [units(group, num_partitions) for _, group in sorted(by_phase.items())]
+        self._phases = [len(group) for group in groups]
+        self._units = [unit for group in groups for unit in group]
+        self._needs = [needs_of(unit, num_partitions) for unit in self._units]
+        self._layout, self._seed = layout, seed
+
+    def __len__(self) -> int:
+        return len(self._units)
+
+    def epoch(self, epoch: int) -> list[list[Step]]:
+        """Return the units in the order of an epoch."""
+        return [self._units[k] for k in self._order(epoch)]
+
+    def needs(self, epoch: int) -> list[frozenset[Part]]:
+        """Return the partitions that each of them needs, but for those always there."""
+        return [self._needs[k] for k in self._order(epoch)]
+
+    def always(self, unit: Iterable[Step]) -> set[Part]:
+        """Return the partitions of a unit that are in memory always."""
+        parts = {part for step in unit for part in (step.src, step.dst)}
+        return {part for part in parts if not any(part in need for need in self._needs)}
+
+    def _order(self, epoch: int) -> list[int]:
+        layout, result, begin = self._layout, list[int](), 0
+        for phase, count in enumerate(self._phases):
+            keys = (epoch, phase) if phase else (epoch,)
+            rng = generator(self._seed, "order of units", *keys)
+            needs = self._needs[begin : begin + count]
+            order = order_units(layout.order, needs, layout.order_capacity, rng)
+            result += [begin + k for k in order]
+            begin += count
+        return result
+
+
+def inside_out(num_src: int, num_dst: int) -> list[Bucket]:
+    """Order the buckets of a grid in growing squares, each walked along its border.
+
+    Examples:
+        >>> [tuple(bucket) for bucket in inside_out(2, 2)]
+        [(0, 0), (0, 1), (1, 1), (1, 0)]
+    """
+    order = []
+    for size in range(max(num_src, num_dst)):
+        border = [(k, size) for k in range(size)] + [(size, size)]
+        border += [(size, k) for k in reversed(range(size))]
+        order += [Bucket(i, j) for i, j in border if i < num_src and j < num_dst]
+    return order
+
+
+def units(steps: Iterable[Step], num_partitions: Mapping[str, int]) -> list[list[Step]]:
+    """Group steps that need the same partitioned partitions, in order of first need."""
+    groups: dict[frozenset[Part], list[Step]] = {}
+    for step in steps:
+        groups.setdefault(needs_of([step], num_partitions), []).append(step)
+    return list(groups.values())
+
+
+def needs_of(unit: Iterable[Step], num_partitions: Mapping[str, int]) -> frozenset[Part]:
+    """Return the partitions of a unit that are not in memory always: one or two."""
+    parts = (part for step in unit for part in (step.src, step.dst))
+    return frozenset(part for part in parts if num_partitions[part[0]] > 1)
+
+
+def cut_bucket(
+    src: npt.NDArray[np.uint32],
+    dst: npt.NDArray[np.uint32],
+    relation: npt.NDArray[np.uint32],
+    weight: npt.NDArray[np.float32],
+    relations: RelationSet,
+    config: EmbeddingConfig,
+    keys: Sequence[int | str],
+    chosen: npt.NDArray[np.uint32] | None = None,
+) -> Edges:
+    """Shuffle a bucket and cut it into chunks and batches.
+
+    Without reciprocal relations, or with negatives by relation, the edges of a chunk share
+    one relation; else only those whose negatives are all nodes keep apart from the others.
+
+    Args:
+        src: Local numbers of the sources ``[E]``.
+        dst: Local numbers of the destinations ``[E]``.
+        relation: Codes of the relations ``[E]``, or empty.
+        weight: Weights ``[E]``, or empty.
+        relations: The relations of the edge type.
+        config: Sizes and seed.
+        keys: What the shuffle is for (epoch, edge type, bucket).
+        chosen: Positions of the edges to be trained, ``[T]``, shuffled in place; all by
+            default.
+    """
+    rng = generator(config.seed, "shuffle", *keys)
+    order = np.arange(len(src), dtype=np.uint32) if chosen is None else chosen
+    rng.shuffle(order)
+    size = config.chunk_size
+    group, num_groups = relation, len(relations.codes)
+    if not config.is_cut_by_relation:
+        has_both = np.unique(relations.all_negatives).size > 1
+        num_groups = 2 if has_both else 1
+        group = relations.all_negatives.astype(np.uint32)[relation] if has_both else group
+    if num_groups == 1:
+        begins = np.arange(0, len(order), size, dtype=np.int64)
+        chunks = np.stack([begins, np.minimum(begins + size, len(order))], axis=1)
+    else:
+        order = order[np.argsort(group[order], kind="stable")]
+        counts = np.bincount(group[order], minlength=num_groups)
+        pieces = -(-counts // size)
+        firsts = np.repeat(np.cumsum(counts) - counts, pieces)
+        inner = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+        ends = np.repeat(np.cumsum(counts), pieces)
+        begins = firsts + inner * size
+        chunks = np.stack([begins, np.minimum(begins + size, ends)], axis=1)
+        chunks = chunks[rng.permutation(len(chunks))].astype(np.int64)
+    stride = max(1, config.batch_size // size)
+    batches = np.append(np.arange(0, len(chunks), stride), len(chunks)).astype(np.int64)
+    return Edges(
+        src=_frozen(src),
+        dst=_frozen(dst),
+        relation=_frozen(relation),
+        weight=_frozen(weight),
+        relation_weight=relations.weights,
+        all_negatives=relations.all_negatives,
+        order=order,
+        chunks=np.ascontiguousarray(chunks),
+        batches=batches,
+    )
+
+
+def _frozen(array: npt.NDArray[T]) -> npt.NDArray[T]:
+    """Mark as read-only, as mapped columns are: one compiled kernel for both."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

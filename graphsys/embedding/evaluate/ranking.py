@@ -1,0 +1,220 @@
+"""Ranks of held-out edges among all nodes of a type, or among samples of them.
+
+The rank is 1 + better + equal / 2, and the filtered rank leaves out other answers that are
+edges of any split. Scores are compared exactly (see ``kernels/cpu/embedding/rank.py``).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.progress import Progress
+from graphsys.core.threads import run_parallel
+from graphsys.embedding.data.filtered_queries import Queries, find, held_out_queries
+from graphsys.embedding.data.held_out import HeldOut
+from graphsys.embedding.rows.scorer import Scorer
+from graphsys.kernels.cpu.embedding.rank import count_better, exact_scores
+
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Places = npt.NDArray[np.intp]
+_QUERY_BLOCK = 256
+_CANDIDATE_BLOCK = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranks:
+    """What was found for every held-out edge, asked in one direction.
+
+    Attributes:
+        filtered: Filtered ranks, float64 ``[M]``.
+        raw: Ranks among all candidates ``[M]``.
+        positive: Scores of the edges ``[M]``, empty if not asked for.
+        negative: Score of a random wrong answer for each ``[M]``; NaN where none was
+            drawn; empty if not asked for.
+    """
+
+    filtered: Doubles
+    raw: Doubles
+    positive: Doubles
+    negative: Doubles
+
+
+def rank_edges(
+    scorer: Scorer,
+    edges: HeldOut,
+    *,
+    samples: Sequence[Ints] | None = None,
+    negatives: Sequence[Ints] | None = None,
+    threads: int,
+    progress: Progress,
+) -> Ranks:
+    """Rank the true answer of every held-out edge.
+
+    Args:
+        scorer: Of the edge type and direction.
+        edges: The edges.
+        samples: Numbers of candidates, ascending; an edge is asked about sample
+            ``key % len(samples)``. None for all nodes of the type.
+        negatives: Numbers of nodes to draw a wrong answer from, likewise, in an order that
+            no layout changes; None to leave out the scores.
+        threads: Number of threads.
+        progress: Told of every query.
+    """
+    counts = np.zeros((len(edges), 4), dtype=np.int64)
+    scored = len(edges) if negatives is not None else 0
+    positive, negative = np.empty(scored), np.full(scored, np.nan)
+    graph = scorer.run.graph
+    for queries in held_out_queries(graph, edges, asks_for_dst=scorer.asks_for_dst):
+        batch = _Batch(scorer, queries, threads)
+        if samples is None:
+            batch.count_all(progress)
+        else:
+            which = edges.key[queries.index] % np.uint64(len(samples))
+            for number in np.unique(which).tolist():
+                batch.count_sample(samples[number], np.flatnonzero(which == number))
+            progress.advance(len(queries))
+        counts[queries.index] = batch.counts
+        if negatives is not None:
+            positive[queries.index] = batch.score_targets()
+            drawn = _draw_wrong(queries, edges.key[queries.index], negatives)
+            negative[queries.index] = batch.score(drawn)
+    better, equal, known, known_equal = counts.T
+    raw = 1.0 + better + 0.5 * equal
+    return Ranks(
+        filtered=raw - known - 0.5 * known_equal,
+        raw=raw,
+        positive=positive,
+        negative=negative,
+    )
+
+
+class _Batch:
+    """Queries prepared once, compared with candidates block by block."""
+
+    def __init__(self, scorer: Scorer, queries: Queries, threads: int) -> None:
+        self.scorer, self.queries, self.threads = scorer, queries, threads
+        self.rows = scorer.prepare_queries(queries.node, queries.relation)
+        self.targets = self._prepared(queries.target, slice(None))
+        self.positives = np.empty(len(queries), dtype=np.float64)
+        exact_scores(self.rows, self.targets, scorer.form, self.positives)
+        self.counts = np.zeros((len(queries), 4), dtype=np.int64)
+
+    def count_all(self, progress: Progress) -> None:
+        """Compare with all nodes, partition by partition, each read once."""
+        run, answer_type = self.scorer.run, self.scorer.answer_type
+        offsets = run.graph.offsets(answer_type)
+        for part in range(len(offsets) - 1):
+            table, first = run.rows(answer_type, part), int(offsets[part])
+
+            def count(some: Places, table: Floats = table, first: int = first) -> None:
+                self._count(some, self.queries.take(some), table, first)
+
+            run_parallel(count, self._blocks(np.arange(len(self.queries))), self.threads)
+        progress.advance(len(self.queries))
+
+    def count_sample(self, numbers: Ints, chosen: Places) -> None:
+        """Compare some of the queries with a few nodes."""
+        table = self.scorer.run.take(self.scorer.answer_type, numbers)
+        run_parallel(
+            lambda some: self._count(
+                some, self.queries.take(some).among(numbers), table, 0
+            ),
+            self._blocks(chosen),
+            self.threads,
+        )
+
+    def score_targets(self) -> Doubles:
+        """Return the scores of the true answers, float64 ``[Q]``."""
+        return self.scorer.scores(self.rows, self.targets, self._constants(slice(None)))
+
+    def score(self, numbers: Ints) -> Doubles:
+        """Return the scores of other answers, NaN for number -1, float64 ``[Q]``."""
+        result = np.full(len(numbers), np.nan)
+        some = np.flatnonzero(numbers >= 0)
+        rows = self._prepared(numbers[some], some)
+        result[some] = self.scorer.scores(self.rows[some], rows, self._constants(some))
+        return result
+
+    def _constants(self, some: Places | slice) -> Doubles:
+        return self.scorer.constants(self.queries.node[some], self.queries.relation[some])
+
+    def _prepared(self, numbers: Ints, some: Places | slice) -> Floats:
+        rows = self.scorer.run.take(self.scorer.answer_type, numbers)
+        return self.scorer.prepare_candidates(rows, self.queries.relation[some])
+
+    def _blocks(self, chosen: Places) -> list[Places]:
+        """Cut queries into blocks, of one relation if candidates are to move."""
+        pieces = [chosen]
+        if self.scorer.moves_candidates:
+            changes = np.flatnonzero(np.diff(self.queries.relation[chosen])) + 1
+            pieces = np.split(chosen, changes)
+        return [
+            piece[begin : begin + _QUERY_BLOCK]
+            for piece in pieces
+            for begin in range(0, len(piece), _QUERY_BLOCK)
+        ]
+
+    def _count(self, some: Places, queries: Queries, table: Floats, first: int) -> None:
+        """Count what of a table is better than or equal to the answers of a block."""
+        rows, positives = self.rows[some], self.positives[some]
+        counts = np.zeros((len(some), 4), dtype=np.int64)
+        scratch = np.empty(len(some) * min(_CANDIDATE_BLOCK, len(table)), dtype=np.float32)
+        for begin in range(0, len(table), _CANDIDATE_BLOCK):
+            block = np.array(table[begin : begin + _CANDIDATE_BLOCK], dtype=np.float32)
+            relation = np.full(len(block), queries.relation[0], dtype=np.int64)
+            block = self.scorer.prepare_candidates(block, relation)
+            squares = np.einsum("ij,ij->i", block, block)
+            count_better(
+                rows,
+                block,
+                self.scorer.shifts(block),
+                first + begin,
+                positives,
+                queries.target,
+                queries.known_begin,
+                queries.known_end,
+                queries.known,
+                self.scorer.form,
+                float(np.sqrt(squares.max())),
+                scratch[: len(rows) * len(block)].reshape(len(rows), len(block)),
+                counts,
+            )
+        self.counts[some] += counts
+
+
+def _draw_wrong(
+    queries: Queries, keys: npt.NDArray[np.uint64], samples: Sequence[Ints]
+) -> Ints:
+    """Draw for every query a node that is neither its answer nor a known one.
+
+    Returns:
+        Numbers, -1 where the query's sample has none, int64 ``[Q]``.
+    """
+    result = np.full(len(queries), -1, dtype=np.int64)
+    which = (keys % np.uint64(len(samples))).astype(np.int64)
+    for number in np.unique(which).tolist():
+        sample = samples[number]
+        some = np.flatnonzero(which == number)
+        start = (keys[some] >> np.uint64(32)) % np.uint64(max(len(sample), 1))
+        for step in range(len(sample)):
+            tried = sample[(start.astype(np.int64) + step) % len(sample)]
+            is_right = tried == queries.target[some]
+            is_right |= _is_known(queries, some, tried)
+            result[some[~is_right]] = tried[~is_right]
+            some, start = some[is_right], start[is_right]
+            if not len(some):
+                break
+    return result
+
+
+def _is_known(queries: Queries, some: Places, numbers: Ints) -> npt.NDArray[np.bool_]:
+    """Return whether each number is a known answer of its query."""
+    found = np.zeros(len(some), dtype=bool)
+    for place, query in enumerate(some.tolist()):
+        known = queries.known[queries.known_begin[query] : queries.known_end[query]]
+        found[place] = find(known, numbers[place : place + 1])[1][0]
+    return found

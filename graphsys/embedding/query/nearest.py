@@ -1,0 +1,94 @@
+"""Nearest neighbours in the embedding space by faiss: exact, or through an index."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from graphsys.core.deps import require
+from graphsys.core.errors import ConfigError
+from graphsys.embedding.query.ann_index import IndexKind, open_index, prepare, require_kind
+from graphsys.embedding.rows.trained_rows import TrainedRows
+from graphsys.storage.reader import Graph
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+_BLOCK = 1 << 18
+
+
+def nearest(
+    run: str | Path | TrainedRows,
+    node: Any,
+    k: int = 10,
+    *,
+    node_type: str | None = None,
+    index: IndexKind = "exact",
+    index_path: str | Path | None = None,
+    graph: Graph | None = None,
+) -> pa.Table:
+    """Find the nodes of the same type that are closest to a node.
+
+    Closeness is the run's comparator: inner product, cosine, or minus the distance; a
+    bias says how likely a node is an answer, not where it lies, and is left out.
+
+    Args:
+        run: A run or its folder.
+        node: The user's id of the node, which is not among the answers.
+        k: How many to return.
+        node_type: Type of the node, needed where several types have its id.
+        index: ``exact`` looks at every row; ``hnsw`` and ``ivf`` search an index (see
+            :func:`graphsys.embedding.build_index`), which is built if there is none of
+            the run's last checkpoint, and may miss some of the closest.
+        index_path: The index's file, by default in the run's folder.
+        graph: The graph trained on, if it is not where it was.
+
+    Returns:
+        Columns ``id`` and ``score``, best first, ties by the order of the store.
+
+    Raises:
+        ConfigError: ``k`` is below 1, the type is not clear, or there is no such index.
+        UnknownNameError: There is no such node.
+    """
+    if k < 1:
+        raise ConfigError(f"k: got {k}, expected an int >= 1")
+    require_kind(index)
+    opened = run if isinstance(run, TrainedRows) else TrainedRows(run, graph=graph)
+    chosen, number = opened.find(node, node_type)
+    rows = prepare(opened.take(chosen, np.array([number])), opened.config)
+    if index == "exact":
+        scores, numbers = _search_all(opened, chosen, rows, k + 1)
+    else:
+        found = open_index(opened, index, node_type=chosen, path=index_path)
+        scores, numbers = found.search(rows, k + 1)
+    kept = (numbers[0] != number) & (numbers[0] >= 0)
+    order = np.lexsort((numbers[0][kept], -scores[0][kept]))[:k]
+    ids = opened.ids(chosen, numbers[0][kept][order].tolist())
+    score = _as_score(scores[0][kept][order], opened.config.comparator)
+    return pa.table({"id": ids, "score": pa.array(score)})
+
+
+def _search_all(
+    run: TrainedRows, node_type: str, queries: Floats, k: int
+) -> tuple[Floats, Ints]:
+    """Return the best scores and their numbers, block by block of the tables."""
+    faiss = require("faiss", extra="all")
+    is_distance = run.config.comparator in ("l2", "squared_l2")
+    metric = faiss.METRIC_L2 if is_distance else faiss.METRIC_INNER_PRODUCT
+    offsets = run.graph.offsets(node_type)
+    scores, numbers = [], []
+    for part in range(len(offsets) - 1):
+        table = run.rows(node_type, part)
+        for begin in range(0, len(table), _BLOCK):
+            rows = prepare(table[begin : begin + _BLOCK], run.config)
+            found, places = faiss.knn(queries, rows, min(k, len(rows)), metric=metric)
+            scores.append(-found if is_distance else found)
+            numbers.append(places + begin + offsets[part])
+    return np.concatenate(scores, axis=1), np.concatenate(numbers, axis=1)
+
+
+def _as_score(scores: Floats, comparator: str) -> npt.NDArray[np.float64]:
+    """Turn what faiss computes into the run's score: of ``l2`` it has the square."""
+    values = scores.astype(np.float64)
+    return -np.sqrt(np.maximum(-values, 0)) if comparator == "l2" else values

@@ -1,0 +1,244 @@
+"""Link prediction: the best answers to (head, relation, ?) and (?, relation, tail)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from graphsys.core.errors import ConfigError
+from graphsys.core.progress import SILENT, Progress
+from graphsys.core.threads import num_cores
+from graphsys.embedding.blas import single_threaded_blas
+from graphsys.embedding.data.filtered_queries import Queries, find, query_batches
+from graphsys.embedding.query.topk import best_answers
+from graphsys.embedding.query.triples import Group, as_table, groups, relation_names
+from graphsys.embedding.rows.scorer import Scorer
+from graphsys.embedding.rows.trained_rows import TrainedRows
+from graphsys.storage.reader import Graph
+
+Ints = npt.NDArray[np.int64]
+Doubles = npt.NDArray[np.float64]
+Known = Literal["drop", "mark", "keep"]
+_BATCH = 1 << 14
+
+
+def predict(
+    run: str | Path | TrainedRows,
+    questions: pa.Table | Mapping[str, Sequence[Any]],
+    k: int = 10,
+    *,
+    known: Known = "drop",
+    graph: Graph | None = None,
+    threads: int = 0,
+    progress: Progress = SILENT,
+) -> pa.Table:
+    """Answer questions with the nodes of the right type that score best.
+
+    Args:
+        run: A run or its folder.
+        questions: Columns ``head``, ``relation``, ``tail``; in every row either ``head``
+            or ``tail`` is null and asked for. A column that is missing is null, and the
+            relation may be missing where the run has one.
+        k: Answers to each question.
+        known: What to do with answers that are edges of any split: ``drop`` them,
+            ``mark`` them in a column ``known``, or ``keep`` them unmarked.
+        graph: The graph trained on, if it is not where it was.
+        threads: Number of threads, 0: one per core.
+        progress: Receives one stage.
+
+    Returns:
+        Columns ``query`` (row of the question), ``rank`` (from 1), ``head``,
+        ``relation``, ``tail``, ``score`` (float64) and, with ``mark``, ``known``: in the
+        order of the questions, best first, ties by the order of the store. Fewer than
+        ``k`` rows where there are no more nodes. Ids are text where node types with
+        integers and with text meet in a column.
+
+    Raises:
+        ConfigError: ``k`` or ``known`` is wrong, or a row gives too much or too little.
+        UnknownNameError: A node or a relation is not in the graph.
+    """
+    if k < 1:
+        raise ConfigError(f"k: got {k}, expected an int >= 1")
+    if known not in get_args(Known):
+        raise ConfigError(
+            f"known: got {known!r}, expected one of {', '.join(get_args(Known))}"
+        )
+    opened = run if isinstance(run, TrainedRows) else TrainedRows(run, graph=graph)
+    table = as_table(questions)
+    progress.stage("predict", table.num_rows, "queries")
+    pieces = []
+    with single_threaded_blas():
+        for group in groups(opened, table):
+            for piece in _answer(opened, group, k, known, threads or num_cores()):
+                pieces.append(piece)
+                progress.advance(len(piece))
+    progress.close()
+    return _join(opened, pieces, known)
+
+
+def score(
+    run: str | Path | TrainedRows,
+    triples: pa.Table | Mapping[str, Sequence[Any]],
+    *,
+    graph: Graph | None = None,
+) -> Doubles:
+    """Score triples by the run's comparator: inner product, cosine or minus the distance.
+
+    With reciprocal relations the score is the one that orders the answers to
+    (head, relation, ?).
+
+    Args:
+        run: A run or its folder.
+        triples: Columns ``head``, ``relation``, ``tail``; the relation may be missing
+            where the run has one.
+        graph: The graph trained on, if it is not where it was.
+
+    Returns:
+        Scores, float64 ``[n]``.
+
+    Raises:
+        ConfigError: A row lacks something.
+        UnknownNameError: A node or a relation is not in the graph.
+    """
+    opened = run if isinstance(run, TrainedRows) else TrainedRows(run, graph=graph)
+    table = as_table(triples)
+    result = np.empty(table.num_rows, dtype=np.float64)
+    for group in groups(opened, table, is_complete=True):
+        assert group.head is not None  # is_complete
+        assert group.tail is not None
+        asks_for_dst = group.relations.num_sides == 2
+        scorer = Scorer(opened, group.relations, asks_for_dst)
+        given, answer = group.head, group.tail
+        if not asks_for_dst:
+            given, answer = answer, given
+        result[group.rows] = scorer.scores(
+            scorer.prepare_queries(given, group.relation),
+            scorer.prepare_candidates(
+                opened.take(scorer.answer_type, answer), group.relation
+            ),
+            scorer.constants(given, group.relation),
+        )
+    return result
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Answers:
+    """The best answers to some questions of a group, ``[n, k]`` with -1 for none."""
+
+    group: Group
+    queries: Queries
+    numbers: Ints
+    scores: Doubles
+    is_known: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+def _answer(
+    run: TrainedRows, group: Group, k: int, known: Known, threads: int
+) -> Iterator[_Answers]:
+    scorer = Scorer(run, group.relations, group.tail is None)
+    for queries in _batches(run, group, known):
+        numbers, scores = best_answers(
+            scorer, queries, k, leaves_out_known=known == "drop", threads=threads
+        )
+        yield _Answers(
+            group=group,
+            queries=queries,
+            numbers=numbers,
+            scores=scores,
+            is_known=_is_known(queries, numbers),
+        )
+
+
+def _batches(run: TrainedRows, group: Group, known: Known) -> Iterator[Queries]:
+    asks_for_dst = group.tail is None
+    node = group.head if asks_for_dst else group.tail
+    assert node is not None  # one end is given
+    if known != "keep":
+        yield from query_batches(
+            run.graph, group.relations.edge_type, node, group.relation,
+            np.full(len(node), -1, dtype=np.int64), asks_for_dst=asks_for_dst,
+        )  # fmt: skip
+        return
+    for begin in range(0, len(node), _BATCH):
+        some = slice(begin, min(begin + _BATCH, len(node)))
+        none = np.zeros(some.stop - begin, dtype=np.int64)
+        yield Queries(
+            index=np.arange(begin, some.stop),
+            node=node[some],
+            relation=group.relation[some],
+            target=none - 1,
+            known_begin=none,
+            known_end=none,
+            known=none[:0],
+        )
+
+
+def _is_known(queries: Queries, numbers: Ints) -> npt.NDArray[np.bool_]:
+    """Return which answers are edges of the graph."""
+    found = np.zeros(numbers.shape, dtype=bool)
+    for row, (begin, end) in enumerate(
+        zip(queries.known_begin.tolist(), queries.known_end.tolist(), strict=True)
+    ):
+        found[row] = find(queries.known[begin:end], numbers[row])[1]
+    return found
+
+
+def _join(run: TrainedRows, answers: list[_Answers], known: Known) -> pa.Table:
+    """Turn numbers into names: one row per answer, in the order of the questions."""
+    tables = [_named(run, some) for some in answers]
+    if not tables:
+        name = run.model[0].edge_type.src_type
+        ids = run.ids(name, [])
+        empty = {"head": ids, "relation": pa.array([], pa.string()), "tail": ids}
+        numbers, scores = pa.array([], pa.int64()), pa.array([], pa.float64())
+        tables = [
+            pa.table(
+                {"query": numbers, "rank": numbers, **empty, "score": scores,
+                 "known": pa.array([], pa.bool_())}
+            )
+        ]  # fmt: skip
+    for name in ("head", "tail"):
+        if len({table.schema.field(name).type for table in tables}) > 1:
+            place = tables[0].column_names.index(name)
+            tables = [
+                t.set_column(place, name, t.column(name).cast(pa.large_string()))
+                for t in tables
+            ]
+    joined = pa.concat_tables(tables)
+    order = np.argsort(joined.column("query").to_numpy(), kind="stable")
+    joined = joined.take(pa.array(order)).combine_chunks()
+    return joined if known == "mark" else joined.drop_columns(["known"])
+
+
+def _named(run: TrainedRows, answers: _Answers) -> pa.Table:
+    group, kind = answers.group, answers.group.relations.edge_type
+    row, place = np.nonzero(answers.numbers >= 0)
+    own = {"head": kind.src_type, "tail": kind.dst_type}
+    asked = "tail" if group.tail is None else "head"
+    given = "head" if asked == "tail" else "tail"
+    ids = {
+        asked: run.ids(own[asked], answers.numbers[row, place]),
+        given: run.ids(own[given], answers.queries.node[row]),
+    }
+    names = {pair: name for name, pair in relation_names(run).items()}
+    number = next(n for n, m in enumerate(run.model) if m is group.relations)
+    codes = answers.queries.relation
+    relation = pa.array([names[number, code] for code in codes.tolist()], pa.string())
+    return pa.table(
+        {
+            "query": pa.array(group.rows[answers.queries.index][row]),
+            "rank": pa.array(place + 1),
+            "head": ids["head"],
+            "relation": relation.take(pa.array(row)),
+            "tail": ids["tail"],
+            "score": pa.array(answers.scores[row, place]),
+            "known": pa.array(answers.is_known[row, place]),
+        }
+    )

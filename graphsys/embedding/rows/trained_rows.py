@@ -1,0 +1,226 @@
+"""A finished (or interrupted) run, opened for use: rows by user id, operators."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from graphsys.core.errors import ConfigError, UnknownNameError, unknown_name
+from graphsys.embedding import run as runs
+from graphsys.embedding.model import RelationSet, relation_sets
+from graphsys.embedding.rows.node_rows import NodeRows
+from graphsys.embedding.rows.row_precision import Stored, stored_dtype, to_floats
+from graphsys.embedding.rows.table_files import first_table, read_global
+from graphsys.storage.reader import Graph
+
+if TYPE_CHECKING:
+    import torch
+
+Floats = npt.NDArray[np.float32]
+
+
+class TrainedRows:
+    """The last checkpoint of a run, with the names of its graph.
+
+    Rows are mapped from the run's files, not read.
+
+    Args:
+        path: The run's folder.
+        graph: The graph it was trained on; opened from the recorded path if not given.
+
+    Raises:
+        ConfigError: There is no run, its graph is gone, or another was given.
+        CorruptStoreError: A file of the checkpoint is missing or damaged.
+    """
+
+    def __init__(self, path: str | Path, *, graph: Graph | None = None) -> None:
+        self.path = Path(path)
+        self.state = runs.read_state(self.path)
+        self.config = runs.read_config(self.path)
+        runs.check_files(self.path, self.state)
+        self.graph = graph or self._open_graph()
+        runs.require_same_graph(self.state.graph, self.graph, self.path)
+        self.model: list[RelationSet] = relation_sets(self.graph, self.config)
+        self._node_rows = NodeRows(self.graph, self.config)
+        self.indexes: dict[str, Any] = {}
+        self._mapped: dict[tuple[str, bool], Floats] = {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r}, dim={self.config.dim})"
+
+    @property
+    def node_types(self) -> list[str]:
+        """Node types that have embeddings: those of the edge types trained on."""
+        used = {t for m in self.model for t in (m.edge_type.src_type, m.edge_type.dst_type)}
+        return [name for name in self.graph.node_types if name in used]
+
+    def dim_of(self, node_type: str) -> int:
+        """Return the length of the rows of a node type."""
+        self._require_type(node_type)
+        return self.config.dim_of(node_type)
+
+    def rows(self, node_type: str, part: int) -> Floats:
+        """Return the rows of a partition, float32 ``[N, D]``.
+
+        They are a read-only view of the run's file, in the order of the store, and the
+        same memory at every call: a copy if the file has 16 bits a number. A partition
+        that was never trained has its first values, drawn anew; rows made from features
+        or with a global vector are made anew.
+        """
+        return self._rows(node_type, part, is_private=False)
+
+    def table(self, node_type: str, part: int) -> Floats:
+        """Return what was trained for a partition: the rows of its nodes or features."""
+        return self._table(node_type, part, is_private=False)
+
+    def arrow_rows(self, node_type: str, part: int) -> pa.FixedSizeListArray:
+        """Return a view of :meth:`rows` as an Arrow array of FixedSizeList<float32>."""
+        rows = self.rows(node_type, part)
+        return pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), rows.shape[1])
+
+    def torch_rows(self, node_type: str, part: int) -> "torch.Tensor":
+        """Return the rows of a partition as a float32 tensor ``[N, D]``.
+
+        It is a view of the run's file, the same memory at every call. torch has no
+        read-only tensors, so the mapping is private: what is written to the tensor stays
+        in this process and never reaches the file.
+        """
+        import torch
+
+        return torch.from_numpy(self._rows(node_type, part, is_private=True))
+
+    def states(self, node_type: str, part: int) -> Floats:
+        """Return the Adagrad states of a partition's rows, float32 ``[N]``, mapped."""
+        self._require_type(node_type)
+        name = runs.find_file(self.state, runs.state_file(node_type, part, 0))
+        if name is not None:
+            shape = (int(self._node_rows.sizes(node_type)[part]),)
+            return runs.read_array(self.path, name, mapped="r", shape=shape)
+        size = int(np.diff(self.graph.offsets(node_type))[part])
+        return np.zeros(size, dtype=np.float32)
+
+    def take(self, node_type: str, numbers: npt.NDArray[np.integer]) -> Floats:
+        """Return the rows of nodes given by their numbers, a copy, float32 ``[n, D]``."""
+        offsets = self.graph.offsets(node_type)
+        result = np.empty((len(numbers), self.dim_of(node_type)), dtype=np.float32)
+        parts = np.searchsorted(offsets, numbers, side="right") - 1
+        for part in np.unique(parts):
+            chosen = np.flatnonzero(parts == part)
+            table, local = self.table(node_type, int(part)), numbers[chosen] - offsets[part]
+            result[chosen] = self._node_rows.pool(node_type, table, local)
+        return self._add_global(node_type, result)
+
+    def lookup(self, ids: Sequence[Any], *, node_type: str | None = None) -> Floats:
+        """Return the rows of nodes given by the user's ids, float32 ``[n, D]``.
+
+        Raises:
+            UnknownNameError: An id is not in the graph.
+            ConfigError: The graph has several node types and none was given.
+        """
+        chosen = self.the_type(node_type)
+        return self.take(chosen, self.graph.lookup(chosen, ids))
+
+    def find(self, node: Any, node_type: str | None = None) -> tuple[str, int]:
+        """Return the type and the number of a node given by its id.
+
+        Raises:
+            UnknownNameError: No type has it.
+            ConfigError: Several types have it and none was given.
+        """
+        if node_type is not None:
+            self._require_type(node_type)
+            return node_type, int(self.graph.lookup(node_type, [node])[0])
+        found: list[tuple[str, int]] = []
+        for name in self.node_types:
+            try:
+                found.append((name, int(self.graph.lookup(name, [node])[0])))
+            except (UnknownNameError, ValueError):
+                continue
+        if not found:
+            raise UnknownNameError(
+                f"node {node!r} is not in the graph {self.graph.path} (node types "
+                f"{', '.join(self.node_types)})"
+            )
+        if len(found) > 1:
+            names = ", ".join(name for name, _ in found)
+            raise ConfigError(
+                f"node {node!r} is of several types ({names}); give node_type"
+            )
+        return found[0]
+
+    def ids(self, node_type: str, numbers: Iterable[int]) -> pa.Array:
+        """Return the user's ids of nodes given by their numbers."""
+        column = self.graph.node_ids(node_type)
+        taken = column.take(pa.array(np.asarray(list(numbers), dtype=np.int64)))
+        return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
+
+    def operators(self, relations: RelationSet) -> Floats:
+        """Return the operator parameters of an edge type (see ``RelationSet.initial``)."""
+        name = runs.find_file(self.state, runs.relations_file(relations.name, 0))
+        first = relations.initial()
+        if name is None:
+            return first
+        return runs.read_array(self.path, name, shape=first.shape)
+
+    def the_type(self, node_type: str | None) -> str:
+        """Return a node type that has embeddings: the one named, or the only one.
+
+        Raises:
+            UnknownNameError: It has none.
+            ConfigError: There are several and none was given.
+        """
+        chosen = node_type or self._only_type()
+        self._require_type(chosen)
+        return chosen
+
+    def _rows(self, node_type: str, part: int, *, is_private: bool) -> Floats:
+        table = self._table(node_type, part, is_private=is_private)
+        return self._add_global(node_type, self._node_rows.pool(node_type, table))
+
+    def _add_global(self, node_type: str, rows: Floats) -> Floats:
+        if not self.config.has_global(node_type):
+            return rows
+        vector = read_global(self.path, self.state, self.config, node_type)[0]
+        result: Floats = rows + vector
+        return result
+
+    def _table(self, node_type: str, part: int, *, is_private: bool) -> Floats:
+        self._require_type(node_type)
+        name = runs.find_file(self.state, runs.rows_file(node_type, part, 0))
+        size = int(self._node_rows.sizes(node_type)[part])
+        if name is None:
+            return self._floats(first_table(self.config, (node_type, part), size)[0])
+        if (name, is_private) not in self._mapped:
+            rows = runs.read_array(
+                self.path, name, mapped="c" if is_private else "r",
+                shape=(size, self.config.dim_of(node_type)),
+                dtype=stored_dtype(self.config.row_dtype),
+            )  # fmt: skip
+            self._mapped[name, is_private] = self._floats(np.asarray(rows))
+        return self._mapped[name, is_private]
+
+    def _floats(self, stored: Stored) -> Floats:
+        return to_floats(stored, self.config.row_dtype)
+
+    def _only_type(self) -> str:
+        if len(self.node_types) > 1:
+            raise ConfigError(
+                f"the run has node types {', '.join(self.node_types)}; give node_type"
+            )
+        return self.node_types[0]
+
+    def _require_type(self, node_type: str) -> None:
+        if node_type not in self.node_types:
+            raise unknown_name("node type", node_type, self.node_types)
+
+    def _open_graph(self) -> Graph:
+        path = Path(self.state.graph["path"])
+        if not path.exists():
+            raise ConfigError(
+                f"the graph {path} of the run {self.path} is gone; give the graph it was "
+                "trained on"
+            )
+        return Graph(path)
