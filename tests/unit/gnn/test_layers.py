@@ -157,7 +157,7 @@ def test_order_of_transform_and_sum_changes_nothing(
     torch.manual_seed(3)
     make, formula = CASES[name]
     layer = make()
-    module = layers.sage if name.startswith("sage") else layers.convolution
+    module = layers.sage if name.startswith("sage") else layers.gcn
     monkeypatch.setattr(module, "transform_first", lambda *given: is_first)
     found = layer(rows_of(dense), features(), features())
     assert torch.allclose(

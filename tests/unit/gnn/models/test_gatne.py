@@ -13,6 +13,8 @@ import torch
 from graphsys import gnn
 from graphsys.cli import main as cli
 from graphsys.core.errors import ConfigError
+from graphsys.gnn.data.features import InputShape
+from graphsys.gnn.data.loader import Loader
 from graphsys.gnn.data.positive_pairs import read_pairs
 from graphsys.gnn.models.gatne import Gatne
 from graphsys.gnn.ops.adjacency import SparseRows
@@ -74,7 +76,7 @@ def test_rows_are_those_of_plain_numpy(items: Graph, num_layers: int) -> None:
 def test_a_node_without_neighbors_by_a_relation_keeps_its_own_row() -> None:
     config = config_of()
     relations = [("a", "n", "n"), ("b", "n", "n")]
-    model = Gatne(config, relations, {"n": gnn.inputs.InputShape(dim=0, num_learned=3)})
+    model = Gatne(config, relations, {"n": InputShape(dim=0, num_learned=3)})
     offsets = {"a": [0, 2, 2], "b": [0, 0, 1]}
     entries = {"a": [1, 2], "b": [0]}
     rows = {
@@ -93,9 +95,7 @@ def test_gradients_are_those_of_a_dense_formula(items: Graph) -> None:
     objective, model = parts.objective, parts.network
     assert isinstance(objective, MultiplexLinks)
     seeds = objective.seeds(0)[0]
-    batch = gnn.loader.Loader(parts.surroundings, parts.inputs, 0).make(
-        seeds, epoch=0, number=0
-    )
+    batch = Loader(parts.surroundings, parts.inputs, 0).make(seeds, epoch=0, number=0)
     loss = objective.loss(model(batch.hops, batch.x), batch)
     loss.backward()  # type: ignore[no-untyped-call]
     dense = {n: p.detach().double().requires_grad_() for n, p in model.named_parameters()}

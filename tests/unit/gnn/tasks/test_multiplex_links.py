@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from graphsys import gnn
 from graphsys.core.errors import UnknownNameError
 from graphsys.core.types import EdgeType
+from graphsys.gnn.data.loader import Loader
 from graphsys.gnn.data.positive_pairs import read_pairs
 from graphsys.gnn.process_group import Team
 from graphsys.gnn.tasks.edge_metrics import tell_edges
@@ -108,7 +108,7 @@ def test_shared_negatives_are_compared_with_every_pair(items: Graph) -> None:
     parts = build_parts(items, config_of(negatives_of="batch", loss="margin", margin=0.3))
     objective = parts.objective
     seeds = objective.seeds(0)[0]
-    loader = gnn.loader.Loader(parts.surroundings, parts.inputs, 0)
+    loader = Loader(parts.surroundings, parts.inputs, 0)
     batch = loader.make(seeds, epoch=0, number=0)
     rows = parts.network(batch.hops, batch.x)
     (group,) = seeds.groups  # type: ignore[attr-defined]

@@ -24,6 +24,7 @@ from graphsys.gnn import GnnConfig, inference
 from graphsys.gnn.data.loader import Batch, Loader
 from graphsys.gnn.inference import entries_within, infer
 from graphsys.gnn.models.network import Network
+from graphsys.gnn.train import plan
 from graphsys.gnn.train.api import build_parts
 from graphsys.gnn.train.trainer import Trainer
 from graphsys.storage import Graph
@@ -464,8 +465,8 @@ def test_a_plan_tries_no_batch_beyond_the_budget(
             self.peak_bytes = now[0]
 
     monkeypatch.setattr(Trainer, "batches", batches)
-    monkeypatch.setattr("graphsys.gnn.train.plan.MemoryMeter", Meter)
-    monkeypatch.setattr("graphsys.gnn.train.plan.resident_bytes", lambda: now[0])
+    monkeypatch.setattr(plan, "MemoryMeter", Meter)
+    monkeypatch.setattr(plan, "resident_bytes", lambda: now[0])
     config = config_of(batch_size=32)
     # 32 seeds take 32.5 GB; 2 * 8 fit into 16.4 GB and torch's 0.2, 2 * 16 do not
     with pytest.raises(BudgetError, match=r"give --memory 39000MB or more"):
