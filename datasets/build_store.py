@@ -44,8 +44,8 @@ def ingest(
         undirected: Every edge stands for both directions.
         edge_type: Type of the edges.
         num_threads: Threads that read ahead.
-        **options: Those of ``graphsys.storage.ingest.ingest.ingest``: partitions, partitioner,
-            order, memory, coalesce, drop_self_loops, overwrite, seed, progress.
+        **options: Those of ``graphsys.storage.ingest``: partitions, partitioner, order,
+            memory, coalesce, drop_self_loops, overwrite, seed, progress.
 
     Raises:
         InputError: the data cannot be read.

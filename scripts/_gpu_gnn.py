@@ -209,9 +209,9 @@ def train(
     from graphsys.gnn.data.device_transfer import open_mover
     from graphsys.gnn.ops.adjacency import kernel_threads
     from graphsys.gnn.run import RunState
-    from graphsys.gnn.train.api import build_parts
-    from graphsys.gnn.train.stats import Figures
-    from graphsys.gnn.train.trainer import Trainer
+    from graphsys.gnn.training.api import build_parts
+    from graphsys.gnn.training.stats import Figures
+    from graphsys.gnn.training.trainer import Trainer
 
     config = GnnConfig(**{**SAGE, **options})
     mover = open_mover(device, config)

@@ -14,8 +14,8 @@ from graphsys.embedding.model import (
     REGULARISER_CODES,
     relation_sets,
 )
-from graphsys.embedding.train.kernel_table import compiled_objective
-from graphsys.embedding.train.negative_tables import uniform_candidates
+from graphsys.embedding.training.kernel_table import compiled_objective
+from graphsys.embedding.training.negative_tables import uniform_candidates
 from graphsys.kernels.cpu.embedding.bags import NO_BAGS, NO_VECTOR, Bags, Extras
 from graphsys.kernels.cpu.embedding.rows import Tables
 from graphsys.kernels.cpu.embedding.step import Settings, train_batches

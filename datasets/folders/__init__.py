@@ -1,1 +1,1 @@
-"""folders."""
+"""Graphs that are folders of several files: OGB, GraphBolt, LDBC SNB."""

@@ -1,7 +1,7 @@
 """R-MAT (Kronecker) graphs as sources of any size: GAP's and Graph500's parameters.
 
-Edge k is computed from (seed, k) alone (kernels/cpu/rows/rmat.py), so the stream is the same
-on every machine, for any number of threads and any chunk size.
+Edge k is computed from (seed, k) alone (kernels/cpu/rows/rmat.py), so the stream is the
+same on every machine, for any number of threads and any chunk size.
 
 References:
     Chakrabarti, Zhan, Faloutsos, "R-MAT: a recursive model for graph mining", SDM 2004.

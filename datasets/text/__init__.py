@@ -1,1 +1,1 @@
-"""text."""
+"""Text files, read ahead and parsed block by block."""

@@ -6,8 +6,8 @@ from graphsys.embedding.config import load_config as load_config
 from graphsys.embedding.config import preset_names as preset_names
 from graphsys.embedding.embeddings import Embeddings as Embeddings
 from graphsys.embedding.embeddings import open_run as open_run
-from graphsys.embedding.evaluate.baseline import baselines as baselines
-from graphsys.embedding.evaluate.evaluation import evaluate as evaluate
+from graphsys.embedding.evaluation.baseline import baselines as baselines
+from graphsys.embedding.evaluation.evaluate import evaluate as evaluate
 from graphsys.embedding.files.export import export as export
 from graphsys.embedding.pbg import export_pbg as export_pbg
 from graphsys.embedding.pbg import from_pbg_config as from_pbg_config
@@ -18,7 +18,7 @@ from graphsys.embedding.query.nearest import nearest as nearest
 from graphsys.embedding.query.plot import picture as picture
 from graphsys.embedding.query.predict import predict as predict
 from graphsys.embedding.query.predict import score as score
-from graphsys.embedding.train.api import TrainReport as TrainReport
-from graphsys.embedding.train.api import run_config as run_config
-from graphsys.embedding.train.api import train as train
-from graphsys.embedding.train.hooks.drift import drift as drift
+from graphsys.embedding.training.api import TrainReport as TrainReport
+from graphsys.embedding.training.api import run_config as run_config
+from graphsys.embedding.training.api import train as train
+from graphsys.embedding.training.hooks.drift import drift as drift

@@ -26,8 +26,8 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
         f"{_UNIT}/gnn/test_multiplex.py",
     ),
     "graphsys/metrics/ranking.py": (f"{_UNIT}/metrics/test_metrics.py",),
-    "graphsys/embedding/evaluate/ranking.py": _RANKS,
-    "graphsys/embedding/evaluate/evaluation.py": _RANKS,
+    "graphsys/embedding/evaluation/ranking.py": _RANKS,
+    "graphsys/embedding/evaluation/evaluate.py": _RANKS,
     "graphsys/kernels/cpu/embedding/rank.py": (
         f"{_UNIT}/embedding/test_embedding_rank.py",
     ),
@@ -55,8 +55,8 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
 }
 SLOW_WITHOUT_NUMBA: Final = frozenset(
     {
-        "graphsys/embedding/evaluate/ranking.py",
-        "graphsys/embedding/evaluate/evaluation.py",
+        "graphsys/embedding/evaluation/ranking.py",
+        "graphsys/embedding/evaluation/evaluate.py",
         "graphsys/sampling/growth.py",
     }
 )

@@ -18,7 +18,7 @@ from graphsys.embedding.data.bucket_order import (
     order_units,
 )
 from graphsys.embedding.data.schedule import Step, inside_out, needs_of, units
-from graphsys.embedding.train.eviction import SwapPlan, all_swaps, count_swaps
+from graphsys.embedding.training.eviction import SwapPlan, all_swaps, count_swaps
 
 Need = frozenset[tuple[str, int]]
 RNG = np.random.default_rng(0)

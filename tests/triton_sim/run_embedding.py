@@ -25,9 +25,9 @@ import numpy.typing as npt
 from graphsys.embedding.config import EmbeddingConfig, RelationConfig
 from graphsys.embedding.data.schedule import cut_bucket
 from graphsys.embedding.model import relation_sets
-from graphsys.embedding.train.api import train
-from graphsys.embedding.train.cuda.shapes import BlockShapes
-from graphsys.embedding.train.cuda.trainer import DeviceTrainer
+from graphsys.embedding.training.api import train
+from graphsys.embedding.training.cuda.shapes import BlockShapes
+from graphsys.embedding.training.cuda.trainer import DeviceTrainer
 from graphsys.kernels.cpu.embedding.bags import PLAIN
 from graphsys.kernels.cpu.embedding.rows import Tables
 from graphsys.kernels.cpu.embedding.step import train_batches

@@ -1,1 +1,1 @@
-"""page."""
+"""The report as a page and as text."""

@@ -1,1 +1,1 @@
-"""traces."""
+"""Records of GPUs: traces, counters, clocks inside kernels."""

@@ -1,1 +1,1 @@
-"""files."""
+"""Embeddings and questions as files."""

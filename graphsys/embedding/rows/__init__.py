@@ -1,1 +1,1 @@
-"""rows."""
+"""Rows of nodes: their files, their precision, how they are scored."""

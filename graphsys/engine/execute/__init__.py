@@ -1,1 +1,4 @@
-"""execute."""
+"""Running a compiled program on the host.
+
+Supersteps, frontiers, rows, budgets, checkpoints.
+"""

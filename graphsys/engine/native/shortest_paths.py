@@ -1,4 +1,7 @@
-"""Shortest paths from a source by delta-stepping; see kernels/cpu/algorithms/shortest_paths.py."""
+"""Shortest paths from a source by delta-stepping.
+
+Kernels: kernels/cpu/algorithms/shortest_paths.py.
+"""
 
 import time
 from dataclasses import dataclass

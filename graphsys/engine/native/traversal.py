@@ -1,6 +1,7 @@
 """Breadth-first search: hops from a source, and optionally the tree.
 
-Direction-optimising (Beamer et al., SC 2012); see kernels/cpu/algorithms/traversal.py. O(N + E).
+Direction-optimizing (Beamer et al., SC 2012). O(N + E). Kernels:
+kernels/cpu/algorithms/traversal.py.
 """
 
 import time

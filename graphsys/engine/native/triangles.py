@@ -1,4 +1,7 @@
-"""Triangles of every node, and LDBC's local clustering; see kernels/cpu/algorithms/triangles.py."""
+"""Triangles of every node, and LDBC's local clustering.
+
+Kernels: kernels/cpu/algorithms/triangles.py.
+"""
 
 import time
 from dataclasses import dataclass

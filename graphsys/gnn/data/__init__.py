@@ -1,1 +1,1 @@
-"""data."""
+"""What a batch is made of: labels, pairs, sampled rows of messages, features."""

@@ -1,1 +1,1 @@
-"""models."""
+"""Networks: a model says its input, its layers and its output."""

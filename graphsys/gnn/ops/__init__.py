@@ -1,1 +1,1 @@
-"""ops."""
+"""Message passing: rows of entries, sums, softmax, on the CPU and on a device."""

@@ -1,1 +1,1 @@
-"""use."""
+"""A trained network in use: opened, evaluated, asked for predictions."""

@@ -14,8 +14,8 @@ from graphsys.gnn.data.device_transfer import open_mover
 from graphsys.gnn.data.labels import NodeLabels, read_labels
 from graphsys.gnn.inference import infer, scratch_of, whole_input, whole_output
 from graphsys.gnn.ops.adjacency import kernel_threads
-from graphsys.gnn.train.out_of_memory import explained_whole
-from graphsys.gnn.train.trainer import Parts
+from graphsys.gnn.training.out_of_memory import explained_whole
+from graphsys.gnn.training.trainer import Parts
 from graphsys.gnn.use.transfer_checks import require_fitting
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs import run_folder
@@ -64,7 +64,7 @@ class OpenedRun:
     @cached_property
     def parts(self) -> Parts:
         """The task, the graph and the network with its weights."""
-        from graphsys.gnn.train.api import build_parts
+        from graphsys.gnn.training.api import build_parts
 
         parts = build_parts(self.graph, self.config, self.mover, is_checking=False)
         weights = runs.load(self.path, self.state, "best")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from graphsys.core.errors import ConfigError, cut_list
 from graphsys.gnn.run import RunState, Weights
-from graphsys.gnn.train.trainer import Parts
+from graphsys.gnn.training.trainer import Parts
 from graphsys.storage.reader import Graph
 
 

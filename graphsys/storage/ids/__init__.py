@@ -1,1 +1,1 @@
-"""ids."""
+"""From the user's ids to numbers, and the dictionaries that keep them."""

@@ -1,1 +1,1 @@
-"""ingest."""
+"""From a source to a committed store, within a memory budget."""

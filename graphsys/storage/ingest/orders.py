@@ -55,8 +55,8 @@ def order_bytes(name: str, stream: NodeStream) -> int:
 def rabbit_ranks(stream: NodeStream) -> npt.NDArray[np.uint64]:
     """Return the place of every node in Rabbit order, uint64 ``[N]``.
 
-    Source and method: ``kernels/cpu/algorithms/rabbit.py``. Memory is 8 to 12 B per edge end and 64 B
-    per node.
+    Source and method: ``kernels/cpu/algorithms/rabbit.py``. Memory is 8 to 12 B per edge
+    end and 64 B per node.
     """
     indptr, indices = whole_rows(stream)
     num_nodes = stream.num_nodes

@@ -1,1 +1,1 @@
-"""verify."""
+"""Is a store, or a run, what its manifest says?"""

@@ -135,7 +135,7 @@ def _prepare(graph: str, chunk: int) -> tuple[Any, ...]:
     from graphsys.embedding.model import relation_sets
     from graphsys.embedding.rows.table_files import TableFiles
     from graphsys.embedding.run import RunState
-    from graphsys.embedding.train.bucket_trainer import UnitTrainer
+    from graphsys.embedding.training.bucket_trainer import UnitTrainer
 
     opened = graphsys.open(graph)
     config = EmbeddingConfig(

@@ -100,8 +100,8 @@ def our_training(graph: Any, batches: list[Any], prefetch: int) -> Callable[[], 
     from graphsys.gnn import GnnConfig
     from graphsys.gnn.ops.adjacency import kernel_threads
     from graphsys.gnn.run import RunState
-    from graphsys.gnn.train.api import build_parts
-    from graphsys.gnn.train.trainer import Trainer
+    from graphsys.gnn.training.api import build_parts
+    from graphsys.gnn.training.trainer import Trainer
 
     config = GnnConfig(
         model="sage", dim=DIM, layers=3, fanouts=FANOUTS, batch_size=BATCH_SIZE, lr=0.003,

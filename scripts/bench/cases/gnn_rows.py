@@ -64,8 +64,8 @@ def train(store: str, seeds: str, folder: str, kind: str) -> Outcome:
     from graphsys.gnn import GnnConfig
     from graphsys.gnn.ops.adjacency import kernel_threads
     from graphsys.gnn.run import RunState
-    from graphsys.gnn.train.api import build_parts
-    from graphsys.gnn.train.trainer import Trainer
+    from graphsys.gnn.training.api import build_parts
+    from graphsys.gnn.training.trainer import Trainer
     from graphsys.storage.reader import Graph
 
     config = GnnConfig(

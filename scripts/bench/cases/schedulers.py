@@ -2,7 +2,7 @@
 
 One scheduler of one SM runs the rows of a graph, a thread each, under loose round-robin,
 greedy-then-oldest and two-level scheduling; GEMM's rows are the control. Instructions per
-cycle are simulated with assumed latencies (``graphsys.analysis.model.schedulers.Timing``): they
+cycle are simulated with assumed latencies (``analysis.model.schedulers.Timing``): they
 compare the policies with each other. The times of the rows are those of the simulation.
 """
 

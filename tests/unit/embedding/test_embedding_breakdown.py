@@ -22,7 +22,7 @@ from graphsys.embedding.data.candidates import draw_candidates
 from graphsys.embedding.data.filtered_queries import held_out_queries
 from graphsys.embedding.data.held_out import held_out_edges
 from graphsys.embedding.data.relation_stats import relation_categories, training_degrees
-from graphsys.embedding.evaluate.ranking import rank_edges
+from graphsys.embedding.evaluation.ranking import rank_edges
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.rows.scorer import Scorer
 from graphsys.storage.ingest.ingest import ingest
@@ -167,8 +167,8 @@ def test_no_layout_thread_or_block_changes_a_number(
 ) -> None:
     wanted = evaluate(runs[0], threads=1, **asked)
     assert evaluate(runs[1], threads=2, **asked) == wanted
-    monkeypatch.setattr("graphsys.embedding.evaluate.ranking._CANDIDATE_BLOCK", 7)
-    monkeypatch.setattr("graphsys.embedding.evaluate.ranking._QUERY_BLOCK", 5)
+    monkeypatch.setattr("graphsys.embedding.evaluation.ranking._CANDIDATE_BLOCK", 7)
+    monkeypatch.setattr("graphsys.embedding.evaluation.ranking._QUERY_BLOCK", 5)
     monkeypatch.setattr("graphsys.embedding.data.filtered_queries._BATCH", 11)
     monkeypatch.setattr("graphsys.embedding.data.filtered_queries._PAIRS", 9)
     monkeypatch.setattr("graphsys.embedding.data.edge_stream._PIECE", 4)

@@ -12,9 +12,9 @@ from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.schedule import Step, cut_bucket
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.negatives_config import PoolConfig
-from graphsys.embedding.train.hooks.edge_sets import list_steps
-from graphsys.embedding.train.kernel_table import compiled_objective
-from graphsys.embedding.train.negatives import DST, SRC, Negatives
+from graphsys.embedding.training.hooks.edge_sets import list_steps
+from graphsys.embedding.training.kernel_table import compiled_objective
+from graphsys.embedding.training.negatives import DST, SRC, Negatives
 from graphsys.kernels.cpu.embedding.bags import PLAIN
 from graphsys.kernels.cpu.embedding.negatives import Candidates, draw_pools
 from graphsys.kernels.cpu.embedding.rows import Tables

@@ -14,7 +14,7 @@ from graphsys.embedding.config import RowDtype
 from graphsys.embedding.rows.nonfinite import bad_rows, describe_rows, largest_row
 from graphsys.embedding.rows.row_precision import to_stored
 from graphsys.embedding.rows.table_files import TableFiles
-from graphsys.embedding.train.bucket_trainer import UnitTrainer
+from graphsys.embedding.training.bucket_trainer import UnitTrainer
 from graphsys.storage.reader import Graph
 
 MakeRing = Callable[[int], Graph]

@@ -168,7 +168,7 @@ def test_a_resumed_run_with_all_of_it_is_bit_equal(
         checkpoint_seconds=0.0,
     )
     train(market, config, tmp_path / "whole")
-    from graphsys.embedding.train.trainer import Trainer
+    from graphsys.embedding.training.trainer import Trainer
 
     end = Trainer._end_epoch
 

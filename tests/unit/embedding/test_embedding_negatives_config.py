@@ -15,7 +15,7 @@ from graphsys.embedding.config import (
     preset_names,
 )
 from graphsys.embedding.negatives_config import PoolConfig
-from graphsys.embedding.train.negative_tables import layout
+from graphsys.embedding.training.negative_tables import layout
 from graphsys.kernels.cpu.embedding import negatives as kernels
 
 SPEC = """
@@ -173,7 +173,7 @@ def test_what_does_not_fit_is_named(mapping: dict[str, Any], message: str) -> No
 
 
 def test_degrees_of_nothing_are_drawn_equally() -> None:
-    from graphsys.embedding.train.negative_tables import degree_weights
+    from graphsys.embedding.training.negative_tables import degree_weights
 
     indptr = np.array([0, 0, 0], dtype=np.uint32)
     assert degree_weights(indptr, 0.75).tolist() == [1.0, 1.0]

@@ -8,7 +8,7 @@ import pytest
 
 from graphsys.core.errors import ConfigError
 from graphsys.embedding.data.id_join import match_ids
-from graphsys.embedding.train.hooks.incremental import EarlierEdges
+from graphsys.embedding.training.hooks.incremental import EarlierEdges
 from graphsys.storage.reader import Graph
 from tests.unit.embedding.triple_graphs import TRIPLE, Triples, read_triples, write
 

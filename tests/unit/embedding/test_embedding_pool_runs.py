@@ -14,8 +14,8 @@ from graphsys.embedding import EmbeddingConfig, evaluate, train
 from graphsys.embedding import run as runs
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.negatives_config import PoolConfig
-from graphsys.embedding.train.hooks.edge_sets import list_steps
-from graphsys.embedding.train.plan import Planner
+from graphsys.embedding.training.hooks.edge_sets import list_steps
+from graphsys.embedding.training.plan import Planner
 from graphsys.storage.reader import Graph
 
 MakeRing = Callable[[int], Graph]

@@ -16,7 +16,7 @@ from graphsys.embedding import EmbeddingConfig, open_run, train
 from graphsys.embedding import run as runs
 from graphsys.embedding.training_log import read_log
 from graphsys.storage.verify.run import verify_run
-from tests.unit.embedding.train.test_embedding_api import MakeRing, short
+from tests.unit.embedding.training.test_embedding_api import MakeRing, short
 
 
 class RemoveAt(Progress):

@@ -11,7 +11,7 @@ import pytest
 
 from graphsys.core.types import EdgeType
 from graphsys.gnn.data.message_graph import Surroundings
-from graphsys.gnn.train.step import Stepper
+from graphsys.gnn.training.step import Stepper
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
 from tests.unit.gnn.multiplex_graphs import items_store

@@ -12,7 +12,7 @@ from graphsys.core.errors import CorruptStoreError, TrainingFailedError
 from graphsys.core.progress import Progress
 from graphsys.storage.verify.run import verify_run
 from tests.unit.gnn.conftest import Store
-from tests.unit.gnn.train.test_api import config_of
+from tests.unit.gnn.training.test_api import config_of
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.sampling import NeighborSampler, metapath_rows
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
-from tests.unit.gnn.train.test_api import StopAfter, StoppedError, are_equal, weights_of
+from tests.unit.gnn.training.test_api import StopAfter, StoppedError, are_equal, weights_of
 
 NUM = 36
 EDGES = {

@@ -18,7 +18,7 @@ from graphsys.gnn import GnnConfig
 from graphsys.gnn.process_group import Team
 from graphsys.storage import Graph
 from tests.unit.gnn.conftest import Store
-from tests.unit.gnn.train.test_api import config_of, weights_of
+from tests.unit.gnn.training.test_api import config_of, weights_of
 
 CHILD = "import sys; from graphsys.cli.main import main; sys.exit(main(sys.argv[1:]))"
 

@@ -15,9 +15,9 @@ from graphsys.gnn.data.positive_pairs import make_pairs, read_pairs
 from graphsys.gnn.inference import whole_input
 from graphsys.gnn.tasks.link_prediction import LinkPrediction, pair_loss
 from graphsys.gnn.tasks.link_ranking import recommend_pairs
-from graphsys.gnn.train.api import build_parts
+from graphsys.gnn.training.api import build_parts
 from graphsys.storage import Graph
-from tests.unit.gnn.train.test_api import StopAfter, StoppedError, are_equal, weights_of
+from tests.unit.gnn.training.test_api import StopAfter, StoppedError, are_equal, weights_of
 
 
 def config_of(**changes: Any) -> GnnConfig:

@@ -17,7 +17,7 @@ from graphsys.gnn.ops.adjacency import SparseRows, join_rows
 from graphsys.gnn.ops.sparse_features import SparseFeatures
 from graphsys.storage import Graph
 from tests.unit.gnn.conftest import Store
-from tests.unit.gnn.train.test_api import config_of
+from tests.unit.gnn.training.test_api import config_of
 
 RELATIONS = [
     ("reads", "book", "reader"),

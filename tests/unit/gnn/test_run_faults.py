@@ -52,7 +52,7 @@ def test_a_config_that_does_not_fit_the_weights_is_named(run: Path) -> None:
 
 
 def test_weights_that_do_not_fit_are_not_taken_over(groups: Store) -> None:
-    from graphsys.gnn.train.api import build_parts
+    from graphsys.gnn.training.api import build_parts
 
     network = build_parts(groups(1), CONFIG).network
     weights = {name: value.clone() for name, value in network.state_dict().items()}
@@ -67,8 +67,8 @@ def test_weights_that_do_not_fit_are_not_taken_over(groups: Store) -> None:
 
 
 def test_states_of_another_optimizer_are_named(groups: Store) -> None:
-    from graphsys.gnn.train.api import build_parts
-    from graphsys.gnn.train.optimizer import load_optimiser, make_optimiser
+    from graphsys.gnn.training.api import build_parts
+    from graphsys.gnn.training.optimizer import load_optimiser, make_optimiser
 
     network = build_parts(groups(1), CONFIG).network
     for key, value in (("99.exp_avg", torch.zeros(1)), ("0.exp_avg", torch.zeros(1, 2, 3)),

@@ -11,8 +11,8 @@ from graphsys.core.errors import BudgetError
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding.data.schedule import Layout
 from graphsys.embedding.model import relation_sets
-from graphsys.embedding.train.hooks.edge_sets import list_steps
-from graphsys.embedding.train.plan import Planner
+from graphsys.embedding.training.hooks.edge_sets import list_steps
+from graphsys.embedding.training.plan import Planner
 from graphsys.partitioners import get_stream_partitioner, greedy, partitioner_names
 from graphsys.partitioners.buckets import bucket_ends, sweep_loads
 from graphsys.partitioners.testing import EdgeStream

@@ -12,8 +12,8 @@ from graphsys.gnn.ops.sparse_features import Linear
 class GCN(nn.Module):
     """``x' = W sum_u x_u / sqrt((d_u + 1) (d_v + 1)) + b`` over neighbors and itself.
 
-    The weights come with the rows (:func:`graphsys.gnn.ops.gcn_norm.weigh`), for the degrees
-    are those of the whole graph; rows without any are taken for a whole graph.
+    The weights come with the rows (:func:`graphsys.gnn.ops.gcn_norm.weigh`), for the
+    degrees are those of the whole graph; rows without any are taken for a whole graph.
 
     Args:
         num_in: Features of the input.

@@ -1,1 +1,1 @@
-"""cuda."""
+"""Message passing on a device, by Triton."""

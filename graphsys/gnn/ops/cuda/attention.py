@@ -1,4 +1,4 @@
-"""Softmax within rows and GATv2's scores on a device: twins of :mod:`.host_kernels`."""
+"""Softmax within rows and GATv2's scores on a device: twins of ``ops.cpu``."""
 
 from typing import Any, Final
 

@@ -1,1 +1,1 @@
-"""algorithms."""
+"""Native graph algorithms, a file or two each."""

@@ -1,1 +1,1 @@
-"""embedding."""
+"""A training step of embeddings and its evaluation, in parts."""

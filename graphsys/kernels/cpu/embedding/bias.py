@@ -48,7 +48,7 @@ def rank_biased(
     objective: Objective, bias: Floats, counting: Counting, scratch: Floats,
     scratch_distances: Floats, dqueries: Floats, dcandidates: Floats,
 ) -> float:  # fmt: skip
-    """Compare with a bias, by any comparator: see the head of ``embedding_scores.py``."""
+    """Compare with a bias, by any comparator: see the head of ``scores.py``."""
     comparator = objective.comparator - BIASED
     num_queries, num_candidates = queries.shape[0], candidates.shape[0]
     rest_q, rest_c = queries[:, 1:].copy(), candidates[:, 1:].copy()

@@ -19,10 +19,10 @@ class Calls(NamedTuple):
     """Addresses of kernels; 0 where the settings have no use for one.
 
     Attributes:
-        losses: Of one of the losses in ``embedding_losses.py``.
+        losses: Of one of the losses in ``losses.py``.
         leave_out: Of ``embedding_counting.leave_out``, for masks and hard pools.
-        rank: Of a comparator's queries one way, in ``embedding_scores.py``.
-        rank_pairs: Of the same both ways at once, in ``embedding_pairs.py``.
+        rank: Of a comparator's queries one way, in ``scores.py``.
+        rank_pairs: Of the same both ways at once, in ``pairs.py``.
         operate, operate_back: Of ``apply_operators`` and its gradient.
         find_known: Of ``embedding_known.find_known``, for masks.
     """
@@ -87,7 +87,7 @@ call_losses: Final = pointer_call(
     types.intp,  # num_easy
     _VECTOR,  # gradients
 )
-"""Calls a loss of ``embedding_losses.py``."""
+"""Calls a loss of ``losses.py``."""
 
 call_leave_out: Final = pointer_call(
     types.intp, _MATRIX, _VECTOR, _INTS, _COUNTING, types.intp
@@ -98,13 +98,13 @@ call_rank: Final = pointer_call(
     types.float64, _MATRIX, _MATRIX, _INTS, _VECTOR, types.boolean, _OBJECTIVE, _VECTOR,
     _COUNTING, *_SCRATCH, _MATRIX, _MATRIX,
 )  # fmt: skip
-"""Calls a comparator of ``embedding_scores.py`` or ``embedding_bias.py``."""
+"""Calls a comparator of ``scores.py`` or ``bias.py``."""
 
 call_rank_pairs: Final = pointer_call(
     types.float64, _MATRIX, _MATRIX, _INTS, _INTS, _VECTOR, _OBJECTIVE, _VECTOR, _VECTOR,
     _COUNTING, _COUNTING, *_SCRATCH, _MATRIX, _MATRIX,
 )  # fmt: skip
-"""Calls a kernel of ``embedding_pairs.py``."""
+"""Calls a kernel of ``pairs.py``."""
 
 call_find_known: Final = pointer_call(
     types.none, _KNOWN, _INTS, _INTS, types.intp, _INTS, types.intp, _COUNTING[0]

@@ -9,7 +9,7 @@ every query. All scores come from one matrix product and both gradients from one
     squared_l2    s = -|q - c|**2
     l2            s = -|q - c|
 
-What becomes of the scores is ``embedding_losses.py``'s. Each comparator is a kernel of its
+What becomes of the scores is ``losses.py``'s. Each comparator is a kernel of its
 own with the signature of ``embedding_calls.call_rank``:
 
     queries: Query rows ``[B, D]``.

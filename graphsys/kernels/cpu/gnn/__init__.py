@@ -1,1 +1,1 @@
-"""gnn."""
+"""Message passing on the CPU: sums, softmax within rows, learned rows in files."""

@@ -1,1 +1,1 @@
-"""rows."""
+"""Compressed rows: building, sorting, cutting and checking them."""

@@ -1,1 +1,1 @@
-"""sampling."""
+"""Sampling neighbors, walks and negatives; caches of rows."""

@@ -1,1 +1,1 @@
-"""simt."""
+"""What a GPU would do with rows: lanes, sectors, warp schedulers."""

@@ -1,1 +1,1 @@
-"""text."""
+"""Parsing text: ids, numbers, words, lines of neighbors."""

@@ -1,4 +1,4 @@
-"""Parsing of lines of two ids, the most common ones; see text.py for what lines may be."""
+"""Parsing of lines of two ids, the most common ones; see parsing.py for what lines are."""
 
 import numpy as np
 import numpy.typing as npt

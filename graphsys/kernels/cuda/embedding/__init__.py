@@ -1,1 +1,1 @@
-"""embedding."""
+"""Triton kernels of the embedding trainer; importing them needs Triton."""

@@ -1,1 +1,1 @@
-"""gnn."""
+"""Triton kernels of message passing; importing them needs Triton."""

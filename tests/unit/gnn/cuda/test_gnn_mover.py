@@ -22,7 +22,7 @@ from graphsys.gnn.data.device_transfer import (
 from graphsys.gnn.data.loader import Batch, Loader
 from graphsys.gnn.ops.cuda.feature_cache import DeviceCache
 from graphsys.gnn.process_group import Team
-from graphsys.gnn.train import api
+from graphsys.gnn.training import api
 from graphsys.sampling.blocks import Buffers
 from graphsys.storage import Graph
 

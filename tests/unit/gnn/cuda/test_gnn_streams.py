@@ -16,7 +16,7 @@ from graphsys.gnn.data.device_transfer import (
     new_clock,
 )
 from graphsys.gnn.data.loader import Loader
-from graphsys.gnn.train import api
+from graphsys.gnn.training import api
 from graphsys.storage import Graph
 
 pytest.importorskip("triton", reason="the gpu extra (triton) is not installed")

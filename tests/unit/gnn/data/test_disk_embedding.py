@@ -17,12 +17,12 @@ from graphsys.gnn import run as runs
 from graphsys.gnn.models.model import key_of
 from graphsys.gnn.process_group import Team
 from graphsys.gnn.run import RunState
-from graphsys.gnn.train.api import build_parts
-from graphsys.gnn.train.trainer import Trainer
+from graphsys.gnn.training.api import build_parts
+from graphsys.gnn.training.trainer import Trainer
 from graphsys.storage import Graph, NodeChunk
 from graphsys.storage.verify.run import verify_run
 from tests.stores import edge_chunk, make_store
-from tests.unit.gnn.train.test_api import StopAfter, StoppedError, config_of
+from tests.unit.gnn.training.test_api import StopAfter, StoppedError, config_of
 
 NUM_NODES = 60
 

@@ -19,7 +19,7 @@ from graphsys.gnn.data.positive_pairs import read_pairs
 from graphsys.gnn.models.gatne import Gatne
 from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.tasks.multiplex_links import MultiplexLinks
-from graphsys.gnn.train.api import build_parts
+from graphsys.gnn.training.api import build_parts
 from graphsys.metrics import pair_metrics
 from graphsys.storage import Graph
 from tests.unit.gnn.multiplex_graphs import (
@@ -31,7 +31,7 @@ from tests.unit.gnn.multiplex_graphs import (
     numbers,
     shop_store,
 )
-from tests.unit.gnn.train.test_api import StopAfter, StoppedError, are_equal, weights_of
+from tests.unit.gnn.training.test_api import StopAfter, StoppedError, are_equal, weights_of
 
 
 def plain_gatne(

@@ -17,7 +17,7 @@ from graphsys.gnn.tasks.link_ranking import rank_pairs
 from graphsys.storage import Graph
 from tests.unit.gnn.conftest import NUM_NODES, Store
 from tests.unit.gnn.tasks.test_link_prediction import config_of as link_config
-from tests.unit.gnn.train.test_api import config_of
+from tests.unit.gnn.training.test_api import config_of
 
 
 def numbers() -> np.ndarray[Any, Any]:

@@ -17,8 +17,8 @@ from graphsys.gnn.data.message_graph import Surroundings
 from graphsys.gnn.data.positive_pairs import make_pairs, read_pairs, without_pairs
 from graphsys.gnn.tasks.link_prediction import LinkPrediction, pair_loss
 from graphsys.gnn.tasks.link_ranking import rank_pairs
-from graphsys.gnn.train.api import build_parts
-from graphsys.gnn.train.step import Stepper
+from graphsys.gnn.training.api import build_parts
+from graphsys.gnn.training.step import Stepper
 from graphsys.sampling import NeighborSampler, message_rows
 from graphsys.sampling.adjacency import REVERSED
 from graphsys.storage import Graph, NodeChunk

@@ -17,7 +17,7 @@ from graphsys.gnn.process_group import Team
 from graphsys.gnn.tasks.edge_metrics import tell_edges
 from graphsys.gnn.tasks.multiplex_links import MultiplexLinks
 from graphsys.gnn.tasks.skipgram import WalkWindows
-from graphsys.gnn.train.api import build_parts
+from graphsys.gnn.training.api import build_parts
 from graphsys.metrics import pair_metrics
 from graphsys.sampling import NeighborSampler, relation_rows
 from graphsys.storage import Graph, NodeChunk

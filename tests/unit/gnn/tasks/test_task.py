@@ -16,7 +16,7 @@ from graphsys.metrics import roc_auc_of as roc_auc
 from graphsys.storage import Graph
 from tests.unit.gnn.conftest import NUM_NODES, Store
 from tests.unit.gnn.tasks.test_link_prediction import config_of as link_config
-from tests.unit.gnn.train.test_api import config_of
+from tests.unit.gnn.training.test_api import config_of
 
 NODES = np.arange(NUM_NODES)
 PART = NODES // 3 % 4  # 0 and 2 train, 1 is valid, 3 test

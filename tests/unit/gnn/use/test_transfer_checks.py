@@ -16,7 +16,7 @@ from graphsys.storage import Graph, NodeChunk
 from graphsys.storage.ingest.append import append
 from tests.stores import ListSource, edge_chunk
 from tests.unit.gnn.conftest import NUM_NODES, Store
-from tests.unit.gnn.train.test_api import config_of
+from tests.unit.gnn.training.test_api import config_of
 
 NEW = np.arange(900, 906)
 

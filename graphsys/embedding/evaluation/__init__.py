@@ -1,0 +1,1 @@
+"""How good embeddings are: ranks of held-out edges, and what chance reaches."""

@@ -1,0 +1,238 @@
+"""Link prediction by ranking: filtered and raw, whatever the number of partitions.
+
+Every edge of the split asks two questions, for its destination and for its source. See
+``ranking.py`` for how one is ranked, ``graphsys/metrics`` for what is made of the ranks.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys import metrics
+from graphsys.core.errors import ConfigError
+from graphsys.core.events import span
+from graphsys.core.progress import SILENT, Progress
+from graphsys.core.threads import num_cores
+from graphsys.embedding.blas import single_threaded_blas
+from graphsys.embedding.data.candidates import Draw, draw_candidates, require_draw
+from graphsys.embedding.data.held_out import HeldOut, held_out_edges, with_split
+from graphsys.embedding.data.relation_stats import degrees_of, relation_categories
+from graphsys.embedding.embeddings import Embeddings
+from graphsys.embedding.evaluation.ranking import Ranks, rank_edges
+from graphsys.embedding.model import RelationSet
+from graphsys.embedding.rows.scorer import Scorer
+from graphsys.storage.reader import Graph
+
+Ints = npt.NDArray[np.int64]
+CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
+_SAMPLES = 32
+_WRONG = 64
+
+
+def evaluate(
+    run: str | Path | Embeddings,
+    *,
+    split: str = "test",
+    candidates: int | None = None,
+    draw: Draw = "uniform",
+    queries: int | None = None,
+    seed: int = 0,
+    breakdown: bool = True,
+    graph: Graph | None = None,
+    threads: int = 0,
+    progress: Progress = SILENT,
+) -> dict[str, Any]:
+    """Rank the edges of a split.
+
+    All draws are by the users' ids, so that partitions and orders do not change them.
+
+    Args:
+        run: A run or its folder.
+        split: The split of the edges.
+        candidates: Rank among a sample of so many nodes instead of all; every edge meets
+            one of 32 samples. Such metrics are higher than those among all nodes, and
+            comparable only with those of an equal sample.
+        draw: How candidates are sampled: ``uniform``, or ``degree``: in proportion to
+            the number of training edges at a node.
+        queries: Ask only so many questions (two per edge), about edges drawn uniformly.
+        seed: Of the samples.
+        breakdown: Whether to give more than the means.
+        graph: The graph trained on, if it is not where it was.
+        threads: Number of threads, 0: one per core.
+        progress: Receives one stage.
+
+    Returns:
+        ``{"split": ..., "metrics": ...}`` with ``mrr``, ``mr``, ``hits@1``, ``hits@3``,
+        ``hits@10``, filtered, means over both queries of every edge; ``unfiltered``: the
+        same, raw. With ``breakdown`` also
+
+        - ``head``, ``tail``: of the questions for sources and for destinations;
+        - ``confidence``: 95 % intervals for another draw of edges, which the two
+          questions of an edge enter as one, or all that share a sample of candidates;
+        - ``by_relation``, ``by_degree`` (the true answer's training edges, of all edge
+          types, both ends), ``by_category`` (1-1, 1-n, n-1, n-n, each with ``head`` and
+          ``tail``): each with ``num_queries``;
+        - ``roc_auc``: of the edges against one random wrong answer to each question;
+        - ``num_queries`` and ``candidates`` (``"all"``, or ``num``, ``draw``, ``seed``).
+
+    Raises:
+        ConfigError: No edge type of the run has edges in the split, or a count is wrong.
+    """
+    for name, value, least in (("candidates", candidates, 1), ("queries", queries, 2)):
+        if value is not None and value < least:
+            raise ConfigError(f"{name}: got {value}, expected an int >= {least}")
+    require_draw(draw)
+    opened = run if isinstance(run, Embeddings) else Embeddings(run, graph=graph)
+    chosen = with_split(opened.graph, opened.model, split)
+    most = None if queries is None else queries // 2
+    held = held_out_edges(opened.graph, chosen, split, most=most, seed=seed)
+    asked = _Asked(opened, candidates, draw, seed, breakdown)
+    progress.stage(f"evaluate {split}", 2 * sum(map(len, held)), "queries")
+    with single_threaded_blas(), span("evaluate", split=split):
+        found = [
+            asked.rank(edges, asks_for_dst, threads or num_cores(), progress)
+            for edges in held
+            if len(edges)
+            for asks_for_dst in (True, False)
+        ]
+        result = metrics.ranking_metrics(
+            [part.ranks.filtered for part in found], [part.ranks.raw for part in found]
+        )
+        if breakdown:
+            num = {"num": candidates, "draw": draw, "seed": seed}
+            result["candidates"] = "all" if candidates is None else num
+            result |= _break_down(opened, found, is_sampled=candidates is not None)
+    progress.close()
+    return {"split": split, "metrics": result}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """The ranks of one edge type in one direction."""
+
+    edges: HeldOut
+    asks_for_dst: bool
+    ranks: Ranks
+
+
+class _Asked:
+    """What a question is asked about: samples of every node type, drawn once."""
+
+    def __init__(
+        self, run: Embeddings, num: int | None, draw: Draw, seed: int, scored: bool
+    ) -> None:
+        self.run, self.num, self.draw, self.seed = run, num, draw, seed
+        self.scored = scored
+        self._drawn: dict[tuple[str, int, Draw], list[Ints]] = {}
+
+    def rank(
+        self, edges: HeldOut, asks_for_dst: bool, threads: int, progress: Progress
+    ) -> _Found:
+        """Rank the edges of one type."""
+        scorer = Scorer(self.run, edges.relations, asks_for_dst)
+        answer_type = scorer.answer_type
+        samples = negatives = None
+        if self.num is not None:
+            samples = list(map(np.sort, self._samples(answer_type, self.num, self.draw)))
+        if self.scored:
+            negatives = self._samples(answer_type, _WRONG, "uniform")
+        ranks = rank_edges(
+            scorer,
+            edges,
+            samples=samples,
+            negatives=negatives,
+            threads=threads,
+            progress=progress,
+        )
+        return _Found(edges=edges, asks_for_dst=asks_for_dst, ranks=ranks)
+
+    def _samples(self, node_type: str, num: int, draw: Draw) -> list[Ints]:
+        key = node_type, num, draw
+        if key not in self._drawn:
+            self._drawn[key] = draw_candidates(
+                self.run.graph, self.run.model, node_type, num, _SAMPLES, draw=draw,
+                seed=self.seed,
+            )  # fmt: skip
+        return self._drawn[key]
+
+
+def _break_down(
+    run: Embeddings, found: list[_Found], *, is_sampled: bool
+) -> dict[str, Any]:
+    ranks = np.concatenate([part.ranks.filtered for part in found])
+    is_tail = np.repeat([p.asks_for_dst for p in found], [len(p.edges) for p in found])
+    names, relation = _relations(found)
+    category = _categories(run, found)[relation]
+    by_category = metrics.by_group(CATEGORIES, category, ranks)
+    for number, name in enumerate(CATEGORIES):
+        for side, is_side in (("head", ~is_tail), ("tail", is_tail)):
+            if name in by_category:
+                by_category[name][side] = metrics.means(
+                    ranks[(category == number) & is_side]
+                )
+    degrees = np.concatenate([_target_degrees(run, part) for part in found])
+    return {
+        "num_queries": len(ranks),
+        "confidence": metrics.intervals(ranks, _clusters(found, is_sampled)),
+        "head": metrics.means(ranks[~is_tail]),
+        "tail": metrics.means(ranks[is_tail]),
+        "by_category": by_category,
+        "by_degree": metrics.by_group(*metrics.degree_bins(degrees), ranks),
+        "by_relation": metrics.by_group(names, relation, ranks),
+        "roc_auc": metrics.roc_auc(
+            np.concatenate([part.ranks.positive for part in found]),
+            np.concatenate([part.ranks.negative for part in found]),
+        ),
+    }
+
+
+def _edge_types(found: list[_Found]) -> list[RelationSet]:
+    """Return the relations of every edge type once, in the order of ``found``."""
+    return [part.edges.relations for part in found if part.asks_for_dst]
+
+
+def _relations(found: list[_Found]) -> tuple[list[str], Ints]:
+    """Return the names of all relations, and which of them each query is about."""
+    model = _edge_types(found)
+    plain = [name for relations in model for name in relations.relations]
+    names: list[str] = []
+    first: dict[str, int] = {}
+    for relations in model:
+        first[relations.name] = len(names)
+        for name in relations.relations:
+            is_clear = plain.count(name) == 1
+            names.append(name if is_clear else f"{relations.name}/{name}")
+    about = [part.edges.relation + first[part.edges.relations.name] for part in found]
+    return names, np.concatenate(about)
+
+
+def _categories(run: Embeddings, found: list[_Found]) -> Ints:
+    """Return the category of every relation, as a place in ``CATEGORIES``."""
+    names = [c for m in _edge_types(found) for c in relation_categories(run.graph, m)]
+    return np.array([CATEGORIES.index(name) for name in names], dtype=np.int64)
+
+
+def _clusters(found: list[_Found], is_sampled: bool) -> Ints:
+    """Return which queries are not independent: of one edge, or with one sample."""
+    clusters: list[Ints] = []
+    first = 0
+    for part in found:
+        numbers = np.arange(first, first + len(part.edges))
+        if is_sampled:
+            numbers = (part.edges.key % np.uint64(_SAMPLES)).astype(np.int64)
+        elif not part.asks_for_dst:
+            first += len(part.edges)
+        clusters.append(numbers)
+    distinct = np.unique(np.concatenate(clusters), return_inverse=True)[1]
+    return distinct.astype(np.int64)
+
+
+def _target_degrees(run: Embeddings, part: _Found) -> Ints:
+    """Return the training degree of the true answer of every query."""
+    kind, edges = part.edges.relations.edge_type, part.edges
+    if part.asks_for_dst:
+        return degrees_of(run.graph, run.model, kind.dst_type, edges.dst)
+    return degrees_of(run.graph, run.model, kind.src_type, edges.src)

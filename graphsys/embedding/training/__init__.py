@@ -1,0 +1,4 @@
+"""The training of embeddings.
+
+``api.train`` checks and builds, ``trainer`` loops over buckets.
+"""

@@ -1,0 +1,258 @@
+"""Training an embedding: what is checked before, where the run is built, the report."""
+
+import dataclasses
+import math
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from graphsys.core.errors import (
+    ConfigError,
+    CorruptStoreError,
+    InvalidGraphError,
+    StorageFullError,
+)
+from graphsys.core.memory import (
+    MemoryMeter,
+    available_bytes,
+    format_bytes,
+    parse_bytes,
+    release_free_memory,
+    resident_bytes,
+    return_large_blocks,
+)
+from graphsys.core.progress import SILENT, Progress
+from graphsys.embedding import run as runs
+from graphsys.embedding.blas import single_threaded_blas
+from graphsys.embedding.config import EmbeddingConfig, load_config
+from graphsys.embedding.data.held_out import with_split
+from graphsys.embedding.data.held_out_split import GraphWithHeldOut
+from graphsys.embedding.data.schedule import Layout, Step
+from graphsys.embedding.model import RelationSet, relation_sets
+from graphsys.embedding.training.backend import Backend
+from graphsys.embedding.training.bucket_trainer import compile_kernels
+from graphsys.embedding.training.hooks.edge_sets import list_steps
+from graphsys.embedding.training.hooks.supervision import source_of, supervise
+from graphsys.embedding.training.plan import Plan, Planner
+from graphsys.embedding.training.probe import probe
+from graphsys.storage.merged_view import JoinedGraph
+from graphsys.storage.reader import Graph
+from graphsys.storage.runs.run_folder import folder_to_train, writing
+
+_METER_S = 0.1  # seconds between looks at the memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainReport:
+    """What a training run did.
+
+    Attributes:
+        run: The run's folder; for a dry run, where it would be.
+        epochs: Epochs completed, over all resumptions.
+        seconds: Time spent training, over all resumptions.
+        edges_per_second: Edges trained in that time.
+        metrics: Mean loss per edge of the last epoch (``loss``), evaluations while
+            training (``valid_mrr``), what was read, written and waited for (see
+            :class:`Figures`), memory planned and reached; for a dry run the plan and the
+            time that it is estimated to take.
+    """
+
+    run: Path
+    epochs: int
+    seconds: float
+    edges_per_second: float
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+
+def train(
+    graph: Graph,
+    config: EmbeddingConfig | None,
+    out: str | Path,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    dry_run: bool = False,
+    memory: int | str | None = None,
+    device: str = "cpu",
+    progress: Progress = SILENT,
+) -> TrainReport:
+    """Train embeddings and leave a run on disk.
+
+    Args:
+        graph: An open graph.
+        config: The settings; None for the defaults, or for ``resume`` those of the run,
+            which others may not differ from.
+        out: Folder of the run.
+        resume: Go on from the last checkpoint of ``out``.
+        overwrite: Replace a run in ``out``, once the new one is complete; until then it
+            is built beside it, and ``resume`` continues it.
+        dry_run: Only plan: what memory, disk and traffic the run would take, and, by a
+            second of training that leaves nothing, how long.
+        memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes: the
+            largest buffer of partitions that fits is taken, and the order with the fewest
+            bytes. None: the smallest buffer, within what is available.
+        device: ``"cpu"``, or ``"cuda"`` for Triton kernels; not a setting of the run, so
+            that a resume may change it.
+        progress: Receives an epoch per stage.
+
+    Returns:
+        What was done.
+
+    Raises:
+        ConfigError: Settings that do not fit the graph, or a resume with other settings
+            or another graph.
+        MissingDependencyError: A package for the device is not installed.
+        OutputExistsError: ``out`` exists.
+        InvalidGraphError: The graph has weights that cannot be trained.
+        CorruptStoreError: The graph's files are damaged.
+        StoreBusyError: Another training writes to ``out``.
+        BudgetError: The tables do not fit in the budget.
+        StorageFullError: The disk is full; the last checkpoint stays.
+        TrainingFailedError: The loss is not a number; the last checkpoint stays.
+    """
+    out = Path(out)
+    stated = None if memory is None else parse_bytes(memory)
+    if config is None:
+        config = run_config(out) if resume else EmbeddingConfig()
+    backend = _open_backend(device, config)
+    model = relation_sets(graph, config)
+    if config.eval_every:
+        seen = GraphWithHeldOut(graph, config) if config.eval_fraction else graph
+        with_split(seen, model, config.eval_split)  # one that is not there ends here
+    trained = JoinedGraph(graph) if config.join_partitions else graph
+    steps = list_steps(trained, model, config)
+    if not dry_run:
+        runs.require_free(out, resume=resume, overwrite=overwrite)
+    started = _started(out, resume)
+    source = source_of(graph, config, model, started)
+    folder = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
+    return_large_blocks()
+    with single_threaded_blas():
+        if device == "cpu" or dry_run:
+            compile_kernels(trained, config, model)
+        plan = _make_plan(trained, config, model, steps, stated, started)
+        if dry_run:
+            measured = probe(trained, config, model, steps, folder)
+            metrics = {**plan.as_metrics(), **measured.estimate(plan, config)}
+            return TrainReport(
+                run=out, epochs=0, seconds=0.0, edges_per_second=0.0, metrics=metrics
+            )
+    _require_disk(plan, out, folder)
+    with writing(out, resume=resume, overwrite=overwrite) as path:
+        state = _open_state(path, graph, config, plan.layout, resume=resume)
+        try:
+            with single_threaded_blas(), MemoryMeter(_METER_S) as meter:
+                trainer = supervise(
+                    path, trained, config, model, steps, state, plan.layout, backend,
+                    source, progress,
+                )  # fmt: skip
+        except (ConfigError, InvalidGraphError, CorruptStoreError):
+            if not resume and not state.files:
+                runs.discard(path)
+            raise
+    trainer.figures.update(state.metrics)
+    state.metrics["planned_memory_bytes"] = plan.memory_bytes
+    state.metrics["peak_memory_bytes"] = meter.peak_bytes
+    return _report(out, state)
+
+
+def _make_plan(
+    graph: Graph,
+    config: EmbeddingConfig,
+    model: list[RelationSet],
+    steps: list[Step],
+    stated: int | None,
+    started: runs.RunState | None,
+) -> Plan:
+    """Choose the buffer and the order; a run that began keeps its order.
+
+    Raises:
+        BudgetError: The smallest buffer does not fit.
+    """
+    release_free_memory()  # what compiling took
+    base = resident_bytes()
+    budget = available_bytes() + base if stated is None else stated
+    planner = Planner(graph, config, model, steps, base)
+    if started is None:
+        return planner.plan(planner.choose(budget, is_stated=stated is not None))
+    order = started.order or {"name": "inside_out", "capacity": 2}
+    layout = planner.choose(budget, is_stated=stated is not None, order=order["name"])
+    return planner.plan(dataclasses.replace(layout, order_capacity=order["capacity"]))
+
+
+def _started(out: Path, resume: bool) -> runs.RunState | None:
+    """Return the checkpoint that a resume goes on from."""
+    if not resume:
+        return None
+    return runs.read_state(folder_to_train(out, resume=True, overwrite=False))
+
+
+def _require_disk(plan: Plan, out: Path, folder: Path) -> None:
+    free = shutil.disk_usage(folder).free
+    if plan.disk_bytes > free:
+        raise StorageFullError(
+            f"the run takes {format_bytes(plan.disk_bytes)} at {out} (two checkpoints) and "
+            f"{format_bytes(free)} is free; free some space or choose another output"
+        )
+
+
+def run_config(out: str | Path, overrides: Iterable[str] = ()) -> EmbeddingConfig:
+    """Return the settings of the run that a resume goes on with.
+
+    Args:
+        out: Folder of the run.
+        overrides: ``key=value`` settings on top, which a resume compares with the run's.
+
+    Raises:
+        ConfigError: There is no run, or a setting is wrong.
+    """
+    out = Path(out)
+    runs.require_free(out, resume=True, overwrite=False)
+    folder = folder_to_train(out, resume=True, overwrite=False)
+    return load_config(file=folder / runs.CONFIG_NAME, overrides=overrides)
+
+
+def _open_state(
+    path: Path, graph: Graph, config: EmbeddingConfig, layout: Layout, *, resume: bool
+) -> runs.RunState:
+    if resume:
+        state = runs.read_state(path)
+        runs.require_same_config(path, config)
+        runs.require_same_graph(state.graph, graph, path)
+        runs.check_files(path, state)
+        runs.remove_superseded(path, state)
+        return state
+    order = {"name": layout.order, "capacity": layout.order_capacity}
+    state = runs.RunState(graph=runs.describe_graph(graph), order=order)
+    state.checksums[runs.CONFIG_NAME] = runs.write_config(path, config)
+    runs.commit(path, state)
+    return state
+
+
+def _report(out: Path, state: runs.RunState) -> TrainReport:
+    speed = state.num_edges / state.seconds if state.seconds else 0.0
+    return TrainReport(
+        run=out,
+        epochs=state.epoch,
+        seconds=state.seconds,
+        edges_per_second=speed if math.isfinite(speed) else 0.0,
+        metrics=dict(state.metrics),
+    )
+
+
+def _open_backend(device: str, config: EmbeddingConfig) -> Backend:
+    """Return the backend of a device by name.
+
+    Raises:
+        ConfigError: There is no such device, here or at all, or it lacks a setting.
+        MissingDependencyError: A package for it is not installed.
+    """
+    if device == "cpu":
+        return Backend()
+    if device != "cuda":
+        raise ConfigError(f"--device: got {device!r}, expected cpu or cuda")
+    from graphsys.embedding.training.cuda.bucket_trainer import cuda_backend
+
+    return cuda_backend(config)

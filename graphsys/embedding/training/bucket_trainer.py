@@ -1,0 +1,337 @@
+"""Training one unit: its buckets are read and cut, and workers take turns on them."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import InvalidGraphError, TrainingFailedError
+from graphsys.core.events import is_recording, launched, span
+from graphsys.core.progress import Progress
+from graphsys.core.rng import generator
+from graphsys.core.threads import num_cores
+from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.data.buckets import read_bucket
+from graphsys.embedding.data.schedule import Part, Step, cut_bucket
+from graphsys.embedding.model import REGULARISER_CODES, RelationSet
+from graphsys.embedding.rows.nonfinite import describe_rows
+from graphsys.embedding.rows.row_precision import stored_dtype, to_floats
+from graphsys.embedding.rows.table_files import Floats, Table
+from graphsys.embedding.training.flop_count import KERNEL, operator_work, tell
+from graphsys.embedding.training.kernel_table import compiled_objective
+from graphsys.embedding.training.negatives import Negatives
+from graphsys.kernels.cpu.embedding.bags import PLAIN, Extras
+from graphsys.kernels.cpu.embedding.calls import Objective
+from graphsys.kernels.cpu.embedding.chunk import Edges
+from graphsys.kernels.cpu.embedding.negatives import Candidates
+from graphsys.kernels.cpu.embedding.operators import Operators
+from graphsys.kernels.cpu.embedding.rows import NO_RATES, Tables
+from graphsys.kernels.cpu.embedding.step import Settings, train_batches
+from graphsys.storage.reader import Graph
+
+_TURNS = 16  # buckets of a unit take turns: each is trained in up to so many slices
+_BATCHES_PER_TURN = 8  # at least, per worker, in a bucket trained alone
+
+Order = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Work:
+    """A bucket ready to be trained.
+
+    Attributes:
+        step: Which one.
+        edges: Its edges, cut into chunks and batches.
+        settings: The objective.
+        losses: Summed loss of every batch trained so far, float64 ``[M]``.
+    """
+
+    step: Step
+    edges: Edges
+    settings: Settings
+    losses: npt.NDArray[np.float64]
+
+    @property
+    def num_edges(self) -> int:
+        """Return how many edges are trained."""
+        return len(self.edges.order)
+
+
+class UnitTrainer:
+    """Reads, cuts and trains buckets whose partitions are in memory.
+
+    Args:
+        path: The run's folder, for messages.
+        graph: The graph trained on.
+        config: The settings.
+        model: The relations of every edge type.
+        tables: The partitions in memory.
+        operators: Parameters and state of every edge type's operators.
+        extras: Given two node types, says what makes rows of nodes from their tables.
+        choose_edges: Given the epoch, a bucket and the positions of its edges, says which
+            of them are trained.
+
+    Attributes:
+        rates: Factors on the learning rates of rows of partitions, where not 1.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        graph: Graph,
+        config: EmbeddingConfig,
+        model: list[RelationSet],
+        tables: Mapping[Part, Table],
+        operators: Mapping[str, Floats],
+        extras: Callable[[str, str], Extras],
+        choose_edges: Callable[[int, Step, Order], Order],
+    ) -> None:
+        self.path, self.graph, self.config, self.model = path, graph, config, model
+        self.tables, self.operators, self.extras = tables, operators, extras
+        self._choose_edges = choose_edges
+        self.negatives = Negatives(graph, config)
+        self.num_workers = 1 if config.deterministic else config.threads or num_cores()
+        self.rates: dict[Part, Floats] = {}
+        self.slots: list[npt.NDArray[np.int32]] = []
+
+    def compile(self) -> None:
+        """Compile the kernels, or load them, on an empty bucket: not a part of the time."""
+        for others in self.model[1:]:
+            self._objective(others)
+        none = np.empty(0, dtype=np.uint32)
+        relations = self.model[0]
+        dim = self.config.dim_of(relations.edge_type.src_type)
+        dtype = stored_dtype(self.config.row_dtype)
+        rows, floats = np.zeros((1, dim), dtype), np.zeros(1, np.float32)
+        edges = cut_bucket(
+            none, none, none, floats[:0], relations, self.config, ("compile",)
+        )
+        train_batches(
+            Tables(rows, floats, rows, floats, True), PLAIN,
+            relations.operators(relations.initial()),
+            edges, self._settings(np.uint64(0), 0, relations, self.negatives.none()),
+            0, 0, 1,
+            np.full(1, -1, dtype=np.int32), np.zeros(0, dtype=np.float64),
+        )  # fmt: skip
+
+    def train(self, epoch: int, unit: list[Step], progress: Progress) -> list[Work]:
+        """Train every bucket of a unit once, in turns of slices.
+
+        Returns:
+            The buckets with their losses.
+
+        Raises:
+            CorruptStoreError: A bucket's file is damaged.
+            InvalidGraphError: A weight is negative.
+            TrainingFailedError: A loss is not a number.
+        """
+        self.negatives.hold(part for step in unit for part in (step.src, step.dst))
+        work = [self._prepare(epoch, step) for step in unit]
+        longest = max(self._num_rows(step) for step in unit)
+        if not self.slots or self.slots[0].size < longest:
+            self.slots = [
+                np.full(longest, -1, dtype=np.int32) for _ in range(self.num_workers)
+            ]
+        turns = _TURNS
+        if len(work) == 1:
+            enough = len(work[0].losses) // (_BATCHES_PER_TURN * self.num_workers)
+            turns = max(1, min(_TURNS, enough))
+        with span("compute", epoch=epoch), ThreadPoolExecutor(self.num_workers) as pool:
+            for turn in range(turns):
+                for bucket in work:
+                    bounds = len(bucket.losses) * np.array([turn, turn + 1]) // turns
+                    first, last = int(bounds[0]), int(bounds[1])
+                    if last > first:
+                        self._train_slice(pool, bucket, first, last)
+                        self._check_loss(epoch, bucket.step, bucket.losses[first:last])
+                        _report(progress, bucket, first, last)
+        return work
+
+    def measure(self, step: Step, rows: Order) -> float:
+        """Return the summed loss of some edges of a bucket, and change nothing.
+
+        The same edges meet the same negatives every time.
+
+        Args:
+            step: The bucket, whose partitions are in memory.
+            rows: Positions of the edges in the bucket.
+        """
+        keys = ("measure", self.model[step.edge_type].name, *step.bucket, step.phase)
+        work = self._cut(0, step, keys, lambda every: rows.copy())
+        still = work.settings._replace(
+            objective=compiled_objective(self.config, self.model[step.edge_type]),
+            lr=np.float32(0.0), relation_lr=np.float32(0.0), regularizer=np.float32(0.0),
+        )  # fmt: skip
+        self._refresh(step)
+        tables, operators = self._arrays(step)
+        slot = np.full(self._num_rows(step), -1, dtype=np.int32)
+        train_batches(
+            tables, self.extras(step.src[0], step.dst[0]), operators, work.edges, still, 0,
+            len(work.losses), 1, slot, work.losses,
+        )  # fmt: skip
+        return float(work.losses.sum())
+
+    def _refresh(self, step: Step) -> None:
+        """Bring rows and operators of a bucket up to date, where a device trains them."""
+
+    def _arrays(self, step: Step) -> tuple[Tables, Operators]:
+        """Return the tables and operators that a bucket is trained on."""
+        src_rows, src_state = self.tables[step.src]
+        dst_rows, dst_state = self.tables[step.dst]
+        relations = self.model[step.edge_type]
+        return (
+            Tables(
+                src_rows,
+                src_state,
+                dst_rows,
+                dst_state,
+                step.src == step.dst,
+                self.rates.get(step.src, NO_RATES),
+                self.rates.get(step.dst, NO_RATES),
+            ),
+            relations.operators(self.operators[relations.name]),
+        )
+
+    def _num_rows(self, step: Step) -> int:
+        src, dst = self.tables[step.src][0], self.tables[step.dst][0]
+        return len(src) if step.src == step.dst else len(src) + len(dst)
+
+    def _prepare(self, epoch: int, step: Step) -> Work:
+        relations = self.model[step.edge_type]
+        phase = (step.phase,) if step.phase else ()
+        keys = (epoch, relations.name, *step.bucket, *phase)
+        return self._cut(epoch, step, keys, lambda e: self._choose_edges(epoch, step, e))
+
+    def _cut(
+        self, epoch: int, step: Step, keys: Sequence[int | str],
+        choose: Callable[[Order], Order],
+    ) -> Work:  # fmt: skip
+        """Read a bucket and cut the edges chosen of it."""
+        config, relations = self.config, self.model[step.edge_type]
+        with span("read", edge_type=relations.name, bucket=tuple(step.bucket)):
+            bucket = read_bucket(self.graph, relations.edge_type, *step.bucket, step.split)
+            weight = np.empty(0, dtype=np.float32)
+            if config.edge_weights and bucket.weight is not None:
+                weight = bucket.weight.astype(np.float32, copy=False)
+                _require_weights(weight, relations.name)
+            relation = np.empty(0, dtype=np.uint32)
+            if bucket.relation is not None:
+                relation = bucket.relation.astype(np.uint32, copy=False)
+            every = np.arange(len(bucket.src), dtype=np.uint32)
+            edges = cut_bucket(
+                bucket.src.astype(np.uint32, copy=False),
+                bucket.dst.astype(np.uint32, copy=False),
+                relation, weight, relations, config, keys,
+                choose(every),
+            )  # fmt: skip
+        draw = generator(config.seed, "negatives", *keys).integers(
+            0, 2**64, dtype=np.uint64
+        )
+        losses = np.zeros(len(edges.batches) - 1, dtype=np.float64)
+        candidates = self.negatives.candidates(relations, step, edges)
+        settings = self._settings(draw, epoch, relations, candidates)
+        return Work(step, edges, settings, losses)
+
+    def _objective(self, relations: RelationSet) -> Objective:
+        return compiled_objective(self.config, relations)
+
+    def _settings(
+        self, key: np.uint64, epoch: int, relations: RelationSet, candidates: Candidates
+    ) -> Settings:
+        config = self.config
+        is_linear = config.lr_schedule == "linear"
+        factor = 1.0 - epoch / config.epochs if is_linear else 1.0
+        return Settings(
+            candidates=candidates,
+            use_batch=any(pool.kind == "batch" for pool in config.pools),
+            objective=self._objective(relations),
+            lr=np.float32(factor * config.lr),
+            relation_lr=np.float32(factor * (config.relation_lr or config.lr)),
+            regularizer=np.float32(config.regularizer),
+            regularizer_kind=REGULARISER_CODES[config.regularizer_kind],
+            key=key,
+            max_norm=np.float32(config.max_norm or np.inf),
+            is_half=config.row_dtype == "float16",
+        )
+
+    def _train_slice(
+        self, pool: ThreadPoolExecutor, bucket: Work, first: int, last: int
+    ) -> None:
+        tables, operators = self._arrays(bucket.step)
+        extras = self.extras(bucket.step.src[0], bucket.step.dst[0])
+        workers = min(self.num_workers, last - first)
+        began_ns, busy_ns = time.perf_counter_ns(), [0] * workers
+        futures = [
+            pool.submit(
+                _train_timed, busy_ns, worker, tables, extras, operators, bucket.edges,
+                bucket.settings, first + worker, last, workers, self.slots[worker],
+                bucket.losses,
+            )
+            for worker in range(workers)
+        ]  # fmt: skip
+        for future in futures:
+            future.result()
+        wall_ns = time.perf_counter_ns() - began_ns
+        launched(KERNEL, began_ns, tuple(busy_ns), wall_ns=wall_ns)
+        has_bags = extras.src_bags.begins.size > 0 or extras.dst_bags.begins.size > 0
+        if is_recording() and not has_bags:
+            edges, settings = bucket.edges, bucket.settings
+            tell(operator_work(edges, first, last, tables, operators, settings))
+
+    def _check_loss(self, epoch: int, step: Step, losses: npt.NDArray[np.float64]) -> None:
+        if np.isfinite(losses).all():
+            return
+        self._refresh(step)
+        rows = {
+            part: to_floats(self.tables[part][0], self.config.row_dtype)
+            for part in (step.src, step.dst)
+        }
+        found = describe_rows(self.graph, rows)
+        raise TrainingFailedError(
+            f"the loss is not a number in epoch {epoch + 1}, bucket {tuple(step.bucket)} "
+            f"of edge type {self.model[step.edge_type].name!r} ({found}); lower lr or "
+            f"raise regularizer (the checkpoint before it is kept in {self.path})"
+        )
+
+
+def _train_timed(busy_ns: list[int], worker: int, *arguments: Any) -> None:
+    """Train a worker's batches; note how long it was busy."""
+    began_ns = time.perf_counter_ns()
+    train_batches(*arguments)
+    busy_ns[worker] = time.perf_counter_ns() - began_ns
+
+
+def compile_kernels(
+    graph: Graph, config: EmbeddingConfig, model: list[RelationSet]
+) -> None:
+    """Compile the kernels, or load them: not a part of the training's time."""
+    UnitTrainer(
+        graph.path,
+        graph,
+        config,
+        model,
+        {},
+        {},
+        lambda src, dst: PLAIN,
+        lambda epoch, step, order: order,
+    ).compile()
+
+
+def _report(progress: Progress, bucket: Work, first: int, last: int) -> None:
+    edges = bucket.edges
+    done = edges.chunks[edges.batches[first] : edges.batches[last]]
+    num_edges = int((done[:, 1] - done[:, 0]).sum())
+    progress.advance(num_edges, loss=float(bucket.losses[first:last].sum()) / num_edges)
+
+
+def _require_weights(weight: npt.NDArray[np.float32], name: str) -> None:
+    if len(weight) and not weight.min() >= 0:
+        raise InvalidGraphError(
+            f"edge type {name!r} has the weight {weight.min()}, expected weights >= 0; "
+            "train without them: --set edge_weights=false"
+        )

@@ -1,0 +1,106 @@
+"""The trainer's kernels compiled to Hopper's machine code without a GPU or a driver.
+
+The kernels are enqueued as in training, by :class:`BatchStep`, only that every start is
+a compilation: so what is compiled has the argument types, alignments and block sizes of
+real launches.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from graphsys.core.triton_offline import KernelReport, compile_one, compiling_offline
+from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.model import OPERATOR_CODES, REGULARISER_CODES, objective_of
+from graphsys.embedding.training.cuda.operands import (
+    DeviceTables,
+    Workspace,
+    device_operators,
+)
+from graphsys.embedding.training.cuda.shapes import block_shapes
+from graphsys.embedding.training.cuda.step import BatchStep
+from graphsys.embedding.training.negative_tables import uniform_candidates
+from graphsys.kernels.cpu.embedding.batches import NUM_COUNTS, BatchArrays
+from graphsys.kernels.cpu.embedding.operators import Operators
+from graphsys.kernels.cpu.embedding.step import Settings
+
+_LENGTH = 64
+
+
+def compile_step(config: EmbeddingConfig, *, is_bfloat16: bool) -> list[KernelReport]:
+    """Compile every kernel that training with these settings starts.
+
+    Args:
+        config: The settings; all relations have its operator.
+        is_bfloat16: Whether rows are bfloat16.
+
+    Returns:
+        A report per kernel, in the order of launches.
+
+    Raises:
+        MissingDependencyError: Triton is not installed.
+    """
+    import torch
+
+    dtype = torch.bfloat16 if is_bfloat16 else torch.float32
+    dim = config.dim
+    found: list[KernelReport] = []
+
+    def keep(*launch: Any, **options: Any) -> None:
+        found.append(compile_one(*launch, **options))
+
+    rows, state = torch.empty((_LENGTH, dim), dtype=dtype), torch.empty(_LENGTH)
+    floats = ("weights", "bias")
+    arrays = {
+        name: torch.empty(_LENGTH, dtype=torch.float32 if name in floats else torch.int32)
+        for name in BatchArrays._fields
+    }
+    place: Any = SimpleNamespace(
+        on_device=arrays, counts=np.full(NUM_COUNTS, _LENGTH, dtype=np.int64)
+    )
+    with compiling_offline():
+        step = BatchStep(
+            DeviceTables(rows, state, rows, state),
+            device_operators(_operators(config), torch.device("cpu")),
+            _settings(config),
+            block_shapes(dim, is_bfloat16=is_bfloat16),
+            Workspace(torch.device("cpu")),
+            (_LENGTH, _LENGTH),
+            dim,
+            launch=keep,
+        )
+        losses = torch.empty(_LENGTH, dtype=torch.float64)
+        step.train(0, place, losses, torch.empty(_LENGTH, dtype=torch.int32))
+    return found
+
+
+def _operators(config: EmbeddingConfig) -> Operators:
+    code = OPERATOR_CODES[config.operator]
+    size = config.dim * (config.dim if config.operator == "linear" else 1)
+    values, none = np.zeros(size, dtype=np.float32), np.empty(0, dtype=np.float32)
+    back = values if config.reciprocal else none
+    return Operators(
+        codes=np.array([code], dtype=np.int64),
+        offsets=np.array([0, size], dtype=np.int64),
+        parameters=values,
+        state=values,
+        back_parameters=back,
+        back_state=back,
+        is_reciprocal=config.reciprocal,
+        has_complex=config.operator == "complex_diagonal",
+        lr_factors=np.ones(1, dtype=np.float32),
+    )
+
+
+def _settings(config: EmbeddingConfig) -> Settings:
+    return Settings(
+        candidates=uniform_candidates(config, (1, 1)),
+        use_batch=config.num_batch_negatives > 0,
+        objective=objective_of(config),
+        lr=np.float32(config.lr),
+        relation_lr=np.float32(config.lr),
+        regularizer=np.float32(config.regularizer),
+        regularizer_kind=REGULARISER_CODES[config.regularizer_kind],
+        key=np.uint64(1),
+    )

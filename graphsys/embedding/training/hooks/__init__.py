@@ -1,0 +1,1 @@
+"""What happens around the loop: evaluation, early stopping, warm starts, checkpoints."""

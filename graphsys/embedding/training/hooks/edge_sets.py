@@ -1,0 +1,118 @@
+"""Which buckets an epoch trains: edge sets in order, each in parts, bucket by bucket."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.control_config import EdgeSetConfig
+from graphsys.embedding.data.edge_selection import (
+    EdgePart,
+    Rows,
+    edges_to_train,
+    held_out_edges,
+    num_held_out,
+)
+from graphsys.embedding.data.schedule import Step, inside_out
+from graphsys.embedding.model import RelationSet
+from graphsys.embedding.run import RunState
+from graphsys.embedding.training.hooks.incremental import read_new_edges
+from graphsys.storage.reader import Graph
+
+
+def list_steps(
+    graph: Graph, model: list[RelationSet], config: EmbeddingConfig
+) -> list[Step]:
+    """List the buckets of one epoch: set by set, part by part, inside out.
+
+    Args:
+        graph: The graph.
+        model: Its relations.
+        config: ``edge_sets``, ``edge_chunks`` and ``eval_fraction``.
+
+    Returns:
+        The buckets with edges to be trained.
+
+    Raises:
+        UnknownNameError: A set names an edge type that is not trained.
+        ConfigError: A set has no edges, or there are none at all.
+    """
+    steps: list[Step] = []
+    phase = 0
+    for number, chosen in enumerate(config.edge_sets or (EdgeSetConfig(),)):
+        found = _steps_of(graph, model, chosen, number)
+        for part in range(config.edge_chunks):
+            for step in found:
+                rest = step.num_edges - num_held_out(step.num_edges, config.eval_fraction)
+                cut = EdgePart(number=part, total=config.edge_chunks)
+                if cut.size(rest):
+                    size = cut.size(rest)
+                    steps.append(replace(step, num_edges=size, part=cut, phase=phase))
+            phase += 1
+    if not steps:
+        raise ConfigError("the graph has no training edges; there is nothing to train on")
+    return steps
+
+
+def only_new(
+    path: Path,
+    state: RunState,
+    graph: Graph,
+    model: list[RelationSet],
+    config: EmbeddingConfig,
+    steps: list[Step],
+) -> list[Step]:
+    """Keep the buckets that have new edges, once those are listed."""
+    result = []
+    for step in steps:
+        relations = model[step.edge_type]
+        rows = read_new_edges(path, state, relations.name, step.split, step.bucket)
+        counts = graph.bucket_counts(relations.edge_type, step.split)
+        num_edges = int(counts[step.bucket])
+        held = held_out_of(config, relations.name, step, num_edges)
+        chosen = edges_to_train(num_edges, held, step.part, rows)
+        if chosen is not None and len(chosen):
+            result.append(replace(step, num_edges=len(chosen)))
+    return result
+
+
+def held_out_of(config: EmbeddingConfig, name: str, step: Step, num_edges: int) -> Rows:
+    """Return the held-out edges of a bucket of the edge type ``name``."""
+    if not config.eval_fraction:
+        return np.empty(0, dtype=np.uint32)
+    return held_out_edges(
+        config.seed, config.eval_fraction, name, step.split, step.bucket, num_edges
+    )
+
+
+def _steps_of(
+    graph: Graph, model: list[RelationSet], chosen: EdgeSetConfig, number: int
+) -> list[Step]:
+    """List the buckets of one set, edge type by edge type, with all of their edges."""
+    names = [relations.name for relations in model]
+    for name in chosen.edge_types:
+        if name not in names:
+            err = unknown_name("edge type", name, names)
+            raise type(err)(f"edge_sets[{number}]: {err}")
+    steps = []
+    for k, relations in enumerate(model):
+        kind = relations.edge_type
+        split = chosen.split or graph.default_split(kind)
+        is_chosen = not chosen.edge_types or relations.name in chosen.edge_types
+        if not is_chosen or split not in graph.splits(kind):
+            continue
+        counts = graph.bucket_counts(kind, split)
+        for bucket in inside_out(*counts.shape):
+            if counts[bucket]:
+                src, dst = (kind.src_type, bucket[0]), (kind.dst_type, bucket[1])
+                size = int(counts[bucket])
+                steps.append(Step(k, bucket, src, dst, size, split=split))
+    if chosen.split is not None and not steps:
+        known = sorted({s for m in model for s in graph.splits(m.edge_type)})
+        raise ConfigError(
+            f"edge_sets[{number}]: split {chosen.split!r} has no edges; the graph has "
+            f"{', '.join(known)}"
+        )
+    return steps

@@ -1,0 +1,208 @@
+"""The training loop: epochs of units of buckets, a checkpoint after each unit."""
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import StorageFullError
+from graphsys.core.events import count, span
+from graphsys.core.progress import Progress
+from graphsys.embedding import run as runs
+from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.data.schedule import Layout, Part, Schedule, Step
+from graphsys.embedding.model import RelationSet
+from graphsys.embedding.rows.table_files import Floats
+from graphsys.embedding.training.backend import Backend
+from graphsys.embedding.training.buffer import PartitionBuffer
+from graphsys.embedding.training.hook import Hook
+from graphsys.embedding.training.stats import Figures
+from graphsys.storage.reader import Graph
+
+
+class Trainer:
+    """Carries a checkpoint to the end.
+
+    Args:
+        path: The run's folder.
+        graph: The graph trained on.
+        config: The settings.
+        model: The relations of every edge type.
+        steps: The buckets of an epoch.
+        state: The checkpoint to go on from.
+        hooks: Called before every bucket, after every unit and after every epoch.
+        layout: The order of the units and the size of the buffer.
+        backend: Where slices are trained.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        graph: Graph,
+        config: EmbeddingConfig,
+        model: list[RelationSet],
+        steps: list[Step],
+        state: runs.RunState,
+        hooks: Sequence[Hook] = (),
+        layout: Layout = Layout(),  # noqa: B008  (frozen)
+        backend: Backend = Backend(),  # noqa: B008  (frozen)
+    ) -> None:
+        self.path, self.graph, self.config, self.model = path, graph, config, model
+        self.state, self.hooks = state, hooks
+        self.files = backend.files(path, graph, model, config, state)
+        self.buffer = PartitionBuffer(self.files, layout.capacity, prefetch=layout.prefetch)
+        partitions = {name: graph.num_partitions(name) for name in graph.node_types}
+        self.schedule = Schedule(steps, partitions, layout, config.seed)
+        self.unit_trainer = backend.unit_trainer(
+            path, graph, config, model, self.buffer.resident, self.files.operators,
+            self.files.extras, self._choose_edges,
+        )  # fmt: skip
+        self.edges_per_epoch = sum(step.num_edges for step in steps)
+        if state.unit and not state.epoch_edges:  # written before epochs counted theirs
+            trained = self.schedule.epoch(state.epoch)[: state.unit]
+            state.epoch_edges = sum(step.num_edges for unit in trained for step in unit)
+        self.figures = Figures(state.metrics, self.buffer, self.files, layout)
+        self._saved_s = self._clock_s = 0.0
+
+    def run(self, progress: Progress) -> None:
+        """Train until all epochs are done, or a hook ends it."""
+        state = self.state
+        if state.is_complete:
+            return
+        with self._explained():
+            with self.buffer:
+                self._train(progress)
+            self._finish()
+        progress.close()
+
+    def _train(self, progress: Progress) -> None:
+        state = self.state
+        self._saved_s = self._clock_s = time.monotonic()
+        if state.unit == 0 and state.closed_epochs < state.epoch:
+            self._close_epoch()  # where a run was interrupted
+        if self._goes_on():
+            self.buffer.expect(self.schedule.needs(state.epoch)[state.unit :])
+        while self._goes_on():
+            epoch = state.epoch
+            progress.stage(f"epoch {epoch + 1}", self.edges_per_epoch, "edges")
+            if epoch + 1 < self.config.epochs:
+                self.buffer.expect(self.schedule.needs(epoch + 1))
+            self._train_epoch(epoch, progress)
+            self._close_epoch()
+
+    def _goes_on(self) -> bool:
+        return self.state.epoch < self.config.epochs and not self.state.is_stopped
+
+    def _close_epoch(self) -> None:
+        """Do what follows an epoch; a kill before the next commit does it again."""
+        for hook in self.hooks:
+            self.state.is_stopped |= hook.after_epoch(self)
+        self.state.closed_epochs = self.state.epoch
+        if self.state.is_stopped:
+            self.checkpoint()
+        self._clock_s = time.monotonic()  # evaluation is not training
+
+    def _finish(self) -> None:
+        for hook in self.hooks:
+            hook.after_training(self)
+        self.state.is_complete = True
+        self.commit()
+        runs.remove_superseded(self.path, self.state)
+
+    def checkpoint(self) -> None:
+        """Make everything trained so far durable.
+
+        Raises:
+            StorageFullError: The disk is full; the checkpoint before stays.
+        """
+        began = time.monotonic()
+        with self.buffer.still(), span("checkpoint"):
+            self.buffer.store_dirty()
+            with self.buffer.overlap.preparing():
+                self.files.flush(self.state)
+            self.figures.update(self.state.metrics)
+            self.commit()
+            self.files.committed()
+        self.figures.checkpoint_s += time.monotonic() - began
+        self._saved_s = time.monotonic()
+
+    def commit(self) -> None:
+        """Write ``run.json`` anew, after a change of the state alone."""
+        for hook in self.hooks:
+            hook.before_commit(self)
+        runs.commit(self.path, self.state)
+
+    @property
+    def rates(self) -> dict[Part, Floats]:
+        """Factors on the learning rates of rows by partition, float32 ``[N]``."""
+        return self.unit_trainer.rates
+
+    @rates.setter
+    def rates(self, rates: dict[Part, Floats]) -> None:
+        self.unit_trainer.rates = rates
+
+    def measure(self, step: Step, rows: npt.NDArray[np.uint32]) -> float:
+        """Return the summed loss of edges of a bucket whose partitions are in memory."""
+        return self.unit_trainer.measure(step, rows)
+
+    def _train_epoch(self, epoch: int, progress: Progress) -> None:
+        state = self.state
+        schedule = self.schedule.epoch(epoch)
+        for number in range(state.unit, len(schedule)):
+            self._train_unit(epoch, schedule[number], progress)
+            now = time.monotonic()
+            state.seconds += now - self._clock_s
+            self._clock_s = now
+            state.unit = number + 1
+            if state.unit == len(schedule):
+                self._end_epoch()
+            for hook in self.hooks:
+                hook.after_unit(self)
+            due = now - self._saved_s >= self.config.checkpoint_seconds
+            if due or state.epoch == self.config.epochs:
+                self.checkpoint()
+
+    def _train_unit(self, epoch: int, unit: list[Step], progress: Progress) -> None:
+        wanted = {part for step in unit for part in (step.src, step.dst)}
+        count("partitions_wanted", len(wanted))
+        self.buffer.begin_unit(self.schedule.always(unit))
+        for hook in self.hooks:
+            hook.before_unit(self, epoch, unit)
+        with self.buffer.overlap.working():
+            trained = self.unit_trainer.train(epoch, unit, progress)
+        for hook in self.hooks:
+            hook.unit_trained(self, epoch, trained)
+        self.buffer.end_unit(wanted)
+        for bucket in trained:
+            self.state.loss_sum += float(bucket.losses.sum())
+            self.state.num_edges += bucket.num_edges
+            self.state.epoch_edges += bucket.num_edges
+            parts = (bucket.step.src, bucket.step.dst)
+            count("edges", bucket.num_edges, parts=parts)
+
+    def _end_epoch(self) -> None:
+        state = self.state
+        state.losses.append(state.loss_sum / max(state.epoch_edges, 1))
+        state.loss_sum, state.epoch_edges, state.unit = 0.0, 0, 0
+        state.epoch += 1
+        state.metrics["loss"] = state.losses[-1]
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say what a full disk leaves behind."""
+        try:
+            yield
+        except StorageFullError as err:
+            raise StorageFullError(
+                f"{err}; the last checkpoint of {self.path} is whole: go on with --resume"
+            ) from err
+
+    def _choose_edges(
+        self, epoch: int, step: Step, order: npt.NDArray[np.uint32]
+    ) -> npt.NDArray[np.uint32]:
+        for hook in self.hooks:
+            order = hook.before_bucket(self, epoch, step, order)
+        return order

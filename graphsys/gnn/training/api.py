@@ -1,0 +1,282 @@
+"""Training a network: what is checked before, where the run is built, the report."""
+
+import contextlib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from graphsys.core.errors import BudgetError, ConfigError
+from graphsys.core.memory import MemoryMeter, format_bytes, parse_bytes
+from graphsys.core.progress import SILENT, Progress
+from graphsys.core.rng import draw_key
+from graphsys.gnn import run as runs
+from graphsys.gnn.config import GnnConfig, load_config, num_threads
+from graphsys.gnn.data.device_transfer import Mover, open_mover
+from graphsys.gnn.data.features import Inputs, require_types
+from graphsys.gnn.data.message_graph import Surroundings
+from graphsys.gnn.models.gatne import Gatne
+from graphsys.gnn.models.model import Model
+from graphsys.gnn.models.network import Network
+from graphsys.gnn.ops.adjacency import kernel_threads
+from graphsys.gnn.process_group import joined_team
+from graphsys.gnn.tasks.factory import make_objective
+from graphsys.gnn.tasks.task import Objective
+from graphsys.gnn.training.plan import bytes_beyond, disk_bytes, make_plan, require_disk
+from graphsys.gnn.training.trainer import Parts, Trainer
+from graphsys.storage.reader import Graph
+from graphsys.storage.runs import run_folder
+
+_METER_S = 0.1  # seconds between looks at the memory
+_REPEATED = 1.2  # plans of one training, measured again and again, differ by 0.12
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainReport:
+    """What a training run did.
+
+    Attributes:
+        run: The run's folder; for a dry run, where it would be.
+        epochs: Epochs completed, over all resumptions.
+        seconds: Time spent training, over all resumptions, evaluation apart.
+        edges_per_second: Entries of blocks trained on in that time.
+        metrics: ``loss``, ``valid_loss`` and ``valid_accuracy`` of the best epoch, the
+            seconds of sampling, gathering, forward, backward and step, ``overlap_alpha``
+            (see :class:`graphsys.gnn.training.stats.Figures`), memory; for a dry run the
+            plan.
+    """
+
+    run: Path
+    epochs: int
+    seconds: float
+    edges_per_second: float
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+
+def train(
+    graph: Graph,
+    config: GnnConfig | None,
+    out: str | Path,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    dry_run: bool = False,
+    memory: int | str | None = None,
+    device: str = "cpu",
+    progress: Progress = SILENT,
+) -> TrainReport:
+    """Train a graph neural network and leave a run on disk.
+
+    Args:
+        graph: An open graph.
+        config: The settings; None for the defaults, or for ``resume`` those of the run,
+            which others may not differ from.
+        out: Folder of the run.
+        resume: Go on from the last checkpoint of ``out``.
+        overwrite: Replace a run in ``out``, once the new one is complete; until then it
+            is built beside it, and ``resume`` continues it.
+        dry_run: Only plan: memory, and by a few batches that leave nothing, the time.
+        memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes; a plan
+            that needs more is refused.
+        device: Where to train, ``cpu`` or ``cuda``; a run may go on on another one.
+        progress: Receives an epoch per stage.
+
+    Returns:
+        What was done.
+
+    Raises:
+        ConfigError: Settings that do not fit the graph, or a resume with other settings
+            or another graph; or no such device.
+        InvalidGraphError: Labels are missing, or features are not finite.
+        OutputExistsError: ``out`` exists.
+        StoreBusyError: Another training writes to ``out``.
+        BudgetError: The plan does not fit in the budget.
+        StorageFullError: The disk is full; the last checkpoint stays.
+        TrainingFailedError: The loss is not a number; the last checkpoint stays.
+    """
+    out = Path(out)
+    budget = None if memory is None else parse_bytes(memory)
+    if config is None:
+        config = run_config(out) if resume else GnnConfig()
+    threads = num_threads(config, graph.num_edges)
+    mover = open_mover(device, config)
+    has_gpu = mover is not None and mover.is_real
+    with (
+        joined_team() as team,
+        torch.random.fork_rng(devices=[0] if has_gpu else []),
+        kernel_threads(threads),
+    ):
+        if mover is not None and team.size > 1:
+            raise ConfigError(
+                f"device='cuda': got {team.size} processes, expected one; those of "
+                "torchrun train with device='cpu'"
+            )
+        if not dry_run and not team.rank:
+            run_folder.require_free(out, resume=resume, overwrite=overwrite)
+        parts = replace(build_parts(graph, config, mover), budget=budget)
+        if budget is not None and mover is None:
+            needed = bytes_beyond(graph, config, parts, budget)
+            if needed is not None:
+                raise _refusal(needed, budget, parts)
+        if dry_run or budget is not None:
+            plan = make_plan(config, parts)
+            if budget is not None and plan["planned_memory_bytes"] > budget:
+                raise _refusal(plan["planned_memory_bytes"], budget, parts)
+            if dry_run:
+                return TrainReport(
+                    run=out, epochs=0, seconds=0.0, edges_per_second=0.0, metrics=plan
+                )
+        if not team.rank:
+            kept = run_folder.folder_to_train(out, resume=resume, overwrite=overwrite)
+            held = runs.read_state(kept).files if resume else {}
+            require_disk(out, disk_bytes(config, parts) - sum(held.values()))
+        return _train(
+            graph, config, out, parts, progress, resume=resume, overwrite=overwrite
+        )
+
+
+def build_parts(
+    graph: Graph, config: GnnConfig, mover: Mover | None = None, *, is_checking: bool = True
+) -> Parts:
+    """Return the task, the surroundings, the inputs and a network with its first weights.
+
+    Args:
+        graph: An open graph.
+        config: The settings.
+        mover: Takes batches to a device; the network is there, then.
+        is_checking: Whether to look at all features once.
+
+    Raises:
+        ConfigError: Settings that do not fit the graph.
+        InvalidGraphError: Labels are missing, or features are not finite.
+    """
+    torch.manual_seed(int(draw_key(config.seed, "decoder")) >> 1)
+    objective = make_objective(graph, config)
+    if config.learned_rows == "disk" and objective.team.size > 1:
+        raise ConfigError(
+            f"learned_rows: got disk with {objective.team.size} processes, which do not "
+            "share their rows; expected memory, or one process"
+        )
+    surroundings = Surroundings(graph, config, objective.node_type)
+    require_types(graph, surroundings.node_types, objective.node_type)
+    inputs = Inputs(graph, surroundings.node_types, config)
+    if is_checking:
+        inputs.check()
+    torch.manual_seed(int(draw_key(config.seed, "weights")) >> 1)
+    network = _make_model(config, surroundings, inputs, objective)
+    if mover is not None:
+        network.to(mover.device)
+        if is_checking and config.cache_device_memory:  # the cache is of training
+            inputs.cache_on(mover.device, config)
+    return Parts(
+        objective=objective, surroundings=surroundings, inputs=inputs, network=network,
+        mover=mover,
+    )  # fmt: skip
+
+
+def _refusal(needed: int, budget: int, parts: Parts) -> BudgetError:
+    """Return the error for a budget below the plan, with an amount that works."""
+    enough = math.ceil(needed * _REPEATED / 10**6)
+    return BudgetError(
+        f"memory: the training takes about {format_bytes(needed)}, the budget is "
+        f"{format_bytes(budget)}; give --memory {enough}MB or more, or smaller "
+        f"batch_size, fanouts, dim or prefetch{_disk_advice(parts)}"
+    )
+
+
+def _disk_advice(parts: Parts) -> str:
+    """Say what keeps learned rows out of memory, where there are some in it."""
+    config = parts.network.config
+    is_in_memory = config.is_whole_graph or config.model == "gatne"
+    if not len(parts.network.learned) or is_in_memory:
+        return ""
+    tables: Any = parts.network.learned.values()
+    size = sum(4 * table.weight.numel() for table in tables)
+    return (
+        f", or learned_rows=disk (they have {format_bytes(size)}, their moments twice that)"
+    )
+
+
+def _make_model(
+    config: GnnConfig, surroundings: Surroundings, inputs: Inputs, objective: Objective
+) -> Model:
+    relations, shapes = surroundings.relations, inputs.shapes
+    if config.model == "gatne":
+        return Gatne(config, relations, shapes, objective.decoder)
+    return Network(config, relations, shapes, objective.num_out, objective.decoder)
+
+
+def run_config(out: str | Path, overrides: Iterable[str] = ()) -> GnnConfig:
+    """Return the settings of the run that a resume goes on with.
+
+    Args:
+        out: Folder of the run.
+        overrides: ``key=value`` settings on top, which a resume compares with the run's.
+
+    Raises:
+        ConfigError: There is no run, or a setting is wrong.
+    """
+    out = Path(out)
+    run_folder.require_free(out, resume=True, overwrite=False)
+    folder = run_folder.folder_to_train(out, resume=True, overwrite=False)
+    runs.read_state(folder)  # one of another kind ends here
+    return load_config(file=folder / run_folder.CONFIG_NAME, overrides=overrides)
+
+
+def _train(
+    graph: Graph,
+    config: GnnConfig,
+    out: Path,
+    parts: Parts,
+    progress: Progress,
+    *,
+    resume: bool,
+    overwrite: bool,
+) -> TrainReport:
+    team = parts.objective.team
+    with contextlib.ExitStack() as holding:
+        if team.rank:
+            path = run_folder.folder_to_train(out, resume=resume, overwrite=overwrite)
+        else:
+            path = holding.enter_context(
+                run_folder.writing(out, resume=resume, overwrite=overwrite)
+            )
+        state = _open_state(path, graph, config, parts, resume=resume)
+        trainer = Trainer(path, config, state, parts)
+        team.first_s(None)  # all have read the checkpoint before the next one replaces it
+        with MemoryMeter(_METER_S) as meter:
+            trainer.run(progress)
+    metrics = dict(state.metrics) | {"peak_memory_bytes": meter.peak_bytes}
+    speed = state.num_edges / state.seconds if state.seconds else 0.0
+    return TrainReport(
+        run=out,
+        epochs=state.epoch,
+        seconds=state.seconds,
+        edges_per_second=speed if math.isfinite(speed) else 0.0,
+        metrics=metrics,
+    )
+
+
+def _open_state(
+    path: Path, graph: Graph, config: GnnConfig, parts: Parts, *, resume: bool
+) -> runs.RunState:
+    if resume:
+        state = runs.read_state(path)
+        runs.require_same_config(path, config)
+        run_folder.require_same_graph(state.graph, graph, path)
+        run_folder.check_files(path, state.files, state.checksums)
+        if not parts.objective.team.rank:
+            runs.remove_superseded(path, state)
+        return state
+    state = runs.RunState(
+        graph=run_folder.describe_graph(graph),
+        num_out=parts.objective.num_out,
+        classes=list(parts.objective.classes),
+        units=list(parts.objective.units),
+    )
+    if not parts.objective.team.rank:
+        runs.begin(path, config, state)
+    return state

@@ -1,0 +1,77 @@
+"""The optimiser that a config states, its rate over time, its state as plain tensors."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from graphsys.core.errors import CorruptStoreError
+from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.models.model import Model
+from graphsys.gnn.training.lamb import Lamb
+
+
+def make_optimiser(config: GnnConfig, network: Model) -> torch.optim.Optimizer:
+    """Return it over all parameters, with the penalty on those that the config says."""
+    kind: Any = Lamb if config.optimizer == "lamb" else torch.optim.Adam
+    parameters = [p for p in network.parameters() if p.requires_grad]
+    groups: list[dict[str, Any]]
+    if config.decay_layers == "all":
+        groups = [{"params": parameters, "weight_decay": config.weight_decay}]
+        return kind(groups, config.lr)  # type: ignore[no-any-return]
+    first = {id(p) for p in network.first_weights()}
+    groups = [
+        {
+            "params": [p for p in parameters if id(p) in first],
+            "weight_decay": config.weight_decay,
+        },
+        {"params": [p for p in parameters if id(p) not in first]},
+    ]
+    return kind(groups, config.lr)  # type: ignore[no-any-return]
+
+
+def rate_at(config: GnnConfig, epoch: int, batch: int, num_batches: int) -> float:
+    """Return the learning rate of a step: a linear rise at first, then a factor per epoch.
+
+    Examples:
+        >>> config = GnnConfig(lr=1.0, lr_warmup_epochs=1, lr_decay=0.5)
+        >>> [rate_at(config, epoch, batch, 4) for epoch, batch in [(0, 0), (0, 3), (2, 0)]]
+        [0.25, 1.0, 0.25]
+    """
+    done = epoch + (batch + 1) / num_batches
+    warm = min(1.0, done / config.lr_warmup_epochs) if config.lr_warmup_epochs else 1.0
+    return config.lr * warm * config.lr_decay**epoch
+
+
+def dump_optimiser(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    """Return an optimiser's state by name, ``parameter.moment``."""
+    states = optimiser.state_dict()["state"]
+    return {
+        f"{number}.{name}": torch.as_tensor(value).to("cpu", copy=True)
+        for number, moments in states.items()
+        for name, value in moments.items()
+    }
+
+
+def load_optimiser(
+    optimiser: torch.optim.Optimizer, tensors: dict[str, torch.Tensor], path: Path
+) -> None:
+    """Put a state back that :func:`dump_optimiser` returned.
+
+    Raises:
+        CorruptStoreError: It is that of other parameters.
+    """
+    whole = optimiser.state_dict()
+    parameters = [p for group in optimiser.param_groups for p in group["params"]]
+    states: dict[int, dict[str, torch.Tensor]] = {}
+    for key, value in tensors.items():
+        number, _, name = key.partition(".")
+        place = int(number) if number.isdecimal() and len(number) < 9 else len(parameters)
+        shape = parameters[place].shape if place < len(parameters) else None
+        if shape is None or (value.dim() and value.shape != shape):
+            raise CorruptStoreError(
+                f"the optimizer's state {key!r} of the run {path} does not fit its "
+                "config.toml and the graph; restore its files, or train it again"
+            )
+        states.setdefault(place, {})[name] = value
+    optimiser.load_state_dict({**whole, "state": states})

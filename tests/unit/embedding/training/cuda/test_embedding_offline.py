@@ -1,0 +1,52 @@
+"""The trainer's Triton kernels compile to Hopper's machine code without spills."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton", reason="the gpu extra (triton) is not installed")
+
+ROOT = Path(__file__).parents[4]
+
+PROGRAM = """
+import sys
+from graphsys.embedding import EmbeddingConfig
+from graphsys.embedding.training.cuda.offline import compile_step
+
+dim, rows, operator, comparator, loss, reciprocal = sys.argv[1].split(",")
+config = EmbeddingConfig(
+    dim=int(dim), operator=operator, comparator=comparator, loss=loss,
+    reciprocal=reciprocal == "two", regularizer=0.01,
+)
+for r in compile_step(config, is_bfloat16=rows == "bfloat16"):
+    print(r.name, r.registers, r.stack_bytes, r.spill_bytes, r.shared_bytes)
+"""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "200,float32,complex_diagonal,dot,softmax,two",
+        "100,bfloat16,translation,l2,ranking,one",
+        "100,float32,linear,cos,logistic,one",
+    ],
+)
+def test_kernels_spill_nothing(case: str) -> None:
+    # a process of its own: compiling without a driver puts another in its place, and the
+    # interpreter must be off
+    environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, case],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert len(rows) >= 6
+    for kernel, registers, stack, spilled, shared in rows:
+        assert int(spilled) == 0, kernel
+        assert int(stack) == 0, kernel
+        assert 8 <= int(registers) <= 255, kernel
+        assert int(shared) <= 227 << 10, kernel
