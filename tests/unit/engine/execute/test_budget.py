@@ -83,7 +83,8 @@ import resource, sys
 from dataclasses import replace
 from pathlib import Path
 from graphsys.core.memory import MemoryMeter
-from graphsys.engine import budget, prepared, run as runs
+from graphsys.engine import run as runs
+from graphsys.engine.execute import budget, prepared
 from graphsys.engine.programs.pagerank import PageRank
 from graphsys.engine.topology import Topology
 

@@ -17,7 +17,7 @@ from graphsys.storage.runs.run_folder import folder_to_train, writing
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from graphsys.storage import run_replacement
+from graphsys.storage.runs import run_replacement
 from graphsys.storage.runs.run_folder import writing
 if sys.argv[2] == "moved":
     run_replacement._exchange = lambda one, other: False
