@@ -6,24 +6,24 @@ _UNIT: Final = "tests/unit"
 _STORE: Final = tuple(
     f"{_UNIT}/storage/test_{it}.py" for it in ("transaction", "durability", "locks")
 )
-_RANKS: Final = (f"{_UNIT}/embedding/test_embedding_ranking.py",)
+_RANKS: Final = (f"{_UNIT}/embedding/evaluation/test_embedding_ranking.py",)
 _LINKS: Final = (f"{_UNIT}/gnn/test_link_objective.py",)
 _DRAWS: Final = f"{_UNIT}/sampling/test_pinned_draws.py"
 _ROWS: Final = (f"{_UNIT}/sampling/test_sampled_rows.py",)
-_SIMT: Final = (f"{_UNIT}/analysis/test_simt.py",)
+_SIMT: Final = (f"{_UNIT}/analysis/model/test_simt.py",)
 _LOSSES: Final = (f"{_UNIT}/embedding/test_embedding_losses.py",)
 
 TARGETS: Final[dict[str, tuple[str, ...]]] = {
     # storage commit
     "graphsys/storage/transaction.py": _STORE,
     "graphsys/storage/runs/run_folder.py": (
-        f"{_UNIT}/storage/test_run_folder.py",
+        f"{_UNIT}/storage/runs/test_run_folder.py",
         f"{_UNIT}/storage/test_durability.py",
     ),
     # evaluation
     "graphsys/metrics/areas.py": (
         f"{_UNIT}/metrics/test_metrics.py",
-        f"{_UNIT}/gnn/test_multiplex.py",
+        f"{_UNIT}/gnn/tasks/test_multiplex_links.py",
     ),
     "graphsys/metrics/ranking.py": (f"{_UNIT}/metrics/test_metrics.py",),
     "graphsys/embedding/evaluation/ranking.py": _RANKS,
@@ -31,8 +31,8 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/kernels/cpu/embedding/rank.py": (
         f"{_UNIT}/embedding/test_embedding_rank.py",
     ),
-    "graphsys/gnn/use/evaluate.py": (f"{_UNIT}/gnn/test_link_ranking.py",),
-    "graphsys/gnn/tasks/link_ranking.py": (f"{_UNIT}/gnn/test_link_ranking.py",),
+    "graphsys/gnn/use/evaluate.py": (f"{_UNIT}/gnn/tasks/test_link_ranking.py",),
+    "graphsys/gnn/tasks/link_ranking.py": (f"{_UNIT}/gnn/tasks/test_link_ranking.py",),
     # samplers
     "graphsys/sampling/neighbors.py": (_DRAWS, f"{_UNIT}/sampling/test_neighbors.py"),
     "graphsys/sampling/growth.py": (*_ROWS, _DRAWS),
@@ -46,7 +46,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     ),
     # losses
     "graphsys/kernels/cpu/embedding/losses.py": _LOSSES,
-    "graphsys/gnn/tasks/task.py": (f"{_UNIT}/gnn/test_objectives.py",),
+    "graphsys/gnn/tasks/task.py": (f"{_UNIT}/gnn/tasks/test_task.py",),
     "graphsys/gnn/tasks/link_prediction.py": _LINKS,
     # SIMT counters
     "graphsys/analysis/model/simt.py": _SIMT,
