@@ -7,14 +7,14 @@ from graphsys.sampling.blocks import Block as Block
 from graphsys.sampling.blocks import Sample as Sample
 from graphsys.sampling.features import BagRows as BagRows
 from graphsys.sampling.features import FeatureRows as FeatureRows
-from graphsys.sampling.importance import ImportanceSampler as ImportanceSampler
-from graphsys.sampling.layer import LaborSampler as LaborSampler
+from graphsys.sampling.labor import LaborSampler as LaborSampler
 from graphsys.sampling.metapath_rows import metapath_rows as metapath_rows
 from graphsys.sampling.negatives import (
     ConditionalNegativeSampler as ConditionalNegativeSampler,
 )
 from graphsys.sampling.negatives import NegativeSampler as NegativeSampler
 from graphsys.sampling.neighbors import NeighborSampler as NeighborSampler
+from graphsys.sampling.pinsage import ImportanceSampler as ImportanceSampler
 from graphsys.sampling.relation_rows import relation_name as relation_name
 from graphsys.sampling.relation_rows import relation_names as relation_names
 from graphsys.sampling.relation_rows import relation_rows as relation_rows

@@ -15,9 +15,9 @@ from graphsys.kernels.cpu.sampling.timed_rows import (
 )
 from graphsys.sampling.adjacency import Rows
 from graphsys.sampling.blocks import Buffers
-from graphsys.sampling.growth import GroupedGrowth, Growth, Ints
-from graphsys.sampling.hops import Frontier, Pair
+from graphsys.sampling.multi_hop import Frontier, Pair
 from graphsys.sampling.neighbors import NeighborSampler
+from graphsys.sampling.sample_builder import GroupedGrowth, Growth, Ints
 from graphsys.storage.reader import Graph
 
 Choice = Literal["uniform", "latest"]

@@ -35,9 +35,9 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/gnn/tasks/link_ranking.py": (f"{_UNIT}/gnn/tasks/test_link_ranking.py",),
     # samplers
     "graphsys/sampling/neighbors.py": (_DRAWS, f"{_UNIT}/sampling/test_neighbors.py"),
-    "graphsys/sampling/growth.py": (*_ROWS, _DRAWS),
+    "graphsys/sampling/sample_builder.py": (*_ROWS, _DRAWS),
     "graphsys/sampling/negatives.py": (_DRAWS, f"{_UNIT}/sampling/test_negatives.py"),
-    "graphsys/sampling/importance.py": (f"{_UNIT}/sampling/test_importance_draws.py",),
+    "graphsys/sampling/pinsage.py": (f"{_UNIT}/sampling/test_importance_draws.py",),
     "graphsys/sampling/temporal.py": (_DRAWS, f"{_UNIT}/sampling/test_temporal.py"),
     "graphsys/kernels/cpu/sampling/sampled_rows.py": _ROWS,
     "graphsys/kernels/cpu/sampling/timed_rows.py": (
@@ -57,7 +57,7 @@ SLOW_WITHOUT_NUMBA: Final = frozenset(
     {
         "graphsys/embedding/evaluation/ranking.py",
         "graphsys/embedding/evaluation/evaluate.py",
-        "graphsys/sampling/growth.py",
+        "graphsys/sampling/sample_builder.py",
     }
 )
 """Whose tests take minutes where kernels are plain Python; they hold no kernel."""

@@ -26,7 +26,7 @@ from graphsys.sampling import (
     rows_of,
 )
 from graphsys.sampling.adjacency import REVERSED, Rows, Side
-from graphsys.sampling.hops import HopSampler
+from graphsys.sampling.multi_hop import HopSampler
 from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]

@@ -16,7 +16,7 @@ from graphsys.sampling.adjacency import Rows
 from graphsys.storage import Graph
 from tests.stores import edge_chunk, make_store
 from tests.unit.sampling.conftest import Store
-from tests.unit.sampling.test_importance import boards as boards  # a fixture
+from tests.unit.sampling.test_pinsage import boards as boards  # a fixture
 
 WORD = 1 << 64
 GOLDEN = 0x9E3779B97F4A7C15

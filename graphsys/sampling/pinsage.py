@@ -10,8 +10,8 @@ from graphsys.core.rng import draw_key
 from graphsys.kernels.cpu.sampling.visited_rows import visit_neighborhoods
 from graphsys.sampling.adjacency import Rows
 from graphsys.sampling.blocks import Buffers
-from graphsys.sampling.growth import Growth
-from graphsys.sampling.hops import Frontier, HopSampler, Pair
+from graphsys.sampling.multi_hop import Frontier, HopSampler, Pair
+from graphsys.sampling.sample_builder import Growth
 
 Ints = npt.NDArray[np.int64]
 

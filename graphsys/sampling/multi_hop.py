@@ -11,7 +11,7 @@ from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.kernels.cpu.sampling.sampled_rows import OUT_OF_RANGE, count_sampled
 from graphsys.sampling.adjacency import Rows
 from graphsys.sampling.blocks import Block, Buffers, Sample
-from graphsys.sampling.growth import Growth
+from graphsys.sampling.sample_builder import Growth
 
 Ints = npt.NDArray[np.int64]
 Frontier = Literal["all", "new"]

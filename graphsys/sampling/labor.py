@@ -8,9 +8,9 @@ import numpy as np
 from graphsys.core.rng import draw_key
 from graphsys.kernels.cpu.sampling.labor import pick_shared_entries
 from graphsys.sampling.adjacency import Rows
-from graphsys.sampling.growth import Growth
-from graphsys.sampling.hops import Frontier, Pair
+from graphsys.sampling.multi_hop import Frontier, Pair
 from graphsys.sampling.neighbors import NeighborSampler
+from graphsys.sampling.sample_builder import Growth
 from graphsys.storage.reader import Graph
 
 
