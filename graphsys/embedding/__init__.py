@@ -1,7 +1,6 @@
 """Embeddings of nodes and relations, trained bucket by bucket; see README.md."""
 
 from graphsys.embedding.config import EmbeddingConfig as EmbeddingConfig
-from graphsys.embedding.config import RelationConfig as RelationConfig
 from graphsys.embedding.config import load_config as load_config
 from graphsys.embedding.config import preset_names as preset_names
 from graphsys.embedding.embeddings import Embeddings as Embeddings
@@ -22,3 +21,4 @@ from graphsys.embedding.training.api import TrainReport as TrainReport
 from graphsys.embedding.training.api import run_config as run_config
 from graphsys.embedding.training.api import train as train
 from graphsys.embedding.training.hooks.drift import drift as drift
+from graphsys.embedding.type_configs import RelationConfig as RelationConfig

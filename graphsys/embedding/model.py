@@ -10,12 +10,8 @@ import numpy.typing as npt
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.rng import generator
 from graphsys.core.types import EdgeType
-from graphsys.embedding.config import (
-    EmbeddingConfig,
-    RelationConfig,
-    relation_settings,
-    require_dim,
-)
+from graphsys.embedding.config import EmbeddingConfig, relation_settings, require_dim
+from graphsys.embedding.type_configs import RelationConfig
 from graphsys.kernels.cpu.embedding import losses, operators, regularizers, scores
 from graphsys.kernels.cpu.embedding.bias import BIASED
 from graphsys.kernels.cpu.embedding.calls import Objective

@@ -1,1 +1,1 @@
-"""graphsys.kernels."""
+"""Kernels on arrays and scalars: compiled, linked and called; CPU and CUDA."""

@@ -1,6 +1,10 @@
-"""The top level holds what architecture says and nothing else."""
+"""The tree: what the top level holds, how large a folder and a file may be, the map."""
 
+import ast
+import re
 import subprocess
+from collections import Counter
+from pathlib import Path
 
 from tests.conftest import ROOT
 
@@ -22,3 +26,51 @@ def test_the_top_level_is_the_agreed_one() -> None:
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert {name.split("/")[0] for name in listed.stdout.splitlines()} == TOP
+
+
+MOST_FILES = 25
+MOST_LINES = 400
+LONGER = {
+    "graphsys/engine/codegen/cpu.py": "the text of one generated module, top to bottom",
+    "graphsys/engine/execute/supersteps.py": "one superstep in its variants",
+}
+"""Files of more lines, and why."""
+
+
+def sources() -> list[Path]:
+    """Return the Python files of the package and of the rooms mounted in it."""
+    rooms = [ROOT / room for room in ("graphsys", "datasets", "partitioners")]
+    found = [path for room in rooms for path in sorted(room.rglob("*.py"))]
+    mounted = [ROOT / "graphsys" / room for room in ("datasets", "partitioners")]
+    return [path for path in found if not any(path.is_relative_to(m) for m in mounted)]
+
+
+def test_a_folder_can_be_seen_at_a_glance() -> None:
+    counts = Counter(str(path.parent.relative_to(ROOT)) for path in sources())
+    assert {folder: n for folder, n in counts.items() if n > MOST_FILES} == {}
+
+
+def test_a_file_can_be_read_in_one_sitting() -> None:
+    lines = {str(p.relative_to(ROOT)): len(p.read_text().splitlines()) for p in sources()}
+    assert {name for name, n in lines.items() if n > MOST_LINES} == LONGER.keys()
+
+
+def test_every_package_says_what_it_holds() -> None:
+    for path in sources():
+        if path.name == "__init__.py":
+            said = ast.get_docstring(ast.parse(path.read_text())) or ""
+            assert len(said.split()) >= 3, path
+
+
+def test_what_the_map_names_exists() -> None:
+    text = (ROOT / "DEVELOPERS.md").read_text()
+    named = set(re.findall(r"`((?:graphsys|datasets|tests|scripts)/[\w/.]*)`", text))
+    assert {name for name in named if not (ROOT / name).exists()} == set()
+
+
+def test_what_is_mutated_and_its_tests_exist() -> None:
+    text = (ROOT / "scripts" / "mutating" / "targets.py").read_text()
+    named = re.findall(r'"(graphsys/[\w/]+\.py)"', text)
+    named += [f"tests/unit/{name}" for name in re.findall(r"\{_UNIT\}/([\w/]+\.py)", text)]
+    assert len(named) > 20
+    assert {name for name in named if not (ROOT / name).exists()} == set()

@@ -22,12 +22,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.embedding.config import EmbeddingConfig, RelationConfig
+from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.schedule import cut_bucket
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.training.api import train
 from graphsys.embedding.training.cuda.shapes import BlockShapes
 from graphsys.embedding.training.cuda.trainer import DeviceTrainer
+from graphsys.embedding.type_configs import RelationConfig
 from graphsys.kernels.cpu.embedding.bags import PLAIN
 from graphsys.kernels.cpu.embedding.rows import Tables
 from graphsys.kernels.cpu.embedding.step import train_batches

@@ -18,7 +18,8 @@ from typing import Any, Final, TypeAlias
 from graphsys.core.config import apply_overrides, from_mapping
 from graphsys.core.errors import ConfigError, cut_list
 from graphsys.datasets.readers.pbg_config import read_pbg_mapping
-from graphsys.embedding.config import ANY_RELATION, EmbeddingConfig, RelationConfig
+from graphsys.embedding.config import ANY_RELATION, EmbeddingConfig
+from graphsys.embedding.type_configs import RelationConfig
 
 Mapped: TypeAlias = dict[str, Any]
 Tell: TypeAlias = Callable[[str], None]

@@ -1,1 +1,1 @@
-"""graphsys.kernels.cpu."""
+"""Kernels for the CPU, compiled by numba; what several wings call stands here."""

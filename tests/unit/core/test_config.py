@@ -15,12 +15,8 @@ from graphsys.core.config import (
     to_toml,
 )
 from graphsys.core.errors import ConfigError
-from graphsys.embedding.config import (
-    EmbeddingConfig,
-    RelationConfig,
-    load_config,
-    preset_names,
-)
+from graphsys.embedding.config import EmbeddingConfig, load_config, preset_names
+from graphsys.embedding.type_configs import RelationConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

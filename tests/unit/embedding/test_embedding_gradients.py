@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from graphsys.embedding.config import EmbeddingConfig, RelationConfig
+from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.model import (
     COMPARATOR_CODES,
     LOSS_CODES,
     OPERATOR_CODES,
     relation_sets,
 )
+from graphsys.embedding.type_configs import RelationConfig
 from graphsys.kernels.cpu.embedding.bags import make_bags
 from tests import embedding_oracle
 from tests.embedding_oracle import DIM, OneEdgeType, Step, check, operate

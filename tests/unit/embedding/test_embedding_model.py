@@ -25,7 +25,7 @@ from graphsys.embedding import (
     train,
 )
 from graphsys.embedding import run as runs
-from graphsys.embedding.config import NodeTypeConfig
+from graphsys.embedding.type_configs import NodeTypeConfig
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import NodeChunk
 from tests.stores import edge_chunk, make_store

@@ -8,14 +8,10 @@ import pytest
 
 from graphsys.core.config import from_mapping, to_toml
 from graphsys.core.errors import ConfigError
-from graphsys.embedding.config import (
-    EmbeddingConfig,
-    RelationConfig,
-    load_config,
-    preset_names,
-)
+from graphsys.embedding.config import EmbeddingConfig, load_config, preset_names
 from graphsys.embedding.negatives_config import PoolConfig
 from graphsys.embedding.training.negative_tables import layout
+from graphsys.embedding.type_configs import RelationConfig
 from graphsys.kernels.cpu.embedding import negatives as kernels
 
 SPEC = """

@@ -12,7 +12,7 @@ import torch
 from graphsys import embedding
 from graphsys.core.errors import ConfigError, InputError, OutputExistsError
 from graphsys.datasets import ingest
-from graphsys.embedding.config import OperatorName
+from graphsys.embedding.type_configs import OperatorName
 from graphsys.storage.reader import Graph
 from tests.unit.embedding.pbg_layout import NAMES, Layout, h5py, write_layout
 

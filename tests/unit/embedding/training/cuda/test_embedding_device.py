@@ -12,9 +12,9 @@ from graphsys.core.config import option
 from graphsys.core.errors import ConfigError, MissingDependencyError
 from graphsys.core.triton_device import require_device
 from graphsys.embedding import EmbeddingConfig, train
-from graphsys.embedding.config import RelationConfig
 from graphsys.embedding.negatives_config import PoolConfig
 from graphsys.embedding.training.cuda.support import require_supported
+from graphsys.embedding.type_configs import RelationConfig
 from graphsys.storage.reader import Graph
 
 

@@ -1,0 +1,51 @@
+"""Settings of single relations and node types."""
+# ruff: noqa: RUF009  (option() only makes a field)
+
+from dataclasses import dataclass
+from typing import Literal
+
+from graphsys.core.config import option
+
+OperatorName = Literal[
+    "identity", "translation", "diagonal", "linear", "affine", "complex_diagonal",
+    "rotation",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelationConfig:
+    """What differs for one relation."""
+
+    operator: OperatorName | None = option(
+        None, "Operator of this relation; by default that of all."
+    )
+    weight: float = option(1.0, "Factor on the loss of its edges.", minimum=0)
+    lr: float | None = option(
+        None, "Learning rate of its operator; by default relation_lr.", above=0
+    )
+    all_negatives: bool = option(
+        False, "Every node of the partition in memory is a negative of its edges."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeTypeConfig:
+    """What differs for the nodes of one type."""
+
+    dim: int | None = option(
+        None, "Length of its embeddings; by default that of all.", minimum=1
+    )
+    init_scale: float | None = option(
+        None, "Standard deviation of its first values; by default that of all.", above=0
+    )
+    global_embedding: bool | None = option(
+        None, "Whether one more trained vector is added to every row of the type."
+    )
+    features: str | None = option(
+        None,
+        "Bag feature of the graph, such as words: a node's row is then made of the rows of "
+        "its features.",
+    )
+    pooling: Literal["mean", "sum"] = option(
+        "mean", "How the rows of a node's features become its row."
+    )
