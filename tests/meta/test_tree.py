@@ -64,8 +64,13 @@ def test_every_package_says_what_it_holds() -> None:
 
 def test_what_the_map_names_exists() -> None:
     text = (ROOT / "DEVELOPERS.md").read_text()
-    named = set(re.findall(r"`((?:graphsys|datasets|tests|scripts)/[\w/.]*)`", text))
-    assert {name for name in named if not (ROOT / name).exists()} == set()
+    named = re.findall(r"`((?:graphsys|datasets|tests|scripts)/[\w/.]*)(?::(\w+))?`", text)
+    assert len([place for place in named if place[1]]) > 40
+    for path, name in named:
+        assert (ROOT / path).exists(), path
+        if name:
+            found = re.search(rf"^ *(def|class) {name}\b", (ROOT / path).read_text(), re.M)
+            assert found, f"{path} has no {name}"
 
 
 def test_what_is_mutated_and_its_tests_exist() -> None:
