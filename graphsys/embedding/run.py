@@ -17,20 +17,21 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.checksums import digest
-from graphsys.core.config import difference, from_mapping, load_toml, to_mapping, to_toml
-from graphsys.core.errors import ConfigError, CorruptStoreError
+from graphsys.core.errors import CorruptStoreError
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.training_log import LOG_NAME
 from graphsys.storage.manifest import file_name
-from graphsys.storage.manifest_check import build
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_folder import CONFIG_NAME as CONFIG_NAME
 from graphsys.storage.runs.run_folder import RUN_NAME as RUN_NAME
 from graphsys.storage.runs.run_folder import describe_graph as describe_graph
 from graphsys.storage.runs.run_folder import require_free as require_free
 from graphsys.storage.runs.run_folder import require_same_graph as require_same_graph
-from graphsys.storage.runs.run_folder import sync_folder, write_durably
+from graphsys.storage.runs.run_folder import sync_folder
 from graphsys.storage.transaction import disk_errors
+from graphsys.training import run_state
+from graphsys.training.run_state import require_same_config as require_same_config
+from graphsys.training.run_state import write_config as write_config
 
 Floats = npt.NDArray[np.float32]
 
@@ -94,33 +95,13 @@ class RunState:
 
 
 def read_state(path: Path) -> RunState:
-    """Read ``run.json``.
-
-    Raises:
-        ConfigError: There is no run.
-        CorruptStoreError: The file cannot be understood, or is of a newer format.
-    """
-    try:
-        content = run_folder.read_content(path)
-    except FileNotFoundError as err:
-        raise ConfigError(
-            f"{path} holds no embedding run (no {RUN_NAME}){err}; train one with "
-            "`graphsys train embedding GRAPH -o RUN`"
-        ) from err
-    try:
-        state: RunState = build(RunState, content)
-    except (ValueError, TypeError) as err:
-        raise CorruptStoreError(
-            f"{path / RUN_NAME} cannot be read: {err}; train again or install a newer "
-            "graphsys"
-        ) from err
-    return state
+    """Read ``run.json``; see :func:`graphsys.training.run_state.read_state`."""
+    return run_state.read_state(path, RunState, "embedding run", "graphsys train embedding")
 
 
 def read_config(path: Path) -> EmbeddingConfig:
-    """Read the resolved config of a run."""
-    mapping = load_toml(path / CONFIG_NAME)
-    return from_mapping(EmbeddingConfig, mapping, where=str(path / CONFIG_NAME))
+    """Return the settings that a run was trained with."""
+    return run_state.read_config(path, EmbeddingConfig)
 
 
 def check_files(path: Path, state: RunState, *, content: bool = True) -> None:
@@ -274,24 +255,3 @@ def find_file(state: RunState, name: str) -> str | None:
     """Return the file of a checkpoint that is some version of ``name``, or None."""
     stem = name.rsplit(".", 2)[0]
     return next((file for file in state.files if file.rsplit(".", 2)[0] == stem), None)
-
-
-def require_same_config(path: Path, config: EmbeddingConfig) -> None:
-    """Check that a run is resumed with its own settings.
-
-    Raises:
-        ConfigError: They differ; the message says where.
-    """
-    changes = difference(to_mapping(read_config(path)), to_mapping(config))
-    if changes:
-        raise ConfigError(
-            f"the run {path} has other settings ({'; '.join(changes)}); resume it with "
-            "its own, or train a new run"
-        )
-
-
-def write_config(path: Path, config: EmbeddingConfig) -> str:
-    """Write the resolved config beside the result; return the file's checksum."""
-    text = to_toml(config).encode()
-    write_durably(path / CONFIG_NAME, text)
-    return digest(text)

@@ -8,15 +8,15 @@ from typing import Any
 import torch
 
 from graphsys.core.checksums import digest, file_digest
-from graphsys.core.config import difference, from_mapping, load_toml, to_mapping, to_toml
-from graphsys.core.errors import ConfigError, CorruptStoreError
+from graphsys.core.errors import CorruptStoreError
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.disk_embedding import StoredRows
 from graphsys.gnn.data.disk_rows import FOLDER as ROWS_FOLDER
 from graphsys.gnn.data.disk_rows import is_written_again
-from graphsys.storage.manifest_check import build
 from graphsys.storage.runs import run_folder
-from graphsys.storage.runs.run_folder import CONFIG_NAME, GNN, RUN_NAME, write_durably
+from graphsys.storage.runs.run_folder import CONFIG_NAME, GNN, write_durably
+from graphsys.training import run_state
+from graphsys.training.run_state import require_same_config as require_same_config
 
 Weights = dict[str, torch.Tensor]
 
@@ -78,52 +78,13 @@ class RunState:
 
 
 def read_state(path: Path) -> RunState:
-    """Read ``run.json``.
-
-    Raises:
-        ConfigError: There is no run, or it is of another kind.
-        CorruptStoreError: The file cannot be understood, or is of a newer format.
-    """
-    try:
-        content = run_folder.read_content(path)
-    except FileNotFoundError as err:
-        raise ConfigError(
-            f"{path} holds no run (no {RUN_NAME}){err}; train one with "
-            "`graphsys train gnn GRAPH -o RUN`"
-        ) from err
-    if content.get("kind") != GNN:
-        raise ConfigError(
-            f"{path} is no run of a graph neural network; train one with "
-            "`graphsys train gnn GRAPH -o RUN`"
-        )
-    try:
-        state: RunState = build(RunState, content)
-    except (ValueError, TypeError) as err:
-        raise CorruptStoreError(
-            f"{path / RUN_NAME} cannot be read: {err}; train again or install a newer "
-            "graphsys"
-        ) from err
-    return state
+    """Read ``run.json``; see :func:`graphsys.training.run_state.read_state`."""
+    return run_state.read_state(path, RunState, "run", "graphsys train gnn", kind=GNN)
 
 
 def read_config(path: Path) -> GnnConfig:
-    """Read the resolved config of a run."""
-    mapping = load_toml(path / CONFIG_NAME)
-    return from_mapping(GnnConfig, mapping, where=str(path / CONFIG_NAME))
-
-
-def require_same_config(path: Path, config: GnnConfig) -> None:
-    """Check that a run is resumed with its own settings.
-
-    Raises:
-        ConfigError: They differ; the message says where.
-    """
-    changes = difference(to_mapping(read_config(path)), to_mapping(config))
-    if changes:
-        raise ConfigError(
-            f"the run {path} has other settings ({'; '.join(changes)}); resume it with "
-            "its own, or train a new run"
-        )
+    """Return the settings that a run was trained with."""
+    return run_state.read_config(path, GnnConfig)
 
 
 def begin(path: Path, config: GnnConfig, state: RunState) -> None:
@@ -132,9 +93,7 @@ def begin(path: Path, config: GnnConfig, state: RunState) -> None:
     Raises:
         StorageFullError: It cannot be written.
     """
-    text = to_toml(config).encode()
-    write_durably(path / CONFIG_NAME, text)
-    state.checksums[CONFIG_NAME] = digest(text)
+    state.checksums[CONFIG_NAME] = run_state.write_config(path, config)
     commit(path, state, {})
 
 

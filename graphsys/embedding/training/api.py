@@ -40,6 +40,7 @@ from graphsys.embedding.training.probe import probe
 from graphsys.storage.merged_view import JoinedGraph
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs.run_folder import folder_to_train, writing
+from graphsys.training import run_state
 
 _METER_S = 0.1  # seconds between looks at the memory
 
@@ -208,10 +209,7 @@ def run_config(out: str | Path, overrides: Iterable[str] = ()) -> EmbeddingConfi
     Raises:
         ConfigError: There is no run, or a setting is wrong.
     """
-    out = Path(out)
-    runs.require_free(out, resume=True, overwrite=False)
-    folder = folder_to_train(out, resume=True, overwrite=False)
-    return load_config(file=folder / runs.CONFIG_NAME, overrides=overrides)
+    return run_state.run_config(out, overrides, load_config)
 
 
 def _open_state(

@@ -29,6 +29,7 @@ from graphsys.gnn.training.plan import bytes_beyond, disk_bytes, make_plan, requ
 from graphsys.gnn.training.trainer import Parts, Trainer
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs import run_folder
+from graphsys.training import run_state
 
 _METER_S = 0.1  # seconds between looks at the memory
 _REPEATED = 1.2  # plans of one training, measured again and again, differ by 0.12
@@ -219,11 +220,7 @@ def run_config(out: str | Path, overrides: Iterable[str] = ()) -> GnnConfig:
     Raises:
         ConfigError: There is no run, or a setting is wrong.
     """
-    out = Path(out)
-    run_folder.require_free(out, resume=True, overwrite=False)
-    folder = run_folder.folder_to_train(out, resume=True, overwrite=False)
-    runs.read_state(folder)  # one of another kind ends here
-    return load_config(file=folder / run_folder.CONFIG_NAME, overrides=overrides)
+    return run_state.run_config(out, overrides, load_config, check=runs.read_state)
 
 
 def _train(
