@@ -17,8 +17,8 @@ from graphsys.embedding.query.nearest import nearest as nearest
 from graphsys.embedding.query.plot import picture as picture
 from graphsys.embedding.query.predict import predict as predict
 from graphsys.embedding.query.predict import score as score
-from graphsys.embedding.training.api import TrainReport as TrainReport
 from graphsys.embedding.training.api import run_config as run_config
 from graphsys.embedding.training.api import train as train
 from graphsys.embedding.training.hooks.drift import drift as drift
 from graphsys.embedding.type_configs import RelationConfig as RelationConfig
+from graphsys.training.report import TrainReport as TrainReport

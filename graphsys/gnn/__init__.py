@@ -15,10 +15,10 @@ from graphsys.gnn.ops.message_passing import apply_edges as apply_edges
 from graphsys.gnn.ops.message_passing import copy_u as copy_u
 from graphsys.gnn.ops.message_passing import u_mul_e as u_mul_e
 from graphsys.gnn.ops.message_passing import update_all as update_all
-from graphsys.gnn.training.api import TrainReport as TrainReport
 from graphsys.gnn.training.api import run_config as run_config
 from graphsys.gnn.training.api import train as train
 from graphsys.gnn.use.evaluate import evaluate as evaluate
 from graphsys.gnn.use.predict import predict as predict
 from graphsys.gnn.use.trained_model import OpenedRun as OpenedRun
 from graphsys.gnn.use.trained_model import open_run as open_run
+from graphsys.training.report import TrainReport as TrainReport

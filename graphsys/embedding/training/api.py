@@ -3,10 +3,8 @@
 import dataclasses
 import math
 import shutil
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from graphsys.core.errors import (
     ConfigError,
@@ -41,30 +39,9 @@ from graphsys.storage.merged_view import JoinedGraph
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs.run_folder import folder_to_train, writing
 from graphsys.training import run_state
+from graphsys.training.report import TrainReport
 
 _METER_S = 0.1  # seconds between looks at the memory
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainReport:
-    """What a training run did.
-
-    Attributes:
-        run: The run's folder; for a dry run, where it would be.
-        epochs: Epochs completed, over all resumptions.
-        seconds: Time spent training, over all resumptions.
-        edges_per_second: Edges trained in that time.
-        metrics: Mean loss per edge of the last epoch (``loss``), evaluations while
-            training (``valid_mrr``), what was read, written and waited for (see
-            :class:`Figures`), memory planned and reached; for a dry run the plan and the
-            time that it is estimated to take.
-    """
-
-    run: Path
-    epochs: int
-    seconds: float
-    edges_per_second: float
-    metrics: Mapping[str, Any] = field(default_factory=dict)
 
 
 def train(

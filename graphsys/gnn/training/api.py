@@ -2,8 +2,8 @@
 
 import contextlib
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,31 +30,10 @@ from graphsys.gnn.training.trainer import Parts, Trainer
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs import run_folder
 from graphsys.training import run_state
+from graphsys.training.report import TrainReport
 
 _METER_S = 0.1  # seconds between looks at the memory
 _REPEATED = 1.2  # plans of one training, measured again and again, differ by 0.12
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainReport:
-    """What a training run did.
-
-    Attributes:
-        run: The run's folder; for a dry run, where it would be.
-        epochs: Epochs completed, over all resumptions.
-        seconds: Time spent training, over all resumptions, evaluation apart.
-        edges_per_second: Entries of blocks trained on in that time.
-        metrics: ``loss``, ``valid_loss`` and ``valid_accuracy`` of the best epoch, the
-            seconds of sampling, gathering, forward, backward and step, ``overlap_alpha``
-            (see :class:`graphsys.gnn.training.stats.Figures`), memory; for a dry run the
-            plan.
-    """
-
-    run: Path
-    epochs: int
-    seconds: float
-    edges_per_second: float
-    metrics: Mapping[str, Any] = field(default_factory=dict)
 
 
 def train(

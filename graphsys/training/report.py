@@ -1,0 +1,30 @@
+"""What a training tells when it ends."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainReport:
+    """What a training run did.
+
+    Attributes:
+        run: The run's folder; for a dry run, where it would be.
+        epochs: Epochs completed, over all resumptions.
+        seconds: Time spent training, over all resumptions; of networks evaluation apart.
+        edges_per_second: Edges trained in that time; of networks entries of blocks.
+        metrics: Of embeddings the mean loss per edge of the last epoch (``loss``) and
+            evaluations while training (``valid_mrr``); of networks ``loss``,
+            ``valid_loss`` and ``valid_accuracy`` of the best epoch, and seconds of
+            sampling, gathering, forward, backward and step. Both have ``overlap_alpha``,
+            bytes read and written, memory planned and reached; a dry run has the plan, and
+            the time that it is estimated to take.
+    """
+
+    run: Path
+    epochs: int
+    seconds: float
+    edges_per_second: float
+    metrics: Mapping[str, Any] = field(default_factory=dict)
