@@ -19,7 +19,7 @@ import re
 import tomllib
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,6 +38,7 @@ def option(
     minimum: float | None = None,
     above: float | None = None,
     maximum: float | None = None,
+    choices: Callable[[], Iterable[str]] | None = None,
     group: str = "",
     applies: str = "",
     aliases: tuple[str, ...] = (),
@@ -50,13 +51,14 @@ def option(
         minimum: The smallest value allowed.
         above: A bound that the value must exceed.
         maximum: The largest value allowed.
+        choices: Gives the strings allowed, which plug-ins may add to.
         group: The heading that ``--settings`` lists it under.
         applies: What it belongs to, where it does not always mean something: models ...
         aliases: Names that it had before; files with them are still read.
     """
     metadata = {
         "help": help, "minimum": minimum, "above": above, "maximum": maximum,
-        "group": group, "applies": applies, "aliases": aliases,
+        "choices": choices, "group": group, "applies": applies, "aliases": aliases,
     }  # fmt: skip
     if isinstance(default, dict):
         return dataclasses.field(
@@ -259,11 +261,13 @@ def _convert(
     if origin in (typing.Union, types.UnionType):
         inner = next(argument for argument in arguments if argument is not type(None))
         return None if value is None else _convert(value, inner, limits, where, path)
-    if origin is typing.Literal:
-        if value not in arguments:
-            close = difflib.get_close_matches(str(value), arguments, n=1)
+    listed = limits.get("choices")
+    if origin is typing.Literal or listed:
+        known = tuple(listed()) if listed else arguments
+        if value not in known:
+            close = difflib.get_close_matches(str(value), known, n=1)
             more = f"; did you mean {close[0]!r}?" if close else ""
-            raise _mismatch(value, f"{_wanted(hint, limits)}{more}", where, path)
+            raise _mismatch(value, f"one of {', '.join(known)}{more}", where, path)
         return value
     if origin is tuple:
         if not isinstance(value, list | tuple):

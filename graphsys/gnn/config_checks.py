@@ -1,6 +1,7 @@
 """What settings of a network cannot go together."""
 
 from graphsys.core.errors import ConfigError
+from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.settings import GnnSettings
 
 
@@ -26,21 +27,22 @@ def _check_layers(config: GnnSettings) -> None:
         raise ConfigError(
             f"fanouts: got {list(config.fanouts)}, expected numbers >= 1, or -1 for all"
         )
-    if config.model in ("gat", "gatv2", "hgt", "han") and config.dim % config.heads:
+    if spec_of(config.model).has_heads and config.dim % config.heads:
         raise ConfigError(
             f"dim: got {config.dim}, expected a multiple of heads, {config.heads}"
         )
 
 
 def _check_model(config: GnnSettings) -> None:
-    if config.model == "lightgcn" and not config.is_of_links:
+    spec = spec_of(config.model)
+    if spec.is_of_links and not config.is_of_links:
         raise ConfigError(
-            f"task: got {config.task} with model lightgcn, whose rows are "
+            f"task: got {config.task} with model {config.model}, whose rows are "
             "compared with each other; expected recommendation or link_prediction"
         )
-    if config.model == "pinsage" and not config.batch_size:
+    if spec.messages == "walks" and not config.batch_size:
         raise ConfigError(
-            "batch_size: got 0 with model pinsage, expected at least 1, for its "
+            f"batch_size: got 0 with model {config.model}, expected at least 1, for its "
             "neighborhoods are sampled"
         )
     if config.learned_rows == "disk" and config.is_whole_graph:
@@ -56,7 +58,7 @@ def _check_links(config: GnnSettings) -> None:
             f"hard_ranks: got {list(config.hard_ranks)}, expected a first rank >= 0 and "
             "a larger last one"
         )
-    if config.hard_negatives and config.model != "pinsage":
+    if config.hard_negatives and spec_of(config.model).messages != "walks":
         raise ConfigError(
             f"hard_negatives: got {config.hard_negatives} with model {config.model}, "
             "expected model pinsage, whose walks rank them"
@@ -73,7 +75,8 @@ def _check_links(config: GnnSettings) -> None:
             "in_batch: got true with batch_size 1 and num_negatives 0, expected more pairs "
             "in a batch, or other negatives: there are none"
         )
-    if config.in_batch and (config.model == "gatne" or config.negatives_of == "pair"):
+    is_skipgram = spec_of(config.model).is_skipgram
+    if config.in_batch and (is_skipgram or config.negatives_of == "pair"):
         raise ConfigError(
             f"in_batch: got true with model {config.model} and negatives_of "
             f"{config.negatives_of}, expected another than gatne, and negatives_of batch"
@@ -87,15 +90,15 @@ def _check_sampler(config: GnnSettings) -> None:
                 "recent: got true with sampler neighbor, expected sampler temporal"
             )
         return
-    is_labor = config.sampler == "labor"
+    is_labor, spec = config.sampler == "labor", spec_of(config.model)
     for name, is_set, reason in (
         ("replace", config.replace, "it draws without replacement"),
         ("weighted", config.weighted and is_labor, "it draws all alike"),
         ("recent", config.recent and is_labor, "it knows no time"),
         ("recent", config.recent and config.weighted, "the latest are not drawn"),
-        ("model", config.model == "pinsage", "its neighborhoods are walked"),
+        ("model", spec.messages == "walks", "its neighborhoods are walked"),
         ("batch_size", config.is_full_batch, "the whole graph is not sampled"),
-        ("model", config.model == "gcn" and not is_labor, "its sums know later edges"),
+        ("model", spec.has_loops and not is_labor, "its sums know later edges"),
         ("task", config.task != "node_classification" and not is_labor,
          "times are those of labelled nodes"),
     ):  # fmt: skip

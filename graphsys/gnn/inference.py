@@ -17,6 +17,7 @@ from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.device_transfer import Mover
 from graphsys.gnn.data.features import AllRows, Inputs
 from graphsys.gnn.data.message_graph import Layer, Surroundings
+from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.models.model import Model
 from graphsys.gnn.ops.sparse_features import SparseFeatures
 from graphsys.sampling import Sample
@@ -255,8 +256,7 @@ def whole_input(config: GnnConfig, x: dict[str, Any]) -> dict[str, Any]:
     """
     is_number = {n: isinstance(v, torch.Tensor) and v.dim() == 1 for n, v in x.items()}
     x = {n: AllRows(len(v)) if is_number[n] else v for n, v in x.items()}
-    is_linear = config.model in ("gcn", "gat", "gatv2", "rgcn", "hgt", "han")
-    is_linear |= config.model == "sage" and config.aggregator in ("mean", "sum")
+    is_linear = spec_of(config.model).is_linear(config)
     if config.norm != "none" or not (is_linear or config.residual):
         return x
     return {

@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from graphsys.core.config import option
+from graphsys.gnn.model_spec import model_names, spec_of
 
 TaskName = Literal["node_classification", "regression", "link_prediction", "recommendation"]
-ModelName = Literal[
-    "sage", "gcn", "gat", "gatv2", "gin", "rgcn", "hgt", "han", "pinsage", "lightgcn",
-    "gatne",
-]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +57,9 @@ class GnnSettings:
         minimum=0, group="Task", applies="loss = margin",
     )
     # the network
-    model: ModelName = option("sage", "Layers of the network.", group="Model")
+    model: str = option(
+        "sage", "Layers of the network.", group="Model", choices=model_names
+    )
     dim: int = option(
         64, "Features of a hidden row, all heads together.", minimum=1, group="Model"
     )
@@ -315,7 +314,7 @@ class GnnSettings:
     @property
     def hop_fanouts(self) -> tuple[int, ...]:
         """Neighbors per hop."""
-        default = 50 if self.model == "pinsage" else 10
+        default = spec_of(self.model).default_fanout
         return self.fanouts or (default,) * self.layers
 
     @property
@@ -331,4 +330,4 @@ class GnnSettings:
     @property
     def is_whole_graph(self) -> bool:
         """Whether messages of a step go over the whole graph."""
-        return self.is_full_batch or self.model == "lightgcn"
+        return self.is_full_batch or spec_of(self.model).is_whole_graph

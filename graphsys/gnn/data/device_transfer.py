@@ -22,6 +22,7 @@ from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.features import Bags
 from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.data.message_graph import Layer
+from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.ops.adjacency import DeviceRows
 from graphsys.gnn.ops.cuda.feature_cache import PartialRows
 from graphsys.gnn.ops.sparse_features import SparseFeatures
@@ -235,19 +236,13 @@ def open_mover(device: str, config: GnnConfig) -> Mover | None:
         return None
     if device != "cuda":
         raise ConfigError(f"--device: got {device!r}, expected cpu or cuda")
-    for name, has_kernels, known in (
-        ("model", config.model != "gatne", "all others"),
-        (
-            "aggregator",
-            config.model != "sage" or config.aggregator != "lstm",
-            "max, mean, pool, sum",
-        ),
-    ):
-        if not has_kernels:
-            raise ConfigError(
-                f"device='cuda': no kernels for {name} = {getattr(config, name)!r}, there "
-                f"are for {known}; change it, or use device='cpu'"
-            )
+    gap = spec_of(config.model).device_gap(config)
+    if gap is not None:
+        name, known = gap
+        raise ConfigError(
+            f"device='cuda': no kernels for {name} = {getattr(config, name)!r}, there are "
+            f"for {known}; change it, or use device='cpu'"
+        )
     return Mover()
 
 

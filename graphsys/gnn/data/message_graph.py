@@ -11,6 +11,7 @@ import torch
 from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.labels import NO_TIME, read_times
+from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.ops.gcn_norm import weigh
 from graphsys.sampling import (
@@ -53,21 +54,22 @@ class Surroundings:
 
     def __init__(self, graph: Graph, config: GnnConfig, node_type: str) -> None:
         self.config = config
-        self.has_degrees = config.model in ("gcn", "lightgcn")
-        self._has_loops = config.model == "gcn"
+        spec = spec_of(config.model)
+        self.has_degrees, self._has_loops = spec.weights == "degrees", spec.has_loops
+        self._is_walked = spec.messages == "walks"
         self.sampler: HopSampler
-        if config.model == "pinsage":
+        if spec.messages == "walks":
             self._graph_rows = walk_rows(graph, config, node_type)
             self.sampler = self._importance(config.hop_fanouts)
             self.rows = self.sampler.rows
-        elif config.model == "gatne":
+        elif spec.messages == "relations":
             self.rows = tuple(relation_rows(graph, config.edge_types))
             self.sampler = _make_sampler(self.rows, config)
-        elif config.model == "han":
+        elif spec.messages == "metapaths":
             if config.batch_size:
                 raise ConfigError(
-                    f"batch_size: got {config.batch_size} with model han, expected 0, for "
-                    "the shares of its metapaths are means over all nodes"
+                    f"batch_size: got {config.batch_size} with model {config.model}, "
+                    "expected 0, for the shares of its metapaths are means over all nodes"
                 )
             self.rows = tuple(metapath_rows(graph, node_type, config.edge_types))
             self.sampler = _make_sampler(self.rows, config)
@@ -112,7 +114,7 @@ class Surroundings:
 
     def one_hop(self, k: int) -> HopSampler:
         """Return the sampler of inference for layer ``k``: all neighbors, or PinSage's."""
-        if self.config.model == "pinsage":
+        if self._is_walked:
             return self._importance((self.config.hop_fanouts[-1 - k],))
         return NeighborSampler(self.rows, [-1], seed=self.config.seed)
 

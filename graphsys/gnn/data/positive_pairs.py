@@ -10,6 +10,7 @@ import numpy.typing as npt
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.rng import generator
 from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.model_spec import spec_of
 from graphsys.sampling import Block, rows_of, walk
 from graphsys.sampling.adjacency import REVERSED, Rows
 from graphsys.storage.reader import Graph
@@ -82,9 +83,9 @@ def make_pairs(graph: Graph, config: GnnConfig) -> Pairs:
     name = _edge_type(graph, config)
     kind = graph.edge_type(name)
     if config.positives == "edges":
-        if config.model == "pinsage" and kind.src_type != kind.dst_type:
+        if spec_of(config.model).messages == "walks" and kind.src_type != kind.dst_type:
             raise ConfigError(
-                f"model pinsage has rows for one node type, edges {name!r} join "
+                f"model {config.model} has rows for one node type, edges {name!r} join "
                 f'{kind.src_type!r} and {kind.dst_type!r}; set positives = "walks"'
             )
         pairs = read_pairs(graph, name)

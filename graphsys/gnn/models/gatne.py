@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.features import Bags, InputShape
+from graphsys.gnn.model_spec import ModelSpec, register
 from graphsys.gnn.models.model import Model, Relation, Rows, Tensors, key_of
 from graphsys.gnn.ops.adjacency import join_rows
 from graphsys.gnn.ops.functional import spmm
@@ -227,3 +228,14 @@ def _first(values: Any, count: int) -> Any:
 
 def _num_dst(rows: Rows, relations: Sequence[Relation], node_type: str) -> int:
     return next(rows[name].num_dst for name, own, _ in relations if own == node_type)
+
+
+register(
+    ModelSpec(
+        name="gatne",
+        make_model=Gatne,
+        messages="relations",
+        is_skipgram=True,
+        device_gap=lambda config: ("model", "all others"),
+    )
+)

@@ -11,7 +11,7 @@ from torch.utils.checkpoint import checkpoint
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.disk_embedding import StoredRows
 from graphsys.gnn.data.features import AllRows, Bags, InputShape
-from graphsys.gnn.models import layers
+from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.models.model import Model, Relation, Rows, Tensors, key_of
 from graphsys.gnn.ops.sparse_features import Linear, SparseFeatures
 
@@ -49,7 +49,8 @@ class Network(Model):
             {} if is_even else {key_of(n): Linear(d, config.dim) for n, d in dims.items()}
         )
         first = next(iter(dims.values())) if is_even else config.dim
-        has_exit = config.residual or config.model in ("pinsage", "hgt", "han")
+        self.spec = spec_of(config.model)
+        has_exit = config.residual or self.spec.exit_layers > 0
         sizes = [first, *[config.dim] * config.layers]
         if not has_exit:
             sizes[-1] = num_out
@@ -60,7 +61,7 @@ class Network(Model):
         )
         self.norms = nn.ModuleList(_make_norm(config, size) for size in sizes[:-1])
         self.exit: nn.Module = nn.Identity()
-        if config.model == "pinsage":
+        if self.spec.exit_layers == 2:
             self.exit = nn.Sequential(
                 nn.Linear(config.dim, config.dim), nn.ReLU(),
                 nn.Linear(config.dim, num_out, bias=False),
@@ -71,7 +72,7 @@ class Network(Model):
     def forward(self, hops: Sequence[Rows], x: Mapping[str, Any]) -> Tensors:
         """Return the output of the seeds by type."""
         h = self.embed(x)
-        if self.config.model == "lightgcn":
+        if self.spec.is_mean_of_layers:
             return self._mean_of_layers(hops, h)
         for k, rows in enumerate(hops):
             h = (
@@ -188,8 +189,8 @@ class Network(Model):
         return functional.dropout(x, self.config.dropout, self.training)
 
     def _activate(self, x: torch.Tensor) -> torch.Tensor:
-        if self.config.model in ("pinsage", "hgt", "han"):
-            return x  # the layer has its own
+        if self.spec.has_activation:
+            return x
         return functional.elu(x) if self.config.activation == "elu" else torch.relu_(x)
 
 
@@ -217,44 +218,14 @@ def _make_hop(
     config: GnnConfig, relations: Sequence[Relation], sizes: Sequence[int], *, is_last: bool
 ) -> nn.Module:
     """Return a layer per relation, or one over all of them."""
-    num_in, num_out = sizes
-    if config.model == "rgcn":
-        return layers.RGCN(relations, num_in, num_out, config.bases)
-    if config.model == "han":
-        dropout = config.attention_dropout
-        return layers.HAN(relations, num_in, num_out, config.heads, dropout=dropout)
-    if config.model == "hgt":
-        return layers.HGT(relations, num_in, num_out, config.heads)
+    spec = spec_of(config.model)
+    if spec.make_hop is not None:
+        everywhere: nn.Module = spec.make_hop(config, relations, *sizes)
+        return everywhere
+    make: Any = spec.make_layer
     return nn.ModuleDict(
-        {
-            key_of(name): _make_layer(config, num_in, num_out, is_last=is_last)
-            for name, _, _ in relations
-        }
+        {key_of(name): make(config, *sizes, is_last) for name, _, _ in relations}
     )
-
-
-def _make_layer(
-    config: GnnConfig, num_in: int, num_out: int, *, is_last: bool
-) -> nn.Module:
-    if config.model == "sage":
-        return layers.SAGE(num_in, num_out, config.aggregator)
-    if config.model == "gcn":
-        return layers.GCN(num_in, num_out)
-    if config.model == "lightgcn":
-        return layers.LightGCN()
-    if config.model == "gin":
-        return layers.GIN(num_in, num_out)
-    if config.model == "pinsage":
-        return layers.PinSage(num_in, num_out)
-    kind: Any = layers.GAT if config.model == "gat" else layers.GATv2
-    dropout = config.attention_dropout
-    if is_last:
-        last: nn.Module = kind(
-            num_in, num_out, config.output_heads, is_concatenating=False, dropout=dropout
-        )
-        return last
-    hidden: nn.Module = kind(num_in, num_out // config.heads, config.heads, dropout=dropout)
-    return hidden
 
 
 def _make_norm(config: GnnConfig, size: int) -> nn.Module:

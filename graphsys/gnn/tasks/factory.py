@@ -1,6 +1,7 @@
 """The tasks by name: what a config asks to be learned."""
 
 from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.tasks.link_prediction import LinkPrediction, Recommendation
 from graphsys.gnn.tasks.multiplex_links import MultiplexLinks
 from graphsys.gnn.tasks.regression import NodeRegression
@@ -14,7 +15,7 @@ def make_objective(graph: Graph, config: GnnConfig) -> Objective:
     Raises:
         ConfigError: The task does not fit the graph.
     """
-    if config.model == "gatne":
+    if spec_of(config.model).is_skipgram:
         return MultiplexLinks(graph, config)
     if config.task == "link_prediction":
         return LinkPrediction(graph, config)

@@ -15,6 +15,7 @@ from graphsys.gnn.data.labels import node_column
 from graphsys.gnn.data.loader import Batch, Layers, SeedsByType, Trim
 from graphsys.gnn.data.message_graph import walk_rows
 from graphsys.gnn.data.positive_pairs import Pairs, make_pairs, without_pairs
+from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.process_group import current_team
 from graphsys.gnn.tasks.decoders import make_decoder
 from graphsys.gnn.tasks.link_ranking import TOP, is_from_others, rank_pairs, recommend_pairs
@@ -59,7 +60,9 @@ class LinkPrediction:
         self.pairs: Pairs = make_pairs(graph, config)
         self.node_type, self.num_out = self.pairs.dst_type, config.dim
         self.classes: list[Any] = []
-        has_edges = config.positives == "edges" and config.model != "pinsage"
+        has_edges = (
+            config.positives == "edges" and spec_of(config.model).messages != "walks"
+        )
         self.trim: Trim | None = self._trim if has_edges else None
         kind = graph.edge_type(self.pairs.edge_type)
         self._score = make_decoder(config, self.num_out)

@@ -18,7 +18,7 @@ from graphsys.gnn.config import GnnConfig, load_config, num_threads
 from graphsys.gnn.data.device_transfer import Mover, open_mover
 from graphsys.gnn.data.features import Inputs, require_types
 from graphsys.gnn.data.message_graph import Surroundings
-from graphsys.gnn.models.gatne import Gatne
+from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.models.model import Model
 from graphsys.gnn.models.network import Network
 from graphsys.gnn.ops.adjacency import kernel_threads
@@ -170,7 +170,7 @@ def _refusal(needed: int, budget: int, parts: Parts) -> BudgetError:
 def _disk_advice(parts: Parts) -> str:
     """Say what keeps learned rows out of memory, where there are some in it."""
     config = parts.network.config
-    is_in_memory = config.is_whole_graph or config.model == "gatne"
+    is_in_memory = config.is_whole_graph or spec_of(config.model).make_model is not None
     if not len(parts.network.learned) or is_in_memory:
         return ""
     tables: Any = parts.network.learned.values()
@@ -184,8 +184,10 @@ def _make_model(
     config: GnnConfig, surroundings: Surroundings, inputs: Inputs, objective: Objective
 ) -> Model:
     relations, shapes = surroundings.relations, inputs.shapes
-    if config.model == "gatne":
-        return Gatne(config, relations, shapes, objective.decoder)
+    make = spec_of(config.model).make_model
+    if make is not None:
+        made: Model = make(config, relations, shapes, objective.decoder)
+        return made
     return Network(config, relations, shapes, objective.num_out, objective.decoder)
 
 

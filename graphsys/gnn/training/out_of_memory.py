@@ -8,6 +8,7 @@ import torch
 from graphsys.core.errors import BudgetError
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.loader import Batch
+from graphsys.gnn.model_spec import spec_of
 
 
 @contextmanager
@@ -48,7 +49,7 @@ def _smaller(config: GnnConfig, batch: Batch) -> str:
     smaller = f"batch_size={max(1, config.batch_size // 2)}"
     if config.is_full_batch:
         smaller = "batch_size=1024"
-    if config.model == "lightgcn":
+    if spec_of(config.model).is_whole_graph:
         smaller = f"dim={max(1, config.dim // 2)}"
     return (
         f"a batch of {nodes} nodes and {batch.num_edges} edges does not fit into memory; "

@@ -1,9 +1,13 @@
 """Graph attention: neighbors weighted by learned scores, in several heads."""
 
+from functools import partial
+from typing import Any
+
 import torch
 from torch import nn
 from torch.nn import functional
 
+from graphsys.gnn.model_spec import ModelSpec, register
 from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.ops.functional import attention_scores, sddmm, segment_softmax, spmm
 from graphsys.gnn.ops.sparse_features import Linear
@@ -114,3 +118,27 @@ class GATv2(_Attention):
         messages, own = self._heads(self.source(x_src)), self._heads(self.target(x_dst))
         scores = attention_scores(rows, messages, own, self.attention, SLOPE)
         return self._gather(rows, scores, messages)
+
+
+def _make(kind: Any, config: Any, num_in: int, num_out: int, is_last: bool) -> nn.Module:
+    """Return a hidden layer, whose heads share the output, or the last one."""
+    dropout = config.attention_dropout
+    if is_last:
+        heads = config.output_heads
+        last: nn.Module = kind(
+            num_in, num_out, heads, is_concatenating=False, dropout=dropout
+        )
+        return last
+    hidden: nn.Module = kind(num_in, num_out // config.heads, config.heads, dropout=dropout)
+    return hidden
+
+
+for _name, _kind in (("gat", GAT), ("gatv2", GATv2)):
+    register(
+        ModelSpec(
+            name=_name,
+            make_layer=partial(_make, _kind),
+            is_linear=lambda config: True,
+            has_heads=True,
+        )
+    )

@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from graphsys.gnn.model_spec import ModelSpec, register
 from graphsys.gnn.models.layers.cost import transform_first
 from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.ops.functional import spmm
@@ -71,3 +72,24 @@ def degree_weights(rows: SparseRows) -> tuple[torch.Tensor, torch.Tensor]:
     from graphsys.gnn.ops.gcn_norm import weigh
 
     return weigh(rows, rows.degrees, rows.degrees)
+
+
+register(
+    ModelSpec(
+        name="gcn",
+        make_layer=lambda config, num_in, num_out, is_last: GCN(num_in, num_out),
+        weights="degrees",
+        has_loops=True,
+        is_linear=lambda config: True,
+    )
+)
+register(
+    ModelSpec(
+        name="lightgcn",
+        make_layer=lambda config, num_in, num_out, is_last: LightGCN(),
+        weights="degrees",
+        is_mean_of_layers=True,
+        is_of_links=True,
+        is_whole_graph=True,
+    )
+)

@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from graphsys.gnn.model_spec import ModelSpec, register
 from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.ops.functional import is_beginning, spmm, spmm_with_own
 
@@ -34,3 +35,11 @@ class GIN(nn.Module):
         else:
             messages = spmm(rows, x_src)
         return self.mlp((1 + self.eps) * x_dst + messages)  # type: ignore[no-any-return]
+
+
+register(
+    ModelSpec(
+        name="gin",
+        make_layer=lambda config, num_in, num_out, is_last: GIN(num_in, num_out),
+    )
+)

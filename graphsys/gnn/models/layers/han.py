@@ -6,6 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from graphsys.gnn.model_spec import ModelSpec, register
 from graphsys.gnn.models.layers.gat import GAT
 from graphsys.gnn.models.model import key_of
 from graphsys.gnn.ops.adjacency import SparseRows
@@ -65,3 +66,18 @@ class HAN(nn.Module):
         )
         scores = (torch.tanh(self.hidden(by_path)) @ self.query).mean(dim=1)
         return {self.node_type: torch.einsum("p,pdf->df", scores.softmax(dim=0), by_path)}
+
+
+register(
+    ModelSpec(
+        name="han",
+        make_hop=lambda config, relations, num_in, num_out: HAN(
+            relations, num_in, num_out, config.heads, dropout=config.attention_dropout
+        ),
+        messages="metapaths",
+        exit_layers=1,
+        has_activation=True,
+        is_linear=lambda config: True,
+        has_heads=True,
+    )
+)

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from graphsys.gnn.model_spec import ModelSpec, register
 from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.ops.functional import spmm
 from graphsys.gnn.ops.sparse_features import Linear
@@ -40,3 +41,15 @@ class PinSage(nn.Module):
         pooled = spmm(rows, messages, rows.weight, reduce)  # type: ignore[arg-type]
         combined = torch.relu(self.combine(torch.cat([x_dst, pooled], dim=1)))
         return functional.normalize(combined, dim=1)
+
+
+register(
+    ModelSpec(
+        name="pinsage",
+        make_layer=lambda config, num_in, num_out, is_last: PinSage(num_in, num_out),
+        messages="walks",
+        exit_layers=2,
+        has_activation=True,
+        default_fanout=50,
+    )
+)

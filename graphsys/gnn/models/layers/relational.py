@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from graphsys.gnn.model_spec import ModelSpec, register
 from graphsys.gnn.models.layers.cost import transform_first
 from graphsys.gnn.models.model import key_of
 from graphsys.gnn.ops.adjacency import SparseRows, join_rows
@@ -184,3 +185,26 @@ class HGT(nn.Module):
         share = torch.sigmoid(self.skip[key])
         mixed: torch.Tensor = share * found + (1 - share) * x[: len(found)]
         return mixed
+
+
+register(
+    ModelSpec(
+        name="rgcn",
+        make_hop=lambda config, relations, num_in, num_out: RGCN(
+            relations, num_in, num_out, config.bases
+        ),
+        is_linear=lambda config: True,
+    )
+)
+register(
+    ModelSpec(
+        name="hgt",
+        make_hop=lambda config, relations, num_in, num_out: HGT(
+            relations, num_in, num_out, config.heads
+        ),
+        exit_layers=1,
+        has_activation=True,
+        is_linear=lambda config: True,
+        has_heads=True,
+    )
+)

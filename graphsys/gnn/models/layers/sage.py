@@ -1,11 +1,12 @@
 """GraphSAGE: a node's own row beside an aggregate of its neighbors'."""
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import nn
 
 from graphsys.core.errors import ConfigError
+from graphsys.gnn.model_spec import ModelSpec, register
 from graphsys.gnn.models.layers.cost import transform_first
 from graphsys.gnn.models.layers.lstm import NeighborLSTM
 from graphsys.gnn.ops.adjacency import SparseRows
@@ -67,3 +68,19 @@ class SAGE(nn.Module):
             return own + self.neighbor(messages)  # type: ignore[no-any-return]
         # added where the product is: a row of the output is large, and written once
         return own.addmm_(messages, self.neighbor.weight.T)
+
+
+def _device_gap(config: Any) -> tuple[str, str] | None:
+    return ("aggregator", "max, mean, pool, sum") if config.aggregator == "lstm" else None
+
+
+register(
+    ModelSpec(
+        name="sage",
+        make_layer=lambda config, num_in, num_out, is_last: SAGE(
+            num_in, num_out, config.aggregator
+        ),
+        is_linear=lambda config: config.aggregator in ("mean", "sum"),
+        device_gap=_device_gap,
+    )
+)

@@ -1,0 +1,125 @@
+"""What a model is, said in its own file; and the list of all models.
+
+A model of graphsys or of a third party is one file: its layer, and a :class:`ModelSpec`
+that says how it is made and what it needs. Third parties give theirs as an entry point of
+the group ``graphsys.models``; see README.md, "A model of one's own".
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from graphsys.core.errors import ConfigError
+from graphsys.core.registry import Registry
+
+_MODELS: Final = "graphsys.gnn.models"
+_BUILT_IN: Final = (
+    "layers.sage", "layers.gcn", "layers.gat", "layers.gin", "layers.relational",
+    "layers.han", "layers.pinsage", "gatne",
+)  # fmt: skip
+
+
+def _no(_: Any) -> bool:
+    return False
+
+
+def _everywhere(_: Any) -> None:
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSpec:
+    """One model; one of the first three makes it.
+
+    Attributes:
+        name: What ``model`` names it in a config.
+        make_layer: From ``(config, num_in, num_out, is_last)``, the layer of one relation:
+            a module that maps ``(rows, x_src, x_dst)`` to the new rows ``[D, num_out]``.
+        make_hop: From ``(config, relations, num_in, num_out)``, one layer over all
+            relations: maps ``(rows, h, own)`` by relation and node type to rows by type.
+        make_model: From ``(config, relations, shapes, decoder)``, a whole
+            :class:`graphsys.gnn.models.model.Model` that shares nothing with the others.
+        messages: Where they come from: ``edges``; ``walks`` (PinSage's neighborhoods);
+            ``relations``, each by itself; ``metapaths`` (needs the whole graph at once).
+        weights: Of messages: ``none``, or ``degrees`` of the whole graph.
+        has_loops: Whether every node sends a message to itself.
+        exit_layers: Linear layers after the last one, 0 to 2; others go without.
+        has_activation: Whether a layer ends with its own.
+        is_mean_of_layers: Whether the output is the mean of the input and of all layers'.
+        is_linear: From the config, whether a layer begins with a linear map, so that
+            features that are mostly zero stay as entries.
+        has_heads: Whether ``heads`` share ``dim``.
+        is_of_links: Whether its rows are only compared with each other.
+        is_whole_graph: Whether messages of a step go over the whole graph.
+        is_skipgram: Whether it learns from windows of walks, whatever ``positives`` say.
+        default_fanout: Neighbors per hop.
+        device_gap: From the config, what a device has no kernels for, as the setting and
+            the values that it has them for; None where it has all.
+    """
+
+    name: str
+    make_layer: Callable[[Any, int, int, bool], Any] | None = None
+    make_hop: Callable[[Any, Any, int, int], Any] | None = None
+    make_model: Callable[[Any, Any, Any, Any], Any] | None = None
+    messages: Literal["edges", "walks", "relations", "metapaths"] = "edges"
+    weights: Literal["none", "degrees"] = "none"
+    has_loops: bool = False
+    exit_layers: int = 0
+    has_activation: bool = False
+    is_mean_of_layers: bool = False
+    is_linear: Callable[[Any], bool] = _no
+    has_heads: bool = False
+    is_of_links: bool = False
+    is_whole_graph: bool = False
+    is_skipgram: bool = False
+    default_fanout: int = 10
+    device_gap: Callable[[Any], tuple[str, str] | None] = _everywhere
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be made.
+
+        Raises:
+            ConfigError: Not one of the three ways to make it is given.
+        """
+        ways = (self.make_layer, self.make_hop, self.make_model)
+        if sum(way is not None for way in ways) != 1:
+            raise ConfigError(
+                f"model {self.name!r}: expected one of make_layer, make_hop, make_model"
+            )
+
+
+def _checked(found: Any) -> ModelSpec:
+    if not isinstance(found, ModelSpec):
+        raise TypeError(f"expected a ModelSpec, got {type(found).__name__}")
+    return found
+
+
+models: Registry[ModelSpec] = Registry("model", "graphsys.models", adapt=_checked)
+
+
+def register(spec: ModelSpec) -> ModelSpec:
+    """Put a model on the list; its name is given once."""
+    return models.register(spec.name)(spec)
+
+
+def spec_of(name: str) -> ModelSpec:
+    """Return what a model is.
+
+    Raises:
+        UnknownNameError: There is no such model; the message lists those that there are.
+    """
+    _load_built_in()
+    return models.get(name)
+
+
+def model_names() -> list[str]:
+    """Return the names of all models, sorted."""
+    _load_built_in()
+    return models.names()
+
+
+def _load_built_in() -> None:
+    """Import the files of our models, which register themselves."""
+    for name in _BUILT_IN:
+        importlib.import_module(f"{_MODELS}.{name}")

@@ -1,0 +1,106 @@
+"""A model is one file: ours are on the list, and a stranger's trains as ours do."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from graphsys.core.errors import ConfigError, UnknownNameError
+from graphsys.gnn import GnnConfig
+from graphsys.gnn.model_spec import ModelSpec, model_names, models, register, spec_of
+from tests.conftest import ROOT
+
+README = (ROOT / "graphsys" / "gnn" / "README.md").read_text()
+OURS = [
+    "gat", "gatne", "gatv2", "gcn", "gin", "han", "hgt", "lightgcn", "pinsage", "rgcn",
+    "sage",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_model_says_all_about_itself(name: str) -> None:
+    spec = spec_of(name)
+    assert spec.name == name
+    assert name in model_names()
+    ways = (spec.make_layer, spec.make_hop, spec.make_model)
+    assert sum(way is not None for way in ways) == 1
+    assert spec.exit_layers in (0, 1, 2)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "graphsys" / "gnn").rglob("*.py")))
+def test_no_other_file_knows_a_model_by_name(path: Path) -> None:
+    """What a model needs stands in its spec, so that one more touches no other file."""
+    asked = re.findall(r"\.model (?:==|!=|in) ", path.read_text())
+    assert not asked, path
+
+
+def test_a_spec_has_one_way_to_make_it() -> None:
+    with pytest.raises(ConfigError, match="model 'none': expected one of make_layer"):
+        ModelSpec(name="none")
+    with pytest.raises(ValueError, match="model 'gin' is registered twice"):
+        register(spec_of("gin"))
+
+
+def test_a_model_that_there_is_not_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'sage'"):
+        GnnConfig(model="sagee")
+    adapt = models._adapt
+    assert adapt is not None
+    with pytest.raises(TypeError, match="expected a ModelSpec, got int"):
+        adapt(3)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the README's package as an installer would leave it."""
+    folder = tmp_path_factory.mktemp("site")
+    section = README[README.index("## A model of one's own") :]
+    (folder / "my_model.py").write_text(_block(section, "python"))
+    meta = tomllib.loads(_block(section, "toml"))["project"]
+    info = folder / "my_model-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {meta['name']}\nVersion: {meta['version']}\n"
+    )
+    lines = [
+        f"[{group}]\n" + "\n".join(f"{name} = {value}" for name, value in found.items())
+        for group, found in meta["entry-points"].items()
+    ]
+    (info / "entry_points.txt").write_text("\n".join(lines))
+    return folder
+
+
+def _block(text: str, language: str) -> str:
+    found = re.search(rf"```{language}\n(.*?)```", text, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def run(site: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "graphsys.cli.main", *arguments],
+        capture_output=True, text=True, cwd=site, timeout=300, check=False,
+        env={**os.environ, "PYTHONPATH": str(site)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_model_outside_the_package_trains_evaluates_and_predicts(site: Path) -> None:
+    run(site, "dataset", "build", "planted", "-o", "graph", "--json")
+    settings = ["--set", "model=difference", "--set", "epochs=3", "--set", "dim=16"]
+    command = ["train", "gnn", "graph", "-o", "run", "--json"]
+    trained = json.loads(run(site, *command, *settings))
+    assert trained["metrics"]["valid_accuracy"] > 0.5
+    evaluated = json.loads(run(site, "evaluate", "run", "--json"))
+    assert evaluated["metrics"]["accuracy"] > 0.5
+    run(site, "predict", "run", "-o", "classes.csv")
+    assert len((site / "classes.csv").read_text().splitlines()) > 100
+    assert "difference" in run(site, "train", "gnn", "--settings")
+    resumed = run(site, *command, "--resume")
+    assert json.loads(resumed)["epochs"] == 3
