@@ -220,7 +220,7 @@ def _build(cls: type, mapping: Any, where: str, path: tuple[str, ...]) -> Any:
     for key in mapping:
         if key not in fields:
             place = ".".join((*path, str(key)))
-            raise ConfigError(f"{where}unknown key {place!r}; {_nearest(str(key), fields)}")
+            raise ConfigError(f"{where}unknown key {place!r}; {_nearest(cls, str(key))}")
     values = {
         name: _convert(mapping[name], hints[name], field.metadata, where, (*path, name))
         for name, field in fields.items()
@@ -234,13 +234,16 @@ def _build(cls: type, mapping: Any, where: str, path: tuple[str, ...]) -> Any:
     return cls(**values)
 
 
-def _nearest(key: str, fields: Mapping[str, "dataclasses.Field[Any]"]) -> str:
-    """Say which key may be meant, and what that one is for."""
-    close = difflib.get_close_matches(key, fields, n=1)
+def _nearest(cls: type, key: str) -> str:
+    """Say which key may be meant, also by a name it once had, and what it is for."""
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    todays = {name: name for name in fields} | aliases_of(cls)
+    close = difflib.get_close_matches(key, todays, n=1)
     if not close:
         return f"known: {', '.join(fields)}"
-    help = fields[close[0]].metadata.get("help", "")
-    return f"did you mean {close[0]!r}?{f' ({help})' if help else ''}"
+    name = todays[close[0]]
+    help = fields[name].metadata.get("help", "")
+    return f"did you mean {name!r}?{f' ({help})' if help else ''}"
 
 
 def _renamed(cls: type, mapping: Mapping[str, Any], where: str) -> Mapping[str, Any]:

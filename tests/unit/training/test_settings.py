@@ -99,6 +99,8 @@ def test_no_alias_is_a_name_of_today() -> None:
 def test_a_misspelt_key_is_answered_with_the_nearest_and_what_it_is_for() -> None:
     with pytest.raises(ConfigError, match=r"did you mean 'epochs'\? \(Passes over the"):
         from_mapping(GnnConfig, {"epoch": 3})
+    with pytest.raises(ConfigError, match="did you mean 'monitor'"):
+        from_mapping(EmbeddingConfig, {"stop_metrc": "mr"})
 
 
 def test_tables_are_told_with_their_keys() -> None:
