@@ -248,7 +248,7 @@ def test_what_numba_cannot_type_names_the_function() -> None:
     def message(self: Any, src: Any, edge: Any) -> Any:
         return src.value[3]
 
-    with pytest.raises(CompileError, match=r"test_lowering.py:\d+: numba cannot type it"):
+    with pytest.raises(CompileError, match=r"test_lower.py:\d+: numba cannot type it"):
         planned(message=message)
 
 
