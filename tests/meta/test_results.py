@@ -35,8 +35,6 @@ SAVERS = {
 """Scripts that write results, with what makes them do so."""
 OLDER = {
     "cuda_registers_embedding_sm90_202611.json": "compiled before rows were stamped",
-    "embedding_quality_intel-xeon-2c_202611.json": "on that machine, no longer here: "
-    "the commit of all rows is that of the last; tables say so",
     "engine_intel-xeon-2c_202611.json": "26 rows on changed trees, on that machine, no "
     "longer here; tables say so",
     "engine_programs_intel-xeon-2c_202611.json": "2 rows on a changed tree, on that "
