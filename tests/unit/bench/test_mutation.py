@@ -3,7 +3,9 @@
 import argparse
 import ast
 import importlib
+import json
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -115,6 +117,25 @@ def test_targets_and_what_is_told_of_them_are_there(load: Any) -> None:
         known = {it.key for it in mutants.mutants_of((ROOT / told["file"]).read_text())}
         assert told["mutant"] in known, told["file"]
         assert len(told["reason"]) > 20
+
+
+def test_a_record_names_files_of_today(
+    load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    newest = max((ROOT / "scripts" / "bench" / "results").glob("mutation_*.json"))
+    targets = load("mutating.targets").TARGETS
+    kept = json.loads(newest.read_text())
+    assert {row["file"] for row in kept["rows"]} <= set(targets)
+    counted = kept["killed"] + sum(row["survived"] for row in kept["rows"])
+    assert kept["killed"] == sum(row["killed"] for row in kept["rows"])
+    assert kept["rate"] == pytest.approx(kept["killed"] / counted)
+    monkeypatch.setattr(load("bench.output"), "RESULTS", tmp_path)
+    first, second = sorted(targets)[:2]
+    save = load("mutating.record").save_rows
+    save([{"file": name, "killed": 9, "survived": 1} for name in ("gone.py", first)])
+    told = json.loads(save([{"file": second, "killed": 5, "survived": 5}]).read_text())
+    assert [row["file"] for row in told["rows"]] == [first, second]
+    assert (told["killed"], told["rate"]) == (14, 0.7)
 
 
 def test_stand_ins_do_what_the_instructions_do(load: Any) -> None:
