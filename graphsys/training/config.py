@@ -7,6 +7,7 @@ from typing import Any
 from graphsys.core.config import apply_overrides, load_toml, with_todays_names
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.notes import note
+from graphsys.storage.runs.run_folder import RUN_NAME
 
 
 def preset_names(folder: Path) -> list[str]:
@@ -22,7 +23,9 @@ def merge_settings(
     file: str | Path | None,
     overrides: Iterable[str],
 ) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """Read settings of a config class; old names of keys are taken, with a note.
+    """Read settings of a config class; old names of keys are taken.
+
+    There is a note for each, but for those that a run of their day wrote itself.
 
     Args:
         cls: The class.
@@ -48,7 +51,9 @@ def merge_settings(
         given, where = load_toml(presets / f"{preset}.toml"), f"preset {preset}"
     elif file is not None:
         given, where = load_toml(Path(file)), Path(file).name
-    given, overrides, notes = with_todays_names(cls, given, overrides)
-    for text in notes:
+    is_of_a_run = file is not None and (Path(file).parent / RUN_NAME).exists()
+    given, _, old = with_todays_names(cls, given, ())
+    _, overrides, notes = with_todays_names(cls, {}, overrides)
+    for text in notes if is_of_a_run else [*old, *notes]:
         note(f"{where}: {text}; the old name is still read")
     return apply_overrides(given, overrides), given, where

@@ -3,6 +3,7 @@
 import dataclasses
 import tomllib
 import typing
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,15 @@ def test_an_override_by_its_old_name_replaces_the_file_s_new_one(tmp_path: Path)
     with pytest.warns(UserWarning, match="stop_metric"):
         config = load_embedding(file=file, overrides=["stop_metric=hits@1"])
     assert config.monitor == "hits@1"
+
+
+def test_a_run_of_its_day_is_read_without_notes(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('stop_metric = "mr"\n')
+    (tmp_path / "run.json").write_text("{}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        config = load_embedding(file=tmp_path / "config.toml")
+    assert config.monitor == "mr"
 
 
 def test_no_alias_is_a_name_of_today() -> None:
