@@ -10,6 +10,7 @@ _RANKS: Final = (f"{_UNIT}/embedding/evaluation/test_embedding_ranking.py",)
 _LINKS: Final = (f"{_UNIT}/gnn/test_link_objective.py",)
 _DRAWS: Final = f"{_UNIT}/sampling/test_pinned_draws.py"
 _ROWS: Final = (f"{_UNIT}/sampling/test_sampled_rows.py",)
+_BUILDER: Final = f"{_UNIT}/sampling/test_sample_builder.py"
 _SIMT: Final = (f"{_UNIT}/analysis/model/test_simt.py",)
 _LOSSES: Final = (f"{_UNIT}/embedding/test_embedding_losses.py",)
 
@@ -35,7 +36,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/gnn/tasks/link_ranking.py": (f"{_UNIT}/gnn/tasks/test_link_ranking.py",),
     # samplers
     "graphsys/sampling/neighbors.py": (_DRAWS, f"{_UNIT}/sampling/test_neighbors.py"),
-    "graphsys/sampling/sample_builder.py": (*_ROWS, _DRAWS),
+    "graphsys/sampling/sample_builder.py": (_BUILDER, *_ROWS),
     "graphsys/sampling/negatives.py": (_DRAWS, f"{_UNIT}/sampling/test_negatives.py"),
     "graphsys/sampling/pinsage.py": (f"{_UNIT}/sampling/test_importance_draws.py",),
     "graphsys/sampling/temporal.py": (_DRAWS, f"{_UNIT}/sampling/test_temporal.py"),
