@@ -134,3 +134,26 @@ def test_two_samples_with_the_same_first_seed_are_those_of_fresh_samplers(
         for mine, theirs in zip(again.blocks, fresh.blocks, strict=True):
             assert mine.src_nodes.tolist() == theirs.src_nodes.tolist()
             assert mine.indices.tolist() == theirs.indices.tolist()
+
+
+@pytest.mark.parametrize("groups", [None, []])
+def test_neighbors_may_be_the_first_nodes_of_their_type(
+    rows: Rows, groups: list[int] | None
+) -> None:
+    growth = begin(Buffers(), groups)
+    if isinstance(growth, GroupedGrowth):
+        assert not len(growth.times)
+        assert (
+            growth.number_seeds("node", np.empty(0, np.int64), np.empty(0, np.int64)) == 0
+        )
+        assert growth.counts.pop("node") == 0
+        growth.groups("node", 1)[0] = 0
+    growth.buffers.room(("indptr", "hop"), 2, np.int64)[:2] = [0, 0]
+    growth.number(rows, "hop", (0, 1), (0, 0))
+    assert growth.counts.pop("node") == 0
+    growth.buffers.room(("indptr", "hop"), 2, np.int64)[:2] = [0, 3]
+    growth.buffers.room(("neighbors", "hop"), 3, np.int64)[:3] = [4, 4, 9]
+    growth.number(rows, "hop", (0, 1), (0, 3))
+    assert growth.buffers.room(("indices", "hop"), 3, np.int32)[:3].tolist() == [0, 0, 1]
+    assert growth.nodes("node")[:2].tolist() == [4, 9]
+    assert growth.counts == {"node": 2}
