@@ -134,7 +134,7 @@ def aliases_of(cls: type) -> dict[str, str]:
 
 
 def with_todays_names(
-    cls: type, mapping: Mapping[str, Any], overrides: Iterable[str]
+    cls: type, mapping: Mapping[str, Any], overrides: Iterable[str], where: str
 ) -> tuple[Mapped, list[str], list[str]]:
     """Give settings of a config class the names of today, before they are merged.
 
@@ -142,15 +142,17 @@ def with_todays_names(
         cls: The class.
         mapping: What a file says.
         overrides: ``key=value`` settings.
+        where: What the file is called, for errors.
 
     Returns:
         Both, renamed, and a note for every old name.
+
+    Raises:
+        ConfigError: The file gives a setting by both of its names.
     """
     todays = aliases_of(cls)
-    given = dict(mapping)
-    used = [old for old in todays if old in given]
-    for old in used:
-        given.setdefault(todays[old], given.pop(old))
+    used = [old for old in todays if old in mapping]
+    given = dict(_renamed(cls, mapping, where))
     settings = []
     for setting in overrides:
         key, equals, value = setting.partition("=")

@@ -52,8 +52,8 @@ def merge_settings(
     elif file is not None:
         given, where = load_toml(Path(file)), Path(file).name
     is_of_a_run = file is not None and (Path(file).parent / RUN_NAME).exists()
-    given, _, old = with_todays_names(cls, given, ())
-    _, overrides, notes = with_todays_names(cls, {}, overrides)
+    given, _, old = with_todays_names(cls, given, (), f"{where}: ")
+    _, overrides, notes = with_todays_names(cls, {}, overrides, "")
     for text in notes if is_of_a_run else [*old, *notes]:
         note(f"{where}: {text}; the old name is still read")
     return apply_overrides(given, overrides), given, where

@@ -82,6 +82,9 @@ def test_old_names_are_read_with_a_note(
     assert mapped == config
     with pytest.raises(ConfigError, match=f"{old}: got it beside {new}"):
         from_mapping(type(config), {old: value, new: value})
+    file.write_text(f"{shown}\n{shown.replace(old, new, 1)}\n")
+    with pytest.raises(ConfigError, match=f"old.toml: {old}: got it beside {new}"):
+        load(file=file)
 
 
 def test_an_override_by_its_old_name_replaces_the_file_s_new_one(tmp_path: Path) -> None:
