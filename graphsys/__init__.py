@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from graphsys.engine import algorithms as algorithms
     from graphsys.engine.program import NO_NODE as NO_NODE
     from graphsys.engine.program import NodeId as NodeId
+    from graphsys.engine.program import NumberedStates as NumberedStates
     from graphsys.engine.program import Phase as Phase
     from graphsys.engine.program import VertexProgram as VertexProgram
     from graphsys.engine.program import aggregator as aggregator
@@ -69,6 +70,7 @@ _LAZY = {
     "maximum": (_PROGRAM, "maximum"),
     "minimum": (_PROGRAM, "minimum"),
     "mode": (_PROGRAM, "mode"),
+    "NumberedStates": (_PROGRAM, "NumberedStates"),
     "own_id": (_PROGRAM, "own_id"),
     "random": (_PROGRAM, "random"),
     "state": (_PROGRAM, "state"),
@@ -88,6 +90,7 @@ __all__ = [
     "EdgeType",
     "Graph",
     "NodeId",
+    "NumberedStates",
     "Phase",
     "Result",
     "Topology",

@@ -1,7 +1,7 @@
 """What a partitioner is, of either kind, and the one registry of all of them.
 
 A partitioner looks at ids alone, and then runs while a graph is read
-(:class:`Partitioner`), or it sees each node with its neighbours on a graph that is stored
+(:class:`Partitioner`), or it sees each node with its neighbors on a graph that is stored
 (:class:`StreamPartitioner`). The names of its arguments tell which.
 """
 
@@ -42,11 +42,11 @@ class Partitioner(Protocol):
 
 
 class NodeStream(Protocol):
-    """The nodes of a graph with all their neighbours, in both directions, block by block.
+    """The nodes of a graph with all their neighbors, in both directions, block by block.
 
     Attributes:
         num_nodes: Number of nodes, N below; they are numbered 0 to N - 1.
-        degrees: Neighbours of every node, int64 ``[N]``.
+        degrees: Neighbors of every node, int64 ``[N]``.
     """
 
     num_nodes: int
@@ -97,8 +97,8 @@ PARTITIONERS: Registry[Partitioner | StreamPartitioner] = Registry(
 )
 
 
-def sees_neighbours(partitioner: Partitioner | StreamPartitioner) -> bool:
-    """Return whether a partitioner needs to see each node with its neighbours."""
+def sees_neighbors(partitioner: Partitioner | StreamPartitioner) -> bool:
+    """Return whether a partitioner needs to see each node with its neighbors."""
     return tuple(inspect.signature(partitioner).parameters) == BY_STREAM
 
 
@@ -107,26 +107,26 @@ def get_partitioner(name: str) -> Partitioner:
 
     Raises:
         UnknownNameError: there is none; the message lists the known names.
-        ConfigError: this one needs to see neighbours.
+        ConfigError: this one needs to see neighbors.
     """
     found = PARTITIONERS.get(name)
-    if sees_neighbours(found):
+    if sees_neighbors(found):
         raise ConfigError(
-            f"partitioner {name!r} needs the neighbours of every node, and so a graph that "
+            f"partitioner {name!r} needs the neighbors of every node, and so a graph that "
             "is stored; take hash, random or range here"
         )
     return cast("Partitioner", found)
 
 
 def get_stream_partitioner(name: str) -> StreamPartitioner:
-    """Return a partitioner that sees each node with its neighbours.
+    """Return a partitioner that sees each node with its neighbors.
 
     Raises:
         UnknownNameError: there is none; the message lists the known names.
         ConfigError: this one looks at ids alone.
     """
     found = PARTITIONERS.get(name)
-    if not sees_neighbours(found):
+    if not sees_neighbors(found):
         raise ConfigError(
             f"partitioner {name!r} looks at ids alone; call it with (hashes, ranks, "
             "num_partitions, seed)"
@@ -135,8 +135,8 @@ def get_stream_partitioner(name: str) -> StreamPartitioner:
 
 
 def is_stream_partitioner(name: str) -> bool:
-    """Return whether a partitioner of this name needs to see neighbours."""
-    return name in PARTITIONERS.names() and sees_neighbours(PARTITIONERS.get(name))
+    """Return whether a partitioner of this name needs to see neighbors."""
+    return name in PARTITIONERS.names() and sees_neighbors(PARTITIONERS.get(name))
 
 
 def partitioner_names() -> list[str]:

@@ -98,7 +98,7 @@ def number_by_pairs(
 def bucket_ends(
     stream: NodeStream, parts: npt.NDArray[np.uint32], num_partitions: int
 ) -> npt.NDArray[np.int64]:
-    """Count the ends of edges by the partitions of their node and of its neighbour.
+    """Count the ends of edges by the partitions of their node and of its neighbor.
 
     Returns:
         Ends, int64 ``[P, P]``, symmetric; an edge inside a partition counts twice.

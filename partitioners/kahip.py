@@ -42,12 +42,12 @@ class Kahip:
                 f"kahip counts in 32 bits, and this graph has {num_ends} ends of edges and "
                 f"{stream.num_nodes} nodes; take reldg"
             )
-        starts, neighbours = simple_rows(stream)
+        starts, neighbors = simple_rows(stream)
         _, parts = kahip.kaffpa(
             stream.degrees + 1,
             starts,
-            np.ones(len(neighbours), dtype=np.int32),
-            neighbours,
+            np.ones(len(neighbors), dtype=np.int32),
+            neighbors,
             num_partitions,
             _IMBALANCE,
             True,  # quiet

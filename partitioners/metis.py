@@ -31,10 +31,10 @@ class Metis:
         pymetis = require("pymetis", extra="all")
         if num_partitions == 1 or not stream.num_nodes:
             return np.zeros(stream.num_nodes, dtype=np.uint32)
-        starts, neighbours = simple_rows(stream)
+        starts, neighbors = simple_rows(stream)
         _, parts = pymetis.part_graph(
             num_partitions,
-            adjacency=pymetis.CSRAdjacency(starts, neighbours),
+            adjacency=pymetis.CSRAdjacency(starts, neighbors),
             vweights=(stream.degrees + 1).tolist(),
             recursive=False,
             options=pymetis.Options(seed=seed % 2**31),

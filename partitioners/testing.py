@@ -21,7 +21,7 @@ from graphsys.partitioners.base import (
     PARTITIONERS,
     Partitioner,
     StreamPartitioner,
-    sees_neighbours,
+    sees_neighbors,
 )
 
 Edges = npt.NDArray[np.int64]
@@ -85,7 +85,7 @@ class PartitionerContract:
     def assign(self, stream: EdgeStream, num_partitions: int, seed: int = 0) -> Parts:
         """Run the partitioner on a graph, whichever kind it is of."""
         partitioner = self.make()
-        if sees_neighbours(partitioner):
+        if sees_neighbors(partitioner):
             return cast("StreamPartitioner", partitioner)(stream, num_partitions, seed)
         hashes, ranks = draw_ids(stream.num_nodes)
         return cast("Partitioner", partitioner)(hashes, ranks, num_partitions, seed)
@@ -112,7 +112,7 @@ class PartitionerContract:
     def test_how_the_graph_is_handed_over_makes_no_difference(self) -> None:
         """Blocks of any size for streams, nodes in any order for ids."""
         parts = self.assign(clustered_graph(), 4)
-        if sees_neighbours(self.make()):
+        if sees_neighbors(self.make()):
             again = self.assign(clustered_graph(block_size=97), 4)
         else:
             order = np.random.default_rng(1).permutation(len(parts))
@@ -129,9 +129,9 @@ class PartitionerContract:
         worst = min(float(load.max() / load.mean()) for load in loads)
         assert worst <= self.max_imbalance, f"the fullest has {worst:.3f} times the mean"
 
-    def test_neighbours_are_kept_together_by_those_who_see_them(self) -> None:
+    def test_neighbors_are_kept_together_by_those_who_see_them(self) -> None:
         """Of a clustered graph fewer edges are cut than chance would."""
-        if not sees_neighbours(self.make()):
+        if not sees_neighbors(self.make()):
             return
         stream = clustered_graph()
         cut = stream.edge_cut(self.assign(stream, 4))
@@ -139,7 +139,7 @@ class PartitionerContract:
 
     def test_what_is_handed_over_is_left_as_it_is(self) -> None:
         """Neither ids nor degrees are written to."""
-        if sees_neighbours(self.make()):
+        if sees_neighbors(self.make()):
             stream = clustered_graph()
             given: tuple[npt.NDArray[Any], ...] = (stream.degrees,)
             before: list[npt.NDArray[Any]] = [stream.degrees.copy()]

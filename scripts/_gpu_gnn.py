@@ -38,7 +38,7 @@ def bench(
         left_out: Receives the cases that did not fit.
         num_batches: Of a training.
     """
-    from bench.cases.gnn_inputs import Labelled
+    from bench.cases.gnn_inputs import Labeled
 
     from graphsys.storage.ingest.ingest import ingest
     from graphsys.storage.reader import Graph
@@ -46,7 +46,7 @@ def bench(
     found: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as name:
         store = Path(name) / "graph"
-        ingest(Labelled(scale, 20), store, order="original")
+        ingest(Labeled(scale, 20), store, order="original")
         with Graph(store) as graph:
             rows = kernels(graph, deadline), trainings(graph, deadline, num_batches)
             for row in itertools.chain(*rows):
@@ -206,19 +206,18 @@ def train(
     """Train batches after a few that compile; return seconds of 100 and of the stages."""
     from graphsys.core.threads import num_cores
     from graphsys.gnn import GnnConfig
-    from graphsys.gnn.data.device_transfer import open_mover
+    from graphsys.gnn.data.device_transfer import open_transfer
     from graphsys.gnn.ops.adjacency import kernel_threads
-    from graphsys.gnn.run import RunState
-    from graphsys.gnn.training.api import build_parts
+    from graphsys.gnn.training.api import build_context
     from graphsys.gnn.training.stats import Figures
     from graphsys.gnn.training.trainer import Trainer
 
     config = GnnConfig(**{**SAGE, **options})
-    mover = open_mover(device, config)
+    transfer = open_transfer(device, config)
     with kernel_threads(num_cores()):
-        parts = build_parts(graph, config, mover)
-        trainer = Trainer(None, config, RunState(graph={}), parts)
-        seeds = parts.objective.seeds(0)[: num_batches + NUM_WARM_BATCHES]
+        context = build_context(graph, config, transfer)
+        trainer = Trainer(context)
+        seeds = context.task.seeds(0)[: num_batches + NUM_WARM_BATCHES]
         num_warm = min(NUM_WARM_BATCHES, len(seeds) - 1)
         losses, began = [], 0.0
         for batch in trainer.batches(0, seeds):
@@ -237,5 +236,5 @@ def train(
         "loss": statistics.fmean(losses),
         "batches": len(seeds),
         **per_batch,
-        **parts.inputs.figures(),
+        **context.features.figures(),
     }

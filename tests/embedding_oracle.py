@@ -1,4 +1,4 @@
-"""One optimiser step of the embedding trainer, by the kernel and by torch autograd."""
+"""One optimizer step of the embedding trainer, by the kernel and by torch autograd."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.schedule import cut_bucket
 from graphsys.embedding.model import (
     OPERATOR_CODES,
-    REGULARISER_CODES,
+    REGULARIZER_CODES,
     relation_sets,
 )
 from graphsys.embedding.training.kernel_table import compiled_objective
@@ -201,7 +201,7 @@ class Step:
             lr=np.float32(config.lr),
             relation_lr=np.float32(RELATION_LR),
             regularizer=np.float32(config.regularizer),
-            regularizer_kind=REGULARISER_CODES[config.regularizer_kind],
+            regularizer_kind=REGULARIZER_CODES[config.regularizer_kind],
             key=np.uint64(KEY),
         )
 

@@ -63,7 +63,7 @@ def communities(
 
     Args:
         num_nodes: Nodes.
-        mean_degree: Neighbours of a node on average; degrees fall like k**-2.5.
+        mean_degree: Neighbors of a node on average; degrees fall like k**-2.5.
         max_degree: How skewed they are: the greatest is this many times the least.
         min_community: Size of the least community; sizes fall like k**-1.5.
         max_community: Size of the greatest.

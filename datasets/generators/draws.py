@@ -38,8 +38,8 @@ def as_normals(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
     total = np.zeros(len(words), dtype=np.int64)
     for shift in (0, 16, 32, 48):
         total += (words >> np.uint64(shift) & np.uint64(0xFFFF)).astype(np.int64)
-    centred = (total - 2 * 0xFFFF).astype(np.float64)
-    return (centred / (65536.0 * 0.5773502691896258)).astype(np.float32)
+    centered = (total - 2 * 0xFFFF).astype(np.float64)
+    return (centered / (65536.0 * 0.5773502691896258)).astype(np.float32)
 
 
 class Draws:

@@ -1,6 +1,6 @@
-"""Grids, and road-like graphs made of them: few neighbours, long ways, lengths as weights.
+"""Grids, and road-like graphs made of them: few neighbors, long ways, lengths as weights.
 
-Node ``row * cols + col`` has its right and its lower neighbour. A road-like graph lacks a
+Node ``row * cols + col`` has its right and its lower neighbor. A road-like graph lacks a
 share of these edges, has lengths of 80 to 120 (shorter on every 16th row and column: the
 highways, which lack none), and node columns ``x`` and ``y``.
 """

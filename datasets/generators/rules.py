@@ -41,6 +41,7 @@ _INFERRED: Final = (1, 2, 4)
 _KINDS: Final = ("person", "town", "country", "language")
 
 
+# long: four kinds of facts that share their draws, one after the other
 def rules(
     num_people: int = 5000,
     num_towns: int = 200,

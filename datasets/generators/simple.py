@@ -87,16 +87,16 @@ def planted(
 ) -> DrawnSource:
     """Make an undirected graph of classes, with features that tell of the class.
 
-    Node i is of class ``i % num_classes``. Features ``x`` are the class's centre plus
+    Node i is of class ``i % num_classes``. Features ``x`` are the class's center plus
     noise; columns ``label`` and ``split`` (60 % train, 20 % valid, 20 % test).
 
     Args:
         num_nodes: Nodes.
         num_classes: Classes, of equal sizes.
-        mean_degree: Neighbours of a node on average.
+        mean_degree: Neighbors of a node on average.
         homophily: Share of edges drawn inside a class; the others join any two nodes.
         dim: Length of features.
-        noise: Standard deviation around the centres, which have 1 themselves.
+        noise: Standard deviation around the centers, which have 1 themselves.
         seed: Another seed, another graph.
         chunk_rows: Rows made at once; does not change them.
         num_threads: Threads; do not change the graph either.
@@ -115,13 +115,13 @@ def planted(
     name = f"planted:{seed}"
     split, feature = Draws(f"{name}:split"), Draws(f"{name}:feature")
     ends, inside = Draws(f"{name}:ends"), Draws(f"{name}:inside")
-    centres = as_normals(Draws(f"{name}:centre").words(num_classes * dim))
-    centres = centres.reshape(num_classes, dim)
+    centers = as_normals(Draws(f"{name}:center").words(num_classes * dim))
+    centers = centers.reshape(num_classes, dim)
 
     def nodes(first: int, last: int) -> list[NodeChunk]:
         ids = np.arange(first, last, dtype=np.int64)
         around = as_normals(feature.words((last - first) * dim, first * dim))
-        x = centres[ids % num_classes] + np.float32(noise) * around.reshape(-1, dim)
+        x = centers[ids % num_classes] + np.float32(noise) * around.reshape(-1, dim)
         columns = {"label": ids % num_classes, "split": random_splits(split, first, last)}
         return [NodeChunk(ids=ids, columns=columns, features={"x": x})]
 

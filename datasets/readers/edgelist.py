@@ -21,8 +21,8 @@ from graphsys.datasets.text.layout import (
     NUMBER,
     SKIP,
     WORD,
-    Column,
     LineFormat,
+    TextColumn,
     is_integer,
     is_missing,
     is_number,
@@ -102,7 +102,7 @@ def _default_names(file: InputFile, first: DataLine) -> tuple[str, ...]:
 
 def guess_columns(
     file: InputFile, names: Sequence[str], lines: Sequence[DataLine], options: ReadOptions
-) -> tuple[Column, ...]:
+) -> tuple[TextColumn, ...]:
     """Decide on the types of columns from the first data lines.
 
     Ids are decided by the first line alone; further columns by all lines given.
@@ -128,7 +128,9 @@ def guess_columns(
     ends = [fields["src"], fields["dst"]]
     id_kind = _id_kind(where, ends, lines, names, options)
     return tuple(
-        Column(name, id_kind if name in ("src", "dst") else guess_kind(name, place, lines))
+        TextColumn(
+            name, id_kind if name in ("src", "dst") else guess_kind(name, place, lines)
+        )
         for place, name in enumerate(names)
     )
 

@@ -2,8 +2,8 @@
 
 ``.el`` and ``.wel`` are edge lists of two and three columns. ``.gr`` is DIMACS: ``c``
 lines, ``p sp NODES ARCS``, then ``a SRC DST WEIGHT`` with ids from 1. The binary files are
-GAP's serialised CSR: a byte for directed, the numbers of entries and of nodes, offsets,
-then neighbours of 32 bits (with a weight of 32 bits each in .wsg), and for directed graphs
+GAP's serialized CSR: a byte for directed, the numbers of entries and of nodes, offsets,
+then neighbors of 32 bits (with a weight of 32 bits each in .wsg), and for directed graphs
 the same of the in-edges, which are not read. An undirected graph holds each edge at both
 ends; it becomes one. Every number of a node is a node, with or without edges.
 
@@ -28,8 +28,8 @@ from graphsys.datasets.text.layout import (
     ID,
     MARK,
     NUMBER,
-    Column,
     LineFormat,
+    TextColumn,
     as_count,
     show,
 )
@@ -54,10 +54,10 @@ class DimacsSource(Source):
         self.num_nodes, self.num_arcs, self._skip = _problem(file)
         self._layout = LineFormat(
             columns=(
-                Column("tag", MARK),
-                Column("src", ID),
-                Column("dst", ID),
-                Column("weight", NUMBER),
+                TextColumn("tag", MARK),
+                TextColumn("src", ID),
+                TextColumn("dst", ID),
+                TextColumn("weight", NUMBER),
             ),
             separator=BLANKS,
             has_comments=False,
@@ -177,7 +177,7 @@ class SerializedSource(Source):
         """Yield the nodes ``0 .. N - 1``, then the edges.
 
         Raises:
-            InputError: offsets or neighbours do not fit.
+            InputError: offsets or neighbors do not fit.
         """
         yield from _numbered_nodes(self._edge_type, 0, self.num_nodes)
         first, num_upper, num_lower = 0, 0, 0
@@ -205,7 +205,7 @@ class SerializedSource(Source):
             first = last
         if num_upper != num_lower:
             raise InputError(
-                f"{self.name}: says undirected, but {num_upper} neighbours have greater "
+                f"{self.name}: says undirected, but {num_upper} neighbors have greater "
                 f"numbers and {num_lower} smaller ones"
             )
 
@@ -221,7 +221,7 @@ class SerializedSource(Source):
         dst = (part[:, 0] if self._is_weighted else part).astype(np.int64)
         if len(dst) and (dst.min() < 0 or dst.max() >= self.num_nodes):
             raise InputError(
-                f"{self.name}: a neighbour outside 0 to {self.num_nodes - 1} at nodes "
+                f"{self.name}: a neighbor outside 0 to {self.num_nodes - 1} at nodes "
                 f"{first} to {last - 1}; is it a GAP file?"
             )
         src = np.repeat(np.arange(first, last, dtype=np.int64), sizes)

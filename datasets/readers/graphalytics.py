@@ -18,7 +18,7 @@ from graphsys.datasets.base import Format, ReadOptions, base_name, formats
 from graphsys.datasets.files import InputFile, input_file
 from graphsys.datasets.node_rows import UniqueRows
 from graphsys.datasets.readers.edgelist import guess_kind, open_edgelist
-from graphsys.datasets.text.layout import BLANKS, ID, WORD, Column, LineFormat, show
+from graphsys.datasets.text.layout import BLANKS, ID, WORD, LineFormat, TextColumn, show
 from graphsys.datasets.text.source import TextSource, first_lines, parse_file
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
@@ -69,9 +69,9 @@ def _vertex_layout(file: InputFile, id_kind: int) -> LineFormat:
             f"{file.name}:{lines[0].number}: found {show(lines[0].fields[0])} as id, "
             "expected an integer as in the .e file; pass --ids string"
         )
-    columns = [Column("id", ID if id_kind == ID else WORD)]
+    columns = [TextColumn("id", ID if id_kind == ID else WORD)]
     columns += [
-        Column(name, guess_kind(name, k, lines)) for k, name in enumerate(names) if k
+        TextColumn(name, guess_kind(name, k, lines)) for k, name in enumerate(names) if k
     ]
     return LineFormat(columns=tuple(columns), first_line=lines[0].number)
 

@@ -1,4 +1,4 @@
-"""METIS graphs: a header, then one line of neighbours for each node.
+"""METIS graphs: a header, then one line of neighbors for each node.
 
 Header: nodes, edges, and perhaps ``fmt`` (three digits: sizes, weights of nodes, weights
 of edges) and the number of weights a node has. Ids are the numbers of the lines, from 1,
@@ -47,7 +47,7 @@ class Header:
     Attributes:
         num_nodes: Nodes.
         num_edges: Edges, each counted once.
-        names: Columns that go before the neighbours: "size", "weight", "weight_2" ...
+        names: Columns that go before the neighbors: "size", "weight", "weight_2" ...
         is_weighted: Edges have weights.
         line: Its number.
     """
@@ -65,7 +65,7 @@ class _Entries:
     raw_lines: int
     bytes_read: int
     ends: npt.NDArray[np.int64]
-    neighbours: npt.NDArray[np.int64]
+    neighbors: npt.NDArray[np.int64]
     weights: npt.NDArray[np.float64] | None
     leading: npt.NDArray[np.int64]
     error: str | None = None
@@ -75,7 +75,7 @@ class _Tally:
     """What both directions add up to.
 
     Attributes:
-        counts: Entries with greater, smaller and equal neighbours.
+        counts: Entries with greater, smaller and equal neighbors.
         sums: Hashes of the first two.
     """
 
@@ -85,7 +85,7 @@ class _Tally:
 
     def fold(self, entries: _Entries, first: int) -> tuple[Any, Any, Any]:
         """Return the edges of a block, each once, and their weights or None."""
-        size = len(entries.neighbours)
+        size = len(entries.neighbors)
         bits = np.empty(0, np.uint64)
         if entries.weights is not None:
             bits = entries.weights.view(np.uint64)
@@ -94,7 +94,7 @@ class _Tally:
         count = kernels.fold_directions(
             entries.ends,
             first,
-            entries.neighbours,
+            entries.neighbors,
             bits,
             src,
             dst,
@@ -135,9 +135,9 @@ class MetisSource(Source):
                 raise InputError(f"{where}: {entries.error}")
             lines_before += entries.raw_lines
             num_rows = min(entries.lines, header.num_nodes - base)
-            if len(entries.neighbours) and _last_line(entries) + base >= header.num_nodes:
+            if len(entries.neighbors) and _last_line(entries) + base >= header.num_nodes:
                 raise InputError(
-                    f"{self.name}: a line of neighbours behind those of "
+                    f"{self.name}: a line of neighbors behind those of "
                     f"{header.num_nodes} nodes that line {header.line} names; correct it"
                 )
             if num_rows > 0:
@@ -177,7 +177,7 @@ class MetisSource(Source):
             )
         upper, lower, loops = (int(count) for count in tally.counts)
         if upper != lower or tally.sums[0] != tally.sums[1]:
-            what = f"{upper} neighbours have greater numbers and {lower} smaller ones"
+            what = f"{upper} neighbors have greater numbers and {lower} smaller ones"
             if upper == lower:
                 weights = " or weigh it alike" if header.is_weighted else ""
                 what = f"the ends of an edge do not both list it{weights}"
@@ -232,11 +232,11 @@ def _parse_block(header: Header, load: Callable[[], TextBlock]) -> _Entries:
     raw_lines = int(count_lines(data))
     fields = len(data) // 2 + 1  # a bound: pages that nothing fills cost nothing
     leading = np.zeros((raw_lines, len(header.names)), dtype=np.int64)
-    ends, neighbours = np.empty(raw_lines, np.int64), np.empty(fields, np.int64)
+    ends, neighbors = np.empty(raw_lines, np.int64), np.empty(fields, np.int64)
     size = fields if header.is_weighted else 0
     weights = np.empty(size, dtype=np.float64)
     slow = np.empty((size, 3), dtype=np.int64)
-    lines, entries, num_slow, bad = kernels.parse_neighbours(
+    lines, entries, num_slow, bad = kernels.parse_neighbors(
         data,
         1,
         header.num_nodes,
@@ -244,7 +244,7 @@ def _parse_block(header: Header, load: Callable[[], TextBlock]) -> _Entries:
         header.is_weighted,
         leading,
         ends,
-        neighbours,
+        neighbors,
         weights,
         slow,
     )
@@ -263,7 +263,7 @@ def _parse_block(header: Header, load: Callable[[], TextBlock]) -> _Entries:
         raw_lines=int(raw_lines),
         bytes_read=block.bytes_read,
         ends=ends[:lines],
-        neighbours=neighbours[:entries],
+        neighbors=neighbors[:entries],
         weights=weights[:entries] if header.is_weighted else None,
         leading=leading[:lines],
         error=error,
@@ -272,7 +272,7 @@ def _parse_block(header: Header, load: Callable[[], TextBlock]) -> _Entries:
 
 def _last_line(entries: _Entries) -> int:
     """Return the last line of a block that has entries."""
-    return int(np.searchsorted(entries.ends, len(entries.neighbours), side="left"))
+    return int(np.searchsorted(entries.ends, len(entries.neighbors), side="left"))
 
 
 def _lines_before(data: Bytes, offset: int) -> int:
@@ -280,7 +280,7 @@ def _lines_before(data: Bytes, offset: int) -> int:
 
 
 def _explain(line: bytes, header: Header) -> str:
-    """Say what is wrong with a line of neighbours."""
+    """Say what is wrong with a line of neighbors."""
     fields = line.split()
     front = len(header.names)
     if len(fields) < front:
@@ -288,7 +288,7 @@ def _explain(line: bytes, header: Header) -> str:
     ends = fields[front:]
     if header.is_weighted:
         if len(ends) % 2:
-            return "found a neighbour without a weight, as fmt says that edges have weights"
+            return "found a neighbor without a weight, as fmt says that edges have weights"
         if rounded := [it for it in ends[1::2] if is_rounded(it)]:
             return explain_rounded(rounded[0])
         if wrong := [it for it in ends[1::2] if not is_number(it)]:
@@ -299,7 +299,7 @@ def _explain(line: bytes, header: Header) -> str:
             return f"found {show(it)}, expected an integer"
     wrong = [it for it in ends if not 1 <= (as_count(it) or 0) <= header.num_nodes]
     found = show(wrong[0]) if wrong else show(line)
-    return f"found {found} as a neighbour, expected a number of 1 to {header.num_nodes}"
+    return f"found {found} as a neighbor, expected a number of 1 to {header.num_nodes}"
 
 
 def open_metis(files: list[InputFile], options: ReadOptions) -> Source:
@@ -321,6 +321,6 @@ formats.register("metis")(
     Format(
         open=open_metis,
         suffixes=(".graph", ".metis"),
-        about="METIS: a header, then the neighbours of one node a line",
+        about="METIS: a header, then the neighbors of one node a line",
     )
 )

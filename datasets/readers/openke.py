@@ -25,8 +25,8 @@ from graphsys.datasets.text.layout import (
     BLANKS,
     ID,
     WORD,
-    Column,
     LineFormat,
+    TextColumn,
     as_count,
     show,
 )
@@ -35,13 +35,13 @@ from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 _SPLITS: Final = {"train2id": "train", "valid2id": "valid", "test2id": "test"}
 _TRIPLES: Final = LineFormat(
-    columns=(Column("src", ID), Column("dst", ID), Column("relation", ID)),
+    columns=(TextColumn("src", ID), TextColumn("dst", ID), TextColumn("relation", ID)),
     separator=BLANKS,
     has_comments=False,
     first_line=2,
 )
 _NAMES: Final = LineFormat(
-    columns=(Column("name", WORD), Column("id", ID)),
+    columns=(TextColumn("name", WORD), TextColumn("id", ID)),
     separator=ord("\t"),
     has_comments=False,
     first_line=2,

@@ -19,8 +19,8 @@ from graphsys.datasets.text.layout import (
     NUMBER,
     SKIP,
     WORD,
-    Column,
     LineFormat,
+    TextColumn,
     show,
 )
 from graphsys.datasets.text.source import TextPart, TextSource, first_lines, no_text
@@ -109,7 +109,7 @@ def _part(file: InputFile, options: ReadOptions) -> TextPart:
     # Names may be digits throughout (WordNet's synsets): they stay strings.
     id_kind = ID if options.ids == "int" else WORD
     kinds = {"src": id_kind, "dst": id_kind, "weight": NUMBER, "time": INTEGER, "_": SKIP}
-    columns = tuple(Column(name, kinds.get(name, WORD)) for name in names)
+    columns = tuple(TextColumn(name, kinds.get(name, WORD)) for name in names)
     layout = LineFormat(
         columns=columns,
         separator=separator,

@@ -1,6 +1,6 @@
 """Cards: what is known about a data set, as TOML beside this module.
 
-Keys of a card: ``title``, ``about``, ``licence``, ``homepage``, ``kind`` ("files" or
+Keys of a card: ``title``, ``about``, ``license``, ``homepage``, ``kind`` ("files" or
 "generator"), ``parameters`` (of a generator, with their defaults), ``format`` and
 ``options`` (as for ``open_source``), ``tables`` (for the format of that name: its
 description, see ``described/card.py``), ``unverified`` (true where the files could not be
@@ -55,7 +55,7 @@ class Recipe:
     name: str
     title: str
     about: str
-    licence: str
+    license: str
     kind: str
     homepage: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Recipe:
             "title": self.title,
             "about": self.about,
             "kind": self.kind,
-            "licence": self.licence,
+            "license": self.license,
         }
         if self.kind == "files":
             facts["verified"] = not self.unverified

@@ -1,4 +1,4 @@
-"""Edges that are no rows of a table: lists of neighbours, blocks of sparse matrices."""
+"""Edges that are no rows of a table: lists of neighbors, blocks of sparse matrices."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -56,7 +56,7 @@ def _parse_lists(
     fields = len(block.data) // 2 + 1  # a bound: pages that nothing fills cost nothing
     leading = np.zeros((lines, 1), dtype=np.int64)
     stops, ends = np.empty(lines, np.int64), np.empty(fields, np.int64)
-    num_rows, _, _, bad = kernels.parse_neighbours(
+    num_rows, _, _, bad = kernels.parse_neighbors(
         block.data,
         0,
         _MAX_LISTED,

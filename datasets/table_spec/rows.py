@@ -31,8 +31,8 @@ from graphsys.datasets.text.layout import (
     NUMBER,
     SKIP,
     WORD,
-    Column,
     LineFormat,
+    TextColumn,
     show,
 )
 from graphsys.datasets.text.source import (
@@ -48,7 +48,7 @@ _REST: Final = "[*]"
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TableRows:
     """Some rows of a table.
 
     Attributes:
@@ -106,7 +106,7 @@ class Table:
         number = line_of_row(self.file, self.layout, row, skip=self.skip)
         return f"{self.file.name}:{number}"
 
-    def read(self) -> Iterator[Rows]:
+    def read(self) -> Iterator[TableRows]:
         """Yield the rows in order, without those that ``where`` leaves out.
 
         Raises:
@@ -114,7 +114,7 @@ class Table:
         """
         first = 0
         for columns, size, num_bytes in self._read():
-            yield Rows(self._kept(columns), first, num_bytes)
+            yield TableRows(self._kept(columns), first, num_bytes)
             first += size
 
     def _read(self) -> Iterator[tuple[dict[str, Any], int, int]]:
@@ -198,7 +198,7 @@ class Table:
                 err = unknown_name("column", wanted, names)
                 raise type(err)(f"{self.file.name}: {err}; say which it is with columns")
 
-    def _columns(self, names: list[str], lines: list[DataLine]) -> tuple[Column, ...]:
+    def _columns(self, names: list[str], lines: list[DataLine]) -> tuple[TextColumn, ...]:
         first = lines[0]
         if names[-1].endswith(_REST):
             base, dim = names[-1][: -len(_REST)], len(first.fields) - len(names) + 1
@@ -224,7 +224,7 @@ class Table:
                 kind = _KINDS[self.card.types[name]]
             else:
                 kind = guess_kind(name, place, lines)
-            columns.append(Column("_" if kind == SKIP else name, kind))
+            columns.append(TextColumn("_" if kind == SKIP else name, kind))
         return tuple(columns)
 
     def _kept(self, columns: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from graphsys.datasets.array_files import dense_features
 from graphsys.datasets.files import InputFile
-from graphsys.datasets.text.layout import BLANKS, ID, MAYBE, NUMBER, Column, LineFormat
+from graphsys.datasets.text.layout import BLANKS, ID, MAYBE, NUMBER, LineFormat, TextColumn
 from graphsys.datasets.text.source import first_lines, parse_file
 
 _SUFFIXES: Final = (".csv", ".txt", ".tsv")
@@ -25,7 +25,7 @@ def _layout(file: InputFile, kind: int) -> LineFormat:
     plain = file.path.name.split(".")
     separator = ord(",") if "csv" in plain else BLANKS
     first = first_lines(file, skip=0, separator=separator, has_comments=False)[0]
-    columns = tuple(Column(f"x{k}", kind) for k in range(len(first.fields)))
+    columns = tuple(TextColumn(f"x{k}", kind) for k in range(len(first.fields)))
     return LineFormat(
         columns=columns,
         separator=separator,
@@ -74,6 +74,6 @@ def text_rows(file: InputFile) -> npt.NDArray[np.int64]:
     Raises:
         InputError: a field is no such number.
     """
-    layout = LineFormat(columns=(Column("row", ID),), has_comments=False)
+    layout = LineFormat(columns=(TextColumn("row", ID),), has_comments=False)
     parts = [parsed.columns["row"] for parsed in parse_file(file, layout)]
     return np.concatenate([np.empty(0, dtype=np.int64), *parts])

@@ -28,7 +28,7 @@ _EXPECTED: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TextColumn:
     """One column of a text file.
 
     Attributes:
@@ -53,7 +53,7 @@ class LineFormat:
         first_line: Number of the line that fixed the format, for messages.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[TextColumn, ...]
     separator: int = BLANKS
     has_comments: bool = True
     has_quotes: bool = False
@@ -138,7 +138,7 @@ def explain(line: bytes, layout: LineFormat) -> str:
     return f"cannot be read: {show(line)}"
 
 
-def _explain_field(field: bytes, column: Column) -> str | None:
+def _explain_field(field: bytes, column: TextColumn) -> str | None:
     """Say what is wrong with one field, or None."""
     if column.kind == SKIP:
         return None

@@ -58,7 +58,7 @@ class KernelTotals:
 
 
 @dataclass(slots=True)
-class Step:
+class HostStep:
     """One superstep, or one unit of a training.
 
     Attributes:
@@ -109,7 +109,7 @@ class HostFigures:
         spans: Seconds of all spans by name.
     """
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[HostStep] = field(default_factory=list)
     kernels: dict[str, KernelTotals] = field(default_factory=dict)
     num_launches: int = 0
     edges: int = 0
@@ -203,7 +203,7 @@ def _add_launch(found: HostFigures, event: Event, compiling: Intervals) -> None:
     kernel.threads_s += event.duration_ns * len(busy) / 1e9
 
 
-def _steps(events: Sequence[Event], compiling: Intervals) -> list[Step]:
+def _steps(events: Sequence[Event], compiling: Intervals) -> list[HostStep]:
     """Return supersteps, units or batches of a training, with what belongs to each.
 
     Edges, rows and launches are told before the superstep ends that they belong to; the
@@ -211,8 +211,8 @@ def _steps(events: Sequence[Event], compiling: Intervals) -> list[Step]:
     """
     names = {event.name for event in events}
     name = next((it for it in ("superstep", "compute") if it in names), "step")
-    steps: list[Step] = []
-    pending, launches, parts = Step({}, 0, None), list[Event](), list[Event]()
+    steps: list[HostStep] = []
+    pending, launches, parts = HostStep({}, 0, None), list[Event](), list[Event]()
     for event in events:
         if event.name == "edges":
             owner = pending if name == "superstep" or not steps else steps[-1]
@@ -227,7 +227,7 @@ def _steps(events: Sequence[Event], compiling: Intervals) -> list[Step]:
         if event.name == name:
             _end_step(pending, _whole(parts) if parts else event, launches, compiling)
             steps.append(pending)
-            pending, launches, parts = Step({}, 0, None), [], []
+            pending, launches, parts = HostStep({}, 0, None), [], []
     if name == "step":
         _number_epochs(steps)
     return steps
@@ -239,7 +239,7 @@ def _whole(parts: list[Event]) -> Event:
     return replace(parts[-1], start_ns=parts[0].start_ns, duration_ns=took)
 
 
-def _number_epochs(batches: list[Step]) -> None:
+def _number_epochs(batches: list[HostStep]) -> None:
     """An epoch begins where the numbers of the batches begin again."""
     epoch, before = -1, 0
     for step in batches:
@@ -251,7 +251,7 @@ def _number_epochs(batches: list[Step]) -> None:
 
 
 def _end_step(
-    step: Step, event: Event, launches: list[Event], compiling: Intervals
+    step: HostStep, event: Event, launches: list[Event], compiling: Intervals
 ) -> None:
     step.facts, step.start_ns = dict(event.attributes), event.start_ns
     told = event.attributes.get("compile_s")

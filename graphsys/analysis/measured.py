@@ -14,7 +14,7 @@ ENTRY_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class RunConditions:
     """What was measured around the run.
 
     Attributes:
@@ -32,7 +32,7 @@ class Surroundings:
 
 def host_metrics(
     figures: HostFigures,
-    around: Surroundings,
+    around: RunConditions,
     machine: Mapping[str, Any],
     *,
     visited: int | None = None,
@@ -96,7 +96,7 @@ def _transfers(figures: HostFigures) -> list[Metric]:
     ]
 
 
-def _times(figures: HostFigures, around: Surroundings) -> list[Metric]:
+def _times(figures: HostFigures, around: RunConditions) -> list[Metric]:
     known = [step.seconds for step in figures.steps if step.seconds is not None]
     inside = sum(step.kernel_s for step in figures.steps if step.seconds is not None)
     total = sum(known)
@@ -131,7 +131,7 @@ def _threads(figures: HostFigures) -> list[Metric]:
     ]
 
 
-def _bandwidth(figures: HostFigures, around: Surroundings, visited: int | None) -> Metric:
+def _bandwidth(figures: HostFigures, around: RunConditions, visited: int | None) -> Metric:
     known = sum(step.seconds or 0.0 for step in figures.steps)
     edges = visited
     if edges is None and figures.has_edges and not figures.at_most:

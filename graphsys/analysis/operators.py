@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphsys.analysis.host import HostFigures, KernelTotals
-from graphsys.analysis.measured import Surroundings
+from graphsys.analysis.measured import RunConditions
 from graphsys.core.events import Event
 
 _ELSEWHERE = (
@@ -43,7 +43,7 @@ class Work:
         is_known = isinstance(flop, int) and self.flop is not None
         self.flop = self.flop + flop if is_known else None  # type: ignore[operator]
 
-    def limit_share(self, around: Surroundings, seconds: float | None) -> float | None:
+    def limit_share(self, around: RunConditions, seconds: float | None) -> float | None:
         """Return the least time that the machine's limits allow, over the time it took.
 
         The roofline: bytes at the rate of a copy, or operations at that of a product,
@@ -58,7 +58,7 @@ class Work:
 
 
 def operator_rows(
-    figures: HostFigures, events: Sequence[Event], around: Surroundings
+    figures: HostFigures, events: Sequence[Event], around: RunConditions
 ) -> list[dict[str, Any]]:
     """Return the rows of the table, each part sorted by time.
 
@@ -101,7 +101,7 @@ def _row(
     calls: int,
     seconds: float | None,
     work: Work | None,
-    around: Surroundings,
+    around: RunConditions,
 ) -> dict[str, Any]:
     return {
         "name": name,
@@ -119,7 +119,7 @@ def _row(
 
 
 def _kernel_row(
-    kernel: KernelTotals, work: Work | None, around: Surroundings
+    kernel: KernelTotals, work: Work | None, around: RunConditions
 ) -> dict[str, Any]:
     is_timed = kernel.device == "cpu"
     # work is told of every launch, the first included, which is not timed

@@ -105,7 +105,7 @@ class Profile:
 
     def _finish(self, end_ns: int) -> None:
         """Make the report, and write it where a path was given."""
-        from graphsys.analysis.measured import Surroundings
+        from graphsys.analysis.measured import RunConditions
         from graphsys.analysis.report import Recorded, report_of
         from graphsys.analysis.sides import observing_of
         from graphsys.core.bandwidth import copy_bandwidth, gemm_rate
@@ -122,7 +122,7 @@ class Profile:
                 events=events,
                 model=self._model,
                 clocks=self._clocks,
-                around=Surroundings(
+                around=RunConditions(
                     wall_s=own_ns / 1e9,
                     peak_bytes=self._meter.peak_bytes,
                     bandwidth=copy_bandwidth(_COPY_BYTES, 3) if moves else None,

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphsys.analysis.host import Step, figures_of
-from graphsys.analysis.measured import Surroundings, host_metrics
+from graphsys.analysis.host import HostStep, figures_of
+from graphsys.analysis.measured import RunConditions, host_metrics
 from graphsys.analysis.metrics import by_name
 from graphsys.analysis.model.predicted import NO_ROWS, gpu_facts, predicted_metrics
 from graphsys.analysis.model.row_model import RowModel
@@ -43,7 +43,7 @@ class Recorded:
     events: Sequence[Event]
     model: RowModel | None
     clocks: ClockModel | None = None
-    around: Surroundings
+    around: RunConditions
     start_ns: int
     end_ns: int
     error: str | None = None
@@ -114,7 +114,7 @@ def describe_host() -> dict[str, Any]:
     }
 
 
-def _step_facts(place: int, step: Step, model: RowModel | None) -> dict[str, Any]:
+def _step_facts(place: int, step: HostStep, model: RowModel | None) -> dict[str, Any]:
     """Return a row of the per-superstep table; what is unknown is None."""
     facts = step.facts
     is_exact = not step.at_most

@@ -143,7 +143,7 @@ def _findings(found: TraceFigures, metrics: list[Metric]) -> list[Finding]:
                 lost / (lost + found.num_kernels),
                 f"{lost:,} kernels were launched but are not in the trace: the profiler "
                 "lost them.",
-                "Synchronise and warm up before it starts, and flush at its end.",
+                "Synchronize and warm up before it starts, and flush at its end.",
             )
         )
     total_us = sum(kernel.total_us for kernel in found.kernels.values())

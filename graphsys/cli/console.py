@@ -1,7 +1,7 @@
 """What the command line prints: results to stdout, the rest to stderr.
 
 Results on a terminal are laid out for the eye; piped, they are plain lines and
-tab-separated tables, never wrapped and never coloured; with ``--json``, one object.
+tab-separated tables, never wrapped and never colored; with ``--json``, one object.
 """
 
 import json

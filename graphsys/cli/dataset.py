@@ -53,7 +53,7 @@ def list_(json: JsonOption = False) -> None:
 
 @app.command(cls=Verb, epilog=examples("graphsys dataset show fb15k237"))
 def show(name: NameArgument, json: JsonOption = False) -> None:
-    """Show a data set's card: source, licence, counts, the files it needs."""
+    """Show a data set's card: source, license, counts, the files it needs."""
     from graphsys.datasets import recipes
 
     card = recipes.show(name).card()

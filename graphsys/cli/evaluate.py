@@ -25,6 +25,7 @@ _MEANS = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
 _RELATIONS_SHOWN = 20
 
 
+# long: an option takes several lines of its signature, and a command has them all
 def evaluate(
     run: RunArgument,
     split: Annotated[

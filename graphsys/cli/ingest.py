@@ -27,6 +27,7 @@ EPILOG = examples(
 )
 
 
+# long: an option takes several lines of its signature, and a command has them all
 def ingest(
     files: Annotated[
         list[Path],

@@ -17,7 +17,7 @@ def nearest(
     node: Annotated[
         str, typer.Argument(metavar="NODE", help="A node's id.", show_default=False)
     ],
-    k: Annotated[int, typer.Option("-k", min=1, help="How many neighbours.")] = 10,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many neighbors.")] = 10,
     node_type: Annotated[
         str | None,
         typer.Option(

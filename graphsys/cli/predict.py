@@ -28,6 +28,7 @@ EPILOG = examples(
 )
 
 
+# long: an option takes several lines of its signature, and a command has them all
 def predict(
     run: RunArgument,
     out: Annotated[

@@ -25,6 +25,7 @@ Perform = Callable[[Sequence[str]], tuple[int, str | None]]
 """Runs a command line: its exit code, and the error message where there is one."""
 
 
+# long: an option takes several lines of its signature, and a command has them all
 def profile(
     context: typer.Context,
     command: Annotated[

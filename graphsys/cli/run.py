@@ -32,6 +32,7 @@ EPILOG = examples(
 ALGORITHM = "Algorithm"
 
 
+# long: an option takes several lines of its signature, and a command has them all
 def run(
     algorithm: Annotated[
         str | None,

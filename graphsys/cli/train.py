@@ -142,31 +142,16 @@ def embedding(
     json: JsonOption = False,
 ) -> None:
     """Train embeddings of a graph's nodes, bucket by bucket within a memory budget."""
-    import graphsys
     from graphsys import embedding as library
-    from graphsys.cli.progress import open_progress
 
-    progress = open_progress()
-    if resume and preset is None and config is None:
-        settings = library.run_config(out, set_ or [])
-    elif config is not None and preset is None and library.is_pbg_config(config):
+    if preset is None and config is not None and library.is_pbg_config(config):
         settings = library.from_pbg_config(config, overrides=set_ or [], tell=print_note)
     else:
-        settings = library.load_config(preset=preset, file=config, overrides=set_ or [])
-    with graphsys.open(graph) as opened:
-        report = library.train(
-            opened,
-            settings,
-            out,
-            resume=resume,
-            overwrite=overwrite,
-            dry_run=dry_run,
-            memory=memory,
-            device=device,
-            progress=progress,
-        )
-    progress.close()
-    _show(report, json=json, dry_run=dry_run)
+        settings = _settings_of(library, out, preset, config, set_, resume=resume)
+    _train(
+        library, graph, settings, out, json=json, resume=resume, overwrite=overwrite,
+        dry_run=dry_run, memory=memory, device=device,
+    )  # fmt: skip
 
 
 @app.command(
@@ -225,33 +210,62 @@ def gnn(
     json: JsonOption = False,
 ) -> None:
     """Train a graph neural network on samples of a graph, or on all of it at once."""
-    import graphsys
     from graphsys import gnn as library
-    from graphsys.cli.progress import open_progress
-    from graphsys.core.progress import SILENT
     from graphsys.gnn.process_group import is_first_process
 
-    is_telling = is_first_process()
-    progress = open_progress() if is_telling else SILENT
+    settings = _settings_of(library, out, preset, config, set_, resume=resume)
+    _train(
+        library, graph, settings, out, is_telling=is_first_process(), json=json,
+        resume=resume, overwrite=overwrite, dry_run=dry_run, memory=memory, device=device,
+    )  # fmt: skip
+
+
+def _settings_of(
+    library: Any,
+    out: Path,
+    preset: str | None,
+    config: Path | None,
+    overrides: list[str] | None,
+    *,
+    resume: bool,
+) -> Any:
+    """Return the settings of a training: those of the run, if it only goes on."""
     if resume and preset is None and config is None:
-        settings = library.run_config(out, set_ or [])
-    else:
-        settings = library.load_config(preset=preset, file=config, overrides=set_ or [])
+        return library.run_config(out, overrides or [])
+    return library.load_config(preset=preset, file=config, overrides=overrides or [])
+
+
+def _train(
+    library: Any,
+    graph: Path,
+    settings: Any,
+    out: Path,
+    *,
+    is_telling: bool = True,
+    json: bool,
+    **how: Any,
+) -> None:
+    """Train with the trainer of a room, and print its report.
+
+    Args:
+        library: The room, which has ``train``.
+        graph: The graph's folder.
+        settings: What it trains with.
+        out: The run's folder.
+        is_telling: Whether this process is the one that tells.
+        json: Whether to print the report as JSON.
+        how: Further arguments of ``train``.
+    """
+    import graphsys
+    from graphsys.cli.progress import open_progress
+    from graphsys.core.progress import SILENT
+
+    progress = open_progress() if is_telling else SILENT
     with graphsys.open(graph) as opened:
-        report = library.train(
-            opened,
-            settings,
-            out,
-            resume=resume,
-            overwrite=overwrite,
-            dry_run=dry_run,
-            memory=memory,
-            device=device,
-            progress=progress,
-        )
+        report = library.train(opened, settings, out, progress=progress, **how)
     progress.close()
     if is_telling:
-        _show(report, json=json, dry_run=dry_run)
+        _show(report, json=json, dry_run=how["dry_run"])
 
 
 def _show(report: Any, *, json: bool, dry_run: bool) -> None:

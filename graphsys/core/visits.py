@@ -15,12 +15,12 @@ class RowVisit:
 
     Attributes:
         superstep: Number of the superstep, from 0.
-        kind: ``pull`` (rows gather from neighbours) or ``push`` (rows scatter to them).
+        kind: ``pull`` (rows gather from neighbors) or ``push`` (rows scatter to them).
         lengths: Entries visited of each row; 0 where a row is looked at but not entered,
             and fewer than it has where the loop ends early ``[n]``.
         starts: Place of each row's first entry in ``indices`` ``[n]``, or None.
-        indices: Neighbours, or None where they are not at hand.
-        value_bytes: Size of what is read (or added to) at each neighbour.
+        indices: Neighbors, or None where they are not at hand.
+        value_bytes: Size of what is read (or added to) at each neighbor.
         is_exact: Whether ``lengths`` are what the run really visits.
         key: Equal for visits of the same rows to the same lengths, or None.
         reason: Why ``indices`` are not at hand.

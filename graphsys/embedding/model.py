@@ -34,7 +34,7 @@ COMPARATOR_CODES: Final = {
     "squared_l2": scores.SQUARED_L2,
     "l2": scores.L2,
 }
-REGULARISER_CODES: Final = {
+REGULARIZER_CODES: Final = {
     "n3": regularizers.N3,
     "l2": regularizers.SQUARES,
 }
@@ -175,7 +175,7 @@ def relation_sets(graph: HasRelations, config: EmbeddingConfig) -> list[Relation
 
 
 def objective_of(config: EmbeddingConfig) -> Objective:
-    """Return what a config optimises, as the kernels take it."""
+    """Return what a config optimizes, as the kernels take it."""
     return Objective(
         comparator=COMPARATOR_CODES[config.comparator] + BIASED * config.bias,
         loss=LOSS_CODES[config.loss],

@@ -37,6 +37,23 @@ _UNSET: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
+class NumberedStates:
+    """States of many nodes at the start of a run, without a Python object for each.
+
+    What :meth:`VertexProgram.start` may return in place of a mapping by user id.
+
+    Attributes:
+        numbers: The nodes by the engine's numbers (``NodeNumbers``), int64 ``[K]``,
+            ascending, each once.
+        values: Values ``[K]``, or one for all, by state, of the state's dtype; of a
+            :class:`NodeId` state places among all ids.
+    """
+
+    numbers: Any
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """A value that every node holds; made by :func:`state`."""
 
@@ -256,10 +273,10 @@ class VertexProgram(_Functions):
                     f"({getattr(kind, '__name__', kind)})"
                 )
 
-    def start(self, graph: Any) -> Mapping[Any, Mapping[str, Any]] | None:
+    def start(self, graph: Any) -> Mapping[Any, Mapping[str, Any]] | NumberedStates | None:
         """Return states that differ from the default, by user id: the first to send.
 
-        None: every node sends first.
+        None: every node sends first. Of many nodes better :class:`NumberedStates`.
         """
         return None
 

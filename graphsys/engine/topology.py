@@ -1,4 +1,4 @@
-"""A graph as algorithms see it: one numbering of all nodes, rows of neighbours."""
+"""A graph as algorithms see it: one numbering of all nodes, rows of neighbors."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -11,7 +11,7 @@ import pyarrow as pa
 from graphsys.core.errors import InvalidGraphError
 from graphsys.core.types import EdgeType
 from graphsys.engine.node_numbers import NodeNumbers
-from graphsys.engine.united_rows import Block, Direction, is_whole, unite
+from graphsys.engine.united_rows import Direction, IndexBlock, is_whole, unite
 from graphsys.graph.csr import (
     COLUMNS,
     Allocate,
@@ -61,7 +61,7 @@ class Topology:
         self.node_columns: dict[str, npt.NDArray[Any]] = {}
         self.row_blocks: dict[str, Any] = {}
         """Degrees and ranks as programs read them; kept from one run to the next."""
-        self._blocks: dict[Direction, list[Block]] = {}
+        self._blocks: dict[Direction, list[IndexBlock]] = {}
 
     @classmethod
     def of(cls, graph: "Graph | Topology | str | os.PathLike[str]") -> "Topology":
@@ -227,7 +227,7 @@ class Topology:
             return True
         return is_whole(self.blocks(direction), self.num_nodes)
 
-    def blocks(self, direction: Direction) -> list[Block]:
+    def blocks(self, direction: Direction) -> list[IndexBlock]:
         """Return the rows of a store as they lie on disk, mapped, without copies.
 
         Raises:
@@ -241,7 +241,7 @@ class Topology:
             self._blocks[direction] = self._blocks_along(self.graph, direction)
         return self._blocks[direction]
 
-    def _blocks_along(self, graph: Graph, direction: Direction) -> list[Block]:
+    def _blocks_along(self, graph: Graph, direction: Direction) -> list[IndexBlock]:
         sides: tuple[Direction, Direction] = ("out", "in")
         found = []
         for edge_type in graph.edge_types:
@@ -254,7 +254,7 @@ class Topology:
                     found += self._blocks_of(edge_type, "out")
         return found
 
-    def _blocks_of(self, edge_type: EdgeType, side: Direction) -> list[Block]:
+    def _blocks_of(self, edge_type: EdgeType, side: Direction) -> list[IndexBlock]:
         graph = self.graph
         assert graph is not None  # blocks() checked
         own, other = edge_type.src_type, edge_type.dst_type
@@ -263,7 +263,7 @@ class Topology:
             own, other = other, own
         offsets = graph.offsets(own) + self.numbers.base(own)
         return [
-            Block(
+            IndexBlock(
                 edge_type=edge_type,
                 side=side,
                 part=part,

@@ -18,7 +18,7 @@ ENTRIES_AT_A_TIME = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class IndexBlock:
     """Rows of one partition of one edge type.
 
     Attributes:
@@ -26,7 +26,7 @@ class Block:
         side: ``out`` or ``in``: of which ends of the edges the rows are.
         part: The partition whose nodes the rows are.
         row_base: Number of the first row's node.
-        column_base: Added to ``index.indices`` to get numbers of neighbours.
+        column_base: Added to ``index.indices`` to get numbers of neighbors.
         index: The rows, views of the mapped file.
     """
 
@@ -38,13 +38,13 @@ class Block:
     index: Index
 
 
-def is_whole(blocks: Sequence[Block], num_nodes: int) -> bool:
+def is_whole(blocks: Sequence[IndexBlock], num_nodes: int) -> bool:
     """Return whether one block is the rows of all nodes as it lies on disk."""
     return len(blocks) == 1 and len(blocks[0].index.indptr) == num_nodes + 1
 
 
-def unite(blocks: Sequence[Block], num_nodes: int, allocate: Allocate) -> Csr:
-    """Join blocks to rows of all nodes, sorted by neighbour.
+def unite(blocks: Sequence[IndexBlock], num_nodes: int, allocate: Allocate) -> Csr:
+    """Join blocks to rows of all nodes, sorted by neighbor.
 
     Args:
         blocks: The rows of a direction.
@@ -79,7 +79,7 @@ def unite(blocks: Sequence[Block], num_nodes: int, allocate: Allocate) -> Csr:
 
 
 def _append(
-    block: Block,
+    block: IndexBlock,
     cursor: npt.NDArray[np.int64],
     indices: npt.NDArray[Any],
     columns: Mapping[str, npt.NDArray[Any]],
@@ -102,7 +102,7 @@ def _append(
 
 
 def _empty_columns(
-    blocks: Sequence[Block], num_edges: int, allocate: Allocate
+    blocks: Sequence[IndexBlock], num_edges: int, allocate: Allocate
 ) -> dict[str, npt.NDArray[Any]]:
     columns = {}
     for name in COLUMNS:

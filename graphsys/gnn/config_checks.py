@@ -100,7 +100,7 @@ def _check_sampler(config: GnnSettings) -> None:
         ("batch_size", config.is_full_batch, "the whole graph is not sampled"),
         ("model", spec.has_loops and not is_labor, "its sums know later edges"),
         ("task", config.task != "node_classification" and not is_labor,
-         "times are those of labelled nodes"),
+         "times are those of labeled nodes"),
     ):  # fmt: skip
         if is_set:
             raise ConfigError(

@@ -14,9 +14,9 @@ from graphsys.core.memory import available_bytes, resident_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.data.device_transfer import Mover
-from graphsys.gnn.data.features import AllRows, Inputs
-from graphsys.gnn.data.message_graph import Layer, Surroundings
+from graphsys.gnn.context import TrainingContext
+from graphsys.gnn.data.features import AllRows
+from graphsys.gnn.data.message_graph import Layer, MessageGraph
 from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.models.model import Model
 from graphsys.gnn.ops.sparse_features import SparseFeatures
@@ -31,15 +31,12 @@ _LEAST_ENTRIES = 1 << 12
 
 
 def infer(
-    network: Model,
-    surroundings: Surroundings,
-    inputs: Inputs,
+    context: TrainingContext,
     node_type: str,
     *,
     nodes: Ints | None = None,
     scratch: Path | None = None,
     entries: int = _ENTRIES_AT_A_TIME,
-    mover: Mover | None = None,
     progress: Progress = SILENT,
 ) -> Floats:
     """Return the network's output for nodes, from all of their neighbors.
@@ -50,152 +47,149 @@ def infer(
     own, as in training.
 
     Args:
-        network: The network; in evaluation mode afterwards.
-        surroundings: Where messages come from.
-        inputs: What the network reads.
+        context: The network, in evaluation mode afterwards, and what it reads.
         node_type: Of the nodes.
         nodes: Numbers of nodes ``[n]``; all of the type by default.
         scratch: Folder for files that hold the rows of layers, which are mapped; without
             it they are in memory.
         entries: How many a batch has, if a node has no more; see :func:`entries_within`.
-        mover: Takes batches to the device that the network is on; None: the CPU.
         progress: Receives a stage per layer.
 
     Returns:
         float32 ``[n, num_out]``.
     """
-    network.eval()
-    if network.config.sampler == "temporal":
-        return _infer_sampled(
-            network, surroundings, inputs, node_type, nodes, mover, progress
-        )
-    num_layers = network.config.layers
-    before: dict[str, Floats] | None = None
+    context.network.eval()
     with torch.no_grad():
+        if context.config.sampler == "temporal":
+            return _infer_sampled(context, node_type, nodes, progress)
+        found = LayerByLayer(context, scratch, entries, progress).run(node_type, nodes)
+    progress.close()
+    return found
+
+
+def _infer_sampled(
+    context: TrainingContext, node_type: str, nodes: Ints | None, progress: Progress
+) -> Floats:
+    """Compute nodes from samples, a batch at a time."""
+    network, message_graph = context.network, context.message_graph
+    if nodes is None:
+        nodes = np.arange(message_graph.sampler.sizes[node_type], dtype=np.int64)
+    result = np.empty((len(nodes), network.num_out), dtype=np.float32)
+    size = context.config.batch_size
+    progress.stage("samples of all nodes", len(nodes), "nodes")
+    for number, begin in enumerate(range(0, len(nodes), size)):
+        seeds = {node_type: nodes[begin : begin + size]}
+        with message_graph.sample(seeds, epoch=0, batch=number) as sample:
+            hops = message_graph.wrap(sample.layers)
+            x = context.features.gather(sample.nodes)
+            if context.transfer is not None:
+                hops = [context.transfer.layer(hop) for hop in hops]
+                x = context.transfer.input(x, network.stored)
+            rows = network(hops, x)[node_type]
+            places = torch.from_numpy(sample.seed_places[node_type])
+            result[begin : begin + size] = rows.cpu()[places].numpy()
+        progress.advance(len(seeds[node_type]))
+    progress.close()
+    return result
+
+
+class LayerByLayer:
+    """Computes each layer for all nodes before the next.
+
+    Args:
+        context: The network and what it reads.
+        scratch: Folder for files that hold the rows of layers; None: memory.
+        entries: How many a batch has.
+        progress: Receives a stage per layer.
+    """
+
+    def __init__(
+        self, context: TrainingContext, scratch: Path | None, entries: int,
+        progress: Progress,
+    ) -> None:  # fmt: skip
+        self._context, self._scratch = context, scratch
+        self._entries, self._progress = entries, progress
+
+    def run(self, node_type: str, nodes: Ints | None) -> Floats:
+        """Return the output for nodes of a type; for all of them by default."""
+        sizes, num_layers = self._context.message_graph.sampler.sizes, self._num_layers
+        before: dict[str, Floats] | None = None
         for k in range(num_layers):
             is_last = k == num_layers - 1
             wanted = {
                 name: np.arange(size, dtype=np.int64)
-                for name, size in surroundings.sampler.sizes.items()
+                for name, size in sizes.items()
                 if not is_last or name == node_type
             }
             if is_last and nodes is not None:
                 wanted[node_type] = np.ascontiguousarray(nodes, dtype=np.int64)
             total = sum(len(numbers) for numbers in wanted.values())
-            progress.stage(f"layer {k + 1} of all nodes", total, "nodes")
-            after: dict[str, Floats] = {}
-            for name, numbers in wanted.items():
-                found = _layer_of(
-                    network,
-                    surroundings,
-                    inputs,
-                    k,
-                    name,
-                    numbers,
-                    before,
-                    scratch,
-                    entries,
-                    mover,
-                    progress,
-                )
-                if found is not None:
-                    after[name] = found
-            before = after
-    progress.close()
-    assert before is not None  # there is at least one layer
-    return before[node_type]
-
-
-def _infer_sampled(
-    network: Model,
-    surroundings: Surroundings,
-    inputs: Inputs,
-    node_type: str,
-    nodes: Ints | None,
-    mover: Mover | None,
-    progress: Progress,
-) -> Floats:
-    """Compute nodes from samples, a batch at a time."""
-    if nodes is None:
-        nodes = np.arange(surroundings.sampler.sizes[node_type], dtype=np.int64)
-    result = np.empty((len(nodes), network.num_out), dtype=np.float32)
-    size = network.config.batch_size
-    progress.stage("samples of all nodes", len(nodes), "nodes")
-    with torch.no_grad():
-        for number, begin in enumerate(range(0, len(nodes), size)):
-            seeds = {node_type: nodes[begin : begin + size]}
-            with surroundings.sample(seeds, epoch=0, batch=number) as sample:
-                hops = surroundings.wrap(sample.layers)
-                x = inputs.gather(sample.nodes)
-                if mover is not None:
-                    hops = [mover.layer(hop) for hop in hops]
-                    x = mover.input(x, network.stored)
-                rows = network(hops, x)[node_type]
-                places = torch.from_numpy(sample.seed_places[node_type])
-                result[begin : begin + size] = rows.cpu()[places].numpy()
-            progress.advance(len(seeds[node_type]))
-    progress.close()
-    return result
-
-
-def _layer_of(
-    network: Model,
-    surroundings: Surroundings,
-    inputs: Inputs,
-    k: int,
-    node_type: str,
-    nodes: Ints,
-    before: dict[str, Floats] | None,
-    scratch: Path | None,
-    entries: int,
-    mover: Mover | None,
-    progress: Progress,
-) -> Floats | None:
-    """Compute layer ``k`` of nodes of a type; None if no messages reach it."""
-    result: Floats | None = None
-    sampler = surroundings.one_hop(k)
-
-    def make(span: tuple[int, int]) -> tuple[tuple[int, int], Sample, Layer]:
-        sample = sampler.sample({node_type: nodes[slice(*span)]})
-        return span, sample, surroundings.wrap(sample.layers)[0]
-
-    for span, sample, rows in map_in_order(
-        make, _spans(surroundings, node_type, nodes, entries), num_threads=1
-    ):
-        x: Mapping[str, Any] = (
-            inputs.gather(sample.nodes)
-            if before is None
-            else {
-                t: torch.from_numpy(before[t][n])
-                for t, n in sample.nodes.items()
-                if t in before
+            self._progress.stage(f"layer {k + 1} of all nodes", total, "nodes")
+            after = {
+                name: self._compute(k, name, numbers, before)
+                for name, numbers in wanted.items()
             }
-        )
-        if mover is not None:
-            rows = mover.layer(rows)
-            x = mover.input(x, network.stored if before is None else ())
-        h = network.embed(x) if before is None else x
-        own = {t: v[: sample.num_seeds.get(t, 0)] for t, v in h.items() if t == node_type}
-        found = network.convolve(k, rows, h, own)
-        if node_type in found:
-            values = found[node_type]
-            if k == network.config.layers - 1:
-                values = network.finish({node_type: values})[node_type]
-            values = values.cpu()[torch.from_numpy(sample.seed_places[node_type])]
-            if result is None:
-                result = _room((len(nodes), values.shape[1]), scratch)
-            result[slice(*span)] = values.numpy()
-        sample.release()
-        progress.advance(span[1] - span[0])
-    return result
+            before = {name: rows for name, rows in after.items() if rows is not None}
+        assert before is not None  # there is at least one layer
+        return before[node_type]
+
+    @property
+    def _num_layers(self) -> int:
+        return self._context.config.layers
+
+    def _compute(
+        self, k: int, node_type: str, nodes: Ints, before: dict[str, Floats] | None
+    ) -> Floats | None:
+        """Compute layer ``k`` of nodes of a type; None if no messages reach it."""
+        message_graph, network = self._context.message_graph, self._context.network
+        result: Floats | None = None
+        sampler = message_graph.one_hop(k)
+
+        def make(span: tuple[int, int]) -> tuple[tuple[int, int], Sample, Layer]:
+            sample = sampler.sample({node_type: nodes[slice(*span)]})
+            return span, sample, message_graph.wrap(sample.layers)[0]
+
+        spans = _spans(message_graph, node_type, nodes, self._entries)
+        for span, sample, rows in map_in_order(make, spans, num_threads=1):
+            h, layer = self._inputs(sample, rows, before)
+            num_seeds = sample.num_seeds.get(node_type, 0)
+            own = {t: v[:num_seeds] for t, v in h.items() if t == node_type}
+            found = network.convolve(k, layer, h, own)
+            if node_type in found:
+                values = found[node_type]
+                if k == self._num_layers - 1:
+                    values = network.finish({node_type: values})[node_type]
+                values = values.cpu()[torch.from_numpy(sample.seed_places[node_type])]
+                if result is None:
+                    result = _room((len(nodes), values.shape[1]), self._scratch)
+                result[slice(*span)] = values.numpy()
+            sample.release()
+            self._progress.advance(span[1] - span[0])
+        return result
+
+    def _inputs(
+        self, sample: Sample, layer: Layer, before: dict[str, Floats] | None
+    ) -> tuple[Mapping[str, torch.Tensor], Layer]:
+        """Return the rows that a layer reads, of the layer before, and its entries."""
+        network, transfer = self._context.network, self._context.transfer
+        x: Mapping[str, Any]
+        if before is None:
+            x = self._context.features.gather(sample.nodes)
+        else:
+            known = {t: n for t, n in sample.nodes.items() if t in before}
+            x = {t: torch.from_numpy(before[t][n]) for t, n in known.items()}
+        if transfer is not None:
+            layer = transfer.layer(layer)
+            x = transfer.input(x, network.stored if before is None else ())
+        return (network.embed(x) if before is None else x), layer
 
 
 def _spans(
-    surroundings: Surroundings, node_type: str, nodes: Ints, entries: int
+    message_graph: MessageGraph, node_type: str, nodes: Ints, entries: int
 ) -> list[tuple[int, int]]:
     """Cut nodes into batches of so many nodes and entries, at least one node each."""
     work = np.zeros(len(nodes), dtype=np.int64)
-    for rows in surroundings.rows:
+    for rows in message_graph.rows:
         if rows.node_type == node_type:
             work += rows.degrees()[nodes]
     work = np.cumsum(work)
@@ -209,34 +203,31 @@ def _spans(
     return spans
 
 
-def scratch_of(
-    path: Path | None,
-    config: GnnConfig,
-    surroundings: Surroundings,
-    budget: int | None = None,
-) -> Path | None:
-    """Return where rows of layers lie: in a run's folder if they are too many for memory.
+def scratch_of(context: TrainingContext, path: Path | None) -> Path | None:
+    """Return where rows of layers lie: in a folder if they are too many for memory.
 
     They are with learned rows on disk, and if two layers take half of what is free, or
     more than a budget of the process, in bytes, leaves.
     """
-    num_nodes = sum(surroundings.sampler.sizes.values())
+    config = context.config
+    num_nodes = sum(context.message_graph.sampler.sizes.values())
     room = available_bytes() // 2
-    if budget is not None:
-        room = min(room, budget - resident_bytes())
+    if context.budget is not None:
+        room = min(room, context.budget - resident_bytes())
     is_large = 2 * 4 * num_nodes * config.dim > room
     return path if is_large or config.learned_rows == "disk" else None
 
 
-def entries_within(budget: int | None, dim: int) -> int:
-    """Return how many entries a batch may have within a budget of the process, in bytes.
+def entries_within(context: TrainingContext) -> int:
+    """Return how many entries a batch may have within the budget of the process.
 
-    An entry has a row of its own at most, of ``dim`` numbers, which are there three times:
-    gathered, as messages, and in the batch that is made ahead.
+    An entry has a row of its own at most, as long as a layer reads, which is there three
+    times: gathered, as a message, and in the batch that is made ahead.
     """
-    if budget is None:
+    if context.budget is None:
         return _ENTRIES_AT_A_TIME
-    room = (budget - resident_bytes()) // (3 * 4 * max(dim, 1))
+    dims = (shape.dim for shape in context.features.shapes.values())
+    room = (context.budget - resident_bytes()) // (3 * 4 * max(context.config.dim, *dims))
     return min(max(room, _LEAST_ENTRIES), _ENTRIES_AT_A_TIME)
 
 

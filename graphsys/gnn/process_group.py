@@ -15,30 +15,32 @@ from graphsys.core.errors import ConfigError
 
 
 @dataclass(frozen=True)
-class Team:
+class ProcessGroup:
     """This process's place among those that train together.
 
     Attributes:
         rank: Its number; the first writes the run.
-        size: How many there are.
+        world_size: How many there are.
     """
 
     rank: int = 0
-    size: int = 1
+    world_size: int = 1
 
     def share(self, items: Any) -> Any:
         """Return this process's part of an array; the first item where it has none."""
         return (
-            items if self.size == 1 else items[self.rank % max(len(items), 1) :: self.size]
+            items
+            if self.world_size == 1
+            else items[self.rank % max(len(items), 1) :: self.world_size]
         )
 
     def num_own(self, count: int) -> int:
         """Return how many of so many items are this process's."""
-        return len(range(self.rank, count, self.size))
+        return len(range(self.rank, count, self.world_size))
 
-    def add_gradients(self, network: nn.Module) -> None:
+    def all_reduce_gradients(self, network: nn.Module) -> None:
         """Give all processes the sum of their gradients."""
-        if self.size == 1:
+        if self.world_size == 1:
             return
         parameters = [p for p in network.parameters() if p.requires_grad]
         grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
@@ -48,17 +50,17 @@ class Team:
         for parameter, part in zip(parameters, parts, strict=True):
             parameter.grad = part.view_as(parameter)
 
-    def add_number(self, value: float) -> float:
+    def all_reduce(self, value: float) -> float:
         """Return the sum over all processes."""
-        if self.size == 1:
+        if self.world_size == 1:
             return value
         summed = torch.tensor(value, dtype=torch.float64)
         distributed.all_reduce(summed)
         return float(summed)
 
-    def first_s(self, value: Any) -> Any:
+    def broadcast(self, value: Any) -> Any:
         """Return the first process's value, which JSON can write, on every process."""
-        if self.size == 1:
+        if self.world_size == 1:
             return value
         text = np.frombuffer(json.dumps(value).encode(), np.uint8).copy()
         length = torch.tensor([len(text)])
@@ -75,22 +77,22 @@ def is_first_process() -> bool:
     return _num_told() == 1 or os.environ.get("RANK", "0") == "0"
 
 
-def current_team() -> Team:
+def current_process_group() -> ProcessGroup:
     """Return the team of ``torch.distributed``'s processes; of one without any."""
     if not (distributed.is_available() and distributed.is_initialized()):
-        return Team()
-    return Team(distributed.get_rank(), distributed.get_world_size())
+        return ProcessGroup()
+    return ProcessGroup(distributed.get_rank(), distributed.get_world_size())
 
 
 @contextlib.contextmanager
-def joined_team() -> Iterator[Team]:
+def joined_process_group() -> Iterator[ProcessGroup]:
     """Join the processes that ``torchrun`` started, for the block, unless one has already.
 
     Raises:
         ConfigError: They cannot be joined.
     """
     if _num_told() == 1 or not distributed.is_available() or distributed.is_initialized():
-        yield current_team()
+        yield current_process_group()
         return
     try:
         distributed.init_process_group("gloo")
@@ -100,7 +102,7 @@ def joined_team() -> Iterator[Team]:
             f"{str(err).splitlines()[0]}; start with torchrun, or unset WORLD_SIZE"
         ) from err
     try:
-        yield current_team()
+        yield current_process_group()
     finally:
         distributed.destroy_process_group()
 

@@ -25,11 +25,11 @@ Allocate = Callable[[int, Any], npt.NDArray[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Csr:
-    """The neighbours of every node, row after row, each row sorted by neighbour.
+    """The neighbors of every node, row after row, each row sorted by neighbor.
 
     Attributes:
         indptr: Row offsets, uint32 or int64 ``[N + 1]``.
-        indices: Numbers of the neighbours, uint32 (int64 from 2**32 nodes on) ``[E]``.
+        indices: Numbers of the neighbors, uint32 (int64 from 2**32 nodes on) ``[E]``.
         weight: Weights in row order ``[E]``, or None.
         relation: Relation codes in row order ``[E]``, or None.
         time: Times in row order, int64 ``[E]``, or None.
@@ -132,8 +132,8 @@ def simple_undirected(
     """Return the simple undirected graph: no direction, no loops, no repetitions.
 
     Args:
-        out: Out-neighbours; of an undirected graph all neighbours.
-        into: In-neighbours, or None for an undirected graph.
+        out: Out-neighbors; of an undirected graph all neighbors.
+        into: In-neighbors, or None for an undirected graph.
         num_threads: Threads; all cores by default.
         allocate: Where the array of all entries comes from.
 

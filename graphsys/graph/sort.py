@@ -1,4 +1,4 @@
-"""Stable argsort of 64-bit keys, at the speed of numpy's vectorised sort of words."""
+"""Stable argsort of 64-bit keys, at the speed of numpy's vectorized sort of words."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from graphsys.core.types import number_dtype
 from graphsys.kernels.cpu.rows.ordering import pack_positions, sort_runs, unpack_positions
 
 Allocate = Callable[[int, Any], npt.NDArray[Any]]
-"""Makes an uninitialised array of a length and a dtype; may be backed by a file."""
+"""Makes an uninitialized array of a length and a dtype; may be backed by a file."""
 
 _LONGEST_RUN = 64
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.types import EdgeType
 from graphsys.gnn.data.labels import node_column
-from graphsys.sampling import FeatureRows, Rows, message_rows
+from graphsys.sampling import FeatureRows, NeighborRows, message_rows
 from graphsys.storage.reader import Graph
 
 Values = npt.NDArray[Any]
@@ -24,7 +24,7 @@ INDEXED: Final = {"weight": "edge_weight", "time": "edge_time", "relation": "edg
 _LARGEST: Final = {np.dtype(np.int32): 2**31 - 1, np.dtype(np.int64): 2**63 - 1}
 
 
-def relations(graph: Graph, *, reverse: bool = False) -> dict[EdgeType, Rows]:
+def relations(graph: Graph, *, reverse: bool = False) -> dict[EdgeType, NeighborRows]:
     """Return the relations that messages travel along, by the type of their edges.
 
     Edges against a stored type are of the type ``(dst, rev_NAME, src)``. Undirected edges
@@ -32,7 +32,7 @@ def relations(graph: Graph, *, reverse: bool = False) -> dict[EdgeType, Rows]:
 
     Args:
         graph: An open graph.
-        reverse: Whether directed edges are travelled both ways.
+        reverse: Whether directed edges are traveled both ways.
     """
     found = {}
     for rows in message_rows(graph, reverse=reverse):
@@ -48,12 +48,12 @@ def relations(graph: Graph, *, reverse: bool = False) -> dict[EdgeType, Rows]:
     return found
 
 
-def is_heterogeneous(graph: Graph, kinds: dict[EdgeType, Rows]) -> bool:
+def is_heterogeneous(graph: Graph, kinds: dict[EdgeType, NeighborRows]) -> bool:
     """Whether there is more than one type of nodes or of edges."""
     return len(graph.node_types) > 1 or len(kinds) > 1
 
 
-def compressed(rows: Rows, dtype: Any) -> tuple[Values, Values]:
+def compressed(rows: NeighborRows, dtype: Any) -> tuple[Values, Values]:
     """Return all rows as one ``indptr`` and ``indices``.
 
     Views of the mapped file where the type has one partition and ``dtype`` is int32 (the
@@ -197,7 +197,7 @@ class EdgeColumns:
         rows: The relation.
     """
 
-    def __init__(self, graph: Graph, rows: Rows) -> None:
+    def __init__(self, graph: Graph, rows: NeighborRows) -> None:
         self._graph, self._rows = graph, rows
         self._further: dict[str, Values] = {}
         self._stored = {}

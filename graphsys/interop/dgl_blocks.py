@@ -134,7 +134,7 @@ class GraphsysBlockSampler(dgl.dataloading.BlockSampler):  # type: ignore[misc,n
             Or a mapping with a list for each edge type.
         is_replacing: Whether a neighbor may be drawn several times.
         is_weighted: Whether neighbors are drawn in proportion to the edges' weights.
-        reverse: Whether directed edges are travelled both ways; edges against a type are
+        reverse: Whether directed edges are traveled both ways; edges against a type are
             of type ``(dst, rev_NAME, src)``.
         **prefetching: DGL's ``prefetch_node_feats``, ``prefetch_labels``,
             ``prefetch_edge_feats`` and ``output_device``.

@@ -39,7 +39,7 @@ def to_dgl(
         idtype: torch.int32 or torch.int64; by default int32 where it suffices.
         label: Column of the labels.
         split: Column of the splits.
-        reverse: Whether directed edges are travelled both ways; edges against a type are
+        reverse: Whether directed edges are traveled both ways; edges against a type are
             of type ``(dst, rev_NAME, src)``.
 
     Raises:

@@ -14,7 +14,7 @@ from graphsys.core.errors import ConfigError, InvalidGraphError
 Refusal = Callable[[Any, dict[str, Any]], str | None]
 SMALL_GRAPH = 500
 _PLAIN = (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)
-_NEIGHBOURS = ("__getitem__", "__iter__", "adj", "adjacency", "degree", "neighbors")
+_NEIGHBORS = ("__getitem__", "__iter__", "adj", "adjacency", "degree", "neighbors")
 
 
 def takes(
@@ -41,7 +41,7 @@ def takes(
             arguments = dict(bound.arguments)
             graph = arguments.pop("G")
             if not is_plain(graph):
-                return f"{type(graph).__name__} has neighbours of its own making"
+                return f"{type(graph).__name__} has neighbors of its own making"
             for name in without:
                 if arguments[name] is not defaults[name]:
                     return f"{name}={arguments[name]!r} is not supported"
@@ -66,7 +66,7 @@ def takes(
 
 
 def is_plain(graph: Any) -> bool:
-    """Tell whether a graph's neighbours are those in its dictionaries.
+    """Tell whether a graph's neighbors are those in its dictionaries.
 
     Subclasses may compute them instead, as NetworkX's own complement graphs do.
     """
@@ -74,7 +74,7 @@ def is_plain(graph: Any) -> bool:
         return True
     base = next((cls for cls in type(graph).__mro__ if cls in _PLAIN), None)
     return base is not None and all(
-        getattr(type(graph), name) is getattr(base, name) for name in _NEIGHBOURS
+        getattr(type(graph), name) is getattr(base, name) for name in _NEIGHBORS
     )
 
 

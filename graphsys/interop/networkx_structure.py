@@ -81,7 +81,7 @@ def is_weakly_connected(G: Any) -> bool:
 
 
 def _triangles_and_pairs(G: Any) -> tuple[Any, Any]:
-    """Return the triangles at every node and the ordered pairs of its neighbours."""
+    """Return the triangles at every node and the ordered pairs of its neighbors."""
     topology = G.topology()
     with ThreadTeam() as team:
         counts, _ = count_triangles(topology.simple(), team)

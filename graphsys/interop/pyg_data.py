@@ -20,7 +20,7 @@ from graphsys.interop.columns import (
     is_heterogeneous,
     relations,
 )
-from graphsys.sampling import Rows
+from graphsys.sampling import NeighborRows
 from graphsys.storage.reader import Graph
 
 pyg_data = require("torch_geometric.data", extra="pyg")
@@ -126,7 +126,7 @@ def from_data(
     return Graph(path)
 
 
-def _edge_index(rows: Rows) -> torch.Tensor:
+def _edge_index(rows: NeighborRows) -> torch.Tensor:
     indptr, indices = compressed(rows, np.int64)
     col = np.repeat(np.arange(rows.num_nodes), np.diff(indptr))
     return torch.from_numpy(np.stack([indices, col]))

@@ -38,7 +38,7 @@ class GraphsysSampler(pyg_sampler.BaseSampler):  # type: ignore[misc,name-define
             for all. Or a mapping with a list for each edge type.
         is_replacing: Whether a neighbor may be drawn several times.
         is_weighted: Whether neighbors are drawn in proportion to the edges' weights.
-        reverse: Whether directed edges are travelled both ways; edges against a type are
+        reverse: Whether directed edges are traveled both ways; edges against a type are
             of type ``(dst, rev_NAME, src)``.
         is_temporal: Whether to follow edges strictly before the seed's time alone (PyG's
             own sampler takes those at that time too). Loaders then want ``input_time`` or

@@ -37,7 +37,7 @@ class GraphsysFeatureStore(pyg_data.FeatureStore):  # type: ignore[misc,name-def
         graph: An open graph.
         label: Column of the labels.
         split: Column of the splits.
-        reverse: Whether directed edges are travelled both ways; as the sampler has it.
+        reverse: Whether directed edges are traveled both ways; as the sampler has it.
 
     Examples:
         >>> import graphsys as gs, numpy as np, tempfile
@@ -139,7 +139,7 @@ class GraphsysGraphStore(pyg_data.GraphStore):  # type: ignore[misc,name-defined
 
     Args:
         graph: An open graph.
-        reverse: Whether directed edges are travelled both ways; as the sampler has it.
+        reverse: Whether directed edges are traveled both ways; as the sampler has it.
     """
 
     def __init__(self, graph: Graph, *, reverse: bool = False) -> None:
@@ -194,7 +194,7 @@ class EdgeAttributes:
         graph: An open graph.
         names: Columns (``edge_weight``, ``edge_time``, ``edge_attr`` ...); by default all
             numeric ones.
-        reverse: Whether directed edges are travelled both ways; as the sampler has it.
+        reverse: Whether directed edges are traveled both ways; as the sampler has it.
 
     Raises:
         UnknownNameError: No edge type has such a column.

@@ -2,7 +2,7 @@
 
 A kernel is a plain function on arrays and scalars; allocation, checks and dispatch stay
 outside. Kernels release the GIL, are cached on disk, and never use ``fastmath`` (the
-auto-vectorised gather made such loops 2 to 2.6 times slower: shared baselines).
+auto-vectorized gather made such loops 2 to 2.6 times slower: shared baselines).
 
 numba's cache looks only at the time and size of the file of the kernel itself, but kernels
 contain what they call from other files. So the stamp of a cached kernel here is a digest of

@@ -1,11 +1,11 @@
 """Machine code that stands alone: a kernel calls its own copies of what it calls.
 
 numba puts what a kernel calls into the kernel's module, as symbols that all modules of the
-process share: whichever copy was loaded first answers every call. Copies are optimised
+process share: whichever copy was loaded first answers every call. Copies are optimized
 apart, each in its caller, and where multiply-adds may be fused they may round differently:
 the bits of a result depended on which other kernels the process had loaded, above all on
 whether it had just compiled them. Here the copies are local to the machine code. What other
-kernels take in, to optimise it once more, is kept as it was before.
+kernels take in, to optimize it once more, is kept as it was before.
 """
 
 from collections.abc import Callable

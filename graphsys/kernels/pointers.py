@@ -1,7 +1,7 @@
 """Calls through addresses: kernels that are compiled apart, and only where they are wanted.
 
-numba puts the code of all that a kernel calls into the kernel and optimises it there anew,
-and again in what calls that: at the bottom of ten levels the same loop is optimised ten
+numba puts the code of all that a kernel calls into the kernel and optimizes it there anew,
+and again in what calls that: at the bottom of ten levels the same loop is optimized ten
 times. What is called through its address is compiled once, and not at all where nobody asks
 for the address; the caller knows its signature only. Such a call costs a few nanoseconds
 and is never inlined: it is for work on whole matrices.

@@ -1,6 +1,6 @@
 """Samplers that return blocks of numpy arrays, and features for them; see README.md."""
 
-from graphsys.sampling.adjacency import Rows as Rows
+from graphsys.sampling.adjacency import NeighborRows as NeighborRows
 from graphsys.sampling.adjacency import message_rows as message_rows
 from graphsys.sampling.adjacency import rows_of as rows_of
 from graphsys.sampling.blocks import Block as Block

@@ -19,7 +19,7 @@ REVERSED = ":reversed"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows:
+class NeighborRows:
     """The neighbors of all nodes of a type, over the training edges of one edge type.
 
     A row belongs to the node that messages arrive at; its entries are where they come
@@ -109,7 +109,7 @@ class Rows:
         return values
 
 
-def rows_of(graph: Graph, edge_type: EdgeType | str, side: Side = "in") -> Rows:
+def rows_of(graph: Graph, edge_type: EdgeType | str, side: Side = "in") -> NeighborRows:
     """Return the rows of one end of an edge type's edges.
 
     Args:
@@ -130,7 +130,7 @@ def rows_of(graph: Graph, edge_type: EdgeType | str, side: Side = "in") -> Rows:
     table, wide = address(indexes, weights)
     sizes = [len(index.indices) for index in indexes]
     is_symmetric = not graph.is_directed_type(name) and own == other
-    return Rows(
+    return NeighborRows(
         name=name if side == "in" or is_symmetric else name + REVERSED,
         edge_type=kind,
         node_type=own,
@@ -147,7 +147,7 @@ def rows_of(graph: Graph, edge_type: EdgeType | str, side: Side = "in") -> Rows:
 
 def message_rows(
     graph: Graph, edge_types: Sequence[str] = (), *, reverse: bool = True
-) -> list[Rows]:
+) -> list[NeighborRows]:
     """Return the rows along which messages travel, relation by relation.
 
     An undirected edge type within one node type has one relation. Any other has one
@@ -157,7 +157,7 @@ def message_rows(
     Args:
         graph: An open graph.
         edge_types: Names of edge types; all by default.
-        reverse: Whether directed edges are travelled both ways.
+        reverse: Whether directed edges are traveled both ways.
 
     Raises:
         UnknownNameError: There is no such edge type.
@@ -181,7 +181,7 @@ def message_rows(
 def address(
     indexes: Sequence[Index], weights: Sequence[npt.NDArray[Any]]
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint8]]:
-    """Return where the arrays of indexes are and whether they are wide; see :class:`Rows`.
+    """Return where arrays of indexes are, and which are wide (:class:`NeighborRows`).
 
     Args:
         indexes: The rows of each partition; they are to outlive the addresses.

@@ -14,7 +14,7 @@ _AT_A_TIME = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
+class FeatureColumn:
     """One dense feature as it lies in the files of all partitions, and where in memory.
 
     Attributes:
@@ -28,7 +28,7 @@ class Column:
     addresses: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
 
     @classmethod
-    def of(cls, graph: Graph, node_type: str, name: str) -> "Column":
+    def of(cls, graph: Graph, node_type: str, name: str) -> "FeatureColumn":
         """Return a feature of a node type.
 
         Raises:

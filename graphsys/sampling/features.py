@@ -9,7 +9,7 @@ import numpy.typing as npt
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.threads import ThreadTeam
 from graphsys.kernels.cpu.rows.gathered_rows import first_outside, gather_rows
-from graphsys.sampling.feature_columns import Column
+from graphsys.sampling.feature_columns import FeatureColumn
 from graphsys.storage.reader import Graph
 
 Floats = npt.NDArray[np.float32]
@@ -54,9 +54,9 @@ class FeatureRows:
                 f"{', '.join(graph.feature_names(node_type)) or 'none'}"
             )
         self.names = tuple(names)
-        self._columns = [Column.of(graph, node_type, name) for name in names]
+        self._columns = [FeatureColumn.of(graph, node_type, name) for name in names]
         self._scales = [
-            Column.of(graph, node_type, scales[name]) if name in scales else None
+            FeatureColumn.of(graph, node_type, scales[name]) if name in scales else None
             for name in names
         ]
 
@@ -118,7 +118,7 @@ class FeatureRows:
 
     def _copy(
         self,
-        column: Column,
+        column: FeatureColumn,
         nodes: Ints,
         target: npt.NDArray[Any],
         team: ThreadTeam | None,

@@ -7,7 +7,7 @@ import numpy as np
 
 from graphsys.core.rng import draw_key
 from graphsys.kernels.cpu.sampling.labor import pick_shared_entries
-from graphsys.sampling.adjacency import Rows
+from graphsys.sampling.adjacency import NeighborRows
 from graphsys.sampling.multi_hop import Frontier, Pair
 from graphsys.sampling.neighbors import NeighborSampler
 from graphsys.sampling.sample_builder import Growth
@@ -39,7 +39,7 @@ class LaborSampler(NeighborSampler):
 
     def __init__(
         self,
-        graph: Graph | Sequence[Rows],
+        graph: Graph | Sequence[NeighborRows],
         fanouts: Sequence[int] | Mapping[str, Sequence[int]],
         *,
         frontier: Frontier = "all",
@@ -52,7 +52,7 @@ class LaborSampler(NeighborSampler):
     def _pick(
         self,
         growth: Growth,
-        rows: Rows,
+        rows: NeighborRows,
         hop: int,
         key: Pair,
         span: Pair,

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphsys.core.errors import ConfigError
-from graphsys.sampling.adjacency import Rows, address, message_rows
+from graphsys.sampling.adjacency import NeighborRows, address, message_rows
 from graphsys.storage.reader import Graph
 from graphsys.storage.views import Index
 
@@ -16,7 +16,7 @@ _AND_BACK = ":and_back"
 
 def metapath_rows(
     graph: Graph, node_type: str, edge_types: Sequence[str] = ()
-) -> list[Rows]:
+) -> list[NeighborRows]:
     """Return the nodes of a type that share a neighbor, for each relation of the type.
 
     Papers of one author are such, and papers on one subject. Each is listed once however
@@ -41,7 +41,7 @@ def metapath_rows(
     return found
 
 
-def _there_and_back(rows: Rows) -> Rows:
+def _there_and_back(rows: NeighborRows) -> NeighborRows:
     indices = np.concatenate([index.indices.astype(np.int64) for index in rows.indexes])
     indptr = np.concatenate([[0], np.cumsum(rows.degrees())])
     shape = (rows.num_nodes, rows.num_neighbors)

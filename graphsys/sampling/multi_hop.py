@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.kernels.cpu.sampling.sampled_rows import OUT_OF_RANGE, count_sampled
-from graphsys.sampling.adjacency import Rows
+from graphsys.sampling.adjacency import NeighborRows
 from graphsys.sampling.blocks import Block, Buffers, Sample
 from graphsys.sampling.sample_builder import Growth
 
@@ -36,7 +36,7 @@ class HopSampler:
     """
 
     def __init__(
-        self, rows: Sequence[Rows], num_hops: int, *, frontier: Frontier, seed: int
+        self, rows: Sequence[NeighborRows], num_hops: int, *, frontier: Frontier, seed: int
     ) -> None:
         if frontier not in get_args(Frontier):
             known = " or ".join(get_args(Frontier))
@@ -122,7 +122,7 @@ class HopSampler:
     def _pick(
         self,
         growth: Growth,
-        rows: Rows,
+        rows: NeighborRows,
         hop: int,
         key: Pair,
         span: Pair,
@@ -139,7 +139,7 @@ class HopSampler:
     def _count(
         self,
         growth: Growth,
-        rows: Rows,
+        rows: NeighborRows,
         fanout: int,
         span: Pair,
         name: Any,

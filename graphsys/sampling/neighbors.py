@@ -8,7 +8,7 @@ import numpy as np
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.rng import draw_key
 from graphsys.kernels.cpu.sampling.sampled_rows import pick_entries
-from graphsys.sampling.adjacency import Rows
+from graphsys.sampling.adjacency import NeighborRows
 from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.multi_hop import Frontier, HopSampler, Pair
 from graphsys.sampling.sample_builder import Growth
@@ -53,7 +53,7 @@ class NeighborSampler(HopSampler):
 
     def __init__(
         self,
-        graph: Graph | Sequence[Rows],
+        graph: Graph | Sequence[NeighborRows],
         fanouts: Sequence[int] | Mapping[str, Sequence[int]],
         *,
         frontier: Frontier = "all",
@@ -84,7 +84,7 @@ class NeighborSampler(HopSampler):
     def _pick(
         self,
         growth: Growth,
-        rows: Rows,
+        rows: NeighborRows,
         hop: int,
         key: Pair,
         span: Pair,
@@ -115,7 +115,7 @@ class NeighborSampler(HopSampler):
         return {"edge": buffers.room(("edge", name), 0, np.int64)[:end]}
 
 
-def as_rows(graph: Graph | Sequence[Rows]) -> Sequence[Rows]:
+def as_rows(graph: Graph | Sequence[NeighborRows]) -> Sequence[NeighborRows]:
     """Return the relations of a graph that has one, or those given.
 
     Raises:
@@ -135,7 +135,7 @@ def as_rows(graph: Graph | Sequence[Rows]) -> Sequence[Rows]:
 
 
 def _by_relation(
-    rows: Sequence[Rows], fanouts: Sequence[int] | Mapping[str, Sequence[int]]
+    rows: Sequence[NeighborRows], fanouts: Sequence[int] | Mapping[str, Sequence[int]]
 ) -> dict[str, tuple[int, ...]]:
     names = [each.name for each in rows]
     if not isinstance(fanouts, Mapping):

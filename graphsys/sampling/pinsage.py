@@ -8,7 +8,7 @@ import numpy.typing as npt
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.rng import draw_key
 from graphsys.kernels.cpu.sampling.visited_rows import visit_neighborhoods
-from graphsys.sampling.adjacency import Rows
+from graphsys.sampling.adjacency import NeighborRows
 from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.multi_hop import Frontier, HopSampler, Pair
 from graphsys.sampling.sample_builder import Growth
@@ -44,8 +44,8 @@ class ImportanceSampler(HopSampler):
 
     def __init__(
         self,
-        rows: Rows,
-        back: Rows | None = None,
+        rows: NeighborRows,
+        back: NeighborRows | None = None,
         *,
         num_neighbors: tuple[int, ...] = (50, 50),
         num_walks: int = 100,
@@ -66,7 +66,7 @@ class ImportanceSampler(HopSampler):
                 f"restart: got {restart!r}, expected a number from 0 to below 1"
             )
         _check_return(rows, back)
-        seen = Rows(
+        seen = NeighborRows(
             name=rows.name, edge_type=rows.edge_type, node_type=rows.node_type,
             neighbor_type=rows.node_type, offsets=rows.offsets,
             num_neighbors=rows.num_nodes, first_entry=rows.first_entry, table=rows.table,
@@ -124,7 +124,7 @@ class ImportanceSampler(HopSampler):
     def _pick(
         self,
         growth: Growth,
-        rows: Rows,
+        rows: NeighborRows,
         hop: int,
         key: Pair,
         span: Pair,
@@ -146,7 +146,7 @@ class ImportanceSampler(HopSampler):
         return end
 
     def _visit(
-        self, buffers: Buffers, rows: Rows, nodes: Ints, span: Pair, key: np.uint64,
+        self, buffers: Buffers, rows: NeighborRows, nodes: Ints, span: Pair, key: np.uint64,
         skip: int, num_neighbors: int, indptr: Ints, row: int, found: Ints,
         weights: npt.NDArray[np.float32],
     ) -> int:  # fmt: skip
@@ -168,7 +168,7 @@ class ImportanceSampler(HopSampler):
         return {"weight": buffers.room(("weight", name), 0, np.float32)[:end]}
 
 
-def _check_return(rows: Rows, back: Rows | None) -> None:
+def _check_return(rows: NeighborRows, back: NeighborRows | None) -> None:
     end = rows.neighbor_type if back is None else back.neighbor_type
     begins = back is None or back.node_type == rows.neighbor_type
     if end != rows.node_type or not begins:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from graphsys.sampling.adjacency import REVERSED, Rows, address, message_rows
+from graphsys.sampling.adjacency import REVERSED, NeighborRows, address, message_rows
 from graphsys.storage.reader import Graph
 from graphsys.storage.views import Index
 
@@ -15,7 +15,7 @@ _BETWEEN = "/"
 
 def relation_rows(
     graph: Graph, edge_types: Sequence[str] = (), *, reverse: bool = True
-) -> list[Rows]:
+) -> list[NeighborRows]:
     """Return the rows along which messages travel, each of one relation only.
 
     As :func:`~graphsys.sampling.message_rows`, but an edge type whose edges have relations
@@ -55,7 +55,7 @@ def relation_names(graph: Graph, edge_type: str) -> dict[str, int | None]:
     return found or {edge_type: None}
 
 
-def _only(rows: Rows, code: int, name: str) -> Rows:
+def _only(rows: NeighborRows, code: int, name: str) -> NeighborRows:
     """Return rows with the entries of one relation."""
     indexes, weights = [], []
     for part, index in enumerate(rows.indexes):

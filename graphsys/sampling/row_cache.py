@@ -19,7 +19,7 @@ from graphsys.kernels.cpu.sampling.cached_rows import (
     spread_counts,
     take_missing,
 )
-from graphsys.sampling.adjacency import Rows
+from graphsys.sampling.adjacency import NeighborRows
 from graphsys.sampling.features import FeatureRows
 
 Floats = npt.NDArray[np.float32]
@@ -137,12 +137,14 @@ class CachedRows:
         self._slots[best] = np.arange(len(best), dtype=np.int32)
 
 
-def degree_scores(rows: Sequence[Rows], node_type: str) -> Scores:
+def degree_scores(rows: Sequence[NeighborRows], node_type: str) -> Scores:
     """Return how many rows name each node of a type: how often samples reach it."""
     return _paths(rows, 1, is_inward=True)[node_type]
 
 
-def importance_scores(rows: Sequence[Rows], node_type: str, hops: int = 1) -> Scores:
+def importance_scores(
+    rows: Sequence[NeighborRows], node_type: str, hops: int = 1
+) -> Scores:
     """Return AliGraph's importance: who asks for a node, over whom it asks for.
 
     The paper counts nodes within k hops; here walks of k steps are counted, which needs no
@@ -161,7 +163,9 @@ def importance_scores(rows: Sequence[Rows], node_type: str, hops: int = 1) -> Sc
     return inward / np.maximum(outward, 1)
 
 
-def _paths(rows: Sequence[Rows], hops: int, *, is_inward: bool) -> Mapping[str, Scores]:
+def _paths(
+    rows: Sequence[NeighborRows], hops: int, *, is_inward: bool
+) -> Mapping[str, Scores]:
     """Count the walks of so many steps that end, or begin, at each node."""
     sizes = {each.node_type: each.num_nodes for each in rows}
     sizes |= {each.neighbor_type: each.num_neighbors for each in rows}

@@ -13,7 +13,7 @@ from graphsys.kernels.cpu.sampling.timed_rows import (
     WEIGHTED,
     pick_entries_before,
 )
-from graphsys.sampling.adjacency import Rows
+from graphsys.sampling.adjacency import NeighborRows
 from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.multi_hop import Frontier, Pair
 from graphsys.sampling.neighbors import NeighborSampler
@@ -58,7 +58,7 @@ class TemporalSampler(NeighborSampler):
 
     def __init__(
         self,
-        graph: Graph | Sequence[Rows],
+        graph: Graph | Sequence[NeighborRows],
         fanouts: Sequence[int] | Mapping[str, Sequence[int]],
         *,
         frontier: Frontier = "all",
@@ -110,7 +110,7 @@ class TemporalSampler(NeighborSampler):
     def _pick(
         self,
         growth: Growth,
-        rows: Rows,
+        rows: NeighborRows,
         hop: int,
         key: Pair,
         span: Pair,

@@ -9,13 +9,13 @@ from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.rng import draw_key
 from graphsys.kernels.cpu.rows.gathered_rows import first_outside
 from graphsys.kernels.cpu.sampling.visited_rows import step_nodes
-from graphsys.sampling.adjacency import Rows
+from graphsys.sampling.adjacency import NeighborRows
 
 Ints = npt.NDArray[np.int64]
 
 
 def walk(
-    path: Sequence[Rows],
+    path: Sequence[NeighborRows],
     starts: Ints,
     length: int,
     *,

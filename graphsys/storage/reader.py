@@ -295,14 +295,14 @@ class Graph:
             return bucket_of(batch)
 
     def out_index(self, edge_type: EdgeType | str, part: int) -> Index:
-        """Return the out-neighbours (CSR) of a partition's nodes over the training edges.
+        """Return the out-neighbors (CSR) of a partition's nodes over the training edges.
 
-        For undirected edges the symmetric index: all neighbours.
+        For undirected edges the symmetric index: all neighbors.
         """
         return self._index(edge_type, "out", part)
 
     def in_index(self, edge_type: EdgeType | str, part: int) -> Index:
-        """Return the in-neighbours (CSC) of a partition's nodes over the training edges.
+        """Return the in-neighbors (CSC) of a partition's nodes over the training edges.
 
         For undirected edges the symmetric index, the same as :meth:`out_index`.
         """

@@ -37,7 +37,7 @@ class Scratch:
         self._lock = threading.Lock()
 
     def array(self, length: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return an uninitialised array ``[length]``, in memory or in a mapped file."""
+        """Return an uninitialized array ``[length]``, in memory or in a mapped file."""
         dtype = np.dtype(dtype)
         size = length * dtype.itemsize
         if size and not self.take(size):

@@ -43,11 +43,11 @@ class EdgeBucket:
 class Index:
     """Compressed rows of one partition; views of the file.
 
-    Row ``u`` (a local number) spans ``indptr[u]:indptr[u + 1]``, sorted by neighbour.
+    Row ``u`` (a local number) spans ``indptr[u]:indptr[u + 1]``, sorted by neighbor.
 
     Attributes:
         indptr: Row offsets, uint32 or int64 ``[N + 1]``.
-        indices: Numbers of the neighbours in their type, uint32 or int64 ``[E]``.
+        indices: Numbers of the neighbors in their type, uint32 or int64 ``[E]``.
         weight: Weights in row order, or None.
         relation: Relation codes in row order, or None.
         time: Times in row order, or None.

@@ -94,7 +94,7 @@ def tables(result: dict[str, Any]) -> str:
     text += table(("runs of", *MAPPINGS), figure_rows(rows, names, percent=True))
     text += ["", "Thread per row on an H100: variation and balance (modelled):\n"]
     text += table(("runs of", *BALANCE), figure_rows(rows, list(BALANCE.values())))
-    text += ["", "Requests for neighbours' values (exact):\n"]
+    text += ["", "Requests for neighbors' values (exact):\n"]
     text += table(("runs of", *MEMORY), figure_rows(rows, list(MEMORY.values())))
     text += ["", "Medians over graph applications and over controls:\n", *beside(rows)]
     return "\n".join(text)

@@ -21,7 +21,7 @@ from graphsys.kernels.cpu.embedding.bags import PLAIN
 from graphsys.kernels.cpu.embedding.chunk import allocate_chunk, beside
 from graphsys.kernels.cpu.embedding.products import multiply, multiply_by_rows, transpose
 from graphsys.kernels.cpu.embedding.rows import (
-    Optimiser,
+    Optimizer,
     accumulate,
     allocate_sums,
     gather,
@@ -88,7 +88,7 @@ def train_timed(
     Args:
         tables: Of one partition.
         edges: The bucket.
-        settings: Objective and optimiser.
+        settings: Objective and optimizer.
         last: How many batches.
         slot: Scratch, as for the step.
         losses: Receives the loss of every batch.
@@ -101,7 +101,7 @@ def train_timed(
     chunk = allocate_chunk(longest, pool, candidates, tables.src_rows.shape[1], False)
     ahead = beside(chunk)
     sums = allocate_sums(slot, most, tables.src_rows.shape[1])
-    optimiser = Optimiser(settings.lr, settings.max_norm, settings.is_half)
+    optimizer = Optimizer(settings.lr, settings.max_norm, settings.is_half)
     mine, turn = chunks_of(edges, 0, last, 1), 0
     sizes = load_chunk(edges, mine[0], candidates, key, size, size, chunk)
     for b in range(last):
@@ -133,6 +133,6 @@ def train_timed(
             taken[2] += gathered - began
             chunk, ahead, turn = ahead, chunk, turn + 1
         began = _now()
-        update_rows(tables, sums, optimiser, mix64(~key + np.uint64(b)))
+        update_rows(tables, sums, optimizer, mix64(~key + np.uint64(b)))
         taken[7] = _now() - began
         losses[b] = total

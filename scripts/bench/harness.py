@@ -165,10 +165,10 @@ def measure(
         for contender, kept in zip(work.contenders, runs, strict=True):
             kept.add(contender.run())
     limit = work.limit_s(results) if callable(work.limit_s) else work.limit_s
-    return summarise(work, runs, limit), runs
+    return summarize(work, runs, limit), runs
 
 
-def summarise(work: Work, runs: Sequence[Runs], limit_s: float | None) -> list[Row]:
+def summarize(work: Work, runs: Sequence[Runs], limit_s: float | None) -> list[Row]:
     """Turn runs into rows."""
     peers = [
         kept

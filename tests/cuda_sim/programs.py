@@ -102,7 +102,7 @@ class Communities(gs.VertexProgram):
 
 
 class Parents(gs.VertexProgram):
-    """Messages of two values: the nearest neighbour and its id."""
+    """Messages of two values: the nearest neighbor and its id."""
 
     source: gs.NodeId
     distance = gs.state("float64", default=np.inf)

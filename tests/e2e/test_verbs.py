@@ -63,7 +63,7 @@ def test_info_shows_what_ingest_wrote(small_graph: Path, run_cli: Run) -> None:
     assert found["bytes_per_edge"] > 0
 
 
-def test_info_for_people_is_neither_wrapped_nor_coloured(
+def test_info_for_people_is_neither_wrapped_nor_colored(
     small_graph: Path, run_cli: Run
 ) -> None:
     done = run_cli("info", small_graph)

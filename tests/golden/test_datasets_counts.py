@@ -103,7 +103,7 @@ def test_knowledge_graphs(
 
 
 @pytest.mark.parametrize(
-    ("name", "classes", "words", "splits", "unlabelled"),
+    ("name", "classes", "words", "splits", "unlabeled"),
     [
         ("cora", 7, 1433, {"train": 140, "valid": 500, "test": 1000, None: 1068}, 0),
         ("citeseer", 6, 3703, {"train": 120, "valid": 500, "test": 1000, None: 1707}, 15),
@@ -115,7 +115,7 @@ def test_citation_graphs(
     classes: int,
     words: int,
     splits: dict[str | None, int],
-    unlabelled: int,
+    unlabeled: int,
 ) -> None:
     source = open_source(shared_data / f"planetoid/ind.{name}.graph")
     assert not source.is_directed
@@ -125,7 +125,7 @@ def test_citation_graphs(
     assert x.dtype == np.float32
     assert x.shape == (len(nodes.ids), words)
     labels = nodes.columns["label"]
-    assert labels.null_count == unlabelled
+    assert labels.null_count == unlabeled
     assert len(pc.unique(labels.drop_null())) == classes
     assert Counter(nodes.columns["split"].to_pylist()) == splits
     empty = np.flatnonzero(labels.is_null().to_numpy(zero_copy_only=False))

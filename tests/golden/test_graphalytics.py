@@ -77,7 +77,7 @@ def reference(path: Path) -> Values:
 
 
 def from_lists(path: Path, *, is_directed: bool) -> tuple[list[int], Any, None]:
-    """Read lines of a node and its neighbours, each edge twice if undirected."""
+    """Read lines of a node and its neighbors, each edge twice if undirected."""
     rows = [[int(n) for n in line.split()] for line in path.read_text().splitlines()]
     pairs = [(row[0], other) for row in rows for other in row[1:]]
     if not is_directed:

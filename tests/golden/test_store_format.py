@@ -88,16 +88,16 @@ def test_golden_edges_are_the_ones_written_by_hand() -> None:
         }
 
 
-def test_golden_undirected_neighbours() -> None:
-    neighbours: dict[int, list[int]] = {}
+def test_golden_undirected_neighbors() -> None:
+    neighbors: dict[int, list[int]] = {}
     with Graph(V1 / "roads") as graph:
         ids = graph.node_ids("node").to_pylist()
         for part in range(2):
             index, base = graph.out_index("edge", part), graph.offsets("node")[part]
             for row in range(len(index.indptr) - 1):
                 span = slice(index.indptr[row], index.indptr[row + 1])
-                neighbours[ids[base + row]] = sorted(ids[n] for n in index.indices[span])
-    assert neighbours == ROADS
+                neighbors[ids[base + row]] = sorted(ids[n] for n in index.indices[span])
+    assert neighbors == ROADS
 
 
 def test_todays_writer_still_says_the_same(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_the_readers_of_the_readme_read(random_store: tuple[Path, Counter[Any]])
     ids = scope["node_ids"](roads, "node")
     for part, keys in enumerate(ids):
         for local, key in enumerate(keys):
-            numbers = scope["neighbours"](roads, "edge", "out", part, local)
+            numbers = scope["neighbors"](roads, "edge", "out", part, local)
             found[key] = sorted(sum(ids, [])[number] for number in numbers)  # noqa: RUF017
     assert found == ROADS
 

@@ -30,11 +30,6 @@ def test_the_top_level_is_the_agreed_one() -> None:
 
 MOST_FILES = 25
 MOST_LINES = 400
-LONGER = {
-    "graphsys/engine/codegen/cpu.py": "the text of one generated module, top to bottom",
-    "graphsys/engine/execute/supersteps.py": "one superstep in its variants",
-}
-"""Files of more lines, and why."""
 
 
 def sources() -> list[Path]:
@@ -52,7 +47,26 @@ def test_a_folder_can_be_seen_at_a_glance() -> None:
 
 def test_a_file_can_be_read_in_one_sitting() -> None:
     lines = {str(p.relative_to(ROOT)): len(p.read_text().splitlines()) for p in sources()}
-    assert {name for name, n in lines.items() if n > MOST_LINES} == LONGER.keys()
+    assert {name: n for name, n in lines.items() if n > MOST_LINES} == {}
+
+
+MOST_BODY_LINES = 60
+LONG = "# long: "
+"""Begins the comment above a longer function that says why it is."""
+
+
+def test_a_function_is_short_or_says_why_not() -> None:
+    for path in sources():
+        lines = path.read_text().splitlines()
+        for node in ast.walk(ast.parse("\n".join(lines))):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            size = (node.end_lineno or 0) - node.lineno + 1
+            if ast.get_docstring(node):
+                size -= (node.body[0].end_lineno or 0) - node.body[0].lineno + 1
+            first = min([node.lineno, *(it.lineno for it in node.decorator_list)])
+            says_why = lines[first - 2].lstrip().startswith(LONG)
+            assert says_why == (size > MOST_BODY_LINES), f"{path}:{node.name}, {size} lines"
 
 
 def test_every_package_says_what_it_holds() -> None:

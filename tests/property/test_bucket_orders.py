@@ -17,7 +17,7 @@ from graphsys.embedding.data.bucket_order import (
     lower_bound,
     order_units,
 )
-from graphsys.embedding.data.schedule import Step, inside_out, needs_of, units
+from graphsys.embedding.data.schedule import BucketTask, inside_out, needs_of, units
 from graphsys.embedding.training.eviction import SwapPlan, all_swaps, count_swaps
 
 Need = frozenset[tuple[str, int]]
@@ -27,7 +27,7 @@ RNG = np.random.default_rng(0)
 def grid(**partitions: int) -> list[Need]:
     """Return the needs of the units of edges between all types, inside out."""
     steps = [
-        Step(k, bucket, (a, bucket[0]), (b, bucket[1]), 1)
+        BucketTask(k, bucket, (a, bucket[0]), (b, bucket[1]), 1)
         for k, (a, b) in enumerate(itertools.product(partitions, repeat=2))
         for bucket in inside_out(partitions[a], partitions[b])
     ]
@@ -171,7 +171,7 @@ def test_a_plan_that_grows_knows_the_epoch_that_follows() -> None:
 
 
 @pytest.mark.parametrize("side", [2, 4, 16])
-def test_the_hilbert_curve_walks_to_neighbours_and_misses_no_cell(side: int) -> None:
+def test_the_hilbert_curve_walks_to_neighbors_and_misses_no_cell(side: int) -> None:
     cells = itertools.product(range(side), repeat=2)
     walk = sorted(cells, key=lambda cell: hilbert_distance(side, *cell))
     assert [hilbert_distance(side, *cell) for cell in walk] == list(range(side * side))
@@ -186,5 +186,5 @@ def test_affinity_keeps_a_partition_while_a_unit_with_it_is_left() -> None:
 
 
 def test_a_bucket_of_one_partition_needs_no_buffer() -> None:
-    unit = [Step(0, Bucket(0, 0), ("country", 0), ("country", 0), 3)]
+    unit = [BucketTask(0, Bucket(0, 0), ("country", 0), ("country", 0), 3)]
     assert needs_of(unit, {"country": 1}) == frozenset()

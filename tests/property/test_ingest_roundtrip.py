@@ -205,17 +205,17 @@ def check_indexes(graph: Graph, plain: PlainGraph, kind: EdgeType) -> None:
             assert len(index.indptr) == offsets[part + 1] - offsets[part] + 1
             for row in range(len(index.indptr) - 1):
                 span = slice(index.indptr[row], index.indptr[row + 1])
-                neighbours = index.indices[span].tolist()
-                assert neighbours == sorted(neighbours)
+                neighbors = index.indices[span].tolist()
+                assert neighbors == sorted(neighbors)
                 rows = [
                     (other_ids[number], *values)
                     for number, *values in zip(
-                        neighbours, *index_columns(graph, name, index, span), strict=True
+                        neighbors, *index_columns(graph, name, index, span), strict=True
                     )
                 ]
                 expected = [
-                    (neighbour, *edge_columns(edges[position], index, position))
-                    for neighbour, position in oracle[own_ids[offsets[part] + row]]
+                    (neighbor, *edge_columns(edges[position], index, position))
+                    for neighbor, position in oracle[own_ids[offsets[part] + row]]
                 ]
                 assert_same(Counter(rows), Counter(expected))
 

@@ -171,7 +171,7 @@ class RowModel:
         launches: A summary of each launch, in order.
         is_exact: Whether all rows had the lengths that the run visits.
         row_bytes: Bytes of the rows that were at hand, each counted once.
-        reasons: Why some rows' neighbours were not at hand.
+        reasons: Why some rows' neighbors were not at hand.
     """
 
     def __init__(self, gpu: Gpu, shape: LaunchShape = LaunchShape()) -> None:  # noqa: B008  (frozen)
@@ -236,7 +236,7 @@ class RowModel:
         )
 
     def _hold(self, visit: RowVisit) -> None:
-        """Count the bytes of neighbours that a GPU would need, once per array."""
+        """Count the bytes of neighbors that a GPU would need, once per array."""
         if visit.indices is not None and id(visit.indices) not in self._held:
             self._held[id(visit.indices)] = visit.indices
             self.row_bytes += visit.indices.nbytes

@@ -77,12 +77,12 @@ def requests_of(visit: RowVisit, threads: int = 256) -> dict[str, Requests]:
     and for long rows is counted apart and serves ``warp``, ``block`` and ``twc``.
 
     Args:
-        visit: The rows, with their neighbours.
+        visit: The rows, with their neighbors.
         threads: Threads of a CTA, which bound the rows that TWC gives to a warp.
 
     Returns:
         By mapping; without ``merge-path``, whose requests depend on how it stages its tiles
-        in shared memory. Empty where the neighbours are not at hand.
+        in shared memory. Empty where the neighbors are not at hand.
     """
     if visit.indices is None or visit.starts is None:
         return {}

@@ -1,4 +1,4 @@
-"""Charts as inline SVG: small functions from figures to text, coloured by CSS classes."""
+"""Charts as inline SVG: small functions from figures to text, colored by CSS classes."""
 
 import math
 from collections.abc import Sequence
@@ -127,7 +127,7 @@ def timeline(lanes: Sequence[tuple[str, Sequence[float]]], seconds: float) -> Ma
         )
         width = (_WIDTH - left) / max(len(shares), 1)
         begin = 0
-        while begin < len(shares):  # equal neighbours are one rectangle
+        while begin < len(shares):  # equal neighbors are one rectangle
             level, end = round(shares[begin], 1), begin + 1
             while end < len(shares) and round(shares[end], 1) == level:
                 end += 1

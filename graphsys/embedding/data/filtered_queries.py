@@ -179,7 +179,7 @@ def _cut(own: npt.NDArray[np.integer], counts: Ints) -> Iterator[tuple[int, int]
 class _Adjacency:
     """The answers that the edges of all splits give, looked up for many keys at once.
 
-    Splits of labelled negatives give none. A key is a node and a relation:
+    Splits of labeled negatives give none. A key is a node and a relation:
     ``node * num_relations + relation``.
     """
 

@@ -24,7 +24,7 @@ T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True)
-class Step:
+class BucketTask:
     """One bucket of one edge type.
 
     Attributes:
@@ -78,12 +78,12 @@ class Schedule:
 
     def __init__(
         self,
-        steps: Iterable[Step],
+        steps: Iterable[BucketTask],
         num_partitions: Mapping[str, int],
         layout: Layout,
         seed: int,
     ) -> None:
-        by_phase: dict[int, list[Step]] = {}
+        by_phase: dict[int, list[BucketTask]] = {}
         for step in steps:
             by_phase.setdefault(step.phase, []).append(step)
         groups = [units(group, num_partitions) for _, group in sorted(by_phase.items())]
@@ -95,7 +95,7 @@ class Schedule:
     def __len__(self) -> int:
         return len(self._units)
 
-    def epoch(self, epoch: int) -> list[list[Step]]:
+    def epoch(self, epoch: int) -> list[list[BucketTask]]:
         """Return the units in the order of an epoch."""
         return [self._units[k] for k in self._order(epoch)]
 
@@ -103,7 +103,7 @@ class Schedule:
         """Return the partitions that each of them needs, but for those always there."""
         return [self._needs[k] for k in self._order(epoch)]
 
-    def always(self, unit: Iterable[Step]) -> set[Part]:
+    def always(self, unit: Iterable[BucketTask]) -> set[Part]:
         """Return the partitions of a unit that are in memory always."""
         parts = {part for step in unit for part in (step.src, step.dst)}
         return {part for part in parts if not any(part in need for need in self._needs)}
@@ -135,15 +135,19 @@ def inside_out(num_src: int, num_dst: int) -> list[Bucket]:
     return order
 
 
-def units(steps: Iterable[Step], num_partitions: Mapping[str, int]) -> list[list[Step]]:
+def units(
+    steps: Iterable[BucketTask], num_partitions: Mapping[str, int]
+) -> list[list[BucketTask]]:
     """Group steps that need the same partitioned partitions, in order of first need."""
-    groups: dict[frozenset[Part], list[Step]] = {}
+    groups: dict[frozenset[Part], list[BucketTask]] = {}
     for step in steps:
         groups.setdefault(needs_of([step], num_partitions), []).append(step)
     return list(groups.values())
 
 
-def needs_of(unit: Iterable[Step], num_partitions: Mapping[str, int]) -> frozenset[Part]:
+def needs_of(
+    unit: Iterable[BucketTask], num_partitions: Mapping[str, int]
+) -> frozenset[Part]:
     """Return the partitions of a unit that are not in memory always: one or two."""
     parts = (part for step in unit for part in (step.src, step.dst))
     return frozenset(part for part in parts if num_partitions[part[0]] > 1)

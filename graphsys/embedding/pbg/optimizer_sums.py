@@ -1,6 +1,6 @@
 """Adagrad's sums in a checkpoint of PyTorch-BigGraph.
 
-PBG keeps what ``torch.save`` made of its optimisers as bytes in ``optimizer/state_dict``.
+PBG keeps what ``torch.save`` made of its optimizers as bytes in ``optimizer/state_dict``.
 They are read with ``weights_only``, which builds tensors and plain containers and nothing
 else. Sums that are not there, or cannot be read so, start at 0, as in a new training.
 """

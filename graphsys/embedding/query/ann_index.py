@@ -1,4 +1,4 @@
-"""Indexes for approximate nearest neighbours, kept in files beside the rows."""
+"""Indexes for approximate nearest neighbors, kept in files beside the rows."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.core.plain_files import read_json
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.rows.trained_rows import TrainedRows
-from graphsys.kernels.cpu.embedding.vector_math import normalise_rows
+from graphsys.kernels.cpu.embedding.vector_math import normalize_rows
 from graphsys.storage.manifest import file_name
 from graphsys.storage.output_file import new_files
 from graphsys.storage.runs.run_folder import write_durably
@@ -115,7 +115,7 @@ def prepare(rows: Any, config: EmbeddingConfig) -> Floats:
     """Copy rows as faiss compares them: without bias, of unit length under ``cos``."""
     copy: Floats = np.array(rows[:, int(config.bias) :], dtype=np.float32, order="C")
     if config.comparator == "cos":
-        normalise_rows(copy, copy, np.empty(len(copy), dtype=np.float32))
+        normalize_rows(copy, copy, np.empty(len(copy), dtype=np.float32))
     return copy
 
 

@@ -37,7 +37,7 @@ class Plot:
         ids: What each point is.
         groups: The group of each, int64 ``[n]``.
         names: Names of the groups.
-        is_ordered: Whether the groups rise, and their colours should.
+        is_ordered: Whether the groups rise, and their colors should.
         legend: What the groups are; empty for no legend.
         axes: Names of the axes.
         title: Name of the picture.
@@ -53,7 +53,7 @@ class Plot:
     title: str
 
     def color(self, group: int) -> str:
-        """Return a group's colour."""
+        """Return a group's color."""
         colors = _RISING if self.is_ordered else _COLORS
         return colors[min(group, len(colors) - 1)]
 
@@ -63,8 +63,8 @@ class Plot:
         scale = np.where(high > low, high - low, 1.0)
         unit = (self.points - (low + high) / 2) / scale  # -0.5 .. 0.5
         size = np.array([_WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM])
-        centre = np.array([_LEFT, _TOP]) + size / 2
-        return np.asarray(centre + unit * (size - 4 * _RADIUS) * np.array([1, -1]))
+        center = np.array([_LEFT, _TOP]) + size / 2
+        return np.asarray(center + unit * (size - 4 * _RADIUS) * np.array([1, -1]))
 
 
 def to_svg(plot: Plot) -> bytes:

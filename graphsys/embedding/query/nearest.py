@@ -1,4 +1,4 @@
-"""Nearest neighbours in the embedding space by faiss: exact, or through an index."""
+"""Nearest neighbors in the embedding space by faiss: exact, or through an index."""
 
 from pathlib import Path
 from typing import Any

@@ -44,8 +44,8 @@ def picture(
     Args:
         run: A run or its folder.
         out: The file: ``.png``, ``.html`` or ``.svg``.
-        node_type: Draw only this type; all by default, coloured by type.
-        color: Column of the node tables that colours the nodes: text and integers by
+        node_type: Draw only this type; all by default, colored by type.
+        color: Column of the node tables that colors the nodes: text and integers by
             value (the ten most frequent), other numbers by size. By default the column
             label, class, type, category or name, if there is one.
         num_nodes: How many nodes to draw at most, of each type.
@@ -134,8 +134,8 @@ def principal_axes(run: TrainedRows, types: Iterable[str]) -> Axes:
         count += len(block)
     mean, spread = total / max(count, 1), np.zeros((dim, dim))
     for block in _blocks(run, types):
-        centred = block - mean
-        spread += centred.T @ centred
+        centered = block - mean
+        spread += centered.T @ centered
     sizes, vectors = np.linalg.eigh(spread)
     directions = np.zeros((dim, 2))
     directions[:, : min(dim, 2)] = vectors[:, ::-1][:, :2]
@@ -168,7 +168,7 @@ def _choose(
 def _values(
     run: TrainedRows, shown: list[tuple[str, npt.NDArray[np.int64]]], color: str | None
 ) -> tuple[pa.Array, str]:
-    """Return what colours each node, and what it is called."""
+    """Return what colors each node, and what it is called."""
     columns = {
         name: [c for c in run.graph.nodes(name, 0).column_names if c != "id"]
         for name, _ in shown

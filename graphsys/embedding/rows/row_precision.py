@@ -37,7 +37,7 @@ def to_stored(rows: Floats, row_dtype: RowDtype) -> Stored:
     if row_dtype == "float16":
         return rows.astype(np.float16).view(np.uint16)
     bits = rows.view(np.uint32)
-    is_odd = (bits >> np.uint32(16)) & np.uint32(1)  # halves go to the even neighbour
+    is_odd = (bits >> np.uint32(16)) & np.uint32(1)  # halves go to the even neighbor
     return ((bits + np.uint32(0x7FFF) + is_odd) >> np.uint32(16)).astype(np.uint16)
 
 

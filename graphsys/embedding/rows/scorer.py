@@ -21,7 +21,7 @@ from graphsys.kernels.cpu.embedding.rank import (
     DISTANCE,
     PRODUCT,
 )
-from graphsys.kernels.cpu.embedding.vector_math import normalise_rows
+from graphsys.kernels.cpu.embedding.vector_math import normalize_rows
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -89,7 +89,7 @@ class Scorer:
             return self._adjoint(self._with_first(rows), relation)
         elif not self.moves_candidates:
             rows = self._undo(rows, relation)
-        return self._with_first(self._normalise(rows))
+        return self._with_first(self._normalize(rows))
 
     def prepare_candidates(self, rows: Floats, relation: Ints) -> Floats:
         """Return rows of answers as they are compared, float32 ``[n, D]``.
@@ -101,7 +101,7 @@ class Scorer:
         """
         if self.moves_candidates:
             rows = self._operate(rows, relation)
-        return self._normalise(rows)
+        return self._normalize(rows)
 
     def constants(self, nodes: Ints, relation: Ints) -> Doubles:
         """Return what every score of a query has besides, float64 ``[n]``.
@@ -183,12 +183,12 @@ class Scorer:
             rows[:, 0] = 0.0 if self.is_distance else 1.0
         return rows
 
-    def _normalise(self, rows: Floats) -> Floats:
+    def _normalize(self, rows: Floats) -> Floats:
         if self.comparator != "cos":
             return rows
         first = int(self.has_bias)
         rest, unit = np.ascontiguousarray(rows[:, first:]), np.array(rows)
-        normalise_rows(rest, rest, np.empty(len(rows), dtype=np.float32))
+        normalize_rows(rest, rest, np.empty(len(rows), dtype=np.float32))
         unit[:, first:] = rest
         return unit
 

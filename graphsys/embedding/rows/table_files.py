@@ -14,8 +14,8 @@ from graphsys.core.rng import generator
 from graphsys.core.threads import run_parallel
 from graphsys.embedding import run as runs
 from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.data.schedule import Part
-from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.node_rows import NodeRows
 from graphsys.embedding.rows.nonfinite import describe_rows
 from graphsys.embedding.rows.row_precision import (
@@ -27,7 +27,6 @@ from graphsys.embedding.rows.row_precision import (
 )
 from graphsys.kernels.cpu.embedding.bags import NO_VECTOR, Extras
 from graphsys.storage.merged_view import stored_graph
-from graphsys.storage.reader import Graph
 from graphsys.storage.runs import run_folder
 
 Floats = npt.NDArray[np.float32]
@@ -97,25 +96,16 @@ class TableFiles:
     two threads at once: :class:`PartitionBuffer` sees to that.
 
     Args:
-        path: The run's folder.
-        graph: The graph trained on.
-        model: Its relations.
-        config: Dimension, seed and scale.
-        state: The checkpoint to go on from.
+        context: The training, with the checkpoint to go on from.
 
     Attributes:
         operators: Parameters and state of every edge type's operators.
         bytes_read, bytes_written: Of partitions, so far.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        graph: Graph,
-        model: list[RelationSet],
-        config: EmbeddingConfig,
-        state: runs.RunState,
-    ) -> None:
+    def __init__(self, context: TrainingContext) -> None:
+        path, graph, state = context.path, context.graph, context.state
+        config, model = context.config, context.model
         self.path = path
         self._config = config
         self.node_rows = NodeRows(graph, config)

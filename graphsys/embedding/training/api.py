@@ -25,14 +25,15 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.config import EmbeddingConfig, load_config
+from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.data.held_out import with_split
 from graphsys.embedding.data.held_out_split import GraphWithHeldOut
-from graphsys.embedding.data.schedule import Layout, Step
-from graphsys.embedding.model import RelationSet, relation_sets
+from graphsys.embedding.data.schedule import Layout
+from graphsys.embedding.model import relation_sets
 from graphsys.embedding.training.backend import Backend
 from graphsys.embedding.training.bucket_trainer import compile_kernels
 from graphsys.embedding.training.hooks.edge_sets import list_steps
-from graphsys.embedding.training.hooks.supervision import source_of, supervise
+from graphsys.embedding.training.hooks.supervision import source_of, supervised
 from graphsys.embedding.training.plan import Plan, Planner
 from graphsys.embedding.training.probe import probe
 from graphsys.storage.merged_view import JoinedGraph
@@ -95,54 +96,62 @@ def train(
     if config is None:
         config = run_config(out) if resume else EmbeddingConfig()
     backend = _open_backend(device, config)
-    model = relation_sets(graph, config)
-    if config.eval_every:
-        seen = GraphWithHeldOut(graph, config) if config.eval_fraction else graph
-        with_split(seen, model, config.eval_split)  # one that is not there ends here
-    trained = JoinedGraph(graph) if config.join_partitions else graph
-    steps = list_steps(trained, model, config)
+    context = _open_context(graph, config, out)
     if not dry_run:
         runs.require_free(out, resume=resume, overwrite=overwrite)
     started = _started(out, resume)
-    source = source_of(graph, config, model, started)
-    folder = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
+    source = source_of(graph, config, context.model, started)
     return_large_blocks()
     with single_threaded_blas():
         if device == "cpu" or dry_run:
-            compile_kernels(trained, config, model)
-        plan = _make_plan(trained, config, model, steps, stated, started)
+            compile_kernels(context)
+        plan = _make_plan(context, stated, started)
         if dry_run:
-            measured = probe(trained, config, model, steps, folder)
+            measured = probe(context)
             metrics = {**plan.as_metrics(), **measured.estimate(plan, config)}
             return TrainReport(
                 run=out, epochs=0, seconds=0.0, edges_per_second=0.0, metrics=metrics
             )
-    _require_disk(plan, out, folder)
+    _require_disk(plan, out, context.path)
     with writing(out, resume=resume, overwrite=overwrite) as path:
         state = _open_state(path, graph, config, plan.layout, resume=resume)
+        context = dataclasses.replace(context, path=path, state=state, layout=plan.layout)
         try:
-            with single_threaded_blas(), MemoryMeter(_METER_S) as meter:
-                trainer = supervise(
-                    path, trained, config, model, steps, state, plan.layout, backend,
-                    source, progress,
-                )  # fmt: skip
+            with (
+                single_threaded_blas(), MemoryMeter(_METER_S) as meter,
+                supervised(context, backend, source, progress) as trainer,
+            ):  # fmt: skip
+                trainer.run(progress)
         except (ConfigError, InvalidGraphError, CorruptStoreError):
             if not resume and not state.files:
                 runs.discard(path)
             raise
-    trainer.figures.update(state.metrics)
+    trainer.stats.update(state.metrics)
     state.metrics["planned_memory_bytes"] = plan.memory_bytes
     state.metrics["peak_memory_bytes"] = meter.peak_bytes
     return _report(out, state)
 
 
+def _open_context(graph: Graph, config: EmbeddingConfig, out: Path) -> TrainingContext:
+    """Return what will be trained, before there is a run.
+
+    Raises:
+        ConfigError: Settings that do not fit the graph.
+    """
+    model = relation_sets(graph, config)
+    if config.eval_every:
+        seen = GraphWithHeldOut(graph, config) if config.eval_fraction else graph
+        with_split(seen, model, config.eval_split)  # one that is not there ends here
+    trained = JoinedGraph(graph) if config.join_partitions else graph
+    folder = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
+    return TrainingContext(
+        path=folder, graph=trained, config=config, model=model,
+        steps=list_steps(trained, model, config),
+    )  # fmt: skip
+
+
 def _make_plan(
-    graph: Graph,
-    config: EmbeddingConfig,
-    model: list[RelationSet],
-    steps: list[Step],
-    stated: int | None,
-    started: runs.RunState | None,
+    context: TrainingContext, stated: int | None, started: runs.RunState | None
 ) -> Plan:
     """Choose the buffer and the order; a run that began keeps its order.
 
@@ -152,7 +161,7 @@ def _make_plan(
     release_free_memory()  # what compiling took
     base = resident_bytes()
     budget = available_bytes() + base if stated is None else stated
-    planner = Planner(graph, config, model, steps, base)
+    planner = Planner(context, base)
     if started is None:
         return planner.plan(planner.choose(budget, is_stated=stated is not None))
     order = started.order or {"name": "inside_out", "capacity": 2}

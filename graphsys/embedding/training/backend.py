@@ -4,16 +4,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from graphsys.embedding.rows.table_files import TableFiles
-from graphsys.embedding.training.bucket_trainer import UnitTrainer
+from graphsys.embedding.training.bucket_trainer import BucketTrainer
 
 
 class Backend(NamedTuple):
-    """What the trainer's loop makes its files and its unit trainer with.
+    """What the trainer's loop makes its files and its bucket trainer with.
 
     Attributes:
         files: Takes the arguments of :class:`TableFiles`.
-        unit_trainer: Takes those of :class:`UnitTrainer`.
+        bucket_trainer: Takes those of :class:`BucketTrainer`.
     """
 
     files: Callable[..., TableFiles] = TableFiles
-    unit_trainer: Callable[..., UnitTrainer] = UnitTrainer
+    bucket_trainer: Callable[..., BucketTrainer] = BucketTrainer

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,10 @@ from graphsys.core.events import is_recording, launched, span
 from graphsys.core.progress import Progress
 from graphsys.core.rng import generator
 from graphsys.core.threads import num_cores
-from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.data.buckets import read_bucket
-from graphsys.embedding.data.schedule import Part, Step, cut_bucket
-from graphsys.embedding.model import REGULARISER_CODES, RelationSet
+from graphsys.embedding.data.schedule import BucketTask, Part, cut_bucket
+from graphsys.embedding.model import REGULARIZER_CODES, RelationSet
 from graphsys.embedding.rows.nonfinite import describe_rows
 from graphsys.embedding.rows.row_precision import stored_dtype, to_floats
 from graphsys.embedding.rows.table_files import Floats, Table
@@ -32,7 +31,6 @@ from graphsys.kernels.cpu.embedding.negatives import Candidates
 from graphsys.kernels.cpu.embedding.operators import Operators
 from graphsys.kernels.cpu.embedding.rows import NO_RATES, Tables
 from graphsys.kernels.cpu.embedding.step import Settings, train_batches
-from graphsys.storage.reader import Graph
 
 _TURNS = 16  # buckets of a unit take turns: each is trained in up to so many slices
 _BATCHES_PER_TURN = 8  # at least, per worker, in a bucket trained alone
@@ -41,7 +39,7 @@ Order = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
-class Work:
+class BucketWork:
     """A bucket ready to be trained.
 
     Attributes:
@@ -51,7 +49,7 @@ class Work:
         losses: Summed loss of every batch trained so far, float64 ``[M]``.
     """
 
-    step: Step
+    step: BucketTask
     edges: Edges
     settings: Settings
     losses: npt.NDArray[np.float64]
@@ -62,14 +60,11 @@ class Work:
         return len(self.edges.order)
 
 
-class UnitTrainer:
+class BucketTrainer:
     """Reads, cuts and trains buckets whose partitions are in memory.
 
     Args:
-        path: The run's folder, for messages.
-        graph: The graph trained on.
-        config: The settings.
-        model: The relations of every edge type.
+        context: The training.
         tables: The partitions in memory.
         operators: Parameters and state of every edge type's operators.
         extras: Given two node types, says what makes rows of nodes from their tables.
@@ -82,20 +77,19 @@ class UnitTrainer:
 
     def __init__(
         self,
-        path: Path,
-        graph: Graph,
-        config: EmbeddingConfig,
-        model: list[RelationSet],
+        context: TrainingContext,
         tables: Mapping[Part, Table],
         operators: Mapping[str, Floats],
         extras: Callable[[str, str], Extras],
-        choose_edges: Callable[[int, Step, Order], Order],
+        choose_edges: Callable[[int, BucketTask, Order], Order],
     ) -> None:
-        self.path, self.graph, self.config, self.model = path, graph, config, model
+        self.path, self.graph = context.path, context.graph
+        self.config, self.model = context.config, context.model
         self.tables, self.operators, self.extras = tables, operators, extras
         self._choose_edges = choose_edges
-        self.negatives = Negatives(graph, config)
-        self.num_workers = 1 if config.deterministic else config.threads or num_cores()
+        self.negatives = Negatives(context.graph, context.config)
+        is_serial = context.config.deterministic
+        self.num_workers = 1 if is_serial else context.config.threads or num_cores()
         self.rates: dict[Part, Floats] = {}
         self.slots: list[npt.NDArray[np.int32]] = []
 
@@ -119,7 +113,9 @@ class UnitTrainer:
             np.full(1, -1, dtype=np.int32), np.zeros(0, dtype=np.float64),
         )  # fmt: skip
 
-    def train(self, epoch: int, unit: list[Step], progress: Progress) -> list[Work]:
+    def train(
+        self, epoch: int, unit: list[BucketTask], progress: Progress
+    ) -> list[BucketWork]:
         """Train every bucket of a unit once, in turns of slices.
 
         Returns:
@@ -152,7 +148,7 @@ class UnitTrainer:
                         _report(progress, bucket, first, last)
         return work
 
-    def measure(self, step: Step, rows: Order) -> float:
+    def measure(self, step: BucketTask, rows: Order) -> float:
         """Return the summed loss of some edges of a bucket, and change nothing.
 
         The same edges meet the same negatives every time.
@@ -176,10 +172,10 @@ class UnitTrainer:
         )  # fmt: skip
         return float(work.losses.sum())
 
-    def _refresh(self, step: Step) -> None:
+    def _refresh(self, step: BucketTask) -> None:
         """Bring rows and operators of a bucket up to date, where a device trains them."""
 
-    def _arrays(self, step: Step) -> tuple[Tables, Operators]:
+    def _arrays(self, step: BucketTask) -> tuple[Tables, Operators]:
         """Return the tables and operators that a bucket is trained on."""
         src_rows, src_state = self.tables[step.src]
         dst_rows, dst_state = self.tables[step.dst]
@@ -197,20 +193,20 @@ class UnitTrainer:
             relations.operators(self.operators[relations.name]),
         )
 
-    def _num_rows(self, step: Step) -> int:
+    def _num_rows(self, step: BucketTask) -> int:
         src, dst = self.tables[step.src][0], self.tables[step.dst][0]
         return len(src) if step.src == step.dst else len(src) + len(dst)
 
-    def _prepare(self, epoch: int, step: Step) -> Work:
+    def _prepare(self, epoch: int, step: BucketTask) -> BucketWork:
         relations = self.model[step.edge_type]
         phase = (step.phase,) if step.phase else ()
         keys = (epoch, relations.name, *step.bucket, *phase)
         return self._cut(epoch, step, keys, lambda e: self._choose_edges(epoch, step, e))
 
     def _cut(
-        self, epoch: int, step: Step, keys: Sequence[int | str],
+        self, epoch: int, step: BucketTask, keys: Sequence[int | str],
         choose: Callable[[Order], Order],
-    ) -> Work:  # fmt: skip
+    ) -> BucketWork:  # fmt: skip
         """Read a bucket and cut the edges chosen of it."""
         config, relations = self.config, self.model[step.edge_type]
         with span("read", edge_type=relations.name, bucket=tuple(step.bucket)):
@@ -235,7 +231,7 @@ class UnitTrainer:
         losses = np.zeros(len(edges.batches) - 1, dtype=np.float64)
         candidates = self.negatives.candidates(relations, step, edges)
         settings = self._settings(draw, epoch, relations, candidates)
-        return Work(step, edges, settings, losses)
+        return BucketWork(step, edges, settings, losses)
 
     def _objective(self, relations: RelationSet) -> Objective:
         return compiled_objective(self.config, relations)
@@ -253,14 +249,14 @@ class UnitTrainer:
             lr=np.float32(factor * config.lr),
             relation_lr=np.float32(factor * (config.relation_lr or config.lr)),
             regularizer=np.float32(config.regularizer),
-            regularizer_kind=REGULARISER_CODES[config.regularizer_kind],
+            regularizer_kind=REGULARIZER_CODES[config.regularizer_kind],
             key=key,
             max_norm=np.float32(config.max_norm or np.inf),
             is_half=config.row_dtype == "float16",
         )
 
     def _train_slice(
-        self, pool: ThreadPoolExecutor, bucket: Work, first: int, last: int
+        self, pool: ThreadPoolExecutor, bucket: BucketWork, first: int, last: int
     ) -> None:
         tables, operators = self._arrays(bucket.step)
         extras = self.extras(bucket.step.src[0], bucket.step.dst[0])
@@ -283,7 +279,9 @@ class UnitTrainer:
             edges, settings = bucket.edges, bucket.settings
             tell(operator_work(edges, first, last, tables, operators, settings))
 
-    def _check_loss(self, epoch: int, step: Step, losses: npt.NDArray[np.float64]) -> None:
+    def _check_loss(
+        self, epoch: int, step: BucketTask, losses: npt.NDArray[np.float64]
+    ) -> None:
         if np.isfinite(losses).all():
             return
         self._refresh(step)
@@ -306,23 +304,14 @@ def _train_timed(busy_ns: list[int], worker: int, *arguments: Any) -> None:
     busy_ns[worker] = time.perf_counter_ns() - began_ns
 
 
-def compile_kernels(
-    graph: Graph, config: EmbeddingConfig, model: list[RelationSet]
-) -> None:
+def compile_kernels(context: TrainingContext) -> None:
     """Compile the kernels, or load them: not a part of the training's time."""
-    UnitTrainer(
-        graph.path,
-        graph,
-        config,
-        model,
-        {},
-        {},
-        lambda src, dst: PLAIN,
-        lambda epoch, step, order: order,
+    BucketTrainer(
+        context, {}, {}, lambda src, dst: PLAIN, lambda epoch, step, order: order
     ).compile()
 
 
-def _report(progress: Progress, bucket: Work, first: int, last: int) -> None:
+def _report(progress: Progress, bucket: BucketWork, first: int, last: int) -> None:
     edges = bucket.edges
     done = edges.chunks[edges.batches[first] : edges.batches[last]]
     num_edges = int((done[:, 1] - done[:, 0]).sum())

@@ -43,7 +43,7 @@ def operator_work(
 
     ``gather`` reads the rows of the pools, ``elementwise`` applies relation operators there
     and back, ``gemm`` makes scores and both gradients, ``softmax`` turns scores into losses
-    and gradients, ``scatter`` sums gradients by row. The optimiser's step is left out: how
+    and gradients, ``scatter`` sums gradients by row. The optimizer's step is left out: how
     many distinct rows a batch has, only the kernel knows.
     """
     chunks = edges.chunks[edges.batches[first] : edges.batches[last]]

@@ -5,44 +5,32 @@ which they were given; whatever a hook draws it keys by (seed, epoch, edge type,
 that a resumed run is equal to an unbroken one.
 """
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.data.schedule import Part, Step
-from graphsys.embedding.model import RelationSet
+from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.data.schedule import BucketTask, Part
 from graphsys.embedding.rows.table_files import Floats
-from graphsys.embedding.run import RunState
-from graphsys.storage.reader import Graph
 
 if TYPE_CHECKING:
-    from graphsys.embedding.training.bucket_trainer import Work
+    from graphsys.embedding.training.bucket_trainer import BucketWork
 
 
 class Training(Protocol):
     """What a hook sees of a training.
 
     Attributes:
-        path: The run's folder.
-        graph: The graph trained on.
-        config: The settings.
-        model: The relations of every edge type.
-        state: The checkpoint that is being made.
+        context: What it is about, with the checkpoint that is being made.
         rates: Factors on the learning rates of rows by partition, float32 ``[N]``; 1 for
             partitions that are left out.
     """
 
-    path: Path
-    graph: Graph
-    config: EmbeddingConfig
-    model: list[RelationSet]
-    state: RunState
+    context: TrainingContext
     rates: dict[Part, Floats]
 
-    def measure(self, step: Step, rows: npt.NDArray[np.uint32]) -> float:
+    def measure(self, step: BucketTask, rows: npt.NDArray[np.uint32]) -> float:
         """Return the summed loss of edges of a bucket whose partitions are in memory."""
 
     def checkpoint(self) -> None:
@@ -56,7 +44,7 @@ class Hook:
     """Does nothing; the base of all hooks."""
 
     def before_bucket(
-        self, trainer: Training, epoch: int, step: Step, order: npt.NDArray[np.uint32]
+        self, trainer: Training, epoch: int, step: BucketTask, order: npt.NDArray[np.uint32]
     ) -> npt.NDArray[np.uint32]:
         """Choose which edges of a bucket are trained, before they are shuffled.
 
@@ -72,10 +60,10 @@ class Hook:
         """
         return order
 
-    def before_unit(self, trainer: Training, epoch: int, unit: list[Step]) -> None:
+    def before_unit(self, trainer: Training, epoch: int, unit: list[BucketTask]) -> None:
         """See a unit before it is trained, with its partitions in memory."""
 
-    def unit_trained(self, trainer: Training, epoch: int, work: "list[Work]") -> None:
+    def unit_trained(self, trainer: Training, epoch: int, work: "list[BucketWork]") -> None:
         """See a unit after it was trained, with its partitions in memory."""
 
     def after_unit(self, trainer: Training) -> None:

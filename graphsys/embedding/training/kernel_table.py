@@ -38,7 +38,7 @@ _PAIRS: Final[dict[int, Kernel]] = {
 
 
 def compiled_objective(config: EmbeddingConfig, relations: RelationSet) -> Objective:
-    """Return what a config optimises, with the kernels for an edge type compiled.
+    """Return what a config optimizes, with the kernels for an edge type compiled.
 
     Args:
         config: The settings.

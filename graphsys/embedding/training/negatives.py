@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.data.schedule import Part, Step
+from graphsys.embedding.data.schedule import BucketTask, Part
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.training.negative_tables import (
     degree_weights,
@@ -75,7 +75,9 @@ class Negatives:
         wanted = set(parts)
         self._tables = {key: t for key, t in self._tables.items() if key[2] in wanted}
 
-    def candidates(self, relations: RelationSet, step: Step, edges: Edges) -> Candidates:
+    def candidates(
+        self, relations: RelationSet, step: BucketTask, edges: Edges
+    ) -> Candidates:
         """Return what the queries of a bucket are compared with.
 
         Args:
@@ -103,7 +105,7 @@ class Negatives:
         return uniform_candidates(self._config, (1, 1))
 
     def sampler(
-        self, relations: RelationSet, step: Step, edges: Edges, side: int
+        self, relations: RelationSet, step: BucketTask, edges: Edges, side: int
     ) -> Sampler:
         """Return what one side of a bucket is drawn from.
 
@@ -134,7 +136,7 @@ class Negatives:
             edge_bias=self._edge_bias(relations, part, num_nodes, edges, side),
         )
 
-    def known(self, relations: RelationSet, step: Step, side: int) -> Known:
+    def known(self, relations: RelationSet, step: BucketTask, side: int) -> Known:
         """Return the answers known of the queries for one side of a bucket.
 
         Args:
@@ -242,7 +244,7 @@ class Negatives:
 
 
 def sampler_bytes(
-    graph: Graph, config: EmbeddingConfig, relations: RelationSet, step: Step
+    graph: Graph, config: EmbeddingConfig, relations: RelationSet, step: BucketTask
 ) -> int:
     """Return what the tables of a bucket take at most; what is known stays mapped."""
     kind, drawn = relations.edge_type, config.drawn_pools

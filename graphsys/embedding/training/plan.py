@@ -12,14 +12,14 @@ from graphsys.core.errors import BudgetError
 from graphsys.core.memory import format_bytes
 from graphsys.core.threads import num_cores
 from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.data.bucket_order import lower_bound
-from graphsys.embedding.data.schedule import Layout, Part, Schedule, Step
+from graphsys.embedding.data.schedule import BucketTask, Layout, Part, Schedule
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.node_rows import NodeRows
 from graphsys.embedding.rows.table_files import table_bytes
 from graphsys.embedding.training.eviction import Swap, SwapPlan
 from graphsys.embedding.training.negatives import sampler_bytes
-from graphsys.storage.reader import Graph
 
 # the first of those with the fewest bytes is taken; the others draw, or never win
 CANDIDATES: Final = ("inside_out", "beta", "hilbert", "comet")
@@ -78,22 +78,13 @@ class Planner:
     """Walks through epochs without training.
 
     Args:
-        graph: The graph.
-        config: The settings.
-        model: The relations of every edge type.
-        steps: The buckets of an epoch.
+        context: The training.
         base_bytes: Memory that the process has before it loads anything.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        config: EmbeddingConfig,
-        model: Sequence[RelationSet],
-        steps: list[Step],
-        base_bytes: int = 0,
-    ) -> None:
-        self._graph, self._config, self._model, self._steps = graph, config, model, steps
+    def __init__(self, context: TrainingContext, base_bytes: int = 0) -> None:
+        self._graph, self._config = graph, config = context.graph, context.config
+        self._model, self._steps = model, steps = context.model, context.steps
         node_rows = NodeRows(graph, config)
         self._sizes = {name: node_rows.sizes(name) for name in graph.node_types}
         self._partitions = {name: graph.num_partitions(name) for name in graph.node_types}
@@ -214,7 +205,7 @@ class Planner:
                 written += self._swapped[swap.evict]
         return read, written
 
-    def _stored_bytes(self, unit: list[Step]) -> int:
+    def _stored_bytes(self, unit: list[BucketTask]) -> int:
         parts = {part for step in unit for part in (step.src, step.dst)}
         return sum(self._bytes(part) for part in parts) + self._operators
 
@@ -224,7 +215,7 @@ class Planner:
     def _fixed_bytes(self) -> int:
         return self._base_bytes + self._operators + self._always + _SLACK_BYTES
 
-    def _unit_bytes(self, unit: list[Step]) -> int:
+    def _unit_bytes(self, unit: list[BucketTask]) -> int:
         """Return what a unit takes besides tables: orders of edges, workers' scratch."""
         config = self._config
         per_edge, sorting = 4 + 4, 0  # the order; relations or weights in another type

@@ -1,5 +1,6 @@
 """How fast this machine trains and writes: a second of each, to estimate the time."""
 
+import dataclasses
 import os
 import tempfile
 import time
@@ -13,13 +14,12 @@ import numpy as np
 from graphsys.core.progress import SILENT
 from graphsys.core.rng import generator
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.data.schedule import Step
-from graphsys.embedding.model import RelationSet
+from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.data.schedule import BucketTask
 from graphsys.embedding.rows.table_files import TableFiles
 from graphsys.embedding.run import RunState
-from graphsys.embedding.training.bucket_trainer import Order, UnitTrainer
+from graphsys.embedding.training.bucket_trainer import BucketTrainer, Order
 from graphsys.embedding.training.plan import Plan
-from graphsys.storage.reader import Graph
 from graphsys.storage.transaction import disk_errors
 
 _FIRST_EDGES = 20_000
@@ -60,40 +60,26 @@ class Probe:
         }
 
 
-def probe(
-    graph: Graph,
-    config: EmbeddingConfig,
-    model: list[RelationSet],
-    steps: list[Step],
-    folder: Path,
-    *,
-    seconds: float = 1.0,
-) -> Probe:
+def probe(context: TrainingContext, *, seconds: float = 1.0) -> Probe:
     """Train edges of the largest bucket and write a file that nobody sees.
 
     Args:
-        graph: The graph.
-        config: The settings.
-        model: The relations of every edge type.
-        steps: The buckets of an epoch.
-        folder: On the disk of the run.
+        context: The training; its path is a folder on the disk of the run.
         seconds: About how long to train; no more than one pass over the bucket.
 
     Raises:
         StorageFullError: The folder cannot be written.
     """
-    step = max(steps, key=lambda step: step.num_edges)
-    files = TableFiles(folder, graph, model, config, RunState(graph={}))
+    step = max(context.steps, key=lambda step: step.num_edges)
+    files = TableFiles(dataclasses.replace(context, state=RunState(graph={})))
     tables = {part: files.load(part) for part in {step.src, step.dst}}
     chosen = min(_FIRST_EDGES, step.num_edges)
 
-    def choose_edges(epoch: int, step: Step, order: Order) -> Order:
-        rng = generator(config.seed, "probe", chosen)
+    def choose_edges(epoch: int, step: BucketTask, order: Order) -> Order:
+        rng = generator(context.config.seed, "probe", chosen)
         return rng.choice(order, chosen, replace=False, shuffle=False)
 
-    trainer = UnitTrainer(
-        folder, graph, config, model, tables, files.operators, files.extras, choose_edges
-    )
+    trainer = BucketTrainer(context, tables, files.operators, files.extras, choose_edges)
     while True:
         began = time.perf_counter()
         trainer.train(0, [step], SILENT)
@@ -103,7 +89,7 @@ def probe(
             break
         chosen = min(step.num_edges, max(2 * chosen, int(rate * seconds)))
     tables.clear()
-    read_rate, write_rate = _disk_rates(folder)
+    read_rate, write_rate = _disk_rates(context.path)
     return Probe(edges_per_second=rate, read_rate=read_rate, write_rate=write_rate)
 
 

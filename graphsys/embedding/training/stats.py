@@ -9,7 +9,7 @@ from graphsys.embedding.training.buffer import PartitionBuffer
 from graphsys.metrics.overlap import overlap_alpha
 
 
-class Figures:
+class TrainingStats:
     """Sums the figures of a run over its resumptions.
 
     Args:

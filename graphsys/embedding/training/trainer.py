@@ -3,7 +3,6 @@
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -12,59 +11,48 @@ from graphsys.core.errors import StorageFullError
 from graphsys.core.events import count, span
 from graphsys.core.progress import Progress
 from graphsys.embedding import run as runs
-from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.data.schedule import Layout, Part, Schedule, Step
-from graphsys.embedding.model import RelationSet
+from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.data.schedule import BucketTask, Part, Schedule
 from graphsys.embedding.rows.table_files import Floats
 from graphsys.embedding.training.backend import Backend
+from graphsys.embedding.training.bucket_trainer import BucketWork
 from graphsys.embedding.training.buffer import PartitionBuffer
 from graphsys.embedding.training.hook import Hook
-from graphsys.embedding.training.stats import Figures
-from graphsys.storage.reader import Graph
+from graphsys.embedding.training.stats import TrainingStats
 
 
 class Trainer:
     """Carries a checkpoint to the end.
 
     Args:
-        path: The run's folder.
-        graph: The graph trained on.
-        config: The settings.
-        model: The relations of every edge type.
-        steps: The buckets of an epoch.
-        state: The checkpoint to go on from.
+        context: The training, with the checkpoint to go on from.
         hooks: Called before every bucket, after every unit and after every epoch.
-        layout: The order of the units and the size of the buffer.
-        backend: Where slices are trained.
+        backend: Where buckets are trained.
     """
 
     def __init__(
         self,
-        path: Path,
-        graph: Graph,
-        config: EmbeddingConfig,
-        model: list[RelationSet],
-        steps: list[Step],
-        state: runs.RunState,
+        context: TrainingContext,
         hooks: Sequence[Hook] = (),
-        layout: Layout = Layout(),  # noqa: B008  (frozen)
         backend: Backend = Backend(),  # noqa: B008  (frozen)
     ) -> None:
-        self.path, self.graph, self.config, self.model = path, graph, config, model
-        self.state, self.hooks = state, hooks
-        self.files = backend.files(path, graph, model, config, state)
+        self.context, self.hooks = context, hooks
+        self.config, self.state = context.config, context.state
+        graph, steps, layout = context.graph, context.steps, context.layout
+        state = self.state
+        self.files = backend.files(context)
         self.buffer = PartitionBuffer(self.files, layout.capacity, prefetch=layout.prefetch)
         partitions = {name: graph.num_partitions(name) for name in graph.node_types}
-        self.schedule = Schedule(steps, partitions, layout, config.seed)
-        self.unit_trainer = backend.unit_trainer(
-            path, graph, config, model, self.buffer.resident, self.files.operators,
-            self.files.extras, self._choose_edges,
+        self.schedule = Schedule(steps, partitions, layout, self.config.seed)
+        self.bucket_trainer = backend.bucket_trainer(
+            context, self.buffer.resident, self.files.operators, self.files.extras,
+            self._choose_edges,
         )  # fmt: skip
         self.edges_per_epoch = sum(step.num_edges for step in steps)
         if state.unit and not state.epoch_edges:  # written before epochs counted theirs
             trained = self.schedule.epoch(state.epoch)[: state.unit]
             state.epoch_edges = sum(step.num_edges for unit in trained for step in unit)
-        self.figures = Figures(state.metrics, self.buffer, self.files, layout)
+        self.stats = TrainingStats(state.metrics, self.buffer, self.files, layout)
         self._saved_s = self._clock_s = 0.0
 
     def run(self, progress: Progress) -> None:
@@ -74,24 +62,20 @@ class Trainer:
             return
         with self._explained():
             with self.buffer:
-                self._train(progress)
+                self._begin()
+                while self._goes_on():
+                    self._train_epoch(state.epoch, progress)
+                    self._close_epoch()
             self._finish()
         progress.close()
 
-    def _train(self, progress: Progress) -> None:
+    def _begin(self) -> None:
         state = self.state
         self._saved_s = self._clock_s = time.monotonic()
         if state.unit == 0 and state.closed_epochs < state.epoch:
             self._close_epoch()  # where a run was interrupted
         if self._goes_on():
             self.buffer.expect(self.schedule.needs(state.epoch)[state.unit :])
-        while self._goes_on():
-            epoch = state.epoch
-            progress.stage(f"epoch {epoch + 1}", self.edges_per_epoch, "edges")
-            if epoch + 1 < self.config.epochs:
-                self.buffer.expect(self.schedule.needs(epoch + 1))
-            self._train_epoch(epoch, progress)
-            self._close_epoch()
 
     def _goes_on(self) -> bool:
         return self.state.epoch < self.config.epochs and not self.state.is_stopped
@@ -110,7 +94,7 @@ class Trainer:
             hook.after_training(self)
         self.state.is_complete = True
         self.commit()
-        runs.remove_superseded(self.path, self.state)
+        runs.remove_superseded(self.context.path, self.state)
 
     def checkpoint(self) -> None:
         """Make everything trained so far durable.
@@ -123,36 +107,43 @@ class Trainer:
             self.buffer.store_dirty()
             with self.buffer.overlap.preparing():
                 self.files.flush(self.state)
-            self.figures.update(self.state.metrics)
+            self.stats.update(self.state.metrics)
             self.commit()
             self.files.committed()
-        self.figures.checkpoint_s += time.monotonic() - began
+        self.stats.checkpoint_s += time.monotonic() - began
         self._saved_s = time.monotonic()
 
     def commit(self) -> None:
         """Write ``run.json`` anew, after a change of the state alone."""
         for hook in self.hooks:
             hook.before_commit(self)
-        runs.commit(self.path, self.state)
+        runs.commit(self.context.path, self.state)
 
     @property
     def rates(self) -> dict[Part, Floats]:
         """Factors on the learning rates of rows by partition, float32 ``[N]``."""
-        return self.unit_trainer.rates
+        return self.bucket_trainer.rates
 
     @rates.setter
     def rates(self, rates: dict[Part, Floats]) -> None:
-        self.unit_trainer.rates = rates
+        self.bucket_trainer.rates = rates
 
-    def measure(self, step: Step, rows: npt.NDArray[np.uint32]) -> float:
+    def measure(self, step: BucketTask, rows: npt.NDArray[np.uint32]) -> float:
         """Return the summed loss of edges of a bucket whose partitions are in memory."""
-        return self.unit_trainer.measure(step, rows)
+        return self.bucket_trainer.measure(step, rows)
 
     def _train_epoch(self, epoch: int, progress: Progress) -> None:
         state = self.state
+        progress.stage(f"epoch {epoch + 1}", self.edges_per_epoch, "edges")
+        if epoch + 1 < self.config.epochs:
+            self.buffer.expect(self.schedule.needs(epoch + 1))
         schedule = self.schedule.epoch(epoch)
         for number in range(state.unit, len(schedule)):
-            self._train_unit(epoch, schedule[number], progress)
+            unit = schedule[number]
+            wanted = self._begin_unit(epoch, unit)
+            with self.buffer.overlap.working():
+                trained = self.bucket_trainer.train(epoch, unit, progress)
+            self._end_unit(epoch, trained, wanted)
             now = time.monotonic()
             state.seconds += now - self._clock_s
             self._clock_s = now
@@ -165,14 +156,17 @@ class Trainer:
             if due or state.epoch == self.config.epochs:
                 self.checkpoint()
 
-    def _train_unit(self, epoch: int, unit: list[Step], progress: Progress) -> None:
+    def _begin_unit(self, epoch: int, unit: list[BucketTask]) -> set[Part]:
+        """Have a unit's partitions in memory; return which."""
         wanted = {part for step in unit for part in (step.src, step.dst)}
         count("partitions_wanted", len(wanted))
         self.buffer.begin_unit(self.schedule.always(unit))
         for hook in self.hooks:
             hook.before_unit(self, epoch, unit)
-        with self.buffer.overlap.working():
-            trained = self.unit_trainer.train(epoch, unit, progress)
+        return wanted
+
+    def _end_unit(self, epoch: int, trained: list[BucketWork], wanted: set[Part]) -> None:
+        """Count what was trained, and let its partitions go."""
         for hook in self.hooks:
             hook.unit_trained(self, epoch, trained)
         self.buffer.end_unit(wanted)
@@ -197,11 +191,12 @@ class Trainer:
             yield
         except StorageFullError as err:
             raise StorageFullError(
-                f"{err}; the last checkpoint of {self.path} is whole: go on with --resume"
+                f"{err}; the last checkpoint of {self.context.path} is whole: go on with "
+                "--resume"
             ) from err
 
     def _choose_edges(
-        self, epoch: int, step: Step, order: npt.NDArray[np.uint32]
+        self, epoch: int, step: BucketTask, order: npt.NDArray[np.uint32]
     ) -> npt.NDArray[np.uint32]:
         for hook in self.hooks:
             order = hook.before_bucket(self, epoch, step, order)

@@ -118,7 +118,7 @@ def label_propagation(
 
     Raises:
         ConfigError: no labels are given, and the nodes have none.
-        UnknownNameError: a labelled node is not in the graph.
+        UnknownNameError: a labeled node is not in the graph.
 
     Complexity:
         O(N + E) per superstep.

@@ -289,7 +289,7 @@ def _extreme(dtype: np.dtype[Any], *, largest: bool) -> Any:
 def _monotone(
     update: Lowered | None, phase: PhaseSpec, types: _TypesOf, dtypes: tuple[Any, ...]
 ) -> str:
-    """Recognise ``return min(node.x, message)``."""
+    """Recognize ``return min(node.x, message)``."""
     assert phase.combine is not None
     assert update is not None
     wanted = {"minimum": "min", "maximum": "max"}.get(phase.combine.name)
@@ -321,6 +321,6 @@ def _reasons(
     elif can_push:
         lines.append("changed nodes send: push while few, pull when many")
     else:
-        lines.append("changed nodes send, rows of their neighbours are pulled: messages of "
+        lines.append("changed nodes send, rows of their neighbors are pulled: messages of "
                      "several values cannot be combined in one atomic step")  # fmt: skip
     return tuple(lines)

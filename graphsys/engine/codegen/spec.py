@@ -200,7 +200,7 @@ def _check_program(spec: ProgramSpec) -> None:
             )
         is_mode = phase.combine is not None and phase.combine.name == "mode"
         if is_mode and phase.schedule == "changed":
-            raise ConfigError(f"{where}: gs.mode needs the messages of all neighbours")
+            raise ConfigError(f"{where}: gs.mode needs the messages of all neighbors")
         if phase.stores is not None and phase.stores not in spec.edge_states:
             raise ConfigError(
                 f"{where}.stores names {phase.stores!r}, the edge states are "

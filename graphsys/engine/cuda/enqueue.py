@@ -175,7 +175,7 @@ class Enqueuer:
         for direction in push_directions(self.topology, phase):
             block = self.rows.block(direction)
             self.launcher.launch_common(
-                "mark_neighbours", self.num_nodes, self.device.node_list("frontier"),
+                "mark_neighbors", self.num_nodes, self.device.node_list("frontier"),
                 self._counts, senders.size_at, block.row_base, block.indptr, block.indices,
                 self.device.stamps("touched"), self._touch_epoch,
                 self.device.node_list("touched"), at + TOUCHED, mapping="warp",

@@ -26,7 +26,8 @@ from graphsys.engine.execute.directions import (
     pull_directions,
     push_directions,
 )
-from graphsys.engine.execute.supersteps import PULL_SHARE, Step
+from graphsys.engine.execute.frontier import StepResult
+from graphsys.engine.execute.supersteps import PULL_SHARE
 
 FUSED_EDGES = 4_000_000
 """A superstep of fewer edges takes less time than its launches and its host's turn."""
@@ -42,7 +43,7 @@ class Ahead:
         totals: The aggregators' totals after it, or None where it has none.
     """
 
-    step: Step
+    step: StepResult
     totals: Array | None = None
 
 
@@ -176,7 +177,7 @@ class FusedRuns:
             if not pushes:
                 following = DeviceFrontier(num_nodes, sent, messages, everyone=True)
             changed = int(counts[number, CHANGED])
-            step = Step(name, sent, messages, changed, following)
+            step = StepResult(name, sent, messages, changed, following)
             found.append(Ahead(step, None if totals is None else totals[number]))
             sent, messages = following.count, following.edges
         return found

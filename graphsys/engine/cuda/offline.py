@@ -137,7 +137,7 @@ def compile_common(id_dtype: np.dtype[Any]) -> list[KernelReport]:
     typed = []
     for name, function in COMMON.items():
         own = dict(dtypes)
-        if name in ("list_everyone", "list_stamped", "mark_neighbours"):
+        if name in ("list_everyone", "list_stamped", "mark_neighbors"):
             own["listed"] = id_dtype
         found = tuple(
             _array(own[argument])

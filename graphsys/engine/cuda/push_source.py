@@ -68,7 +68,7 @@ class PushWriter(PhaseParts):
         ]
 
     def push_by(self, mapping: str) -> CudaKernel:
-        """Send along the rows of a list; combine at the neighbours, atomically."""
+        """Send along the rows of a list; combine at the neighbors, atomically."""
         phase = self.phase
         kernel = self.new_kernel(f"push_{mapping}")
         kernel.use("nodes", "sizes", "size_at", "row_base", "indptr", "indices")

@@ -25,7 +25,7 @@ class DeviceBlock:
         num_rows: How many rows.
         num_edges: How many entries.
         indptr: Offsets of the rows, from 0.
-        indices: Neighbours.
+        indices: Neighbors.
         columns: ``weight``, ``relation`` and ``time`` where they exist.
         first_edge: Entries of the direction before this block.
     """

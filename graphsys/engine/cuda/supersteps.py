@@ -20,8 +20,8 @@ from graphsys.engine.cuda.fused import FUSED_EDGES, Ahead, FusedRuns
 from graphsys.engine.cuda.launch import DeviceLauncher
 from graphsys.engine.cuda.rows import DeviceRows
 from graphsys.engine.execute.directions import num_messages, out_going, pull_directions
-from graphsys.engine.execute.frontier import Frontier
-from graphsys.engine.execute.supersteps import PULL_SHARE, Step
+from graphsys.engine.execute.frontier import Frontier, StepResult
+from graphsys.engine.execute.supersteps import PULL_SHARE
 
 
 class DeviceSupersteps:
@@ -79,7 +79,7 @@ class DeviceSupersteps:
         self.enqueuer.totals(phase)
         self._read_totals()
 
-    def run(self, phase: PhasePlan, frontier: Frontier) -> Step:
+    def run(self, phase: PhasePlan, frontier: Frontier) -> StepResult:
         """Run one superstep of a phase, or return the next of those run ahead."""
         if self._ready and frontier is self._following:
             return self._next_step()
@@ -104,7 +104,7 @@ class DeviceSupersteps:
             self._ready.clear()
             self.fused.settle(num_asked)
 
-    def _next_step(self) -> Step:
+    def _next_step(self) -> StepResult:
         ahead = self._ready.popleft()
         if ahead.totals is not None:
             self._note_totals(ahead.totals)
@@ -205,7 +205,7 @@ class DeviceSupersteps:
             else:
                 frontier.count, frontier.edges = size, edges
             changed = int(counts[number, CHANGED])
-            self._ready.append(Ahead(Step(name, sent, messages, changed, frontier)))
+            self._ready.append(Ahead(StepResult(name, sent, messages, changed, frontier)))
             if is_last:
                 break
             if phase.spec.schedule == "changed":

@@ -1,7 +1,7 @@
 """The loop of a run: phases, rounds, and when it ends."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,13 @@ from graphsys.engine.execute.launch import Launch
 from graphsys.engine.execute.launcher import Kernels, Launcher
 from graphsys.engine.execute.rows import Rows
 from graphsys.engine.execute.supersteps import Supersteps
-from graphsys.engine.program import NO_NODE, NodeId, VertexProgram, own_id
+from graphsys.engine.program import (
+    NO_NODE,
+    NodeId,
+    NumberedStates,
+    VertexProgram,
+    own_id,
+)
 from graphsys.engine.topology import Topology
 
 
@@ -202,17 +208,28 @@ class Executor:
         first = self.program.start(self.topology)
         if first is None:
             return None
+        if not isinstance(first, NumberedStates):
+            first = self._numbered(first)
+        for name, values in first.values.items():
+            self._require_state(name)
+            states[name][first.numbers] = values
+        return self.supersteps.listed(self.plan.phases[0], first.numbers)
+
+    def _numbered(self, first: Mapping[Any, Mapping[str, Any]]) -> NumberedStates:
+        """Set states given by user id; return which nodes they were."""
         numbers = [self.topology.number(node) for node in first]
         for number, values in zip(numbers, first.values(), strict=True):
             for name, value in values.items():
-                if name not in states:
-                    raise ConfigError(
-                        f"start of {self.plan.spec.name} sets {name!r}, the states are "
-                        f"{', '.join(states)}"
-                    )
-                states[name][number] = self._first_value(name, value)
-        listed = np.unique(np.asarray(numbers, dtype=np.int64))
-        return self.supersteps.listed(self.plan.phases[0], listed)
+                self._require_state(name)
+                self.arrays.states[name][number] = self._first_value(name, value)
+        return NumberedStates(np.unique(np.asarray(numbers, dtype=np.int64)), {})
+
+    def _require_state(self, name: str) -> None:
+        if name not in self.arrays.states:
+            raise ConfigError(
+                f"start of {self.plan.spec.name} sets {name!r}, the states are "
+                f"{', '.join(self.arrays.states)}"
+            )
 
     def _first_value(self, name: str, value: Any) -> Any:
         """Return a value of ``start`` as the state holds it: a user id by its place."""

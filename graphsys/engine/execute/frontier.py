@@ -65,3 +65,22 @@ class Frontier:
                 self._listed = np.empty(self.count, dtype=np.int64)
                 list_bits(self.words(), self._listed)
         return self._listed
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What one superstep did.
+
+    Attributes:
+        mode: ``pull``, ``push``, ``pull rows`` or ``local``.
+        senders: Nodes that sent.
+        messages: Edges along which they sent.
+        changed: Nodes whose state changed.
+        frontier: Those nodes, where the schedule is ``changed``; else all.
+    """
+
+    mode: str
+    senders: int
+    messages: int
+    changed: int
+    frontier: Frontier

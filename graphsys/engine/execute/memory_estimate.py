@@ -19,7 +19,7 @@ from graphsys.engine.execute.stream import PIECE_BYTES
 from graphsys.engine.execute.supersteps import PULL_SHARE
 from graphsys.engine.program import NodeId
 from graphsys.engine.topology import Topology
-from graphsys.engine.united_rows import Block, Direction
+from graphsys.engine.united_rows import Direction, IndexBlock
 
 
 class Estimate:
@@ -163,12 +163,12 @@ class Estimate:
             return 0
         return sum(self._block_bytes(b) for d in self.directions for b in self._blocks(d))
 
-    def _block_bytes(self, block: Block) -> int:
+    def _block_bytes(self, block: IndexBlock) -> int:
         width = block.index.indices.itemsize
         width += sum(dtype.itemsize for dtype in self.columns.values())
         return int(block.index.indptr.nbytes + width * len(block.index.indices))
 
-    def _blocks(self, direction: Direction) -> list[Block]:
+    def _blocks(self, direction: Direction) -> list[IndexBlock]:
         return self.topology.blocks(direction)
 
     @cached_property

@@ -27,7 +27,7 @@ class RowBlock:
         num_rows: How many rows.
         column_base: Added to ``indices`` to get numbers of nodes.
         indptr: Row offsets, uint32 or int64 ``[n + 1]``.
-        indices: Neighbours, row after row ``[e]``.
+        indices: Neighbors, row after row ``[e]``.
         columns: ``weight``, ``relation`` and ``time`` in row order where they exist.
     """
 

@@ -6,7 +6,7 @@ piece are given back behind it, so that a pass over any number of edges holds a 
 Blocks none of whose edges come from an active partition are not read at all.
 
 Where even the nodes' states do not fit in memory (:class:`PagedRows`), the rows of a
-partition are visited once for every partition that its neighbours are in, so that random
+partition are visited once for every partition that its neighbors are in, so that random
 access stays inside two partitions (X. Zhu et al., "GridGraph", USENIX ATC 2015).
 """
 
@@ -26,7 +26,7 @@ from graphsys.core.types import number_dtype
 from graphsys.engine.execute.frontier import Frontier
 from graphsys.engine.execute.rows import RowBlock, read_only
 from graphsys.engine.topology import Topology
-from graphsys.engine.united_rows import Block, Direction
+from graphsys.engine.united_rows import Direction, IndexBlock
 from graphsys.graph.csr import row_lengths
 from graphsys.kernels.cpu.rows.csr import append_rows
 from graphsys.kernels.cpu.rows.row_cuts import cut_rows
@@ -47,7 +47,7 @@ class Part:
 
     Attributes:
         rows: All of them.
-        sources: For every partition that neighbours are in: its first number, its end, and
+        sources: For every partition that neighbors are in: its first number, its end, and
             the number of entries, at most.
     """
 
@@ -173,7 +173,7 @@ class StreamRows:
                 self._mapped.expect(array, "in sequence")
         return self._parts[direction]
 
-    def _rows_of(self, block: Block, direction: Direction, place: int) -> RowBlock:
+    def _rows_of(self, block: IndexBlock, direction: Direction, place: int) -> RowBlock:
         index = block.index
         columns = {}
         for name, dtype in self._columns.items():
@@ -192,7 +192,7 @@ class StreamRows:
             columns=columns,
         )
 
-    def _sources(self, graph: Graph, block: Block) -> tuple[tuple[int, int, int], ...]:
+    def _sources(self, graph: Graph, block: IndexBlock) -> tuple[tuple[int, int, int], ...]:
         kind = block.edge_type
         counts = graph.bucket_counts(kind)
         other = kind.dst_type if block.side == "out" else kind.src_type
@@ -285,7 +285,7 @@ class StreamRows:
 
 
 class PagedRows(StreamRows):
-    """Rows visited once for every partition that their neighbours are in.
+    """Rows visited once for every partition that their neighbors are in.
 
     Each visit copies the entries concerned, one bucket of the store. For states that lie
     in files: what a kernel reads and writes at random stays in two partitions.
@@ -299,7 +299,7 @@ class PagedRows(StreamRows):
     def blocks(
         self, direction: Direction, senders: Frontier | None = None
     ) -> Iterator[RowBlock]:
-        """Yield the rows' entries by partition of the rows, then of the neighbours."""
+        """Yield the rows' entries by partition of the rows, then of the neighbors."""
         if self.are_whole(direction):
             yield from super().blocks(direction, senders)
             return

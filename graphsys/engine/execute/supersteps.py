@@ -1,6 +1,6 @@
 """One superstep on the CPU: dense by pull, sparse by push, or along chosen rows.
 
-Dense supersteps pull: every row gathers the messages of its neighbours, and the node is
+Dense supersteps pull: every row gathers the messages of its neighbors, and the node is
 updated in the same pass. Sparse ones push along the out rows of the frontier into an
 accumulator, then update the nodes that were touched; messages that cannot be combined
 atomically are pulled along the rows of the touched nodes instead. Which way is taken
@@ -8,7 +8,7 @@ depends on the edges of the frontier; the results do not.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,12 @@ from graphsys.engine.execute.directions import (
     pull_directions,
     push_directions,
 )
-from graphsys.engine.execute.frontier import Frontier
+from graphsys.engine.execute.frontier import Frontier, StepResult
 from graphsys.engine.execute.launch import Launch
 from graphsys.engine.execute.launcher import Launcher
 from graphsys.engine.execute.rows import RowBlock, Rows, all_nodes, part_of_nodes
 from graphsys.kernels.cpu.bits import num_words
-from graphsys.kernels.cpu.node_lists import clear_listed, mark_neighbours
+from graphsys.kernels.cpu.node_lists import clear_listed, mark_neighbors
 
 PULL_SHARE = 10
 """Pull when the frontier's edges are more than one of so many (Beamer's alpha is 14)."""
@@ -35,25 +35,6 @@ _WORDS_A_SWEEP = 16
 """Words that are cleared in a row in the time of one by its node's number."""
 _SMALL_WORK = 30_000
 """Edges below which a second thread costs more than it saves."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What one superstep did.
-
-    Attributes:
-        mode: ``pull``, ``push``, ``pull rows`` or ``local``.
-        senders: Nodes that sent.
-        messages: Edges along which they sent.
-        changed: Nodes whose state changed.
-        frontier: Those nodes, where the schedule is ``changed``; else all.
-    """
-
-    mode: str
-    senders: int
-    messages: int
-    changed: int
-    frontier: Frontier
 
 
 class Supersteps:
@@ -92,7 +73,7 @@ class Supersteps:
         launch = Launch(kernel="totals", block=self.all_nodes, phase=phase)
         self._take_totals(phase, self.launcher.call(launch))
 
-    def run(self, phase: PhasePlan, frontier: Frontier) -> Step:
+    def run(self, phase: PhasePlan, frontier: Frontier) -> StepResult:
         """Run one superstep of a phase, in which the frontier sends."""
         senders = self._senders(phase, frontier)
         step = self._run_by_mode(phase, senders)
@@ -100,7 +81,7 @@ class Supersteps:
             step.frontier.is_alike = True
         return step
 
-    def _run_by_mode(self, phase: PhasePlan, senders: Frontier) -> Step:
+    def _run_by_mode(self, phase: PhasePlan, senders: Frontier) -> StepResult:
         if phase.kind == "local":
             return self._local(phase, senders)
         if self._is_dense(phase, senders):
@@ -142,7 +123,7 @@ class Supersteps:
 
     # ---- over all nodes
 
-    def _local(self, phase: PhasePlan, senders: Frontier) -> Step:
+    def _local(self, phase: PhasePlan, senders: Frontier) -> StepResult:
         changed = self._fresh_words(phase)
         launch = Launch(
             kernel="apply", block=self.all_nodes, phase=phase, senders=senders,
@@ -152,7 +133,7 @@ class Supersteps:
         self.arrays.swap(phase.buffered)
         return self._dense_step("local", phase, senders, parts, changed)
 
-    def _pull(self, phase: PhasePlan, sending: Frontier) -> Step:
+    def _pull(self, phase: PhasePlan, sending: Frontier) -> StepResult:
         changed = self._fresh_words(phase)
         # old messages again cannot lower a state, and are cheaper than a test per edge
         is_harmless = bool(phase.monotone) and phase.functions["active"] is None
@@ -253,7 +234,7 @@ class Supersteps:
 
     # ---- over a frontier
 
-    def _push(self, phase: PhasePlan, senders: Frontier) -> Step:
+    def _push(self, phase: PhasePlan, senders: Frontier) -> StepResult:
         parallel = senders.edges + senders.count > _SMALL_WORK
         self._cursor[0] = 0
         extra = {
@@ -283,7 +264,7 @@ class Supersteps:
         )  # fmt: skip
         return not self.launcher.call(launch)[:, 0].any()
 
-    def _claim(self, phase: PhasePlan, senders: Frontier) -> Step:
+    def _claim(self, phase: PhasePlan, senders: Frontier) -> StepResult:
         """Let senders update the nodes that they find."""
         self._cursor[0] = 0
         counts = np.zeros((self.launcher.num_threads, 2))
@@ -311,16 +292,16 @@ class Supersteps:
             np.copyto(claimed, ~claimed, where=claimed < 0)
         self._clear_touched(claimed)
         frontier = Frontier.from_list(self.num_nodes, fresh, edges)
-        return Step("push", senders.count, senders.edges, changed, frontier)
+        return StepResult("push", senders.count, senders.edges, changed, frontier)
 
-    def _pull_rows(self, phase: PhasePlan, senders: Frontier) -> Step:
+    def _pull_rows(self, phase: PhasePlan, senders: Frontier) -> StepResult:
         """Pull the rows of all nodes that hear from the frontier."""
         self._cursor[0] = 0
         if phase.kind == "node":
             self._send(phase, senders)
         for block, nodes in self._by_block(phase, senders):
             self.launcher.run_alone(
-                mark_neighbours, nodes, len(nodes), block.indptr, block.indices,
+                mark_neighbors, nodes, len(nodes), block.indptr, block.indices,
                 block.row_base, block.column_base, self._touched,
                 self.arrays.touched_list, self._cursor,
             )  # fmt: skip
@@ -336,7 +317,7 @@ class Supersteps:
         senders: Frontier,
         kernel: str,
         visits: Iterable[tuple[RowBlock, Array]],
-    ) -> Step:
+    ) -> StepResult:
         """Update the touched nodes; those that change are the next frontier."""
         touched = self.arrays.touched_list[: int(self._cursor[0])]
         fresh = np.empty(len(touched), dtype=np.int64)
@@ -358,7 +339,7 @@ class Supersteps:
         changed, edges = self._take_totals(phase, np.concatenate(parts))
         fresh = fresh[: int(self.launcher.next_cursor[0])]
         frontier = Frontier.from_list(self.num_nodes, fresh, edges)
-        return Step(mode, senders.count, senders.edges, changed, frontier)
+        return StepResult(mode, senders.count, senders.edges, changed, frontier)
 
     def _by_block(
         self, phase: PhasePlan, senders: Frontier
@@ -383,12 +364,12 @@ class Supersteps:
 
     def _dense_step(
         self, mode: str, phase: PhasePlan, senders: Frontier, parts: Array, changed: Array
-    ) -> Step:
+    ) -> StepResult:
         count, edges = self._take_totals(phase, parts)
         frontier = self.everyone(phase)
         if phase.spec.schedule == "changed":
             frontier = Frontier.from_words(self.num_nodes, changed, count, edges)
-        return Step(mode, senders.count, senders.edges, count, frontier)
+        return StepResult(mode, senders.count, senders.edges, count, frontier)
 
     def _take_totals(self, phase: PhasePlan, parts: Array) -> tuple[int, int]:
         """Reduce the chunks' parts in their order; keep the aggregators' totals.

@@ -67,7 +67,7 @@ def rows_by_rank(topology: Topology, csr: Csr) -> Csr:
 
 
 def _with_columns(csr: Csr, rank: npt.NDArray[Any]) -> Csr:
-    """Reorder the rows of ``csr`` by rank; the neighbours keep their numbers."""
+    """Reorder the rows of ``csr`` by rank; the neighbors keep their numbers."""
     lengths = csr.degrees()
     order = np.empty(csr.num_nodes, dtype=np.int64)
     order[rank] = np.arange(csr.num_nodes)

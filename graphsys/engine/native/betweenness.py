@@ -51,8 +51,8 @@ def accumulate(
     """Sum the dependencies of the sources on every node, float64 ``[N]``.
 
     Args:
-        out: Rows of out-neighbours.
-        into: Rows of in-neighbours; ``out`` itself if undirected.
+        out: Rows of out-neighbors.
+        into: Rows of in-neighbors; ``out`` itself if undirected.
         sources: Numbers of the sources.
         team: Threads.
     """
@@ -170,7 +170,7 @@ class _Accumulator:
         values: Floats,
         sums: Floats,
     ) -> None:
-        """Let the nodes of one level look at their neighbours in another one."""
+        """Let the nodes of one level look at their neighbors in another one."""
         kernels.mark_level(self.marks, order, *other, True)
         self.counter[0] = 0
         self.team.run(kernel, rows, order, *side, self.counter, self.marks, values, sums)

@@ -38,8 +38,8 @@ def find_roots(
     """Return the smallest number of every node's component ``[N]``, and their number.
 
     Args:
-        out: Rows of out-neighbours.
-        into: Rows of in-neighbours; None if the rows are symmetric.
+        out: Rows of out-neighbors.
+        into: Rows of in-neighbors; None if the rows are symmetric.
         team: Threads.
     """
     parent = np.empty(out.num_nodes, dtype=out.indices.dtype)

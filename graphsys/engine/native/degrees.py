@@ -1,4 +1,4 @@
-"""Degrees of every node, and how the degrees of neighbours go together."""
+"""Degrees of every node, and how the degrees of neighbors go together."""
 
 import itertools
 import time
@@ -61,7 +61,7 @@ def _correlation(out: Csr, topology: Topology) -> float:
 
 
 def _sums_over_rows(rows: Csr, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Sum the values of every node's neighbours ``[N]``, some megabytes at a time."""
+    """Sum the values of every node's neighbors ``[N]``, some megabytes at a time."""
     sums = np.zeros(rows.num_nodes)
     cuts = balanced_chunks(rows.indptr, 1 + rows.num_edges // _AT_A_TIME, align=1)
     for low, high in itertools.pairwise(cuts.tolist()):

@@ -75,7 +75,7 @@ class _Folded:
     """A symmetric graph without loops, and what its nodes weigh.
 
     Attributes:
-        rows: Row offsets int64 ``[n + 1]``, neighbours ``[e]``, weights float64 ``[e]``,
+        rows: Row offsets int64 ``[n + 1]``, neighbors ``[e]``, weights float64 ``[e]``,
             strengths float64 ``[n]``: the order in which kernels take them.
         loops: Weight of the loops that were left out.
         total: Sum of the strengths.

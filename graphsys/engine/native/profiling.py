@@ -18,7 +18,7 @@ _BIT = 1
 
 
 def tell_all_rows(superstep: int, csr: Csr, value_bytes: int, key: Hashable) -> None:
-    """Tell that every row gathers from all its neighbours."""
+    """Tell that every row gathers from all its neighbors."""
     if is_recording():
         count("edges", csr.num_edges, at_most=False)
         observe(
@@ -34,7 +34,7 @@ def tell_all_rows(superstep: int, csr: Csr, value_bytes: int, key: Hashable) -> 
 
 
 def tell_push(superstep: int, csr: Csr, nodes: npt.NDArray[Any], value_bytes: int) -> None:
-    """Tell that some nodes look at all their neighbours."""
+    """Tell that some nodes look at all their neighbors."""
     if not is_recording():
         return
     starts = csr.indptr[nodes].astype(np.int64)
@@ -52,7 +52,7 @@ def tell_push(superstep: int, csr: Csr, nodes: npt.NDArray[Any], value_bytes: in
 
 
 def tell_search(superstep: int, csr: Csr, seen: Words, senders: Words) -> None:
-    """Tell that rows look for their first neighbour in a set; those ``seen`` do not."""
+    """Tell that rows look for their first neighbor in a set; those ``seen`` do not."""
 
     def make() -> list[RowVisit]:
         trips = np.zeros(csr.num_nodes, dtype=np.int64)
@@ -76,7 +76,7 @@ def tell_levels(
 
     Args:
         began_ns: When the call began.
-        csr: Rows of out-neighbours.
+        csr: Rows of out-neighbors.
         queue: Nodes in the order of their levels.
         distance: Level of every node found ``[N]``.
         begin: Where the first level pushed begins in the queue.

@@ -99,8 +99,8 @@ def delta_stepping(
     """Return distances ``[N]``, the nodes reached as a bitmap, and the number of rounds.
 
     Args:
-        out: Rows of out-neighbours with weights that are not negative.
-        into: Rows of in-neighbours with weights; ``out`` itself if undirected.
+        out: Rows of out-neighbors with weights that are not negative.
+        into: Rows of in-neighbors with weights; ``out`` itself if undirected.
         start: Number of the source.
         delta: Width of a bin, above 0; decides the time, not the result.
         least_weight: No weight is below it.
@@ -233,7 +233,7 @@ def _new_bins(out: Csr, threads: int) -> kernels.Bins:
 
 
 def _summary(topology: Topology, out: Csr, team: ThreadTeam) -> WeightSummary:
-    """Check and summarise the weights; once per topology."""
+    """Check and summarize the weights; once per topology."""
     summary = _summaries.get(topology)
     if summary is None:
         assert out.weight is not None  # callers look
@@ -243,7 +243,7 @@ def _summary(topology: Topology, out: Csr, team: ThreadTeam) -> WeightSummary:
         refused = np.zeros((threads, 8), dtype=np.int64)
         counter = np.zeros(1, dtype=np.int64)
         found = sums, least, positive, refused
-        team.run(windows.summarise_weights, out.weight, counter, *found)
+        team.run(windows.summarize_weights, out.weight, counter, *found)
         summary = WeightSummary(
             mean=float(sums.sum()) / max(len(out.weight), 1),
             least=float(least.min()),

@@ -1,4 +1,4 @@
-"""Similarity of nodes by their common neighbours: Jaccard and Adamic-Adar."""
+"""Similarity of nodes by their common neighbors: Jaccard and Adamic-Adar."""
 
 import itertools
 import time
@@ -48,7 +48,7 @@ def adamic_adar(
 
 
 class PairSearch:
-    """What both scores share: the rows, and what each common neighbour adds."""
+    """What both scores share: the rows, and what each common neighbor adds."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ def jaccard_search(topology: Topology, num_threads: int | None = None) -> PairSe
 def adamic_adar_search(topology: Topology, num_threads: int | None = None) -> PairSearch:
     """Prepare Adamic and Adar's scores."""
     degree = topology.simple().degrees().astype(np.float64)
-    # a node of degree 1 is nobody's common neighbour but its neighbour's with itself
+    # a node of degree 1 is nobody's common neighbor but its neighbor's with itself
     gains = np.rint(_UNIT / np.log(np.maximum(degree, 2.0))).astype(np.int64)
     return PairSearch(
         topology, "adamic_adar", gains, is_ratio=False, num_threads=num_threads

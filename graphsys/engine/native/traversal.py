@@ -78,8 +78,8 @@ def search(out: Csr, into: Csr, start: int, team: ThreadTeam) -> Levels:
     """Find the distances from the node numbered ``start``.
 
     Args:
-        out: Rows of out-neighbours.
-        into: Rows of in-neighbours; ``out`` itself if undirected.
+        out: Rows of out-neighbors.
+        into: Rows of in-neighbors; ``out`` itself if undirected.
         start: Number of the source.
         team: Threads.
     """

@@ -84,15 +84,15 @@ def count(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Oriented:
-    """A simple graph relabelled by descending degree, edges split by direction.
+    """A simple graph relabeled by descending degree, edges split by direction.
 
     Attributes:
         label: Label of every node ``[N]``.
-        plus_indptr: Row offsets ``[N + 1]`` of the smaller neighbours.
-        plus: Smaller neighbours of every label, rows sorted.
+        plus_indptr: Row offsets ``[N + 1]`` of the smaller neighbors.
+        plus: Smaller neighbors of every label, rows sorted.
         plus_values: What belongs to these entries, or nothing.
-        minus_indptr: Row offsets ``[N + 1]`` of the larger neighbours.
-        minus: Larger neighbours of every label.
+        minus_indptr: Row offsets ``[N + 1]`` of the larger neighbors.
+        minus: Larger neighbors of every label.
         minus_values: What belongs to these entries, or nothing.
     """
 
@@ -147,7 +147,7 @@ def _orient(
 
 
 def _opposite_arcs(topology: Topology, simple: Csr, team: ThreadTeam) -> Counts:
-    """Count the arcs between the neighbours of every node of a directed graph ``[N]``."""
+    """Count the arcs between the neighbors of every node of a directed graph ``[N]``."""
     out, into = topology.csr("out"), topology.csr("in")
     arcs = topology.allocate(simple.num_edges, np.uint8)
     team.run(

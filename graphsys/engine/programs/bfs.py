@@ -1,7 +1,7 @@
 """Breadth-first search: hops from a source, and optionally who found whom.
 
 Level by level; the engine pushes from small frontiers and pulls from large ones, where a
-row ends at the first neighbour found (Beamer, Asanovic, Patterson, "Direction-optimizing
+row ends at the first neighbor found (Beamer, Asanovic, Patterson, "Direction-optimizing
 breadth-first search", SC 2012). O(N + E) time when every level is cheap to find, O(N E)
 never: each node is found once.
 """
@@ -32,7 +32,7 @@ class BreadthFirst(gs.VertexProgram):
 
 
 class BreadthFirstTree(gs.VertexProgram):
-    """Hops, and the in-neighbour one hop closer: the first one in the order of ids."""
+    """Hops, and the in-neighbor one hop closer: the first one in the order of ids."""
 
     source: gs.NodeId
     value = gs.state("int64", default=-1, null=-1)
@@ -55,7 +55,7 @@ class BreadthFirstTree(gs.VertexProgram):
             return message
 
     class Choose(gs.Phase):
-        """Ask all in-neighbours for the smallest id one hop closer."""
+        """Ask all in-neighbors for the smallest id one hop closer."""
 
         updates = ("parent",)
         combine = gs.minimum

@@ -2,7 +2,7 @@
 
 Synchronous and deterministic (Raghavan, Albert, Kumara, Phys. Rev. E 76, 2007, made so by
 the Graphalytics specification, arXiv 2011.15028): labels start as the nodes' own ids, every
-node takes the most frequent label among its neighbours, the smallest among equals; in a
+node takes the most frequent label among its neighbors, the smallest among equals; in a
 directed graph an edge each way counts twice. O(N + E) per superstep.
 """
 

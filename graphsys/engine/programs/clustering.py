@@ -3,11 +3,11 @@
 Every node draws a head start from an exponential distribution of rate ``beta``, by (seed,
 id); each node then joins the cluster of the node whose search, one hop per unit of time,
 reaches it first (ties to the smallest id). Every cluster is connected, no node is farther
-from its centre than the centre's head start, which is at most about ln N / beta, and an
+from its center than the center's head start, which is at most about ln N / beta, and an
 edge lies between two clusters with a probability of at most ``beta``. Direction, weights,
 loops and repetitions do not count.
 
-Result: ``value`` is the id of the cluster's centre; ``result`` the number of clusters.
+Result: ``value`` is the id of the cluster's center; ``result`` the number of clusters.
 
 Complexity:
     O(log N / beta) supersteps with high probability, O(N + E) messages that change anything
@@ -29,10 +29,10 @@ class Clustering(gs.VertexProgram):
 
     beta: float = 0.2
     seed: int = 0
-    centre = gs.state(gs.NodeId)
+    center = gs.state(gs.NodeId)
     arrival = gs.state("float64")
     clusters = gs.aggregator(gs.sum_)
-    results = ("centre",)
+    results = ("center",)
 
     def init(self, node: Any) -> Any:
         return node.id, math.log(1 - gs.random(self.seed, node.id, 0)) / self.beta
@@ -44,30 +44,30 @@ class Clustering(gs.VertexProgram):
     class Spread(gs.Phase):
         """Join the search that comes first."""
 
-        direction, repeat, updates = "both", True, ("centre", "arrival")
+        direction, repeat, updates = "both", True, ("center", "arrival")
         combine = gs.argmin
 
         def message(self, src: Any, edge: Any) -> Any:
-            return src.arrival + 1, src.centre
+            return src.arrival + 1, src.center
 
         def update(self, node: Any, message: Any) -> Any:
-            arrival, centre = message
+            arrival, center = message
             if arrival > node.arrival or (
-                arrival == node.arrival and centre >= node.centre
+                arrival == node.arrival and center >= node.center
             ):
-                return node.centre, node.arrival
-            return centre, arrival
+                return node.center, node.arrival
+            return center, arrival
 
     class Count(gs.Phase):
-        """Count the centres, which lie in their own clusters."""
+        """Count the centers, which lie in their own clusters."""
 
-        updates = ("centre",)
+        updates = ("center",)
 
         def update(self, node: Any) -> Any:
-            return node.centre
+            return node.center
 
         def aggregate(self, before: Any, node: Any) -> Any:
-            return 1 if node.centre == node.id else 0
+            return 1 if node.center == node.id else 0
 
     phases = (Spread, Count)
 

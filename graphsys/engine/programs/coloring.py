@@ -1,10 +1,10 @@
-"""Graph colouring: neighbours get different colours, few colours in all.
+"""Graph coloring: neighbors get different colors, few colors in all.
 
 Jones and Plassmann, "A parallel graph coloring heuristic", SIAM J. Sci. Comput. 14, 1993: a
-node picks the smallest free colour when all neighbours before it have theirs. The order is
+node picks the smallest free color when all neighbors before it have theirs. The order is
 the largest logarithm of the degree first, then by lot (Hasenplaugh et al., "Ordering
-heuristics for parallel graph coloring", SPAA 2014): nearly as few colours as the largest
-degree first, and far shorter chains of nodes that wait for each other. At most one colour
+heuristics for parallel graph coloring", SPAA 2014): nearly as few colors as the largest
+degree first, and far shorter chains of nodes that wait for each other. At most one color
 more than the largest degree. O(N + E) work beside a pass over the nodes per superstep.
 """
 
@@ -18,17 +18,17 @@ FULL = 2**63 - 1
 
 
 def before(order: Any, node: Any, other_order: Any, other: Any) -> Any:
-    """Whether a node picks its colour before another; ids break ties."""
+    """Whether a node picks its color before another; ids break ties."""
     return order > other_order or (order == other_order and node < other)
 
 
 def union(some: Any, others: Any) -> Any:
-    """Unite sets of colours, held as bits."""
+    """Unite sets of colors, held as bits."""
     return some | others
 
 
 class Coloring(gs.VertexProgram):
-    """Colours 0, 1, ...; the answer is their number. Direction and loops do not count."""
+    """Colors 0, 1, ...; the answer is their number. Direction and loops do not count."""
 
     seed: int = 0
     color = gs.state("int32", default=-1)
@@ -40,7 +40,7 @@ class Coloring(gs.VertexProgram):
     loop = True
 
     class Count(gs.Phase):
-        """Count the neighbours to wait for; later, count off those that have a colour."""
+        """Count the neighbors to wait for; later, count off those that have a color."""
 
         combine = gs.sum_
         schedule = "changed"
@@ -59,7 +59,7 @@ class Coloring(gs.VertexProgram):
             return node.waits_for + message
 
     class Pick(gs.Phase):
-        """Take the smallest colour that is free, or look at the next 63 colours."""
+        """Take the smallest color that is free, or look at the next 63 colors."""
 
         combine = gs.combiner(union, identity=0, idempotent=True)
         schedule = "all"

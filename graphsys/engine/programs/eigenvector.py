@@ -23,7 +23,7 @@ class Eigenvector(gs.VertexProgram):
     change = gs.aggregator(gs.sum_)
 
     class Iterate(gs.Phase):
-        """Add the in-neighbours' scores, and divide by the last norm."""
+        """Add the in-neighbors' scores, and divide by the last norm."""
 
         combine = gs.sum_
         repeat = True

@@ -15,7 +15,7 @@ class Hits(gs.VertexProgram):
     """Scores ``hub`` and ``authority``; stops when hubs moved less than ``tolerance``.
 
     A score's sum is known one superstep ahead: the sum over nodes of authority times
-    in-degree is that of the next hubs. So nothing is normalised afterwards.
+    in-degree is that of the next hubs. So nothing is normalized afterwards.
     """
 
     tolerance: float = 1e-8

@@ -2,7 +2,7 @@
 
 Remove the nodes of least degree, and those that fall to that degree, and so on (Matula and
 Beck, "Smallest-last ordering and clustering and graph coloring algorithms", JACM 30, 1983;
-in parallel: Montresor et al., 2013, ask neighbours instead). O(N + E) for the removals, and
+in parallel: Montresor et al., 2013, ask neighbors instead). O(N + E) for the removals, and
 three passes over the nodes per distinct core number.
 """
 
@@ -45,7 +45,7 @@ class KCore(gs.VertexProgram):
             return node.core, False
 
     class Peel(gs.Phase):
-        """Tell their neighbours, some of which follow."""
+        """Tell their neighbors, some of which follow."""
 
         combine = gs.sum_
         schedule = "changed"

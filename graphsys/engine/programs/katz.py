@@ -27,7 +27,7 @@ class Katz(gs.VertexProgram):
     change = gs.aggregator(gs.sum_)
 
     class Iterate(gs.Phase):
-        """Add what the in-neighbours have."""
+        """Add what the in-neighbors have."""
 
         combine = gs.sum_
         repeat = True

@@ -2,7 +2,7 @@
 
 Where ``cdlp`` starts from every node's id and finds communities, this starts from known
 labels, which never change: in every superstep each other node takes the most frequent label
-among its neighbours that have one (in both directions), the smallest among equals. It is
+among its neighbors that have one (in both directions), the smallest among equals. It is
 the majority rule on the clamped labels of Zhu and Ghahramani, "Learning from labeled and
 unlabeled data with label propagation", 2002. Ends when no node changes; nodes that flip for
 ever, as pairs may, are cut short by ``max_supersteps``. O(N + E) per superstep.
@@ -38,11 +38,13 @@ class LabelPropagation(gs.VertexProgram):
             self.max_supersteps = None
 
     def start(self, graph: Any) -> Any:
-        known = stored_labels(graph) if self.labels is None else self.labels
-        for node, label in known.items():
+        if self.labels is None:
+            numbers, labels = stored_labels(graph)
+            return gs.NumberedStates(numbers, {"label": labels, "is_known": True})
+        for node, label in self.labels.items():
             if label < 0 or int(label) != label:
                 raise ConfigError(f"label of {node!r} is {label!r}, expected an int >= 0")
-        return {node: {"label": label, "is_known": True} for node, label in known.items()}
+        return {n: {"label": label, "is_known": True} for n, label in self.labels.items()}
 
     def message(self, src: Any, edge: Any) -> Any:
         if src.label < 0:

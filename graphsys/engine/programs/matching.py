@@ -1,6 +1,6 @@
 """A large matching by handshakes along locally dominant edges.
 
-Every free node offers its hand to the free neighbour across its heaviest edge; two that
+Every free node offers its hand to the free neighbor across its heaviest edge; two that
 offer each other are matched. Edges of equal weight are ordered at random by (seed, ids),
 which lets a share of the edges decide at once, then by ids: a total order, so every round
 matches at least the first free edge, and the result does not depend on partitions.
@@ -32,7 +32,7 @@ from graphsys.engine import program as gs
 
 
 class Matching(gs.VertexProgram):
-    """Pairs of neighbours, no node in two of them."""
+    """Pairs of neighbors, no node in two of them."""
 
     seed: int = 0
     mate = gs.state(gs.NodeId, default=gs.NO_NODE)
@@ -41,7 +41,7 @@ class Matching(gs.VertexProgram):
     loop = True
 
     class Offer(gs.Phase):
-        """Point to the free neighbour across the heaviest edge."""
+        """Point to the free neighbor across the heaviest edge."""
 
         direction, schedule, updates = "both", "all", ("offer",)
         combine = gs.argmax

@@ -1,7 +1,7 @@
 """The smallest cut between two nodes by push-relabel with exact labels.
 
 Every edge keeps the flow along it. A round labels all nodes with their distance to the
-target over edges with room left (the global relabelling of push-relabel, done every time),
+target over edges with room left (the global relabeling of push-relabel, done every time),
 then pushes all excess downhill, each node in proportion to the room of its edges, until
 none can move. The source has endless excess. Labels never fall, and a round after which
 nobody who has excess reaches the target is the last: every edge into the nodes that do

@@ -1,8 +1,8 @@
-"""A maximal independent set: no two neighbours in it, every other node has one in it.
+"""A maximal independent set: no two neighbors in it, every other node has one in it.
 
 Luby, "A simple parallel algorithm for the maximal independent set problem", SIAM J.
 Comput. 15, 1986: in every round a node joins if its lot is the smallest among undecided
-neighbours. Lots depend on the seed, the user's id and the round alone. O(log N) rounds
+neighbors. Lots depend on the seed, the user's id and the round alone. O(log N) rounds
 expected, O(N + E) per round.
 """
 
@@ -23,7 +23,7 @@ class IndependentSet(gs.VertexProgram):
     loop = True
 
     class Elect(gs.Phase):
-        """Join where no undecided neighbour has a smaller lot; ids break ties."""
+        """Join where no undecided neighbor has a smaller lot; ids break ties."""
 
         combine = gs.argmin
         schedule = "all"
@@ -45,7 +45,7 @@ class IndependentSet(gs.VertexProgram):
             return wins, wins
 
     class Exclude(gs.Phase):
-        """Leave out the neighbours of members."""
+        """Leave out the neighbors of members."""
 
         combine = gs.any_
         direction = "both"

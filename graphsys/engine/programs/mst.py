@@ -1,7 +1,7 @@
 """Minimum spanning forest by Boruvka's rounds.
 
 Every tree looks for its lightest edge to another tree: its nodes start from their own
-edges and pass the best one they know on to the neighbours in the tree until all know it.
+edges and pass the best one they know on to the neighbors in the tree until all know it.
 Then the tree's root hooks onto the other tree's root, and every node finds its new root by
 pointer jumping. Edges are compared by (weight, smaller id, larger id), a total order, so
 that no cycle can arise and the forest is the same for every partitioning.

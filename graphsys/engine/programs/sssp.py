@@ -1,6 +1,6 @@
 """Shortest paths from a source by Bellman and Ford, from changed nodes only.
 
-Every node whose distance fell tells its out-neighbours (Bellman, "On a routing problem",
+Every node whose distance fell tells its out-neighbors (Bellman, "On a routing problem",
 1958). O(N E) in the worst case; in practice about as many supersteps as the shortest
 paths have edges. The native ``sssp`` (delta-stepping) does less work on weighted graphs.
 """

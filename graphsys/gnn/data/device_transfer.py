@@ -19,11 +19,11 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.events import count
 from graphsys.core.triton_device import cuda_device, is_interpreted, require_device
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.data.features import Bags
+from graphsys.gnn.data.features import FeatureBags
 from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.data.message_graph import Layer
 from graphsys.gnn.model_spec import spec_of
-from graphsys.gnn.ops.adjacency import DeviceRows
+from graphsys.gnn.ops.adjacency import DeviceSparseRows
 from graphsys.gnn.ops.cuda.feature_cache import PartialRows
 from graphsys.gnn.ops.sparse_features import SparseFeatures
 from graphsys.sampling.blocks import Buffers
@@ -95,7 +95,7 @@ def room_of(array: Any) -> int:
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
-class Mover:
+class DeviceTransfer:
     """Takes batches, rows and inputs to a device.
 
     Attributes:
@@ -124,7 +124,9 @@ class Mover:
 
     def layer(self, layer: Layer) -> Layer:
         """Return the rows of a layer on the device."""
-        return {name: DeviceRows.moved(rows, self.put) for name, rows in layer.items()}
+        return {
+            name: DeviceSparseRows.moved(rows, self.put) for name, rows in layer.items()
+        }
 
     def input(self, x: Mapping[str, Any], kept: Container[str] = ()) -> dict[str, Any]:
         """Return the input of a network on the device, but of types that stay.
@@ -162,7 +164,10 @@ class Mover:
 
             batch.x = {n: v if n in kept else _moved(v, put) for n, v in batch.x.items()}
             batch.hops = [
-                {name: DeviceRows.moved(rows, parcel.put) for name, rows in hop.items()}
+                {
+                    name: DeviceSparseRows.moved(rows, parcel.put)
+                    for name, rows in hop.items()
+                }
                 for hop in batch.hops
             ]
             batch.places = {n: parcel.put(p) for n, p in batch.places.items()}
@@ -220,12 +225,12 @@ class DeviceClock(HostClock):
         return [self._events[0].elapsed_time(event) / 1000 for event in self._events]
 
 
-def new_clock(mover: Mover | None) -> HostClock:
+def new_clock(transfer: DeviceTransfer | None) -> HostClock:
     """Return a clock for the stages of a step."""
-    return DeviceClock() if mover is not None and mover.is_real else HostClock()
+    return DeviceClock() if transfer is not None and transfer.is_real else HostClock()
 
 
-def open_mover(device: str, config: GnnConfig) -> Mover | None:
+def open_transfer(device: str, config: GnnConfig) -> DeviceTransfer | None:
     """Return what takes batches to a device by name; None for the CPU.
 
     Raises:
@@ -243,19 +248,19 @@ def open_mover(device: str, config: GnnConfig) -> Mover | None:
             f"device='cuda': no kernels for {name} = {getattr(config, name)!r}, there are "
             f"for {known}; change it, or use device='cpu'"
         )
-    return Mover()
+    return DeviceTransfer()
 
 
 def _moved(values: Any, put: Put) -> Any:
     """Return the input of a node type by what ``put`` makes of its arrays."""
     if isinstance(values, torch.Tensor):
         return put(values)
-    if isinstance(values, Bags):
-        return Bags(put(values.values), put(values.begins))
+    if isinstance(values, FeatureBags):
+        return FeatureBags(put(values.values), put(values.begins))
     if isinstance(values, PartialRows):
         return PartialRows(put(values.where), put(values.missed), values.cache)
     if isinstance(values, SparseFeatures):
-        return SparseFeatures(DeviceRows.moved(values.rows, put), put(values.values))
+        return SparseFeatures(DeviceSparseRows.moved(values.rows, put), put(values.values))
     return values
 
 
@@ -273,7 +278,7 @@ def _small_arrays(batch: Batch, kept: Container[str]) -> Iterator[Any]:
         if name in kept:
             continue
         given: Sequence[Any] = (values,)
-        if isinstance(values, Bags):
+        if isinstance(values, FeatureBags):
             given = values.values, values.begins
         elif isinstance(values, PartialRows):
             given = (values.where,)

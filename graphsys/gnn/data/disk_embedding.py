@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.disk_rows import RowFiles
-from graphsys.gnn.data.features import Bags
+from graphsys.gnn.data.features import FeatureBags
 from graphsys.sampling.blocks import Buffers
 
 Ints = npt.NDArray[np.int64]
@@ -65,7 +65,7 @@ class StoredRows:
         """Return the files of each type."""
         return iter(self._files.values())
 
-    def read(self, name: str, values: torch.Tensor | Bags) -> torch.Tensor:
+    def read(self, name: str, values: torch.Tensor | FeatureBags) -> torch.Tensor:
         """Return rows; where gradients are on, :meth:`step` will move them.
 
         Args:
@@ -76,7 +76,7 @@ class StoredRows:
         Returns:
             float32 ``[n, dim]``.
         """
-        if isinstance(values, Bags):
+        if isinstance(values, FeatureBags):
             numbers, places = torch.unique(values.values, return_inverse=True)
             rows = self._read(name, numbers)
             return functional.embedding_bag(places, rows, values.begins, mode="mean")
@@ -105,7 +105,9 @@ class StoredRows:
         for name, each in self._files.items():
             if name in x:
                 values = x[name]
-                each.touch((values.values if isinstance(values, Bags) else values).numpy())
+                each.touch(
+                    (values.values if isinstance(values, FeatureBags) else values).numpy()
+                )
 
     def step(self, rate: float) -> None:
         """Move the rows read since the last step by their gradients, and write them.
@@ -136,7 +138,7 @@ class StoredRows:
         self._files[name].write(numbers, rows.numpy(), states.numpy())
 
     def _room(self, name: str, count: int, *, is_reused: bool) -> tuple[Any, Any]:
-        """Return uninitialised rows and states, of a training batch in reused memory."""
+        """Return uninitialized rows and states, of a training batch in reused memory."""
         if not is_reused:
             return np.empty((count, self._dim), np.float32), np.empty(count, np.float32)
         key, size = (name, len(self._reads[name])), count * self._dim

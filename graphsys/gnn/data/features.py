@@ -44,7 +44,7 @@ class InputShape:
 
 
 @dataclass(frozen=True)
-class Bags:
+class FeatureBags:
     """Bags of nodes, one after the other.
 
     Attributes:
@@ -69,7 +69,7 @@ class AllRows:
         return self.num_rows
 
 
-class Inputs:
+class InputFeatures:
     """The input of every node type: dense features, a bag feature, or numbers of nodes.
 
     Without names a type has all its dense features, else its only bag.
@@ -197,11 +197,11 @@ class Inputs:
 
     def _gather(
         self, name: str, nodes: Ints, buffers: Buffers | None
-    ) -> torch.Tensor | Bags | PartialRows:
+    ) -> torch.Tensor | FeatureBags | PartialRows:
         rows = self._rows[name]
         if isinstance(rows, BagRows):
             values, begins = rows.gather(nodes)
-            return Bags(torch.from_numpy(values), torch.from_numpy(begins))
+            return FeatureBags(torch.from_numpy(values), torch.from_numpy(begins))
         if rows is None:
             return torch.from_numpy(np.array(nodes, dtype=np.int64))
         out, cache, where = None, None, np.empty(0, np.int32)

@@ -68,7 +68,7 @@ def read_labels(graph: Graph, config: GnnConfig) -> NodeLabels:
         ConfigError: No such column, labels that are no classes, no training nodes.
         InvalidGraphError: Nodes of a split have no label.
     """
-    node_type = labelled_type(graph, config)
+    node_type = labeled_type(graph, config)
     labels = node_column(graph, node_type, config.label)
     splits = read_splits(graph, node_type, config)
     kind, is_multi = labels.type, False
@@ -106,7 +106,7 @@ def read_labels(graph: Graph, config: GnnConfig) -> NodeLabels:
     )  # fmt: skip
 
 
-def labelled_type(graph: Graph, config: GnnConfig) -> str:
+def labeled_type(graph: Graph, config: GnnConfig) -> str:
     """Return the node type that a config names, or the only one that has its label.
 
     Raises:

@@ -14,8 +14,8 @@ from graphsys.core.events import span
 from graphsys.core.rng import generator
 from graphsys.core.threads import map_in_order
 from graphsys.gnn.data.disk_embedding import StoredRows
-from graphsys.gnn.data.features import Inputs
-from graphsys.gnn.data.message_graph import Layer, Surroundings
+from graphsys.gnn.data.features import InputFeatures
+from graphsys.gnn.data.message_graph import Layer, MessageGraph
 from graphsys.metrics.overlap import Overlap
 from graphsys.sampling import Block, Sample
 from graphsys.sampling.blocks import Buffers
@@ -61,8 +61,8 @@ class Loader:
     """Makes batches of seeds.
 
     Args:
-        surroundings: Where messages come from.
-        inputs: What the network reads.
+        message_graph: Where messages come from.
+        features: What the network reads.
         prefetch: Batches made ahead in threads, one for two; 0: none, in the caller's.
         trim: Takes entries out of the blocks of a batch, given its number.
         stored: Rows on disk, whose pages are read ahead; the rows are not.
@@ -73,8 +73,8 @@ class Loader:
 
     def __init__(
         self,
-        surroundings: Surroundings,
-        inputs: Inputs,
+        message_graph: MessageGraph,
+        features: InputFeatures,
         prefetch: int,
         trim: Trim | None = None,
         stored: StoredRows | None = None,
@@ -82,7 +82,7 @@ class Loader:
         new_buffers: Callable[[], Buffers] = Buffers,
         overlap: Overlap | None = None,
     ) -> None:
-        self.surroundings, self.inputs, self.prefetch = surroundings, inputs, prefetch
+        self.message_graph, self.features, self.prefetch = message_graph, features, prefetch
         self.trim, self.stored = trim, stored
         self._send, self._new_buffers = send, new_buffers
         self._overlap = Overlap() if overlap is None else overlap
@@ -124,12 +124,12 @@ class Loader:
         with self._overlap.preparing():
             began = time.perf_counter()
             with span("sample", batch=number):
-                sample = self.surroundings.sample(seeds, epoch=epoch, batch=number)
+                sample = self.message_graph.sample(seeds, epoch=epoch, batch=number)
                 layers = sample.layers if self.trim is None else self.trim(sample, number)
-                hops = self.surroundings.wrap(layers)
+                hops = self.message_graph.wrap(layers)
             sampled = time.perf_counter()
             with span("gather", batch=number):
-                x = self.inputs.gather(sample.nodes, buffers)
+                x = self.features.gather(sample.nodes, buffers)
                 if self.stored is not None:
                     self.stored.touch(x)
             gathered = time.perf_counter()

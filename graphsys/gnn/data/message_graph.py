@@ -26,7 +26,7 @@ from graphsys.sampling import (
     relation_rows,
     rows_of,
 )
-from graphsys.sampling.adjacency import REVERSED, Rows, Side
+from graphsys.sampling.adjacency import REVERSED, NeighborRows, Side
 from graphsys.sampling.multi_hop import HopSampler
 from graphsys.storage.reader import Graph
 
@@ -35,7 +35,7 @@ Layer = dict[str, SparseRows]
 _MAX_PLACES = 2**31
 
 
-class Surroundings:
+class MessageGraph:
     """The relations of a graph and the samplers over them.
 
     Args:
@@ -194,7 +194,7 @@ class Surroundings:
         )  # fmt: skip
 
 
-def _make_sampler(rows: Sequence[Rows], config: GnnConfig) -> NeighborSampler:
+def _make_sampler(rows: Sequence[NeighborRows], config: GnnConfig) -> NeighborSampler:
     fanouts, frontier, seed = config.hop_fanouts, config.frontier, config.seed
     if config.sampler == "labor":
         return LaborSampler(rows, fanouts, frontier=frontier, seed=seed)
@@ -209,7 +209,9 @@ def _make_sampler(rows: Sequence[Rows], config: GnnConfig) -> NeighborSampler:
     )  # fmt: skip
 
 
-def walk_rows(graph: Graph, config: GnnConfig, node_type: str) -> tuple[Rows, Rows | None]:
+def walk_rows(
+    graph: Graph, config: GnnConfig, node_type: str
+) -> tuple[NeighborRows, NeighborRows | None]:
     """Return the rows of PinSage's walks: within a type, or over another and back.
 
     Raises:

@@ -12,7 +12,7 @@ from graphsys.core.rng import generator
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.model_spec import spec_of
 from graphsys.sampling import Block, rows_of, walk
-from graphsys.sampling.adjacency import REVERSED, Rows
+from graphsys.sampling.adjacency import REVERSED, NeighborRows
 from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
@@ -58,7 +58,7 @@ class WalkPairs:
     src_type: str
     dst_type: str
     seed: int
-    path: list[Rows]
+    path: list[NeighborRows]
     num_traversals: int
 
     def epoch(self, epoch: int) -> Ints:

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional
 
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.data.features import Bags, InputShape
+from graphsys.gnn.data.features import FeatureBags, InputShape
 from graphsys.gnn.model_spec import ModelSpec, register
 from graphsys.gnn.models.model import Model, Relation, Rows, Tensors, key_of
 from graphsys.gnn.ops.adjacency import join_rows
@@ -213,17 +213,17 @@ def _make_table(shape: InputShape, width: int) -> nn.Module:
 
 
 def _rows_from(table: nn.Module, values: Any) -> torch.Tensor:
-    if isinstance(values, Bags):
+    if isinstance(values, FeatureBags):
         return table(values.values, values.begins)  # type: ignore[no-any-return]
     return table(values)  # type: ignore[no-any-return]
 
 
 def _first(values: Any, count: int) -> Any:
     """Return the input of the first nodes."""
-    if not isinstance(values, Bags):
+    if not isinstance(values, FeatureBags):
         return values[:count]
     end = int(values.begins[count]) if count < len(values) else len(values.values)
-    return Bags(values.values[:end], values.begins[:count])
+    return FeatureBags(values.values[:end], values.begins[:count])
 
 
 def _num_dst(rows: Rows, relations: Sequence[Relation], node_type: str) -> int:

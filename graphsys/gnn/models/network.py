@@ -10,7 +10,7 @@ from torch.utils.checkpoint import checkpoint
 
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.disk_embedding import StoredRows
-from graphsys.gnn.data.features import AllRows, Bags, InputShape
+from graphsys.gnn.data.features import AllRows, FeatureBags, InputShape
 from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.models.model import Model, Relation, Rows, Tensors, key_of
 from graphsys.gnn.ops.sparse_features import Linear, SparseFeatures
@@ -104,7 +104,7 @@ class Network(Model):
         table: Any = self.learned[key_of(name)]
         if isinstance(values, AllRows):
             return table.weight
-        if isinstance(values, Bags):
+        if isinstance(values, FeatureBags):
             return table(values.values, values.begins)
         return table(values)
 

@@ -48,7 +48,7 @@ def kernel_threads(num_threads: int) -> Iterator[None]:
         torch.set_num_threads(of_torch)
 
 
-class Entries(NamedTuple):
+class RowEntries(NamedTuple):
     """Entries of rows, as kernels take them.
 
     Attributes:
@@ -101,7 +101,7 @@ class SparseRows:
     def to(self, device: "str | torch.device") -> "SparseRows":
         """Return the same rows where kernels of a device (``cpu`` or ``cuda``) take them.
 
-        See :class:`DeviceRows`.
+        See :class:`DeviceSparseRows`.
 
         Raises:
             ConfigError: There is no such device, or too many entries for one.
@@ -112,12 +112,12 @@ class SparseRows:
 
         require_device()
         target = cuda_device()
-        return DeviceRows.moved(self, lambda array: torch.as_tensor(array).to(target))
+        return DeviceSparseRows.moved(self, lambda array: torch.as_tensor(array).to(target))
 
     @property
-    def entries(self) -> Entries:
+    def entries(self) -> RowEntries:
         """The entries, row by row."""
-        return Entries(self.indptr, self.indices)
+        return RowEntries(self.indptr, self.indices)
 
     @property
     def num_dst(self) -> int:
@@ -135,13 +135,13 @@ class SparseRows:
         return torch.from_numpy(np.diff(self.indptr).astype(np.float32))
 
     @cached_property
-    def transposed(self) -> Entries:
+    def transposed(self) -> RowEntries:
         """The entries source by source: rows, and where each entry was."""
         starts = np.zeros(self.num_src + 1, dtype=np.int64)
         rows = np.empty(self.num_edges, dtype=np.int32)
         entry = np.empty(self.num_edges, dtype=np.int64)
         transpose_block(self.indptr, self.indices, starts, rows, entry)
-        return Entries(starts, rows, entry)
+        return RowEntries(starts, rows, entry)
 
     @cached_property
     def with_self(self) -> "SparseRows":
@@ -158,7 +158,7 @@ class SparseRows:
         return SparseRows(indptr, indices, self.num_src)
 
 
-class DeviceRows(SparseRows):
+class DeviceSparseRows(SparseRows):
     """Rows whose arrays are tensors on a device.
 
     Args:
@@ -197,7 +197,9 @@ class DeviceRows(SparseRows):
             )
 
     @classmethod
-    def moved(cls, rows: SparseRows, put: Callable[[Any], torch.Tensor]) -> "DeviceRows":
+    def moved(
+        cls, rows: SparseRows, put: Callable[[Any], torch.Tensor]
+    ) -> "DeviceSparseRows":
         """Return rows of the host on a device.
 
         Args:
@@ -247,7 +249,7 @@ class DeviceRows(SparseRows):
         indices[places + self.entries.row_of + 1] = self.indices
         indices[indptr[:-1]] = own[:-1].to(torch.int32)
         longest = None if self._longest is None else self._longest + 1
-        return DeviceRows(indptr, indices, self.num_src, longest=longest)
+        return DeviceSparseRows(indptr, indices, self.num_src, longest=longest)
 
 
 def join_rows(parts: Sequence[SparseRows]) -> SparseRows:
@@ -273,7 +275,7 @@ def join_rows(parts: Sequence[SparseRows]) -> SparseRows:
     return SparseRows(indptr, indices, num_src, is_prefix=False)
 
 
-def _join_on_device(parts: Sequence[SparseRows]) -> DeviceRows:
+def _join_on_device(parts: Sequence[SparseRows]) -> DeviceSparseRows:
     """Return what :func:`join_rows` does, on the device."""
     all_entries: list[Any] = [part.entries for part in parts]
     lengths = [entries.indptr.diff() for entries in all_entries]
@@ -289,4 +291,4 @@ def _join_on_device(parts: Sequence[SparseRows]) -> DeviceRows:
         indices[places + shift] = entries.indices + num_src
         first += length
         num_src += part.num_src
-    return DeviceRows(indptr, indices, num_src, is_prefix=False)
+    return DeviceSparseRows(indptr, indices, num_src, is_prefix=False)

@@ -86,7 +86,7 @@ class Max(Function):
         return None, of_x.to(ctx.dtype)
 
 
-class Dot(Function):
+class EdgeDot(Function):
     """Inner products of both ends."""
 
     @staticmethod

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from graphsys.core.events import count
-from graphsys.gnn.ops.adjacency import Entries, SparseRows, kernel_team
+from graphsys.gnn.ops.adjacency import RowEntries, SparseRows, kernel_team
 from graphsys.kernels.cpu.gnn import message_sums as sums
 from graphsys.kernels.cpu.gnn import segments
 
@@ -43,7 +43,11 @@ def widened(x: torch.Tensor) -> torch.Tensor:
 
 
 def sum_rows(
-    entries: Entries, weight: torch.Tensor | None, x: torch.Tensor, *, is_mean: bool = False
+    entries: RowEntries,
+    weight: torch.Tensor | None,
+    x: torch.Tensor,
+    *,
+    is_mean: bool = False,
 ) -> torch.Tensor:
     """Return the weighted sums, or means, of the rows of ``x`` that entries name.
 
@@ -70,7 +74,7 @@ def sum_rows(
     return out
 
 
-def sum_values(entries: Entries, values: torch.Tensor) -> torch.Tensor:
+def sum_values(entries: RowEntries, values: torch.Tensor) -> torch.Tensor:
     """Return the sums of the values of each row's entries ``[R, H]``, values ``[E, H]``."""
     out = _room((len(entries.indptr) - 1, values.shape[1]), values)
     arguments = (entries.indptr, entries.entry, _numpy(values), _counter())

@@ -24,7 +24,7 @@ from graphsys.gnn.ops.functional import Reduce, spmm
 Fields = Mapping[str, torch.Tensor]
 
 
-class Entries:
+class MessageEntries:
     """What a message reads: fields of the source, of the row, and of the entry itself.
 
     Args:
@@ -62,7 +62,7 @@ class CopyU:
 
     u: str
 
-    def __call__(self, entries: Entries) -> torch.Tensor:
+    def __call__(self, entries: MessageEntries) -> torch.Tensor:
         """Return the message of every entry."""
         return entries.src(self.u)
 
@@ -74,13 +74,13 @@ class UMulE:
     u: str
     e: str
 
-    def __call__(self, entries: Entries) -> torch.Tensor:
+    def __call__(self, entries: MessageEntries) -> torch.Tensor:
         """Return the message of every entry."""
         x, factor = entries.src(self.u), entries.edge(self.e)
         return x * factor.reshape(*factor.shape, *[1] * (x.dim() - factor.dim()))
 
 
-Message = Callable[[Entries], torch.Tensor]
+Message = Callable[[MessageEntries], torch.Tensor]
 
 
 def copy_u(u: str) -> CopyU:
@@ -105,7 +105,7 @@ def apply_edges(
 
     Args:
         rows: Where messages go.
-        message: Takes :class:`Entries`; ``lambda e: e.src("h") * e.dst("q")``.
+        message: Takes :class:`MessageEntries`; ``lambda e: e.src("h") * e.dst("q")``.
         src: Tensors of the sources ``[S, ...]``, by name.
         dst: Of the rows ``[D, ...]``.
         edge: Of the entries ``[E, ...]``.
@@ -114,7 +114,7 @@ def apply_edges(
         ConfigError: A field or the value has another length than expected.
         UnknownNameError: The function asks for a field that was not given.
     """
-    found = message(Entries(rows, src or {}, dst or {}, edge or {}))
+    found = message(MessageEntries(rows, src or {}, dst or {}, edge or {}))
     if not isinstance(found, torch.Tensor) or found.shape[:1] != (rows.num_edges,):
         what = list(found.shape) if isinstance(found, torch.Tensor) else type(found)
         raise ConfigError(
@@ -150,7 +150,7 @@ def update_all(
         ConfigError: A field or the message has another length than expected.
         UnknownNameError: The message asks for a field that was not given.
     """
-    entries = Entries(rows, src or {}, dst or {}, edge or {})
+    entries = MessageEntries(rows, src or {}, dst or {}, edge or {})
     if isinstance(message, CopyU):
         return _reduced(rows, entries.whole_src(message.u), None, reduce)
     if isinstance(message, UMulE) and reduce == "sum":

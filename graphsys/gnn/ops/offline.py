@@ -14,7 +14,7 @@ import torch
 
 from graphsys.core.triton_offline import KernelReport, compile_one, compiling_offline
 from graphsys.gnn.ops import functional as ours
-from graphsys.gnn.ops.adjacency import DeviceRows, SparseRows
+from graphsys.gnn.ops.adjacency import DeviceSparseRows, SparseRows
 from graphsys.gnn.ops.cuda.feature_cache import PartialRows
 from graphsys.gnn.ops.cuda.launch import launching
 from graphsys.gnn.ops.device_entries import PIECE
@@ -63,14 +63,14 @@ def _compiled_into(found: dict[str, KernelReport], purpose: str) -> Iterator[Non
         yield
 
 
-def _rows(length: int) -> DeviceRows:
+def _rows(length: int) -> DeviceSparseRows:
     indptr = np.arange(_NUM_NODES + 1, dtype=np.int64) * length
     indices = np.arange(indptr[-1], dtype=np.int32) % _NUM_NODES
-    return DeviceRows.moved(SparseRows(indptr, indices, _NUM_NODES), torch.from_numpy)
+    return DeviceSparseRows.moved(SparseRows(indptr, indices, _NUM_NODES), torch.from_numpy)
 
 
 def _calls(
-    rows: DeviceRows, width: int, heads: int, dtype: torch.dtype
+    rows: DeviceSparseRows, width: int, heads: int, dtype: torch.dtype
 ) -> list[tuple[str, Any, list[torch.Tensor]]]:
     """Return what layers call, by name, with tensors to call it with."""
 

@@ -5,11 +5,11 @@ from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.tasks.link_prediction import LinkPrediction, Recommendation
 from graphsys.gnn.tasks.multiplex_links import MultiplexLinks
 from graphsys.gnn.tasks.regression import NodeRegression
-from graphsys.gnn.tasks.task import NodeClassification, Objective
+from graphsys.gnn.tasks.task import NodeClassification, Task
 from graphsys.storage.reader import Graph
 
 
-def make_objective(graph: Graph, config: GnnConfig) -> Objective:
+def make_task(graph: Graph, config: GnnConfig) -> Task:
     """Return the task that a config names.
 
     Raises:

@@ -16,7 +16,7 @@ from graphsys.gnn.data.loader import Batch, Layers, SeedsByType, Trim
 from graphsys.gnn.data.message_graph import walk_rows
 from graphsys.gnn.data.positive_pairs import Pairs, make_pairs, without_pairs
 from graphsys.gnn.model_spec import spec_of
-from graphsys.gnn.process_group import current_team
+from graphsys.gnn.process_group import current_process_group
 from graphsys.gnn.tasks.decoders import make_decoder
 from graphsys.gnn.tasks.link_ranking import TOP, is_from_others, rank_pairs, recommend_pairs
 from graphsys.gnn.tasks.output import Output
@@ -56,7 +56,7 @@ class LinkPrediction:
     units: Sequence[float] = ()
 
     def __init__(self, graph: Graph, config: GnnConfig) -> None:
-        self.graph, self.config, self.team = graph, config, current_team()
+        self.graph, self.config, self.process_group = graph, config, current_process_group()
         self.pairs: Pairs = make_pairs(graph, config)
         self.node_type, self.num_out = self.pairs.dst_type, config.dim
         self.classes: list[Any] = []
@@ -242,16 +242,16 @@ def pair_loss(
 class PairBatches(Sequence[SeedsByType]):
     """The batches of an epoch; their negatives are drawn when a batch is asked for."""
 
-    def __init__(self, objective: LinkPrediction, pairs: Ints, epoch: int) -> None:
-        self._objective, self._pairs, self._epoch = objective, pairs, epoch
-        self._size = objective.config.batch_size or max(len(pairs), 1)
+    def __init__(self, task: LinkPrediction, pairs: Ints, epoch: int) -> None:
+        self._task, self._pairs, self._epoch = task, pairs, epoch
+        self._size = task.config.batch_size or max(len(pairs), 1)
 
     def __len__(self) -> int:
         return -(-len(self._pairs) // self._size)
 
     def pairs_of(self, number: int) -> Ints:
         """Return this process's pairs of a batch, int64 ``[n, 2]``."""
-        return self._objective.team.share(self.all_pairs(number))  # type: ignore[no-any-return]
+        return self._task.process_group.share(self.all_pairs(number))  # type: ignore[no-any-return]
 
     def all_pairs(self, number: int) -> Ints:
         """Return the pairs of a batch of all processes, int64 ``[n, 2]``."""
@@ -266,4 +266,4 @@ class PairBatches(Sequence[SeedsByType]):
             return [self[k] for k in range(*number.indices(len(self)))]
         if not 0 <= number < len(self):
             raise IndexError(number)
-        return self._objective.ends(self.pairs_of(number), self._epoch, number)
+        return self._task.ends(self.pairs_of(number), self._epoch, number)

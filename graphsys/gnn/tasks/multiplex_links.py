@@ -15,13 +15,13 @@ from graphsys.gnn.data.loader import Batch, Trim
 from graphsys.gnn.models.gatne import Contexts, names_by_type
 from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.ops.functional import sddmm
-from graphsys.gnn.process_group import current_team
+from graphsys.gnn.process_group import current_process_group
 from graphsys.gnn.tasks.edge_metrics import tell_edges
 from graphsys.gnn.tasks.link_prediction import pair_loss
 from graphsys.gnn.tasks.output import Output
 from graphsys.gnn.tasks.skipgram import Ends, WalkWindows
 from graphsys.sampling import NegativeSampler, relation_names, relation_rows
-from graphsys.sampling.adjacency import Rows
+from graphsys.sampling.adjacency import NeighborRows
 from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
@@ -75,7 +75,7 @@ class MultiplexLinks:
 
     def __init__(self, graph: Graph, config: GnnConfig) -> None:
         _check(config)
-        self.graph, self.config, self.team = graph, config, current_team()
+        self.graph, self.config, self.process_group = graph, config, current_process_group()
         rows = relation_rows(graph, config.edge_types)
         self.names = names_by_type([(r.name, r.node_type, r.neighbor_type) for r in rows])
         self.relations = {
@@ -112,7 +112,7 @@ class MultiplexLinks:
         found = self._windows.pairs(starts, epoch=epoch, batch=number)
         seeds = PairSeeds()
         seeds.num_pairs = sum(len(pairs) for pairs in found.values())
-        own = dict(_shares(found, self.team.share(np.arange(seeds.num_pairs))))
+        own = dict(_shares(found, self.process_group.share(np.arange(seeds.num_pairs))))
         for name in dict.fromkeys(first for first, _ in own):
             parts = [pairs[:, 0] for ends, pairs in own.items() if ends[0] == name]
             seeds[name] = np.unique(np.concatenate(parts))
@@ -223,9 +223,9 @@ class MultiplexLinks:
 class WalkBatches(Sequence[PairSeeds]):
     """The batches of an epoch; walks are drawn when a batch is asked for."""
 
-    def __init__(self, objective: MultiplexLinks, starts: Ints, epoch: int) -> None:
-        self._objective, self._starts, self._epoch = objective, starts, epoch
-        self._size = objective.config.batch_size
+    def __init__(self, task: MultiplexLinks, starts: Ints, epoch: int) -> None:
+        self._task, self._starts, self._epoch = task, starts, epoch
+        self._size = task.config.batch_size
 
     def __len__(self) -> int:
         return -(-len(self._starts) // self._size)
@@ -240,7 +240,7 @@ class WalkBatches(Sequence[PairSeeds]):
         if not 0 <= number < len(self):
             raise IndexError(number)
         starts = self._starts[number * self._size : (number + 1) * self._size]
-        return self._objective.make_seeds(starts, self._epoch, number)
+        return self._task.make_seeds(starts, self._epoch, number)
 
 
 def _check(config: GnnConfig) -> None:
@@ -259,7 +259,7 @@ def _check(config: GnnConfig) -> None:
 
 
 def _make_negatives(
-    node_type: str, rows: Sequence[Rows], config: GnnConfig
+    node_type: str, rows: Sequence[NeighborRows], config: GnnConfig
 ) -> NegativeSampler:
     degrees = None
     if config.negatives == "degree":
@@ -288,5 +288,5 @@ def _scores(rows: SparseRows, query: torch.Tensor, context: torch.Tensor) -> tor
 
 
 def _seeds_of(batch: Batch) -> PairSeeds:
-    assert isinstance(batch.seeds, PairSeeds)  # made by this objective
+    assert isinstance(batch.seeds, PairSeeds)  # made by this task
     return batch.seeds

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.data.labels import TRAIN, labelled_type, node_column, read_splits
+from graphsys.gnn.data.labels import TRAIN, labeled_type, node_column, read_splits
 from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.tasks.output import Output
 from graphsys.gnn.tasks.task import NodeSeeds
@@ -40,7 +40,7 @@ class NodeRegression(NodeSeeds):
     metric = "r2"
 
     def __init__(self, graph: Graph, config: GnnConfig) -> None:
-        node_type = labelled_type(graph, config)
+        node_type = labeled_type(graph, config)
         self.values = _read_values(graph, node_type, config)
         self.splits = read_splits(graph, node_type, config)
         for split, nodes in self.splits.items():

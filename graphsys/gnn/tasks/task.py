@@ -12,7 +12,7 @@ from torch.nn import functional
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.labels import TRAIN, NodeLabels, read_labels
 from graphsys.gnn.data.loader import Batch, Trim, shuffled_batches
-from graphsys.gnn.process_group import Team, current_team
+from graphsys.gnn.process_group import ProcessGroup, current_process_group
 from graphsys.gnn.tasks.output import Output
 from graphsys.metrics.areas import f1, roc_auc_of
 from graphsys.storage.reader import Graph
@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.int64]
 Seeds = Sequence[Mapping[str, Ints]]
 
 
-class Objective(Protocol):
+class Task(Protocol):
     """A task.
 
     Attributes:
@@ -31,7 +31,7 @@ class Objective(Protocol):
         units: Mean and deviation of labels that are numbers; else empty.
         metric: Name of the metric that is watched; more of it is better.
         trim: Takes entries out of a sample that would give the answer away, or None.
-        team: The processes that train together; seeds are this one's share.
+        process_group: The processes that train together; seeds are this one's share.
         decoder: Makes scores of pairs of output rows; None where nodes are learned.
     """
 
@@ -41,7 +41,7 @@ class Objective(Protocol):
     units: Sequence[float]
     metric: str
     trim: Trim | None
-    team: Team
+    process_group: ProcessGroup
     decoder: nn.Module | None
 
     def seeds(self, epoch: int) -> Seeds:
@@ -72,15 +72,15 @@ class NodeSeeds:
         self.node_type, self._nodes, self._config = node_type, nodes, config
         self.trim: Trim | None = None
         self.decoder: nn.Module | None = None
-        self.team = current_team()
+        self.process_group = current_process_group()
 
     def seeds(self, epoch: int) -> Seeds:
         """Return the seeds of every batch of an epoch."""
         config, nodes = self._config, self._nodes
         if config.is_full_batch:
-            return [{self.node_type: self.team.share(nodes)}]
+            return [{self.node_type: self.process_group.share(nodes)}]
         cut = shuffled_batches(nodes, config.batch_size, config.seed, "nodes", epoch)
-        return [{self.node_type: self.team.share(part)} for part in cut]
+        return [{self.node_type: self.process_group.share(part)} for part in cut]
 
     def num_terms(self, batch: Batch) -> int:
         """Return how many nodes a batch of all processes has."""

@@ -15,18 +15,19 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.core.rng import draw_key
 from graphsys.gnn import run as runs
 from graphsys.gnn.config import GnnConfig, load_config, num_threads
-from graphsys.gnn.data.device_transfer import Mover, open_mover
-from graphsys.gnn.data.features import Inputs, require_types
-from graphsys.gnn.data.message_graph import Surroundings
+from graphsys.gnn.context import TrainingContext
+from graphsys.gnn.data.device_transfer import DeviceTransfer, open_transfer
+from graphsys.gnn.data.features import InputFeatures, require_types
+from graphsys.gnn.data.message_graph import MessageGraph
 from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.models.model import Model
 from graphsys.gnn.models.network import Network
 from graphsys.gnn.ops.adjacency import kernel_threads
-from graphsys.gnn.process_group import joined_team
-from graphsys.gnn.tasks.factory import make_objective
-from graphsys.gnn.tasks.task import Objective
+from graphsys.gnn.process_group import joined_process_group
+from graphsys.gnn.tasks.factory import make_task
+from graphsys.gnn.tasks.task import Task
 from graphsys.gnn.training.plan import bytes_beyond, disk_bytes, make_plan, require_disk
-from graphsys.gnn.training.trainer import Parts, Trainer
+from graphsys.gnn.training.trainer import Trainer
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs import run_folder
 from graphsys.training import run_state
@@ -82,51 +83,53 @@ def train(
     if config is None:
         config = run_config(out) if resume else GnnConfig()
     threads = num_threads(config, graph.num_edges)
-    mover = open_mover(device, config)
-    has_gpu = mover is not None and mover.is_real
+    transfer = open_transfer(device, config)
+    has_gpu = transfer is not None and transfer.is_real
     with (
-        joined_team() as team,
+        joined_process_group() as process_group,
         torch.random.fork_rng(devices=[0] if has_gpu else []),
         kernel_threads(threads),
     ):
-        if mover is not None and team.size > 1:
+        if transfer is not None and process_group.world_size > 1:
             raise ConfigError(
-                f"device='cuda': got {team.size} processes, expected one; those of "
-                "torchrun train with device='cpu'"
+                f"device='cuda': got {process_group.world_size} processes, expected one; "
+                "those of torchrun train with device='cpu'"
             )
-        if not dry_run and not team.rank:
+        if not dry_run and not process_group.rank:
             run_folder.require_free(out, resume=resume, overwrite=overwrite)
-        parts = replace(build_parts(graph, config, mover), budget=budget)
-        if budget is not None and mover is None:
-            needed = bytes_beyond(graph, config, parts, budget)
+        context = replace(build_context(graph, config, transfer), budget=budget)
+        if budget is not None and transfer is None:
+            needed = bytes_beyond(context, budget)
             if needed is not None:
-                raise _refusal(needed, budget, parts)
+                raise _refusal(needed, budget, context)
         if dry_run or budget is not None:
-            plan = make_plan(config, parts)
+            plan = make_plan(context)
             if budget is not None and plan["planned_memory_bytes"] > budget:
-                raise _refusal(plan["planned_memory_bytes"], budget, parts)
+                raise _refusal(plan["planned_memory_bytes"], budget, context)
             if dry_run:
                 return TrainReport(
                     run=out, epochs=0, seconds=0.0, edges_per_second=0.0, metrics=plan
                 )
-        if not team.rank:
+        if not process_group.rank:
             kept = run_folder.folder_to_train(out, resume=resume, overwrite=overwrite)
             held = runs.read_state(kept).files if resume else {}
-            require_disk(out, disk_bytes(config, parts) - sum(held.values()))
-        return _train(
-            graph, config, out, parts, progress, resume=resume, overwrite=overwrite
-        )
+            require_disk(out, disk_bytes(context) - sum(held.values()))
+        return _train(out, context, progress, resume=resume, overwrite=overwrite)
 
 
-def build_parts(
-    graph: Graph, config: GnnConfig, mover: Mover | None = None, *, is_checking: bool = True
-) -> Parts:
-    """Return the task, the surroundings, the inputs and a network with its first weights.
+def build_context(
+    graph: Graph,
+    config: GnnConfig,
+    transfer: DeviceTransfer | None = None,
+    *,
+    is_checking: bool = True,
+) -> TrainingContext:
+    """Return what a training is about, with a network that has its first weights.
 
     Args:
         graph: An open graph.
         config: The settings.
-        mover: Takes batches to a device; the network is there, then.
+        transfer: Takes batches to a device; the network is there, then.
         is_checking: Whether to look at all features once.
 
     Raises:
@@ -134,46 +137,46 @@ def build_parts(
         InvalidGraphError: Labels are missing, or features are not finite.
     """
     torch.manual_seed(int(draw_key(config.seed, "decoder")) >> 1)
-    objective = make_objective(graph, config)
-    if config.learned_rows == "disk" and objective.team.size > 1:
+    task = make_task(graph, config)
+    if config.learned_rows == "disk" and task.process_group.world_size > 1:
         raise ConfigError(
-            f"learned_rows: got disk with {objective.team.size} processes, which do not "
-            "share their rows; expected memory, or one process"
+            f"learned_rows: got disk with {task.process_group.world_size} processes, "
+            "which do not share their rows; expected memory, or one process"
         )
-    surroundings = Surroundings(graph, config, objective.node_type)
-    require_types(graph, surroundings.node_types, objective.node_type)
-    inputs = Inputs(graph, surroundings.node_types, config)
+    message_graph = MessageGraph(graph, config, task.node_type)
+    require_types(graph, message_graph.node_types, task.node_type)
+    features = InputFeatures(graph, message_graph.node_types, config)
     if is_checking:
-        inputs.check()
+        features.check()
     torch.manual_seed(int(draw_key(config.seed, "weights")) >> 1)
-    network = _make_model(config, surroundings, inputs, objective)
-    if mover is not None:
-        network.to(mover.device)
+    network = _make_model(config, message_graph, features, task)
+    if transfer is not None:
+        network.to(transfer.device)
         if is_checking and config.cache_device_memory:  # the cache is of training
-            inputs.cache_on(mover.device, config)
-    return Parts(
-        objective=objective, surroundings=surroundings, inputs=inputs, network=network,
-        mover=mover,
+            features.cache_on(transfer.device, config)
+    return TrainingContext(
+        graph=graph, config=config, task=task, message_graph=message_graph,
+        features=features, network=network, transfer=transfer,
     )  # fmt: skip
 
 
-def _refusal(needed: int, budget: int, parts: Parts) -> BudgetError:
+def _refusal(needed: int, budget: int, context: TrainingContext) -> BudgetError:
     """Return the error for a budget below the plan, with an amount that works."""
     enough = math.ceil(needed * _REPEATED / 10**6)
     return BudgetError(
         f"memory: the training takes about {format_bytes(needed)}, the budget is "
         f"{format_bytes(budget)}; give --memory {enough}MB or more, or smaller "
-        f"batch_size, fanouts, dim or prefetch{_disk_advice(parts)}"
+        f"batch_size, fanouts, dim or prefetch{_disk_advice(context)}"
     )
 
 
-def _disk_advice(parts: Parts) -> str:
+def _disk_advice(context: TrainingContext) -> str:
     """Say what keeps learned rows out of memory, where there are some in it."""
-    config = parts.network.config
+    config = context.network.config
     is_in_memory = config.is_whole_graph or spec_of(config.model).make_model is not None
-    if not len(parts.network.learned) or is_in_memory:
+    if not len(context.network.learned) or is_in_memory:
         return ""
-    tables: Any = parts.network.learned.values()
+    tables: Any = context.network.learned.values()
     size = sum(4 * table.weight.numel() for table in tables)
     return (
         f", or learned_rows=disk (they have {format_bytes(size)}, their moments twice that)"
@@ -181,14 +184,14 @@ def _disk_advice(parts: Parts) -> str:
 
 
 def _make_model(
-    config: GnnConfig, surroundings: Surroundings, inputs: Inputs, objective: Objective
+    config: GnnConfig, message_graph: MessageGraph, features: InputFeatures, task: Task
 ) -> Model:
-    relations, shapes = surroundings.relations, inputs.shapes
+    relations, shapes = message_graph.relations, features.shapes
     make = spec_of(config.model).make_model
     if make is not None:
-        made: Model = make(config, relations, shapes, objective.decoder)
+        made: Model = make(config, relations, shapes, task.decoder)
         return made
-    return Network(config, relations, shapes, objective.num_out, objective.decoder)
+    return Network(config, relations, shapes, task.num_out, task.decoder)
 
 
 def run_config(out: str | Path, overrides: Iterable[str] = ()) -> GnnConfig:
@@ -205,26 +208,26 @@ def run_config(out: str | Path, overrides: Iterable[str] = ()) -> GnnConfig:
 
 
 def _train(
-    graph: Graph,
-    config: GnnConfig,
     out: Path,
-    parts: Parts,
+    context: TrainingContext,
     progress: Progress,
     *,
     resume: bool,
     overwrite: bool,
 ) -> TrainReport:
-    team = parts.objective.team
+    process_group = context.task.process_group
     with contextlib.ExitStack() as holding:
-        if team.rank:
+        if process_group.rank:
             path = run_folder.folder_to_train(out, resume=resume, overwrite=overwrite)
         else:
             path = holding.enter_context(
                 run_folder.writing(out, resume=resume, overwrite=overwrite)
             )
-        state = _open_state(path, graph, config, parts, resume=resume)
-        trainer = Trainer(path, config, state, parts)
-        team.first_s(None)  # all have read the checkpoint before the next one replaces it
+        state = _open_state(path, context, resume=resume)
+        trainer = Trainer(replace(context, path=path, state=state))
+        process_group.broadcast(
+            None
+        )  # all have read the checkpoint before the next one replaces it
         with MemoryMeter(_METER_S) as meter:
             trainer.run(progress)
     metrics = dict(state.metrics) | {"peak_memory_bytes": meter.peak_bytes}
@@ -238,23 +241,22 @@ def _train(
     )
 
 
-def _open_state(
-    path: Path, graph: Graph, config: GnnConfig, parts: Parts, *, resume: bool
-) -> runs.RunState:
+def _open_state(path: Path, context: TrainingContext, *, resume: bool) -> runs.RunState:
+    graph, config = context.graph, context.config
     if resume:
         state = runs.read_state(path)
         runs.require_same_config(path, config)
         run_folder.require_same_graph(state.graph, graph, path)
         run_folder.check_files(path, state.files, state.checksums)
-        if not parts.objective.team.rank:
+        if not context.task.process_group.rank:
             runs.remove_superseded(path, state)
         return state
     state = runs.RunState(
         graph=run_folder.describe_graph(graph),
-        num_out=parts.objective.num_out,
-        classes=list(parts.objective.classes),
-        units=list(parts.objective.units),
+        num_out=context.task.num_out,
+        classes=list(context.task.classes),
+        units=list(context.task.units),
     )
-    if not parts.objective.team.rank:
+    if not context.task.process_group.rank:
         runs.begin(path, config, state)
     return state

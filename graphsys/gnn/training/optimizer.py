@@ -1,4 +1,4 @@
-"""The optimiser that a config states, its rate over time, its state as plain tensors."""
+"""The optimizer that a config states, its rate over time, its state as plain tensors."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from graphsys.gnn.models.model import Model
 from graphsys.gnn.training.lamb import Lamb
 
 
-def make_optimiser(config: GnnConfig, network: Model) -> torch.optim.Optimizer:
+def make_optimizer(config: GnnConfig, network: Model) -> torch.optim.Optimizer:
     """Return it over all parameters, with the penalty on those that the config says."""
     kind: Any = Lamb if config.optimizer == "lamb" else torch.optim.Adam
     parameters = [p for p in network.parameters() if p.requires_grad]
@@ -43,9 +43,9 @@ def rate_at(config: GnnConfig, epoch: int, batch: int, num_batches: int) -> floa
     return config.lr * warm * config.lr_decay**epoch
 
 
-def dump_optimiser(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    """Return an optimiser's state by name, ``parameter.moment``."""
-    states = optimiser.state_dict()["state"]
+def dump_optimizer(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    """Return an optimizer's state by name, ``parameter.moment``."""
+    states = optimizer.state_dict()["state"]
     return {
         f"{number}.{name}": torch.as_tensor(value).to("cpu", copy=True)
         for number, moments in states.items()
@@ -53,16 +53,16 @@ def dump_optimiser(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
     }
 
 
-def load_optimiser(
-    optimiser: torch.optim.Optimizer, tensors: dict[str, torch.Tensor], path: Path
+def load_optimizer(
+    optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor], path: Path
 ) -> None:
-    """Put a state back that :func:`dump_optimiser` returned.
+    """Put a state back that :func:`dump_optimizer` returned.
 
     Raises:
         CorruptStoreError: It is that of other parameters.
     """
-    whole = optimiser.state_dict()
-    parameters = [p for group in optimiser.param_groups for p in group["params"]]
+    whole = optimizer.state_dict()
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
     states: dict[int, dict[str, torch.Tensor]] = {}
     for key, value in tensors.items():
         number, _, name = key.partition(".")
@@ -74,4 +74,4 @@ def load_optimiser(
                 "config.toml and the graph; restore its files, or train it again"
             )
         states.setdefault(place, {})[name] = value
-    optimiser.load_state_dict({**whole, "state": states})
+    optimizer.load_state_dict({**whole, "state": states})

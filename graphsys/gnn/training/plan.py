@@ -13,20 +13,20 @@ import torch
 
 from graphsys.core.errors import StorageFullError
 from graphsys.core.memory import MemoryMeter, format_bytes, resident_bytes
-from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.context import TrainingContext
 from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.run import RunState
-from graphsys.gnn.tasks.factory import make_objective
-from graphsys.gnn.training.trainer import Parts, Trainer
-from graphsys.storage.reader import Graph
+from graphsys.gnn.tasks.factory import make_task
+from graphsys.gnn.training.trainer import Trainer
 
 _BATCHES = 3
 _METER_S = 0.005
-_SHARES = (16, 8, 4, 2)
+_SHARES = (32, 16, 8, 4, 2)
+_ALONE_BYTES = 100 * 10**6  # a first batch of this size is told by itself
 _BESIDE_BYTES = 200 * 10**6  # of the 300 MB beside a budget that torch may take
 
 
-def make_plan(config: GnnConfig, parts: Parts) -> Mapping[str, Any]:
+def make_plan(context: TrainingContext) -> Mapping[str, Any]:
     """Train a few batches on a copy of the network and extrapolate.
 
     Returns:
@@ -37,9 +37,9 @@ def make_plan(config: GnnConfig, parts: Parts) -> Mapping[str, Any]:
         epoch, ``probed_edges_per_batch``,
         ``estimated_seconds_per_epoch`` and ``estimated_seconds``, both without evaluation.
     """
-    copied = replace(parts, network=copy.deepcopy(parts.network))
-    trainer = Trainer(None, config, RunState(graph={}), copied)
-    seeds = parts.objective.seeds(0)
+    config = context.config
+    trainer = Trainer(_untrained(context))
+    seeds = context.task.seeds(0)
     times, edges, waiting = [], 0, 0
     with MemoryMeter(_METER_S) as meter:
         for batch in itertools.islice(trainer.batches(0, seeds), _BATCHES):
@@ -50,15 +50,15 @@ def make_plan(config: GnnConfig, parts: Parts) -> Mapping[str, Any]:
             edges = max(edges, batch.num_edges)
             waiting = max(waiting, _input_bytes(batch))
             trainer.loader.release(batch)
-    parameters = sum(p.numel() * p.element_size() for p in parts.network.parameters())
-    rows = sum(each.most_bytes for each in parts.network.stored)
+    parameters = sum(p.numel() * p.element_size() for p in context.network.parameters())
+    rows = sum(each.most_bytes for each in context.network.stored)
     epoch_s = min(times) * len(seeds)
     return {
         "planned_memory_bytes": meter.peak_bytes + waiting * config.prefetch,
         "planned_parameter_bytes": parameters,
         **({"planned_rows_bytes": rows} if rows else {}),
-        "planned_disk_bytes": disk_bytes(config, parts),
-        **({} if parts.mover is None else parts.mover.memory()),
+        "planned_disk_bytes": disk_bytes(context),
+        **({} if context.transfer is None else context.transfer.memory()),
         "planned_batches": len(seeds),
         "probed_edges_per_batch": edges,
         "estimated_seconds_per_epoch": epoch_s,
@@ -66,49 +66,63 @@ def make_plan(config: GnnConfig, parts: Parts) -> Mapping[str, Any]:
     }
 
 
-def bytes_beyond(graph: Graph, config: GnnConfig, parts: Parts, budget: int) -> int | None:
+def bytes_beyond(context: TrainingContext, budget: int) -> int | None:
     """Return what a training would take, where not even its plan can be made.
 
     Smaller batches are trained first, of twice as many seeds each time. Batches take at
-    most in proportion to their seeds, so that none is tried that could take more than the
+    most in proportion to their seeds, and something that does not grow with them, so that
+    two of them tell what a third takes; none is tried that could take more than the
     budget and what torch may take beside it.
 
     Args:
-        graph: The graph, open.
-        config: The settings; a whole graph is no batch, and has no smaller ones.
-        parts: What would be trained; stays as it is.
+        context: What would be trained; stays as it is. A whole graph is no batch, and has
+            no smaller ones.
         budget: Most memory of the process, in bytes.
 
     Returns:
         Bytes at most; None: the plan can be made.
     """
+    before = None
     for share in _SHARES:
-        size = config.batch_size // share
+        size = context.config.batch_size // share
         if not size:
             continue
-        small = replace(config, batch_size=size)
-        with torch.random.fork_rng(devices=[]), MemoryMeter(_METER_S) as meter:
-            objective = make_objective(graph, small)
-            network = copy.deepcopy(parts.network)
-            trial = replace(parts, network=network, objective=objective)
-            trainer = Trainer(None, small, RunState(graph={}), trial)
-            base = resident_bytes()
-            for batch in itertools.islice(trainer.batches(0, objective.seeds(0)), 1):
-                trainer.train_batch(0, batch, 1)
-                trainer.loader.release(batch)
-        taken = max(meter.peak_bytes - base, 0)
-        if base + 2 * taken > budget + _BESIDE_BYTES:
-            return base + share * taken
+        base, peak = _try_batch(context, size)
+        # half as many seeds took all of this but half of what grows with them
+        grown = peak - base if before is None else 2 * max(peak - before, 0)
+        is_told = before is not None or grown > _ALONE_BYTES
+        if is_told and peak + grown > budget + _BESIDE_BYTES:
+            return peak + (share - 1) * grown
+        before = peak
     return None
 
 
-def disk_bytes(config: GnnConfig, parts: Parts) -> int:
+def _try_batch(context: TrainingContext, size: int) -> tuple[int, int]:
+    """Train one batch on copies; return bytes of the process before it and at its peak."""
+    config = replace(context.config, batch_size=size)
+    with torch.random.fork_rng(devices=[]), MemoryMeter(_METER_S) as meter:
+        task = make_task(context.graph, config)
+        trainer = Trainer(_untrained(replace(context, config=config, task=task)))
+        base = resident_bytes()
+        for batch in itertools.islice(trainer.batches(0, task.seeds(0)), 1):
+            trainer.train_batch(0, batch, 1)
+            trainer.loader.release(batch)
+    return base, meter.peak_bytes
+
+
+def _untrained(context: TrainingContext) -> TrainingContext:
+    """Return the same training on a copy of the network, which leaves nothing."""
+    network = copy.deepcopy(context.network)
+    return replace(context, network=network, path=None, state=RunState(graph={}))
+
+
+def disk_bytes(context: TrainingContext) -> int:
     """Return what a run takes on disk at most: two checkpoints, and learned rows.
 
     A checkpoint has the weights, two moments of each that is trained, and the best
     weights so far where they are kept.
     """
-    network = parts.network
+    network, config = context.network, context.config
     weights: int = sum(t.nbytes for t in network.state_dict().values())
     moments: int = sum(2 * p.nbytes for p in network.parameters() if p.requires_grad)
     best = weights if config.keep == "best" and config.eval_every else 0

@@ -9,7 +9,7 @@ from graphsys.metrics.overlap import Overlap, overlap_alpha
 _STAGES = ("forward", "backward", "step")
 
 
-class Figures:
+class TrainingStats:
     """Sums the times of a run over its resumptions.
 
     Args:

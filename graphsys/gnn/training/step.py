@@ -1,4 +1,4 @@
-"""A training step: forward, backward, and the optimiser once every few batches."""
+"""A training step: forward, backward, and the optimizer once every few batches."""
 
 import math
 from contextlib import AbstractContextManager, nullcontext
@@ -9,41 +9,28 @@ from graphsys.core.errors import TrainingFailedError
 from graphsys.core.events import span
 from graphsys.core.operators import watch_operators
 from graphsys.core.rng import draw_key
-from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.data.device_transfer import Mover, new_clock
+from graphsys.gnn.context import TrainingContext
+from graphsys.gnn.data.device_transfer import new_clock
 from graphsys.gnn.data.loader import Batch
-from graphsys.gnn.models.model import Model
-from graphsys.gnn.process_group import Team
-from graphsys.gnn.tasks.task import Objective
-from graphsys.gnn.training.optimizer import make_optimiser, rate_at
+from graphsys.gnn.training.optimizer import make_optimizer, rate_at
 
 
 class Stepper:
     """Takes the steps of a training.
 
     With ``accumulate`` the gradients of so many batches in a row are averaged before the
-    optimiser moves. In a team each process has its share of a batch; gradients are added,
+    optimizer moves. In a team each process has its share of a batch; gradients are added,
     each by its share, so that all processes take the step that one would take.
 
     Args:
-        config: The settings.
-        network: Is trained.
-        objective: What for.
-        team: The processes that train together.
-        mover: Takes batches to the device that the network is on; None: the CPU.
+        context: The training.
     """
 
-    def __init__(
-        self,
-        config: GnnConfig,
-        network: Model,
-        objective: Objective,
-        team: Team,
-        mover: Mover | None = None,
-    ) -> None:
-        self.config, self.network, self.objective = config, network, objective
-        self.team, self.mover = team, mover
-        self.optimiser = make_optimiser(config, network)
+    def __init__(self, context: TrainingContext) -> None:
+        self.config, self.network = context.config, context.network
+        self.task, self.transfer = context.task, context.transfer
+        self.process_group = context.task.process_group
+        self.optimizer = make_optimizer(self.config, self.network)
 
     def train(
         self, epoch: int, batch: Batch, num_batches: int
@@ -66,11 +53,11 @@ class Stepper:
         key = draw_key(self.config.seed, "dropout", epoch, batch.number)
         torch.manual_seed(int(key) >> 1)
         rate = rate_at(self.config, epoch, batch.number, num_batches)
-        for group in self.optimiser.param_groups:
+        for group in self.optimizer.param_groups:
             group["lr"] = rate
-        if self.mover is not None:
-            self.mover.receive(batch)
-        clock = new_clock(self.mover)
+        if self.transfer is not None:
+            self.transfer.receive(batch)
+        clock = new_clock(self.transfer)
         clock.mark()
         with span("forward", batch=batch.number), watch_operators():
             loss, value = self._loss(batch)
@@ -84,34 +71,34 @@ class Stepper:
         size = min(self.config.accumulate, num_batches - (batch.number - place))
         with span("backward", batch=batch.number), watch_operators():
             if place == 0:
-                self.optimiser.zero_grad(set_to_none=True)
+                self.optimizer.zero_grad(set_to_none=True)
             (loss if size == 1 else loss / size).backward()  # type: ignore[no-untyped-call]
         clock.mark()
         with span("step", batch=batch.number), watch_operators():
             if place == size - 1:
-                self.team.add_gradients(self.network)
-                self.optimiser.step()
+                self.process_group.all_reduce_gradients(self.network)
+                self.optimizer.step()
                 self.network.stored.step(self.config.rows_lr * rate / self.config.lr)
         clock.mark()
         return value, clock.times()
 
     def is_at_step(self, num_done: int, num_batches: int) -> bool:
-        """Tell whether the optimiser has moved after so many batches of an epoch."""
+        """Tell whether the optimizer has moved after so many batches of an epoch."""
         return num_done % self.config.accumulate == 0 or num_done == num_batches
 
     def _loss(self, batch: Batch) -> tuple[torch.Tensor, float]:
         """Return this process's part of the loss, and the loss of the whole batch."""
         with self._precision():
             rows = self.network(batch.hops, batch.x)
-            loss = self.objective.loss(rows, batch)
+            loss = self.task.loss(rows, batch)
             if self.config.row_decay:
                 penalty = self.network.row_penalty(batch.places)
                 loss = loss + self.config.row_decay * penalty
-        if self.team.size == 1:
+        if self.process_group.world_size == 1:
             return loss, loss.item()
-        total = self.objective.num_terms(batch)
-        part = loss * (self.team.num_own(total) / total)
-        return part, self.team.add_number(part.item())
+        total = self.task.num_terms(batch)
+        part = loss * (self.process_group.num_own(total) / total)
+        return part, self.process_group.all_reduce(part.item())
 
     def _precision(self) -> AbstractContextManager[object]:
         if self.config.precision == "float32":

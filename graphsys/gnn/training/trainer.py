@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +11,9 @@ import torch
 from graphsys.core.events import count, span
 from graphsys.core.progress import Progress
 from graphsys.gnn import run as runs
-from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.data.device_transfer import Mover
-from graphsys.gnn.data.features import Inputs
+from graphsys.gnn.context import TrainingContext
 from graphsys.gnn.data.loader import Batch, Loader
-from graphsys.gnn.data.message_graph import Layer, Surroundings
+from graphsys.gnn.data.message_graph import Layer
 from graphsys.gnn.inference import (
     entries_within,
     infer,
@@ -25,10 +22,10 @@ from graphsys.gnn.inference import (
     whole_output,
 )
 from graphsys.gnn.models.model import Model
-from graphsys.gnn.tasks.task import Objective, Seeds
-from graphsys.gnn.training.optimizer import dump_optimiser, load_optimiser
+from graphsys.gnn.tasks.task import Seeds
+from graphsys.gnn.training.optimizer import dump_optimizer, load_optimizer
 from graphsys.gnn.training.out_of_memory import explained, explained_whole
-from graphsys.gnn.training.stats import Figures
+from graphsys.gnn.training.stats import TrainingStats
 from graphsys.gnn.training.step import Stepper
 from graphsys.gnn.training.tensorboard import Board
 from graphsys.sampling.blocks import Buffers
@@ -36,61 +33,37 @@ from graphsys.sampling.blocks import Buffers
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(kw_only=True)
-class Parts:
-    """What a training is made of.
-
-    Attributes:
-        objective: The task.
-        surroundings: Where messages come from.
-        inputs: What the network reads.
-        network: The network.
-        mover: Takes batches to the device that the network is on; None: the CPU.
-        budget: Most memory of the process, in bytes; None: what is free.
-    """
-
-    objective: Objective
-    surroundings: Surroundings
-    inputs: Inputs
-    network: Model
-    mover: Mover | None = None
-    budget: int | None = None
-
-
 class Trainer:
     """Carries a checkpoint to the end.
 
     Args:
-        path: The run's folder; None: nothing is written.
-        config: The settings.
-        state: The checkpoint to go on from.
-        parts: The task, the graph and the network.
+        context: The training, with the checkpoint to go on from.
     """
 
-    def __init__(
-        self, path: Path | None, config: GnnConfig, state: runs.RunState, parts: Parts
-    ) -> None:
-        self.path, self.config, self.state, self.parts = path, config, state, parts
-        self.network, self.team = parts.network, parts.objective.team
-        self.mover = mover = parts.mover
-        self.stepper = Stepper(config, parts.network, parts.objective, self.team, mover)
-        self.figures = Figures(state.metrics)
+    def __init__(self, context: TrainingContext) -> None:
+        self.context, self.config, self.state = context, context.config, context.state
+        self.network, self.process_group = context.network, context.task.process_group
+        self.transfer = transfer = context.transfer
+        self.stepper = Stepper(context)
+        self.stats = TrainingStats(self.state.metrics)
         self.loader = Loader(
-            parts.surroundings, parts.inputs, config.prefetch, parts.objective.trim,
-            parts.network.stored, None if mover is None else self._send,
-            Buffers if mover is None else mover.buffers, self.figures.overlap,
+            context.message_graph, context.features, self.config.prefetch,
+            context.task.trim, context.network.stored,
+            None if transfer is None else self._send,
+            Buffers if transfer is None else transfer.buffers, self.stats.overlap,
         )  # fmt: skip
         self._whole: tuple[Layer, dict[str, torch.Tensor]] | None = None
         self._best: runs.Weights | None = None
         self._is_best_saved = True
         self._saved_s = time.monotonic()
+        self.path = path = context.path
         if path is not None:
-            self.network.stored.open(path, state.files, is_writing=True)
-            if state.files:
+            self.network.stored.open(path, self.state.files, is_writing=True)
+            if self.state.files:
                 self._load(path)
-        if self.team.rank:
+        if self.process_group.rank:
             self.path = None  # the first process writes
-        self.board = Board(self.path, config, state.epoch)
+        self.board = Board(self.path, self.config, self.state.epoch)
 
     def run(self, progress: Progress) -> None:
         """Train until all epochs are done or valid gets no better.
@@ -105,7 +78,7 @@ class Trainer:
         first = state.epoch
         while not state.is_complete:
             epoch = state.epoch
-            seeds = self.parts.objective.seeds(epoch)
+            seeds = self.context.task.seeds(epoch)
             if not config.is_full_batch:
                 progress.stage(f"epoch {epoch + 1}", len(seeds), "batches")
             elif epoch == first:
@@ -127,11 +100,11 @@ class Trainer:
         """
         if self.path is None:
             return
-        self.figures.update(self.state.metrics)
-        self.state.metrics.update(self.parts.inputs.figures())
+        self.stats.update(self.state.metrics)
+        self.state.metrics.update(self.context.features.figures())
         tensors: dict[str, runs.Weights | None] = {
             "weights": _copy(self.network),
-            "optimizer": dump_optimiser(self.stepper.optimiser),
+            "optimizer": dump_optimizer(self.stepper.optimizer),
         }
         if self._best is not None:
             tensors["best"] = None if self._is_best_saved else self._best
@@ -143,24 +116,16 @@ class Trainer:
     @explained_whole()
     def output(self, node_type: str, nodes: Ints) -> torch.Tensor:
         """Return the output for nodes, from all of their neighbors."""
-        parts = self.parts
+        context = self.context
         if self.config.is_whole_graph:
             layer, x = self._whole_graph()
             found = whole_output(self.network, layer, x, node_type).cpu()
             return found[torch.from_numpy(nodes)]
         rows = infer(
-            self.network, parts.surroundings, parts.inputs, node_type, nodes=nodes,
-            scratch=scratch_of(
-                self.path, self.config, parts.surroundings, parts.budget
-            ),
-            entries=entries_within(parts.budget, self._widest()), mover=self.mover,
+            context, node_type, nodes=nodes, scratch=scratch_of(context, self.path),
+            entries=entries_within(context),
         )  # fmt: skip
         return torch.from_numpy(rows)
-
-    def _widest(self) -> int:
-        """Return how long a row is that a layer reads, at most."""
-        shapes = self.parts.inputs.shapes.values()
-        return max(self.config.dim, *(shape.dim for shape in shapes))
 
     def train_batch(self, epoch: int, batch: Batch, num_batches: int) -> float:
         """Learn from a batch; return its mean loss.
@@ -168,9 +133,9 @@ class Trainer:
         Raises:
             TrainingFailedError: The loss is not a number.
         """
-        with self.figures.overlap.working():
+        with self.stats.overlap.working():
             value, times = self.stepper.train(epoch, batch, num_batches)
-        self.figures.add(batch, times)
+        self.stats.add(batch, times)
         return value
 
     def _train_epoch(self, epoch: int, seeds: Seeds, progress: Progress) -> None:
@@ -179,7 +144,7 @@ class Trainer:
         for batch in self.batches(epoch, seeds):
             with explained(self.config, batch):
                 loss = self.train_batch(epoch, batch, len(seeds))
-            size = self.parts.objective.num_terms(batch)
+            size = self.context.task.num_terms(batch)
             state.loss_sum += loss * size
             state.num_seeds += size
             state.num_edges += batch.num_edges
@@ -188,7 +153,7 @@ class Trainer:
             progress.advance(1, loss=loss)
             now = time.monotonic()
             state.seconds += now - began
-            self.figures.wall_s += now - began
+            self.stats.wall_s += now - began
             began, state.batch = now, batch.number + 1
             state.cpu_seconds += time.process_time() - began_cpu
             is_between = self.stepper.is_at_step(state.batch, len(seeds))
@@ -200,7 +165,7 @@ class Trainer:
         state.metrics["loss"] = state.losses[-1]
         state.loss_sum, state.num_seeds, state.batch = 0.0, 0, 0
         state.epoch += 1
-        rate = self.stepper.optimiser.param_groups[0]["lr"]
+        rate = self.stepper.optimizer.param_groups[0]["lr"]
         scalars = {"loss": state.losses[-1], "lr": rate, "seconds": state.seconds}
         self.board.write(state.epoch, scalars)
 
@@ -215,7 +180,7 @@ class Trainer:
         edges = sum(rows.num_edges for rows in layer.values()) * self.config.layers
         for number in range(first, len(seeds)):
             chosen = seeds[number]
-            put = torch.from_numpy if self.mover is None else self.mover.put
+            put = torch.from_numpy if self.transfer is None else self.transfer.put
             places = {name: put(nodes) for name, nodes in chosen.items()}
             yield Batch(
                 number=number, seeds=chosen, places=places, hops=hops, x=x, num_edges=edges
@@ -224,29 +189,29 @@ class Trainer:
     @explained_whole()
     def _whole_graph(self) -> tuple[Layer, dict[str, torch.Tensor]]:
         if self._whole is None:
-            sizes = self.parts.surroundings.sampler.sizes
+            sizes = self.context.message_graph.sampler.sizes
             nodes = {name: np.arange(size, dtype=np.int64) for name, size in sizes.items()}
-            x = whole_input(self.config, self.parts.inputs.gather(nodes))
-            layer = self.parts.surroundings.whole()
-            if self.mover is not None:
-                layer, x = self.mover.layer(layer), self.mover.input(x)
+            x = whole_input(self.config, self.context.features.gather(nodes))
+            layer = self.context.message_graph.whole()
+            if self.transfer is not None:
+                layer, x = self.transfer.layer(layer), self.transfer.input(x)
             self._whole = layer, x
         return self._whole
 
     def _send(self, batch: Batch) -> None:
-        assert self.mover is not None  # else nothing is sent
+        assert self.transfer is not None  # else nothing is sent
         with explained(self.config, batch):
-            self.mover.send(batch, self.network.stored)
+            self.transfer.send(batch, self.network.stored)
 
     def _evaluate(self) -> None:
         began = time.monotonic()
         with span("evaluate"):
-            own = None if self.team.rank else self.parts.objective.watch(self.output)
-            found = self.team.first_s(own)
+            own = None if self.process_group.rank else self.context.task.watch(self.output)
+            found = self.process_group.broadcast(own)
         if found is None:
             return
-        state, metric = self.state, self.parts.objective.metric
-        self.figures.evaluate_s += time.monotonic() - began
+        state, metric = self.state, self.context.task.metric
+        self.stats.evaluate_s += time.monotonic() - began
         times = [state.seconds, state.cpu_seconds]
         state.history.append([float(state.epoch), *found, *times])
         split = self.config.eval_split
@@ -278,7 +243,7 @@ class Trainer:
         if weights is not None:
             self.network.restore(weights, path)
         if states is not None:
-            load_optimiser(self.stepper.optimiser, states, path)
+            load_optimizer(self.stepper.optimizer, states, path)
         self._best = runs.load(path, self.state, "best")
 
 

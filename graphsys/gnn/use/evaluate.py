@@ -49,14 +49,14 @@ def evaluate(
     """
     opened = open_run(run, graph=graph, device=device)
     opened.require_same_graph()
-    objective = opened.parts.objective
-    if isinstance(objective, LinkPrediction | MultiplexLinks | NodeRegression):
+    task = opened.parts.task
+    if isinstance(task, LinkPrediction | MultiplexLinks | NodeRegression):
 
         def output(node_type: str, nodes: Ints) -> torch.Tensor:
             found = opened.output(nodes, node_type=node_type, progress=progress)
             return torch.from_numpy(found)
 
-        return {"split": split, "metrics": objective.measure(split, output)}
+        return {"split": split, "metrics": task.measure(split, output)}
     labels = opened.labels
     nodes = labels.require(split)
     scores = torch.from_numpy(opened.output(nodes, progress=progress))

@@ -49,8 +49,8 @@ def predict(
             relation is missing, or is given where there is one row per node.
     """
     opened = open_run(run, graph=graph, device=device)
-    objective = opened.parts.objective
-    if relation is not None and not isinstance(objective, MultiplexLinks):
+    task = opened.parts.task
+    if relation is not None and not isinstance(task, MultiplexLinks):
         raise ConfigError(
             f"relation: got {relation!r}, but this run of model {opened.config.model} does "
             "not tell relations apart; leave it out"
@@ -62,10 +62,10 @@ def predict(
         numbers = opened.graph.lookup(node_type, nodes).astype(np.int64)
         ids = ids.take(pa.array(numbers))
     found = opened.output(numbers, progress=progress)
-    if isinstance(objective, MultiplexLinks):
-        found = objective.rows_of(found, relation)
-    if isinstance(objective, NodeRegression):
-        return pa.table({"id": ids, "prediction": pa.array(objective.in_units(found))})
+    if isinstance(task, MultiplexLinks):
+        found = task.rows_of(found, relation)
+    if isinstance(task, NodeRegression):
+        return pa.table({"id": ids, "prediction": pa.array(task.in_units(found))})
     if not opened.state.classes:
         values = pa.array(found.reshape(-1))
         rows = pa.FixedSizeListArray.from_arrays(values, found.shape[1])

@@ -10,12 +10,12 @@ from graphsys.core.errors import ConfigError, StoreBusyError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.gnn import run as runs
 from graphsys.gnn.config import num_threads
-from graphsys.gnn.data.device_transfer import open_mover
+from graphsys.gnn.context import TrainingContext
+from graphsys.gnn.data.device_transfer import open_transfer
 from graphsys.gnn.data.labels import NodeLabels, read_labels
 from graphsys.gnn.inference import infer, scratch_of, whole_input, whole_output
 from graphsys.gnn.ops.adjacency import kernel_threads
 from graphsys.gnn.training.out_of_memory import explained_whole
-from graphsys.gnn.training.trainer import Parts
 from graphsys.gnn.use.transfer_checks import require_fitting
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs import run_folder
@@ -47,7 +47,7 @@ class OpenedRun:
         self.state = runs.read_state(self.path)
         self.config = runs.read_config(self.path)
         run_folder.check_files(self.path, self.state.files, self.state.checksums)
-        self.mover = open_mover(device, self.config)
+        self.transfer = open_transfer(device, self.config)
         self.graph = graph or self._open_graph()
         self._is_other = not run_folder.is_same_graph(self.state.graph, self.graph)
         if graph is None:
@@ -62,11 +62,11 @@ class OpenedRun:
         run_folder.require_same_graph(self.state.graph, self.graph, self.path)
 
     @cached_property
-    def parts(self) -> Parts:
+    def context(self) -> TrainingContext:
         """The task, the graph and the network with its weights."""
-        from graphsys.gnn.training.api import build_parts
+        from graphsys.gnn.training.api import build_context
 
-        parts = build_parts(self.graph, self.config, self.mover, is_checking=False)
+        context = build_context(self.graph, self.config, self.transfer, is_checking=False)
         weights = runs.load(self.path, self.state, "best")
         if weights is None:
             weights = runs.load(self.path, self.state, "weights")
@@ -75,18 +75,18 @@ class OpenedRun:
                 f"the run {self.path} has no weights yet; go on with --resume"
             )
         if self._is_other:
-            require_fitting(self.path, self.state, weights, self.graph, parts)
+            require_fitting(self.path, self.state, weights, context)
         if self.state.units:
-            parts.objective.units = self.state.units
-        parts.network.restore(weights, self.path)
-        parts.network.stored.open(self.path, self.state.files, is_writing=False)
-        parts.network.eval()
-        return parts
+            context.task.units = self.state.units
+        context.network.restore(weights, self.path)
+        context.network.stored.open(self.path, self.state.files, is_writing=False)
+        context.network.eval()
+        return context
 
     @property
     def node_type(self) -> str:
         """Whose rows the network computes."""
-        return self.parts.objective.node_type
+        return self.context.task.node_type
 
     @cached_property
     def labels(self) -> NodeLabels:
@@ -115,24 +115,23 @@ class OpenedRun:
             StoreBusyError: Rows on disk were trained meanwhile.
             BudgetError: The device's memory is too small.
         """
-        parts, config = self.parts, self.config
+        context, config = self.context, self.config
         chosen = node_type or self.node_type
         with kernel_threads(num_threads(config, self.graph.num_edges)):
             if not config.is_whole_graph:
-                scratch = scratch_of(self.path, config, parts.surroundings)
+                scratch = scratch_of(context, self.path)
                 found = infer(
-                    parts.network, parts.surroundings, parts.inputs, chosen,
-                    nodes=nodes, progress=progress, scratch=scratch, mover=self.mover,
-                )  # fmt: skip
+                    context, chosen, nodes=nodes, progress=progress, scratch=scratch
+                )
                 self._require_still()
                 return found
-            sizes = parts.surroundings.sampler.sizes
+            sizes = context.message_graph.sampler.sizes
             everything = {name: np.arange(size) for name, size in sizes.items()}
-            x = whole_input(config, parts.inputs.gather(everything))
-            layer = parts.surroundings.whole()
-            if self.mover is not None:
-                layer, x = self.mover.layer(layer), self.mover.input(x)
-            found = whole_output(parts.network, layer, x, chosen).cpu().numpy()
+            x = whole_input(config, context.features.gather(everything))
+            layer = context.message_graph.whole()
+            if self.transfer is not None:
+                layer, x = self.transfer.layer(layer), self.transfer.input(x)
+            found = whole_output(context.network, layer, x, chosen).cpu().numpy()
             return found if nodes is None else found[nodes]
 
     def _require_still(self) -> None:

@@ -3,13 +3,12 @@
 from pathlib import Path
 
 from graphsys.core.errors import ConfigError, cut_list
+from graphsys.gnn.context import TrainingContext
 from graphsys.gnn.run import RunState, Weights
-from graphsys.gnn.training.trainer import Parts
-from graphsys.storage.reader import Graph
 
 
 def require_fitting(
-    run: Path, state: RunState, weights: Weights, graph: Graph, parts: Parts
+    run: Path, state: RunState, weights: Weights, context: TrainingContext
 ) -> None:
     """Check that the network made for another graph takes a run's weights.
 
@@ -20,27 +19,26 @@ def require_fitting(
         run: The run's folder.
         state: Its checkpoint.
         weights: Of the run.
-        graph: The other graph.
-        parts: The network for that graph, and its inputs.
+        context: The network for the other graph, and what it reads.
 
     Raises:
         ConfigError: It does not.
         InvalidGraphError: Features of the other graph are not finite.
     """
-    where, is_on_disk = graph.path, parts.network.config.learned_rows == "disk"
-    for name, shape in parts.inputs.shapes.items():
+    where, is_on_disk = context.graph.path, context.network.config.learned_rows == "disk"
+    for name, shape in context.features.shapes.items():
         if not shape.dim and (is_on_disk or not shape.is_bag):
             raise ConfigError(
                 f"the run {run} has a learned row for each node of type {name!r} it was "
                 f"trained on, and none for those of {where}; expected node types with "
                 "features, or the graph trained on; train a new run"
             )
-    if list(parts.objective.classes) != state.classes:
+    if list(context.task.classes) != state.classes:
         raise ConfigError(
-            f"the graph {where} has classes {cut_list(parts.objective.classes)}, the run "
+            f"the graph {where} has classes {cut_list(context.task.classes)}, the run "
             f"{run} {cut_list(state.classes)}; expected the same"
         )
-    own = {name: list(value.shape) for name, value in parts.network.state_dict().items()}
+    own = {name: list(value.shape) for name, value in context.network.state_dict().items()}
     given = {name: list(value.shape) for name, value in weights.items()}
     if own != given:
         name = min(n for n in own.keys() | given.keys() if own.get(n) != given.get(n))
@@ -49,4 +47,4 @@ def require_fitting(
             f"would be {own.get(name, 'left out')}, it is {given.get(name, 'not there')}; "
             "expected the features and edge types of the graph trained on"
         )
-    parts.inputs.check()
+    context.features.check()

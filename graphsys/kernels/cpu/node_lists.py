@@ -22,7 +22,7 @@ def clear_listed(
 
 
 @jit
-def mark_neighbours(
+def mark_neighbors(
     thread: int,
     counter: npt.NDArray[np.int64],
     frontier: npt.NDArray[Any],
@@ -35,7 +35,7 @@ def mark_neighbours(
     touched_list: npt.NDArray[Any],
     cursor: npt.NDArray[np.int64],
 ) -> None:
-    """Collect the neighbours of listed nodes, each once.
+    """Collect the neighbors of listed nodes, each once.
 
     Args:
         thread: Not used: threads share the work through ``counter``.
@@ -43,7 +43,7 @@ def mark_neighbours(
         frontier: Nodes; all in the block of rows.
         num_frontier: How many.
         indptr: Row offsets of the block.
-        indices: Its neighbours.
+        indices: Its neighbors.
         row_base: Number of its first row's node.
         column_base: Added to ``indices``.
         touched: Bits of the nodes collected so far; set.

@@ -228,10 +228,10 @@ def bin_nodes(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def mark_neighbours(  # type: ignore[no-untyped-def]
+def mark_neighbors(  # type: ignore[no-untyped-def]
     nodes, sizes, size_at, row_base, indptr, indices, touched, epoch, listed, touched_at
 ):
-    """List the neighbours of a list's nodes, each once; a warp walks a row."""
+    """List the neighbors of a list's nodes, each once; a warp walks a row."""
     lane = cuda.laneid
     for k in range(cuda.grid(1) // WARP, sizes[size_at], cuda.gridsize(1) // WARP):
         r = np.int64(nodes[k]) - row_base
@@ -362,7 +362,7 @@ COMMON = {
     "list_stamped": list_stamped,
     "stamp_listed": stamp_listed,
     "bin_nodes": bin_nodes,
-    "mark_neighbours": mark_neighbours,
+    "mark_neighbors": mark_neighbors,
     "keep_last": keep_last,
     "sum_segments": sum_segments,
     "scan_segments": scan_segments,

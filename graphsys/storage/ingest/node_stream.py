@@ -1,6 +1,6 @@
-"""A store as a stream of nodes with their neighbours, for the partitioners.
+"""A store as a stream of nodes with their neighbors, for the partitioners.
 
-Nodes of all types are numbered one type after the other; a node's neighbours are those of
+Nodes of all types are numbered one type after the other; a node's neighbors are those of
 all edge types, in both directions. Blocks are read from the mapped indexes.
 """
 
@@ -36,7 +36,7 @@ class StoreNodeStream:
 
     Attributes:
         num_nodes: Nodes of all types.
-        degrees: Neighbours of every node, int64 ``[N]``.
+        degrees: Neighbors of every node, int64 ``[N]``.
         bases: Number of the first node of every type.
     """
 

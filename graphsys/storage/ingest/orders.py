@@ -1,6 +1,6 @@
 """Orders of nodes that need the whole graph: reverse Cuthill-McKee and Rabbit order.
 
-Both bring neighbours together, so that following edges stays in caches; what follows from
+Both bring neighbors together, so that following edges stays in caches; what follows from
 the numbers, such as results, is the same in every order. When which helps, and how much:
 ``partitioners/README.md``.
 """
@@ -78,8 +78,8 @@ def rabbit_ranks(stream: NodeStream) -> npt.NDArray[np.uint64]:
 def mean_gap_bits(stream: NodeStream, places: npt.NDArray[np.uint64]) -> float:
     """Return the mean over all edges of log2(1 + distance of the ends).
 
-    That is what a neighbour's number costs when gaps are coded, and it falls when
-    neighbours share cache lines (Chierichetti et al., "On compressing social networks",
+    That is what a neighbor's number costs when gaps are coded, and it falls when
+    neighbors share cache lines (Chierichetti et al., "On compressing social networks",
     KDD 2009).
 
     Args:

@@ -156,24 +156,24 @@ def check_index(
     if direction == "in":
         own, other = other, own
     offsets = manifest.node_types[own].offsets
-    num_neighbours = manifest.node_types[other].num_nodes
+    num_neighbors = manifest.node_types[other].num_nodes
     columns = _index_columns(batch, edge)
     num_rows = offsets[part + 1] - offsets[part]
     indptr, indices = columns.pop("indptr"), columns.pop("indices")
     if len(indptr) != num_rows + 1:
         raise ValueError(f"has {len(indptr)} row offsets for {num_rows} nodes")
     _check_dtype("indptr", indptr, len(indices) < 2**32)
-    _check_dtype("indices", indices, number_dtype(num_neighbours) == np.uint32)
+    _check_dtype("indices", indices, number_dtype(num_neighbors) == np.uint32)
     for name, values in columns.items():
         if len(values) != len(indices):
             raise ValueError(f"has {len(values)} of {name!r} for {len(indices)} edges")
-    fault, at = checks.check_rows(indptr, indices, num_neighbours)
+    fault, at = checks.check_rows(indptr, indices, num_neighbors)
     if fault == checks.ROW_RANGE:
         raise ValueError(f"has wrong row offsets at row {at}")
-    if fault == checks.NEIGHBOUR_RANGE:
-        raise ValueError(f"has neighbour {indices[at]} of {num_neighbours} at entry {at}")
+    if fault == checks.NEIGHBOR_RANGE:
+        raise ValueError(f"has neighbor {indices[at]} of {num_neighbors} at entry {at}")
     if fault == checks.UNSORTED:
-        raise ValueError(f"has a row whose neighbours are not sorted at entry {at}")
+        raise ValueError(f"has a row whose neighbors are not sorted at entry {at}")
     if sums is not None:
         total = _sum_index(indptr, indices, columns, offsets[part], direction == "in")
         if total != sums.sums[direction][part]:

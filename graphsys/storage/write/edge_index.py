@@ -1,7 +1,7 @@
 """The index of the other direction, built from the buckets as they were written.
 
 A partition's rows need all buckets that end in it (for a symmetric index, then all that
-start in it): in the order of the buckets their edges are sorted by neighbour already.
+start in it): in the order of the buckets their edges are sorted by neighbor already.
 Only the rows themselves are held; the buckets are mapped.
 """
 
@@ -29,7 +29,7 @@ class _Piece:
     """One bucket, seen from the rows."""
 
     row: npt.NDArray[Any]
-    neighbour: npt.NDArray[Any]
+    neighbor: npt.NDArray[Any]
     columns: Columns
     base: int
     skip_loops: bool
@@ -44,7 +44,7 @@ class IncomingIndex:
         src_offsets: Partition offsets of the source type.
         dst_offsets: Partition offsets of the destination type.
         scratch: Where the rows are held.
-        is_symmetric: Whether rows hold the neighbours of both directions.
+        is_symmetric: Whether rows hold the neighbors of both directions.
         dtypes: Columns to repeat in row order; "edge" is each edge's position in the
             sequence of buckets.
     """
@@ -125,7 +125,7 @@ class IncomingIndex:
             def count(t: int, piece: _Piece = piece, cuts: Any = cuts) -> None:
                 own = slice(cuts[t], cuts[t + 1])
                 kernels.count_edges(
-                    piece.row[own], piece.neighbour[own], piece.skip_loops, partial[t]
+                    piece.row[own], piece.neighbor[own], piece.skip_loops, partial[t]
                 )
 
             run_parallel(count, range(threads))
@@ -146,7 +146,7 @@ class IncomingIndex:
         def scatter(t: int) -> None:
             kernels.scatter_edges(
                 piece.row,
-                piece.neighbour,
+                piece.neighbor,
                 piece.skip_loops,
                 piece.base,
                 bounds[t],
@@ -164,13 +164,13 @@ class IncomingIndex:
 
 
 def index_batch(
-    counts: npt.NDArray[np.int64], neighbour: npt.NDArray[Any], columns: Columns
+    counts: npt.NDArray[np.int64], neighbor: npt.NDArray[Any], columns: Columns
 ) -> pa.RecordBatch:
     """Build the one-row record batch of an index file.
 
     Args:
         counts: Edges of every row, int64 ``[N]``.
-        neighbour: Numbers of the neighbours, row after row ``[E]``.
+        neighbor: Numbers of the neighbors, row after row ``[E]``.
         columns: Columns in the same order.
     """
     length = int(counts.sum())
@@ -178,7 +178,7 @@ def index_batch(
     np.cumsum(counts, out=indptr[1:])
     if "edge" in columns and (not length or int(columns["edge"].max()) < 2**32):
         columns = {**columns, "edge": columns["edge"].astype(np.uint32)}
-    arrays = {"indptr": indptr, "indices": neighbour, **columns}
+    arrays = {"indptr": indptr, "indices": neighbor, **columns}
     lists = [
         pa.LargeListArray.from_arrays(
             pa.array([0, len(values)], pa.int64()), pa.array(values)

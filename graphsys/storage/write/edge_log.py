@@ -140,7 +140,7 @@ class EdgeLog:
                     f"{where}: column {name!r} has {len(column)} rows, "
                     f"src has {len(chunk.src)}"
                 )
-        reserved = {"src", "dst", "edge", "record", "row", "neighbour"} & set(chunk.columns)
+        reserved = {"src", "dst", "edge", "record", "row", "neighbor"} & set(chunk.columns)
         if reserved:
             raise InputError(
                 f"{where}: a column cannot be called {reserved.pop()!r}; rename it"

@@ -2,7 +2,7 @@
 
 A range holds so few edges that several can be sorted at the same time within the budget.
 Ranges never cross a partition, and their bounds follow the degrees, so hubs do not make
-a range large unless one node alone does. Edges wait as 64-bit keys (row, neighbour,
+a range large unless one node alone does. Edges wait as 64-bit keys (row, neighbor,
 relation), ready to be sorted.
 """
 
@@ -95,9 +95,9 @@ class Cleaning:
     """What is removed on the way.
 
     Attributes:
-        same_type: Whether rows and neighbours are of one node type (else no self-loops).
+        same_type: Whether rows and neighbors are of one node type (else no self-loops).
         drop_self_loops: Remove edges from a node to itself.
-        coalesce: Keep one edge of each (row, neighbour, relation) and sum the weights.
+        coalesce: Keep one edge of each (row, neighbor, relation) and sum the weights.
     """
 
     same_type: bool
@@ -113,9 +113,9 @@ class SortedRows:
         length: Edges, E below.
         counts: Edges of every row, int64 ``[num_rows]``.
         row: Rows relative to the partition, uint32 or int64 ``[E]``.
-        neighbour: Numbers of the other ends, uint32 or int64 ``[E]``.
+        neighbor: Numbers of the other ends, uint32 or int64 ``[E]``.
         columns: Columns in the same order.
-        duplicates: Edges beyond the first of each (row, neighbour, relation), as found.
+        duplicates: Edges beyond the first of each (row, neighbor, relation), as found.
         self_loops: Edges from a node to itself, as found.
     """
 
@@ -124,36 +124,36 @@ class SortedRows:
         scratch: Scratch,
         num_rows: int,
         room: int,
-        neighbour_dtype: np.dtype[Any],
+        neighbor_dtype: np.dtype[Any],
         dtypes: dict[str, np.dtype[Any]],
     ) -> None:
         self.num_rows = num_rows
         self.length = self.duplicates = self.self_loops = 0
         self.counts = scratch.zeros(num_rows, np.int64)
         self.row = scratch.array(room, number_dtype(num_rows))
-        self.neighbour = scratch.array(room, neighbour_dtype)
+        self.neighbor = scratch.array(room, neighbor_dtype)
         self.columns = {name: scratch.array(room, dtype) for name, dtype in dtypes.items()}
 
     def arrays(self) -> list[npt.NDArray[Any]]:
         """Return all arrays that have an entry for every edge."""
-        return [self.row, self.neighbour, *self.columns.values()]
+        return [self.row, self.neighbor, *self.columns.values()]
 
     def shrink(self, length: int) -> None:
         """Cut all arrays to their used length."""
         self.length = length
-        self.row, self.neighbour = self.row[:length], self.neighbour[:length]
+        self.row, self.neighbor = self.row[:length], self.neighbor[:length]
         self.columns = {name: values[:length] for name, values in self.columns.items()}
 
 
 class RowSorter:
-    """Takes edges in any order and gives them back sorted by (row, neighbour, relation).
+    """Takes edges in any order and gives them back sorted by (row, neighbor, relation).
 
     Args:
         scratch: Where the edges wait.
         name: For the files' names.
         offsets: Partition offsets of the row type, int64 ``[P + 1]``.
         degrees: Upper bound of the edges of every row, uint32.
-        num_neighbours: Nodes of the neighbours' type.
+        num_neighbors: Nodes of the neighbors' type.
         dtypes: Columns that travel with the edges.
         num_relations: Values of the column ``relation``.
     """
@@ -164,15 +164,15 @@ class RowSorter:
         name: str,
         offsets: npt.NDArray[np.int64],
         degrees: npt.NDArray[np.uint32],
-        num_neighbours: int,
+        num_neighbors: int,
         dtypes: dict[str, np.dtype[Any]],
         num_relations: int = 0,
     ) -> None:
         self.dtypes = dtypes
         self._scratch = scratch
         self._offsets = offsets
-        self._neighbour_dtype = number_dtype(num_neighbours)
-        self._bits = max(num_neighbours - 1, 1).bit_length()
+        self._neighbor_dtype = number_dtype(num_neighbors)
+        self._bits = max(num_neighbors - 1, 1).bit_length()
         has_relation = "relation" in dtypes
         self._relation_bits = max(num_relations - 1, 1).bit_length() if has_relation else 0
         self._carried = {key: dtype for key, dtype in dtypes.items() if key != "relation"}
@@ -192,7 +192,7 @@ class RowSorter:
         )
 
     def group(
-        self, row: npt.NDArray[Any], neighbour: npt.NDArray[Any], columns: Columns
+        self, row: npt.NDArray[Any], neighbor: npt.NDArray[Any], columns: Columns
     ) -> tuple[Columns, npt.NDArray[np.int64]]:
         """Group edges by range (thread-safe); give the result to :meth:`append`."""
         keys = np.empty(len(row), dtype=np.uint64)
@@ -200,7 +200,7 @@ class RowSorter:
         starts = np.zeros(self._plan.num_ranges + 1, dtype=np.int64)
         kernels.group_keys(
             row,
-            neighbour,
+            neighbor,
             columns.get("relation", np.empty(0, dtype=np.uint16)),
             self._bits,
             self._relation_bits,
@@ -226,7 +226,7 @@ class RowSorter:
         begins = np.cumsum([0, *(self._segments.length(r) for r in ranges)]).tolist()
         num_rows = int(self._offsets[part + 1] - self._offsets[part])
         rows = SortedRows(
-            self._scratch, num_rows, begins[-1], self._neighbour_dtype, self.dtypes
+            self._scratch, num_rows, begins[-1], self._neighbor_dtype, self.dtypes
         )
 
         def sort(place: int) -> tuple[int, int, int]:
@@ -271,7 +271,7 @@ class RowSorter:
             int(self._plan.bounds[r]) - part_offset,
             part_offset if cleaning.same_type else -(2**62),
             rows.row[piece],
-            rows.neighbour[piece],
+            rows.neighbor[piece],
             rows.columns["relation"][piece] if has_relation else np.empty(0, np.uint16),
             rows.counts,
         )
@@ -309,7 +309,7 @@ def _clean(
     cleaning: Cleaning,
 ) -> int:
     """Remove repeats and self-loops from a sorted range; return how many edges are left."""
-    row, neighbour = rows.row[piece], rows.neighbour[piece]
+    row, neighbor = rows.row[piece], rows.neighbor[piece]
     is_kept = np.ones(len(keys), dtype=np.bool_)
     if cleaning.coalesce:
         is_kept[1:] = keys[1:] != keys[:-1]
@@ -317,7 +317,7 @@ def _clean(
             weight, firsts = rows.columns["weight"][piece], np.flatnonzero(is_kept)
             weight[firsts] = _sums(weight, firsts)
     if cleaning.drop_self_loops and cleaning.same_type:
-        is_kept &= neighbour.astype(np.int64) != row.astype(np.int64) + part_offset
+        is_kept &= neighbor.astype(np.int64) != row.astype(np.int64) + part_offset
     np.subtract.at(rows.counts, row[~is_kept], 1)
     kept = int(np.count_nonzero(is_kept))
     for array in rows.arrays():

@@ -157,7 +157,7 @@ class EdgeTypeWriter:
         if len(offsets) > 2:
             starts = np.zeros(len(offsets), dtype=np.int64)
             order = self._scratch.array(rows.length, number_dtype(rows.length))
-            kernels.group_edges(rows.neighbour, offsets, starts, order)
+            kernels.group_edges(rows.neighbor, offsets, starts, order)
         self.counts[split][part] = np.diff(starts)
         is_indexed = split == self._indexed_split
         buckets = [
@@ -170,7 +170,7 @@ class EdgeTypeWriter:
             columns = {k: v for k, v in rows.columns.items() if k != "record"}
             if self._log.rows is not None:
                 columns["edge"] = self._positions(rows.length, order, first_edge)
-            batch = index_batch(rows.counts, rows.neighbour, columns)
+            batch = index_batch(rows.counts, rows.neighbor, columns)
             path = names.index_file(self._transaction.generation, self.name, "out", part)
             index = pool.submit(self._transaction.add_file, path, batch)
         entries = [task.result() for task in buckets]
@@ -200,7 +200,7 @@ class EdgeTypeWriter:
         begin, end = int(starts[j]), int(starts[j + 1])
         pick: Any = slice(begin, end) if order is None else order[begin:end]
         base = int(self._dst.offsets[j])
-        dst = rows.neighbour[pick]
+        dst = rows.neighbor[pick]
         if base:
             dst = dst - dst.dtype.type(base)
         size = int(self._dst.offsets[j + 1]) - base

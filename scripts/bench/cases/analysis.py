@@ -171,10 +171,10 @@ def _embedding(folder: Path, num_edges: int) -> Run:
 
 def _gnn(folder: Path, scale: int) -> Run:
     import graphsys as gs
-    from bench.cases.gnn_inputs import Labelled
+    from bench.cases.gnn_inputs import Labeled
 
     folder.mkdir()
-    graph = gs.ingest(Labelled(scale, 20), folder / "graph").graph
+    graph = gs.ingest(Labeled(scale, 20), folder / "graph").graph
     config = gs.gnn.GnnConfig(epochs=1, eval_every=0, fanouts=(10, 5))
 
     def run() -> tuple[float, Any]:

@@ -69,7 +69,7 @@ def reduction(size: int) -> tuple[float, Callable[[], None]]:
 
 
 def stencil(size: int) -> tuple[float, Callable[[], None]]:
-    """The mean of each cell of a grid and its neighbours; fewer at the border."""
+    """The mean of each cell of a grid and its neighbors; fewer at the border."""
     grid = np.random.default_rng(1).random((size, size), dtype=np.float32)
     place = np.arange(size * size, dtype=np.int64).reshape(size, size)
     padded = np.pad(place, 1, constant_values=-1)

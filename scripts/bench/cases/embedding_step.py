@@ -131,11 +131,11 @@ def _prepare(graph: str, chunk: int) -> tuple[Any, ...]:
     import graphsys
     from graphsys.core.types import Bucket
     from graphsys.embedding import EmbeddingConfig
-    from graphsys.embedding.data.schedule import Step
+    from graphsys.embedding.context import TrainingContext
+    from graphsys.embedding.data.schedule import BucketTask
     from graphsys.embedding.model import relation_sets
     from graphsys.embedding.rows.table_files import TableFiles
-    from graphsys.embedding.run import RunState
-    from graphsys.embedding.training.bucket_trainer import UnitTrainer
+    from graphsys.embedding.training.bucket_trainer import BucketTrainer
 
     opened = graphsys.open(graph)
     config = EmbeddingConfig(
@@ -147,13 +147,15 @@ def _prepare(graph: str, chunk: int) -> tuple[Any, ...]:
     )
     model = relation_sets(opened, config)
     part = (model[0].edge_type.src_type, 0)
-    files = TableFiles(Path(graph), opened, model, config, RunState(graph={}))
+    context = TrainingContext(
+        path=Path(graph), graph=opened, config=config, model=model, steps=[]
+    )
+    files = TableFiles(context)
     tables = {part: files.load(part)}
-    trainer = UnitTrainer(
-        Path(graph), opened, config, model, tables, files.operators, files.extras,
-        lambda epoch, step, order: order,
-    )  # fmt: skip
-    step = Step(0, Bucket(0, 0), part, part, 0)
+    trainer = BucketTrainer(
+        context, tables, files.operators, files.extras, lambda epoch, step, order: order
+    )
+    step = BucketTask(0, Bucket(0, 0), part, part, 0)
     work = trainer._prepare(0, step)
     arrays, operators = trainer._arrays(step)
     slot = np.full(len(tables[part][0]), -1, dtype=np.int32)

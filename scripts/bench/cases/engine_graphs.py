@@ -32,7 +32,7 @@ class Arrays:
 
     Attributes:
         indptr: Row offsets, uint32 ``[N + 1]``.
-        indices: Neighbours, rows sorted, uint32 ``[E]``.
+        indices: Neighbors, rows sorted, uint32 ``[E]``.
         weight: Whole numbers 1 to 255, the same both ways, float32 ``[E]``.
         sources: Nodes to start from, none isolated.
     """

@@ -20,7 +20,7 @@ Array = Any
 def contributions(
     thread: int, counter: Array, bounds: Array, rank: Array, degree: Array, out: Array
 ) -> None:
-    """PageRank: what each node gives to each of its neighbours."""
+    """PageRank: what each node gives to each of its neighbors."""
     while True:
         c = atomic_add(counter, 0, 1)
         if c >= len(bounds) - 1:
@@ -101,7 +101,7 @@ def min_label_pull(
     degree: Array,
     parts: Array,
 ) -> None:
-    """Min-label components: the smallest label among the neighbours."""
+    """Min-label components: the smallest label among the neighbors."""
     while True:
         c = atomic_add(counter, 0, 1)
         if c >= len(bounds) - 1:
@@ -147,7 +147,7 @@ def relax_labels(
     touched_list: Array,
     cursor: Array,
 ) -> None:
-    """Min-label components, sparse: lower the neighbours' best labels."""
+    """Min-label components, sparse: lower the neighbors' best labels."""
     buffer = np.empty(1024, dtype=np.int64)
     filled = 0
     while True:
@@ -185,7 +185,7 @@ def relax_distances(
     touched_list: Array,
     cursor: Array,
 ) -> None:
-    """Bellman-Ford, sparse: lower the neighbours' best distances."""
+    """Bellman-Ford, sparse: lower the neighbors' best distances."""
     buffer = np.empty(1024, dtype=np.int64)
     filled = 0
     while True:
@@ -258,7 +258,7 @@ def pull_distances(
     degree: Array,
     parts: Array,
 ) -> None:
-    """Bellman-Ford, dense: the shortest way over any neighbour."""
+    """Bellman-Ford, dense: the shortest way over any neighbor."""
     while True:
         c = atomic_add(counter, 0, 1)
         if c >= len(bounds) - 1:
@@ -292,7 +292,7 @@ def claim(
     cursor: Array,
     edges: Array,
 ) -> None:
-    """BFS, top-down: claim the unvisited neighbours of the frontier."""
+    """BFS, top-down: claim the unvisited neighbors of the frontier."""
     buffer = np.empty(1024, dtype=np.int64)
     filled, total = 0, 0
     while True:
@@ -328,7 +328,7 @@ def look_up(
     degree: Array,
     parts: Array,
 ) -> None:
-    """BFS, bottom-up: every unvisited node looks for one neighbour in the frontier."""
+    """BFS, bottom-up: every unvisited node looks for one neighbor in the frontier."""
     while True:
         c = atomic_add(counter, 0, 1)
         if c >= len(bounds) - 1:

@@ -287,7 +287,7 @@ class ByHand:
 
     @property
     def rows(self) -> tuple[Any, Any, Any]:
-        """Chunks, row offsets and neighbours."""
+        """Chunks, row offsets and neighbors."""
         return self.block.bounds, self.block.indptr, self.block.indices
 
     def pagerank(self) -> dict[str, Any]:

@@ -54,13 +54,13 @@ def run(system: str, work: str, folder: str) -> Outcome:
 
 
 def reached(distances: Any) -> Answer:
-    """Summarise distances: how many are finite, and their sum."""
+    """Summarize distances: how many are finite, and their sum."""
     finite = distances[np.isfinite(distances)]
     return {"reached": len(finite), "sum": float(finite.sum(dtype=np.float64))}
 
 
 def ranked(scores: Any) -> Answer:
-    """Summarise scores that sum to 1."""
+    """Summarize scores that sum to 1."""
     scores = np.asarray(scores, dtype=np.float64)
     return {"largest": float(scores.max()), "squares": float((scores**2).sum())}
 

@@ -99,8 +99,7 @@ def our_training(graph: Any, batches: list[Any], prefetch: int) -> Callable[[], 
     """Return our trainer over the batches."""
     from graphsys.gnn import GnnConfig
     from graphsys.gnn.ops.adjacency import kernel_threads
-    from graphsys.gnn.run import RunState
-    from graphsys.gnn.training.api import build_parts
+    from graphsys.gnn.training.api import build_context
     from graphsys.gnn.training.trainer import Trainer
 
     config = GnnConfig(
@@ -110,8 +109,8 @@ def our_training(graph: Any, batches: list[Any], prefetch: int) -> Callable[[], 
 
     def run() -> Outcome:
         with kernel_threads(num_cores()):
-            parts = build_parts(graph, config, is_checking=False)
-            trainer = Trainer(None, config, RunState(graph={}), parts)
+            context = build_context(graph, config, is_checking=False)
+            trainer = Trainer(context)
             seeds = [{"node": batch} for batch in batches]
             losses = []
 
@@ -151,7 +150,7 @@ def dgl_training(graph: Any, batches: list[Any], peer: Any) -> Callable[[], Outc
         layers = torch.nn.ModuleList(
             dgl.nn.SAGEConv(a, b, "mean") for a, b in itertools.pairwise(sizes)
         )
-        optimiser = torch.optim.Adam(layers.parameters(), 0.003)
+        optimizer = torch.optim.Adam(layers.parameters(), 0.003)
         losses = []
 
         def train() -> None:
@@ -163,9 +162,9 @@ def dgl_training(graph: Any, batches: list[Any], peer: Any) -> Callable[[], Outc
                     h = torch.relu(h) if k + 1 < len(layers) else h
                 loss = functional.cross_entropy(h, labels[batch])
                 losses.append(loss.item())
-                optimiser.zero_grad(set_to_none=True)
+                optimizer.zero_grad(set_to_none=True)
                 loss.backward()
-                optimiser.step()
+                optimizer.step()
 
         outcome = timed(train)
         return Outcome(seconds=outcome.seconds, result={"loss": float(np.mean(losses))})

@@ -18,7 +18,7 @@ BATCH_SIZE = 1024
 _NODES_AT_A_TIME = 1 << 18
 
 
-class Labelled(Source):
+class Labeled(Source):
     """A directed R-MAT graph; nodes have features or none, a class, the split train."""
 
     def __init__(
@@ -50,7 +50,7 @@ def make_graph(
 ) -> tuple[Graph, str]:
     """Return a store of 1M nodes and 20M edges (quick: 131k and 2.6M), and its name."""
     scale, edge_factor = (17, 20) if quick else (20, 20)
-    source = Labelled(scale, edge_factor, num_features)
+    source = Labeled(scale, edge_factor, num_features)
     ingest(source, folder / "graph", order="original")
     num_edges = edge_factor << scale
     name = f"R-MAT {(1 << scale) / 1e6:.2g}M/{num_edges / 1e6:.3g}M"

@@ -11,6 +11,7 @@ import resource
 import shutil
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,7 @@ def train(store: str, seeds: str, folder: str, kind: str) -> Outcome:
     """Train on the batches of seeds; the first few are not timed."""
     from graphsys.gnn import GnnConfig
     from graphsys.gnn.ops.adjacency import kernel_threads
-    from graphsys.gnn.run import RunState
-    from graphsys.gnn.training.api import build_parts
+    from graphsys.gnn.training.api import build_context
     from graphsys.gnn.training.trainer import Trainer
     from graphsys.storage.reader import Graph
 
@@ -79,8 +79,8 @@ def train(store: str, seeds: str, folder: str, kind: str) -> Outcome:
     graph, batches = Graph(Path(store)), [{"node": part} for part in np.load(seeds)]
     table_bytes = 4 * DIM * graph.num_nodes
     with kernel_threads(num_cores()):
-        parts = build_parts(graph, config, is_checking=False)
-        trainer = Trainer(path, config, RunState(graph={}), parts)
+        context = build_context(graph, config, is_checking=False)
+        trainer = Trainer(replace(context, path=path))
         _losses(trainer, batches[:_WARM])
         limit = data_bytes() + max(int(SHARE * table_bytes), LEAST)
         if path is not None:

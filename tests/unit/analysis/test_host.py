@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphsys.analysis.host import figures_of
-from graphsys.analysis.measured import Surroundings, host_metrics
+from graphsys.analysis.measured import RunConditions, host_metrics
 from graphsys.analysis.metrics import by_name
 from graphsys.analysis.page.timeline import lanes_of, trace_of
 from graphsys.analysis.verdict import verdict_of
@@ -33,7 +33,7 @@ def launch(begin: int, end: int, *busy: int, kernel: str = "pull_0") -> Event:
 
 def judged(events: list[Event], wall_s: float, machine: Any = None) -> tuple[Any, Any]:
     figures = figures_of(events)
-    around = Surroundings(wall_s=wall_s, peak_bytes=1, bandwidth=1e9)
+    around = RunConditions(wall_s=wall_s, peak_bytes=1, bandwidth=1e9)
     metrics = by_name(host_metrics(figures, around, machine or MACHINE))
     return metrics, verdict_of(figures, metrics, machine or MACHINE)
 

@@ -51,7 +51,7 @@ def levels_of(topology: Topology, source: int) -> list[int]:
 def trips_of(
     topology: Topology, hops: list[int], level: int, is_looked_at: Any
 ) -> list[int]:
-    """Entries each row is read for, until the first neighbour found at a level."""
+    """Entries each row is read for, until the first neighbor found at a level."""
     rows, trips = topology.csr("in"), []
     for node in range(topology.num_nodes):
         walked = 0

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsys.datasets.text.layout import ID, NUMBER, Column, LineFormat
+from graphsys.datasets.text.layout import ID, NUMBER, LineFormat, TextColumn
 from graphsys.datasets.text.lines import parse_lines
 
-LAYOUT = LineFormat(columns=(Column("src", ID), Column("weight", NUMBER)))
+LAYOUT = LineFormat(columns=(TextColumn("src", ID), TextColumn("weight", NUMBER)))
 
 
 def parse(words: list[str]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -91,8 +91,8 @@ def test_planted_classes_show_in_edges_and_features() -> None:
     src, dst = np.array(edges["src"]), np.array(edges["dst"])
     assert len(src) == 10_000
     np.testing.assert_allclose((label[src] == label[dst]).mean(), 0.8 + 0.2 / 8, atol=0.02)
-    centres = np.stack([x[label == k].mean(axis=0) for k in range(8)])
-    nearest = ((x[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
+    centers = np.stack([x[label == k].mean(axis=0) for k in range(8)])
+    nearest = ((x[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
     assert (nearest == label).mean() > 0.99
     share = np.mean(np.array(nodes["split"]) == "train")
     assert 0.55 < share < 0.65

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from graphsys.core.errors import GraphsysError
 from graphsys.datasets import open_source
-from graphsys.datasets.text.layout import ID, NUMBER, WORD, Column, LineFormat
+from graphsys.datasets.text.layout import ID, NUMBER, WORD, LineFormat, TextColumn
 from graphsys.datasets.text.lines import BadLineError, parse_lines
 from graphsys.storage.source import EdgeChunk
 
@@ -125,7 +125,7 @@ PARTS = st.lists(st.one_of(METIS, st.just(" "), st.just("\n")), max_size=60)
 
 @FUZZ
 @given(st.sampled_from(["3 2\n", "3 2 1\n", "2 1 11\n", "2 1 111 2\n", ""]), PARTS)
-def test_rubbish_of_neighbours_gives_one_error(
+def test_rubbish_of_neighbors_gives_one_error(
     tmp_path: Path, header: str, pieces: list[str]
 ) -> None:
     path = tmp_path / "g.graph"
@@ -145,7 +145,7 @@ def test_kernels_accept_what_python_accepts(pieces: list[str], data: st.DataObje
     separator = data.draw(st.sampled_from([0, 9, 44]))
     kinds = data.draw(st.lists(st.sampled_from([ID, NUMBER, WORD]), min_size=2, max_size=3))
     layout = LineFormat(
-        columns=tuple(Column(f"c{k}", kind) for k, kind in enumerate(kinds)),
+        columns=tuple(TextColumn(f"c{k}", kind) for k, kind in enumerate(kinds)),
         separator=separator,
         has_comments=separator == 0,
         has_quotes=separator == 44,

@@ -76,7 +76,7 @@ def test_cards_are_complete() -> None:
     for name in recipes.names():
         recipe = recipes.show(name)
         assert recipe.kind in ("files", "generator")
-        assert recipe.licence
+        assert recipe.license
         assert recipe.card()["name"] == name
         assert bool(recipe.files) == (recipe.kind == "files")
         assert recipe.counts or recipe.unverified

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.data.schedule import Step, cut_bucket
+from graphsys.embedding.data.schedule import BucketTask, cut_bucket
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.negatives_config import PoolConfig
 from graphsys.embedding.training.hooks.edge_sets import list_steps
@@ -52,7 +52,7 @@ class Oracle:
             bucket.relation.astype(np.uint32), np.empty(0, np.float32),
             self.relations, config, (0,),
         )  # fmt: skip
-        self.step: Step = step
+        self.step: BucketTask = step
         self.candidates: Candidates = Negatives(graph, config).candidates(
             self.relations, step, self.edges
         )

@@ -14,8 +14,9 @@ from graphsys.embedding.config import RowDtype
 from graphsys.embedding.rows.nonfinite import bad_rows, describe_rows, largest_row
 from graphsys.embedding.rows.row_precision import to_stored
 from graphsys.embedding.rows.table_files import TableFiles
-from graphsys.embedding.training.bucket_trainer import UnitTrainer
+from graphsys.embedding.training.bucket_trainer import BucketTrainer
 from graphsys.storage.reader import Graph
+from tests.embedding_context import context_of
 
 MakeRing = Callable[[int], Graph]
 
@@ -56,15 +57,15 @@ def test_a_loss_that_is_no_number_names_bucket_and_rows_and_keeps_the_checkpoint
     graph, out = make_ring(2), tmp_path / "run"
     config = dataclasses.replace(ring_config, epochs=3, checkpoint_seconds=0.0)
     whole = train(graph, config, tmp_path / "whole").run
-    prepare, calls = UnitTrainer._prepare, []
+    prepare, calls = BucketTrainer._prepare, []
 
-    def poison(self: UnitTrainer, epoch: int, step: object) -> object:
+    def poison(self: BucketTrainer, epoch: int, step: object) -> object:
         calls.append(step)
         if len(calls) == 6:
             self.tables[step.src][0][5, 0] = np.nan  # type: ignore[attr-defined]
         return prepare(self, epoch, step)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(UnitTrainer, "_prepare", poison)
+    monkeypatch.setattr(BucketTrainer, "_prepare", poison)
     message = (
         r"not a number in epoch 2, bucket \(\d, \d\) of edge type 'triple' \(rows that are "
         r"not finite: .*'e\d\d'.* of type 'entity'\); lower lr"
@@ -84,8 +85,7 @@ def test_rows_that_the_last_batch_spoilt_are_not_written(
     make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path
 ) -> None:
     graph = make_ring(2)
-    state = runs.RunState(graph=runs.describe_graph(graph))
-    files = TableFiles(tmp_path, graph, [], ring_config, state)
+    files = TableFiles(context_of(graph, ring_config, tmp_path))
     table = files.load(("entity", 1))
     table[0][2, 1] = np.inf
     (name,) = graph.nodes("entity", 1).column("id").to_pylist()[2:3]
@@ -104,8 +104,7 @@ def test_spoilt_rows_in_16_bits_are_not_written_either(
 ) -> None:
     graph = make_ring(2)
     config = dataclasses.replace(ring_config, row_dtype=row_dtype)
-    state = runs.RunState(graph=runs.describe_graph(graph))
-    files = TableFiles(tmp_path, graph, [], config, state)
+    files = TableFiles(context_of(graph, config, tmp_path))
     table = files.load(("entity", 1))
     bad = np.full((1, table[0].shape[1]), np.nan, dtype=np.float32)
     table[0][2] = to_stored(bad, row_dtype)
@@ -119,8 +118,8 @@ def test_operators_that_are_not_finite_are_not_written(
     make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path
 ) -> None:
     graph = make_ring(1)
-    state = runs.RunState(graph=runs.describe_graph(graph))
-    files = TableFiles(tmp_path, graph, [], ring_config, state)
+    context = context_of(graph, ring_config, tmp_path)
+    files, state = TableFiles(context), context.state
     files.operators["triple"] = np.full((2, 4), np.nan, dtype=np.float32)
     with pytest.raises(
         TrainingFailedError, match="operators of edge type 'triple' are not"

@@ -1,4 +1,4 @@
-"""One optimiser step against torch autograd: every operator, comparator and loss."""
+"""One optimizer step against torch autograd: every operator, comparator and loss."""
 
 from itertools import product
 from typing import Any

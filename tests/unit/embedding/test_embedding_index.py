@@ -1,4 +1,4 @@
-"""Approximate neighbours against exact ones; rows as views in three libraries."""
+"""Approximate neighbors against exact ones; rows as views in three libraries."""
 
 import json
 from pathlib import Path
@@ -20,17 +20,17 @@ NUM_NODES, NUM_GROUPS = 4000, 40
 
 @pytest.fixture(scope="module")
 def clustered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a run whose rows lie around forty centres, as trained ones do."""
+    """Return a run whose rows lie around forty centers, as trained ones do."""
     folder = tmp_path_factory.mktemp("clustered")
     pairs = [(k, (k + 1) % NUM_NODES) for k in range(NUM_NODES)]
     ingest(ListSource([edge_chunk(pairs)]), folder / "graph", partitions=3)
     train(Graph(folder / "graph"), EmbeddingConfig(dim=16, epochs=1), folder / "run")
     rng = np.random.default_rng(0)
-    centres = rng.normal(size=(NUM_GROUPS, 16))
+    centers = rng.normal(size=(NUM_GROUPS, 16))
     for name in Embeddings(folder / "run").state.files:
         if name.startswith("rows/"):
             size = len(np.load(folder / "run" / name))
-            rows = centres[rng.integers(0, NUM_GROUPS, size)]
+            rows = centers[rng.integers(0, NUM_GROUPS, size)]
             rows += 0.3 * rng.normal(size=rows.shape)
             np.save(folder / "run" / name, rows.astype(np.float32))
     reseal(folder / "run")

@@ -3,14 +3,14 @@ import ctypes
 import numpy as np
 
 from graphsys.embedding.blas import _loaded_libraries, single_threaded_blas
-from graphsys.kernels.cpu.embedding.vector_math import normalise_rows
+from graphsys.kernels.cpu.embedding.vector_math import normalize_rows
 
 
 def test_a_row_of_zeros_has_no_direction() -> None:
     rows, norms = np.zeros((2, 3), dtype=np.float32), np.empty(2, dtype=np.float32)
     rows[1] = 2
     out = np.empty_like(rows)
-    normalise_rows(rows, out, norms)
+    normalize_rows(rows, out, norms)
     np.testing.assert_allclose(out, [[0.0] * 3, [3**-0.5] * 3], rtol=1e-6)
 
 

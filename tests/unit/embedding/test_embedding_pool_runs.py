@@ -12,11 +12,10 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.progress import Progress
 from graphsys.embedding import EmbeddingConfig, evaluate, train
 from graphsys.embedding import run as runs
-from graphsys.embedding.model import relation_sets
 from graphsys.embedding.negatives_config import PoolConfig
-from graphsys.embedding.training.hooks.edge_sets import list_steps
 from graphsys.embedding.training.plan import Planner
 from graphsys.storage.reader import Graph
+from tests.embedding_context import context_of
 
 MakeRing = Callable[[int], Graph]
 
@@ -132,9 +131,7 @@ def test_the_plan_counts_the_tables(
     make_ring: MakeRing, ring_config: EmbeddingConfig
 ) -> None:
     def planned(config: EmbeddingConfig) -> int:
-        graph = make_ring(1)
-        model = relation_sets(graph, config)
-        planner = Planner(graph, config, model, list_steps(graph, model, config), 0)
+        planner = Planner(context_of(make_ring(1), config))
         return planner.plan(planner.choose(1 << 40, is_stated=True)).memory_bytes
 
     uniform, degree = (PoolConfig(kind="uniform", num=9), PoolConfig(kind="degree", num=9))

@@ -244,7 +244,7 @@ def test_files_of_questions_that_are_none(make_ring: MakeRing, tmp_path: Path) -
         all_questions(run, "nxt")
 
 
-def test_labelled_negatives_are_no_known_answers(tmp_path: Path) -> None:
+def test_labeled_negatives_are_no_known_answers(tmp_path: Path) -> None:
     splits = {
         "train": [(k, "next", (k + 1) % 12) for k in range(10)],
         "test": [(k, "next", (k + 1) % 12) for k in range(10, 12)],

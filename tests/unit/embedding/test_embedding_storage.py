@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from graphsys.kernels.cpu.embedding.rows import (
-    Optimiser,
+    Optimizer,
     Tables,
     accumulate,
     allocate_sums,
@@ -71,7 +71,7 @@ def test_what_is_stored_is_read_and_stored_again_unchanged(
 
 @pytest.mark.parametrize("is_half", [False, True])
 @pytest.mark.parametrize("x", [1.2345678, -0.01, 3e-5, -1e-6, 333.3])
-def test_rounding_is_unbiased_and_to_a_neighbour(is_half: bool, x: float) -> None:
+def test_rounding_is_unbiased_and_to_a_neighbor(is_half: bool, x: float) -> None:
     draws = np.arange(1 << 16, dtype=np.uint32)
     bits = np.empty(draws.size, dtype=np.uint16)
     _narrow(np.full(draws.size, x, dtype=np.float32), draws, is_half, bits)
@@ -125,8 +125,8 @@ def update(dtype: str, max_norm: float = np.inf) -> tuple[np.ndarray, np.ndarray
     sums = allocate_sums(np.full(80, -1, dtype=np.int32), 40, 20)
     gradient = rng.normal(size=(40, 20)).astype(np.float32)
     accumulate(nodes, 0, gradient, sums)
-    optimiser = Optimiser(np.float32(0.1), np.float32(max_norm), is_half)
-    assert update_rows(tables, sums, optimiser, np.uint64(5))
+    optimizer = Optimizer(np.float32(0.1), np.float32(max_norm), is_half)
+    assert update_rows(tables, sums, optimizer, np.uint64(5))
     gather(rows, nodes, is_half, after)
     wanted = before - 0.1 * gradient / np.sqrt((gradient**2).mean(1, keepdims=True))
     return wanted, after

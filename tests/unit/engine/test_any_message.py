@@ -133,7 +133,7 @@ def test_senders_that_accept_do_not_update(edges: Any, threads: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_finder_is_a_neighbour_one_hop_closer(edges: Any, threads: int) -> None:
+def test_a_finder_is_a_neighbor_one_hop_closer(edges: Any, threads: int) -> None:
     found = run(FoundBy(), edges, threads)
     hops, finder = found["hops"].to_numpy(), found["finder"].to_numpy()
     assert hops.tolist() == levels(edges).tolist()

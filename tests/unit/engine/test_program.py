@@ -174,7 +174,7 @@ def exactly(program: Any, graph: SmallGraph, column: str) -> dict[Any, Any]:
 
 
 class Mean(gs.VertexProgram):
-    """The mean place of the in-neighbours, by messages of two values that are added."""
+    """The mean place of the in-neighbors, by messages of two values that are added."""
 
     mean = gs.state("float64", default=-1.0)
     combine = gs.sum_
@@ -231,7 +231,7 @@ def test_messages_against_the_edges(graph: SmallGraph) -> None:
 
 
 class Shares(gs.VertexProgram):
-    """An unnormalised PageRank, as a plain sum."""
+    """An unnormalized PageRank, as a plain sum."""
 
     tolerance: float = 1e-13
     share = gs.state("float64", default=1.0)
@@ -283,7 +283,7 @@ def test_delta_mode_equals_the_plain_sum(graph: SmallGraph) -> None:
 
 
 class Roots(gs.VertexProgram):
-    """Hook every node below its smallest neighbour, then jump to the root of its tree."""
+    """Hook every node below its smallest neighbor, then jump to the root of its tree."""
 
     parent = gs.state(gs.NodeId, default=gs.own_id)
 

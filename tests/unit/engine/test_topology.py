@@ -11,7 +11,7 @@ from graphsys.engine.united_rows import Direction
 
 
 def entries(topology: Topology, direction: Direction) -> list[tuple[int, int, float]]:
-    """The rows as (row id, neighbour id, weight), sorted."""
+    """The rows as (row id, neighbor id, weight), sorted."""
     csr = topology.csr(direction)
     ids = topology.numbers.ids().to_numpy()
     rows = np.repeat(np.arange(csr.num_nodes), csr.degrees())

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from graphsys.core.types import EdgeType
-from graphsys.gnn.data.message_graph import Surroundings
+from graphsys.gnn.data.message_graph import MessageGraph
 from graphsys.gnn.training.step import Stepper
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
@@ -58,7 +58,7 @@ def groups(tmp_path: Path) -> Store:
 @pytest.fixture
 def slow_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every batch take 40 ms to sample and 20 ms to train at least."""
-    sample, loss = Surroundings.sample, Stepper._loss
+    sample, loss = MessageGraph.sample, Stepper._loss
 
     def slow_sample(*arguments: Any, **keys: Any) -> Any:
         time.sleep(0.04)
@@ -68,7 +68,7 @@ def slow_batches(monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(0.02)
         return loss(*arguments)
 
-    monkeypatch.setattr(Surroundings, "sample", slow_sample)
+    monkeypatch.setattr(MessageGraph, "sample", slow_sample)
     monkeypatch.setattr(Stepper, "_loss", slow_loss)
 
 

@@ -186,7 +186,7 @@ def test_importance_weights_are_those_of_the_rows(dense: npt.NDArray[np.float32]
     assert torch.allclose(layer(weighted, x, x), functional.normalize(z), atol=1e-6)
 
 
-def test_lightgcn_is_the_normalised_matrix(dense: npt.NDArray[np.float32]) -> None:
+def test_lightgcn_is_the_normalized_matrix(dense: npt.NDArray[np.float32]) -> None:
     rows, a, x = rows_of(dense), torch.from_numpy(dense), features()
     weigh(rows, rows.degrees, rows.degrees, has_self=False)
     scale = a.sum(dim=1).clamp(min=1).rsqrt()

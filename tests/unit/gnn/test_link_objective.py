@@ -10,7 +10,7 @@ from graphsys.core.types import EdgeType
 from graphsys.gnn.data.labels import node_column
 from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.data.positive_pairs import make_pairs, read_pairs
-from graphsys.gnn.process_group import Team
+from graphsys.gnn.process_group import ProcessGroup
 from graphsys.gnn.tasks.link_prediction import LinkPrediction, Recommendation, pair_loss
 from graphsys.gnn.tasks.link_ranking import rank_pairs
 from graphsys.sampling import NeighborSampler, message_rows
@@ -29,9 +29,9 @@ def batch_of(number: int, places: dict[str, Any]) -> Batch:
     return Batch(number=number, seeds={}, places=places, hops=[], x={}, num_edges=0)
 
 
-def draw_of(objective: Any, epoch: int, number: int) -> Any:
+def draw_of(task: Any, epoch: int, number: int) -> Any:
     """Return the sources, destinations and all else of a batch of readers and books."""
-    seeds = objective.seeds(epoch)[number]
+    seeds = task.seeds(epoch)[number]
     books, size = seeds["book"], len(seeds["reader"])
     return seeds["reader"], books[:size], books[size:]
 
@@ -65,8 +65,8 @@ def test_the_loss_compares_each_pair_with_shared_own_and_other_nodes(
         batch_size=3, num_negatives=2, alike_negatives=2, alike="label", loss="softmax",
         in_batch=in_batch,
     )  # fmt: skip
-    objective = LinkPrediction(graph, config)
-    objective.seeds(0)
+    task = LinkPrediction(graph, config)
+    task.seeds(0)
     generator = torch.Generator().manual_seed(1)
     ends = torch.randn(9, 2, generator=generator)  # of 3 destinations, 2 shared, 4 own...
     ends = torch.cat([ends, torch.randn(2, 2, generator=generator)])  # ... and 6 own
@@ -78,7 +78,7 @@ def test_the_loss_compares_each_pair_with_shared_own_and_other_nodes(
     else:
         rows = {"node": torch.cat([query, ends])}
         where = {"node": torch.cat([torch.arange(3), 3 + places])}
-    found = objective.loss(rows, batch_of(0, where)).item()
+    found = task.loss(rows, batch_of(0, where)).item()
     q, e = query.double().numpy(), ends.double().numpy()
     losses = []
     for k, own in enumerate((0, 1, 0)):
@@ -92,10 +92,10 @@ def test_the_loss_compares_each_pair_with_shared_own_and_other_nodes(
 
 
 def test_the_terms_of_a_batch_are_its_pairs(library: Graph) -> None:
-    objective = LinkPrediction(library, config_of(batch_size=60))
-    batches = objective.seeds(0)
+    task = LinkPrediction(library, config_of(batch_size=60))
+    batches = task.seeds(0)
     assert len(batches) == 4
-    found = [objective.num_terms(batch_of(k, {})) for k in range(4)]
+    found = [task.num_terms(batch_of(k, {})) for k in range(4)]
     assert found == [60, 60, 60, 20]
     assert [len(seeds["reader"]) for seeds in batches] == found
     assert [len(seeds["reader"]) for seeds in batches[1:4:2]] == [60, 20]
@@ -104,24 +104,24 @@ def test_the_terms_of_a_batch_are_its_pairs(library: Graph) -> None:
             batches[number]
     assert len(LinkPrediction(library, config_of(batch_size=0)).seeds(0)) == 1
     every = read_pairs(library, "reads")
-    assert objective._now.all_pairs(1).tolist() != every[60:120].tolist()  # shuffled
+    assert task._now.all_pairs(1).tolist() != every[60:120].tolist()  # shuffled
 
 
 def test_processes_of_a_team_share_the_pairs_and_hide_them_all(library: Graph) -> None:
-    objective = LinkPrediction(library, config_of(batch_size=60))
-    objective.team = Team(rank=1, size=2)
-    batches = objective.seeds(0)
+    task = LinkPrediction(library, config_of(batch_size=60))
+    task.process_group = ProcessGroup(rank=1, world_size=2)
+    batches = task.seeds(0)
     assert batches.pairs_of(3).tolist() == batches.all_pairs(3)[1::2].tolist()
     assert batches[3]["reader"].tolist() == batches.all_pairs(3)[1::2, 0].tolist()
-    assert objective.num_terms(batch_of(3, {})) == 20
+    assert task.num_terms(batch_of(3, {})) == 20
 
 
 def test_shared_negatives_are_any_nodes_and_change_with_batch_and_epoch(
     library: Graph,
 ) -> None:
-    objective = LinkPrediction(library, config_of(num_negatives=300))
-    assert objective.num_shared == 300
-    drawn = [draw_of(objective, epoch, k)[2] for epoch, k in ((0, 0), (0, 1), (1, 0))]
+    task = LinkPrediction(library, config_of(num_negatives=300))
+    assert task.num_shared == 300
+    drawn = [draw_of(task, epoch, k)[2] for epoch, k in ((0, 0), (0, 1), (1, 0))]
     assert all(len(part) == 300 for part in drawn)
     assert len({tuple(part.tolist()) for part in drawn}) == 3
     counts = np.bincount(drawn[0], minlength=24)
@@ -132,9 +132,9 @@ def test_shared_negatives_are_any_nodes_and_change_with_batch_and_epoch(
 
 def test_negatives_of_a_pair_are_no_known_answers(library: Graph) -> None:
     config = config_of(negatives_of="pair", num_negatives=9)
-    objective = LinkPrediction(library, config)
-    assert objective.num_shared == 0
-    src, _, own = draw_of(objective, 0, 1)
+    task = LinkPrediction(library, config)
+    assert task.num_shared == 0
+    src, _, own = draw_of(task, 0, 1)
     drawn = own.reshape(len(src), 9)
     known = set(map(tuple, read_pairs(library, "reads").tolist()))
     queries = np.repeat(src, 9).tolist()
@@ -174,11 +174,11 @@ def test_negatives_alike_are_no_known_answers_within_one_type(groups: Store) -> 
     config = config_of(
         alike_negatives=4, alike="label", num_negatives=5, batch_size=30, seed=3
     )
-    objective = LinkPrediction(graph, config)
+    task = LinkPrediction(graph, config)
     labels = np.array(node_column(graph, "node", "label").to_pylist())
     drawn = []
     for epoch, number in ((0, 0), (0, 1), (1, 0)):
-        seeds = objective.seeds(epoch)[number]["node"]
+        seeds = task.seeds(epoch)[number]["node"]
         src, dst = np.split(seeds[:60], 2)
         alike = seeds[65:].reshape(30, 4)
         assert (labels[alike] == labels[dst][:, None]).all()
@@ -191,15 +191,15 @@ def test_negatives_alike_are_no_known_answers_within_one_type(groups: Store) -> 
     assert drawn[0] != drawn[1] != drawn[2] != drawn[0]
 
 
-def hidden_and_seen(objective: Any, number: int) -> tuple[set[Any], dict[str, set[Any]]]:
+def hidden_and_seen(task: Any, number: int) -> tuple[set[Any], dict[str, set[Any]]]:
     """Return the pairs of a batch, and what its blocks hold without and with trimming."""
-    pairs = objective._now.all_pairs(number)
-    graph, kind = objective.graph, objective.pairs
+    pairs = task._now.all_pairs(number)
+    graph, kind = task.graph, task.pairs
     ends = {kind.src_type: pairs[:, 0], kind.dst_type: pairs[:, 1]}
     if kind.src_type == kind.dst_type:
         ends = {kind.src_type: pairs.ravel()}
     sample = NeighborSampler(message_rows(graph), [-1, -1]).sample(ends)
-    name, trimmed = kind.edge_type, objective.trim(sample, number)
+    name, trimmed = kind.edge_type, task.trim(sample, number)
     back = {(d, s) for s, d in edges_seen(trimmed, name + REVERSED)}
     seen = {
         "before": edges_seen(sample.layers, name), "along": edges_seen(trimmed, name),
@@ -208,14 +208,16 @@ def hidden_and_seen(objective: Any, number: int) -> tuple[set[Any], dict[str, se
     return set(map(tuple, pairs.tolist())), seen
 
 
-@pytest.mark.parametrize("team", [Team(), Team(rank=1, size=2)])
+@pytest.mark.parametrize(
+    "process_group", [ProcessGroup(), ProcessGroup(rank=1, world_size=2)]
+)
 def test_the_edges_of_the_whole_batch_are_hidden_and_no_others(
-    library: Graph, team: Team
+    library: Graph, process_group: ProcessGroup
 ) -> None:
-    objective = LinkPrediction(library, config_of(batch_size=40))
-    objective.team = team
-    objective.seeds(0)
-    hidden, seen = hidden_and_seen(objective, 2)
+    task = LinkPrediction(library, config_of(batch_size=40))
+    task.process_group = process_group
+    task.seeds(0)
+    hidden, seen = hidden_and_seen(task, 2)
     assert len(hidden) == 40
     assert hidden < seen["before"]
     assert seen["along"] == seen["before"] - hidden
@@ -223,9 +225,9 @@ def test_the_edges_of_the_whole_batch_are_hidden_and_no_others(
 
 
 def test_edges_of_an_undirected_type_are_hidden_both_ways(groups: Store) -> None:
-    objective = LinkPrediction(groups(1), config_of(batch_size=10))
-    objective.seeds(0)
-    hidden, seen = hidden_and_seen(objective, 1)
+    task = LinkPrediction(groups(1), config_of(batch_size=10))
+    task.seeds(0)
+    hidden, seen = hidden_and_seen(task, 1)
     both = hidden | {(d, s) for s, d in hidden}
     assert both < seen["before"]
     assert seen["along"] == seen["before"] - both
@@ -236,10 +238,10 @@ def test_an_edge_against_a_hidden_one_is_another_where_edges_are_directed(
 ) -> None:
     pairs = [(0, 1), (1, 0), (1, 2), (2, 3), (3, 2)]
     make_store(tmp_path / "two", edge_chunk(pairs))
-    objective = LinkPrediction(Graph(tmp_path / "two"), config_of(batch_size=1))
-    objective.seeds(0)
+    task = LinkPrediction(Graph(tmp_path / "two"), config_of(batch_size=1))
+    task.seeds(0)
     for number in range(5):
-        hidden, seen = hidden_and_seen(objective, number)
+        hidden, seen = hidden_and_seen(task, number)
         ((s, d),) = hidden
         assert (s, d) in seen["before"]
         assert (s, d) not in seen["along"] | seen["against"]
@@ -258,18 +260,18 @@ def test_an_edge_against_a_hidden_one_is_another_where_edges_are_directed(
 def test_pairs_that_are_no_edges_have_none_to_hide(
     pins: Graph, changes: dict[str, Any], is_trimmed: bool
 ) -> None:
-    objective = LinkPrediction(pins, config_of(**changes))
-    assert (objective.trim is not None) == is_trimmed
-    assert objective.node_type == "pin"
+    task = LinkPrediction(pins, config_of(**changes))
+    assert (task.trim is not None) == is_trimmed
+    assert task.node_type == "pin"
 
 
 def test_walks_from_the_sources_have_negatives_of_the_sources(pins: Graph) -> None:
     config = config_of(
         positives="walks", node_type="board", negatives_of="pair", num_negatives=30
     )
-    objective = LinkPrediction(pins, config)
-    seeds = objective.seeds(0)[0]["board"]
-    size = len(objective._now.pairs_of(0))
+    task = LinkPrediction(pins, config)
+    seeds = task.seeds(0)[0]["board"]
+    size = len(task._now.pairs_of(0))
     assert size > 5
     assert set(seeds[2 * size :].tolist()) <= set(range(12))
 
@@ -279,20 +281,20 @@ def test_hard_negatives_are_drawn_evenly_from_the_middle_ranks(pins: Graph) -> N
         model="pinsage", positives="walks", hard_negatives=40, hard_ranks=(2, 6),
         batch_size=10, walk_length=3,
     )  # fmt: skip
-    objective = LinkPrediction(pins, config)
-    ranker = objective._ranks
+    task = LinkPrediction(pins, config)
+    ranker = task._ranks
     assert ranker is not None
     assert (ranker.num_walks, ranker.walk_length) == (16, 3)  # 48 visits for 6 ranks
     assert (ranker.restart, ranker.seed) == (config.restart, config.seed)
-    assert objective.seeds(0)[0]["pin"].shape == (2 * 10 + 20,)
-    seeds = objective.seeds(40)[0]["pin"]
+    assert task.seeds(0)[0]["pin"].shape == (2 * 10 + 20,)
+    seeds = task.seeds(40)[0]["pin"]
     hard = seeds[40:].reshape(10, 40)
     indptr, ranked, _ = ranker.neighborhoods(seeds[:10], 4, skip=2)
     for k in range(10):
         own = ranked[indptr[k] : indptr[k + 1]].tolist()
         assert 3 <= len(own) <= 4
         assert set(hard[k].tolist()) == set(own)
-    assert objective.seeds(40)[1]["pin"][40:].tolist() != seeds[40:].tolist()
+    assert task.seeds(40)[1]["pin"][40:].tolist() != seeds[40:].tolist()
 
 
 def test_a_query_that_walks_visit_nothing_from_has_uniform_hard_negatives(
@@ -302,13 +304,13 @@ def test_a_query_that_walks_visit_nothing_from_has_uniform_hard_negatives(
         model="pinsage", positives="walks", hard_negatives=9, hard_ranks=(38, 40),
         batch_size=10,
     )  # fmt: skip
-    objective = LinkPrediction(pins, config)
-    drawn = objective._draw_hard(np.arange(10), 9, 0)
+    task = LinkPrediction(pins, config)
+    drawn = task._draw_hard(np.arange(10), 9, 0)
     assert drawn.shape == (10, 9)
     assert len(np.unique(drawn)) > 25  # of 40 pins: no query visits so many
-    again = objective._draw_hard(np.arange(10), 9, 1)
+    again = task._draw_hard(np.arange(10), 9, 1)
     assert drawn.tolist() != again.tolist()
-    shared = objective._negatives.draw(np.arange(10), 9, epoch=9, batch=1)
+    shared = task._negatives.draw(np.arange(10), 9, epoch=9, batch=1)
     assert drawn.tolist() != shared.tolist()
 
 

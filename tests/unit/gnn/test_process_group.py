@@ -15,7 +15,7 @@ from graphsys import gnn
 from graphsys.core.config import to_toml
 from graphsys.core.errors import ConfigError
 from graphsys.gnn import GnnConfig
-from graphsys.gnn.process_group import Team
+from graphsys.gnn.process_group import ProcessGroup
 from graphsys.storage import Graph
 from tests.unit.gnn.conftest import Store
 from tests.unit.gnn.training.test_api import config_of, weights_of
@@ -78,12 +78,12 @@ def test_links_too_and_resumed(library: Graph, tmp_path: Path) -> None:
 
 
 def test_shares_are_disjoint_and_never_empty() -> None:
-    teams = [Team(rank, 3) for rank in range(3)]
+    teams = [ProcessGroup(rank, 3) for rank in range(3)]
     items = list(range(8))
-    assert sorted(k for team in teams for k in team.share(items)) == items
-    assert [team.num_own(8) for team in teams] == [3, 3, 2]
-    assert [len(team.share([7])) for team in teams] == [1, 1, 1]
-    assert [team.num_own(1) for team in teams] == [1, 0, 0]
+    assert sorted(k for process_group in teams for k in process_group.share(items)) == items
+    assert [process_group.num_own(8) for process_group in teams] == [3, 3, 2]
+    assert [len(process_group.share([7])) for process_group in teams] == [1, 1, 1]
+    assert [process_group.num_own(1) for process_group in teams] == [1, 0, 0]
 
 
 def test_processes_that_cannot_be_joined(

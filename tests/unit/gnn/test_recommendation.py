@@ -15,7 +15,7 @@ from graphsys.gnn.data.positive_pairs import make_pairs, read_pairs
 from graphsys.gnn.inference import whole_input
 from graphsys.gnn.tasks.link_prediction import LinkPrediction, pair_loss
 from graphsys.gnn.tasks.link_ranking import recommend_pairs
-from graphsys.gnn.training.api import build_parts
+from graphsys.gnn.training.api import build_context
 from graphsys.storage import Graph
 from tests.unit.gnn.training.test_api import StopAfter, StoppedError, are_equal, weights_of
 
@@ -49,19 +49,19 @@ def ratings(library: Graph, tmp_path: Path) -> Graph:
 
 
 def test_lightgcn_is_the_mean_of_its_layers(ratings: Graph) -> None:
-    parts = build_parts(ratings, config_of())
+    context = build_context(ratings, config_of())
     pairs = read_pairs(ratings, "reads")
     a = torch.zeros(54, 54, dtype=torch.float64)
     a[pairs[:, 0], 30 + pairs[:, 1]] = 1
     a += a.T.clone()
     scale = a.sum(dim=1).clamp(min=1).rsqrt()
     a = scale[:, None] * a * scale
-    tables: Any = {name: table.weight for name, table in parts.network.learned.items()}
+    tables: Any = {name: table.weight for name, table in context.network.learned.items()}
     x = torch.cat([tables["reader"], tables["book"]]).double().detach().requires_grad_()
     wanted = (x + a @ x + a @ a @ x + a @ a @ a @ x) / 4
     numbers = {"reader": np.arange(30), "book": np.arange(24)}
-    given = whole_input(parts.network.config, parts.inputs.gather(numbers))
-    found = parts.network([parts.surroundings.whole()] * 3, given)
+    given = whole_input(context.network.config, context.features.gather(numbers))
+    found = context.network([context.message_graph.whole()] * 3, given)
     both = torch.cat([found["reader"], found["book"]])
     assert torch.allclose(both.double(), wanted, atol=1e-6)
     weights = torch.randn(54, 8, dtype=torch.float64)
@@ -117,9 +117,9 @@ def test_recommendations_are_those_of_plain_python(library: Graph) -> None:
 
 
 def test_own_negatives_are_no_known_answers(library: Graph) -> None:
-    objective = LinkPrediction(library, config_of(num_negatives=3))
+    task = LinkPrediction(library, config_of(num_negatives=3))
     known = set(map(tuple, read_pairs(library, "reads").tolist()))
-    seeds = objective.seeds(0)[0]
+    seeds = task.seeds(0)[0]
     assert len(seeds["reader"]) == 40
     assert len(seeds["book"]) == 40 + 3 * 40
     queries = np.repeat(seeds["reader"], 3).tolist()
@@ -136,8 +136,8 @@ def test_losses_of_pairs_are_their_formulas(library: Graph) -> None:
     found = pair_loss(config_of(loss="softmax"), positive, negative).item()
     assert found == pytest.approx(-np.log(chances).mean(), rel=1e-5)
     # the loss of a batch compares each pair with its own negatives
-    objective = LinkPrediction(library, config_of(batch_size=2, num_negatives=2))
-    objective.seeds(0)
+    task = LinkPrediction(library, config_of(batch_size=2, num_negatives=2))
+    task.seeds(0)
     query, book = (
         torch.tensor([[1.0], [2.0]]),
         torch.tensor([[1.0], [2], [3], [4], [5], [6]]),
@@ -146,12 +146,12 @@ def test_losses_of_pairs_are_their_formulas(library: Graph) -> None:
 
     batch = gnn_batch({}, {"reader": torch.arange(2), "book": torch.arange(6)})
     gaps = np.array([1 - 3, 1 - 4, 4 - 10, 4 - 12])
-    found = objective.loss({"reader": query, "book": book}, batch).item()
+    found = task.loss({"reader": query, "book": book}, batch).item()
     assert found == pytest.approx(np.log1p(np.exp(-gaps)).mean(), rel=1e-5)
 
 
 def test_row_penalty_is_half_the_mean_square(ratings: Graph) -> None:
-    network = build_parts(ratings, config_of(row_decay=0.1)).network
+    network = build_context(ratings, config_of(row_decay=0.1)).network
     network.embed({"reader": torch.tensor([3, 1]), "book": torch.tensor([5, 2])})
     places = {"reader": torch.tensor([0, 0]), "book": torch.tensor([0])}
     tables: Any = network.learned
@@ -197,6 +197,6 @@ def test_link_prediction_on_walks_over_another_type_has_nothing_to_rank(
         task="link_prediction", model="pinsage", positives="walks", node_type="book",
         negatives_of="batch", num_negatives=8,
     )  # fmt: skip
-    objective = LinkPrediction(ratings, config)
+    task = LinkPrediction(ratings, config)
     with pytest.raises(ConfigError, match="there is nothing to rank"):
-        objective.measure("test", lambda _, nodes: torch.zeros(len(nodes), 8))
+        task.measure("test", lambda _, nodes: torch.zeros(len(nodes), 8))

@@ -42,7 +42,7 @@ def rows() -> dict[str, SparseRows]:
     return found
 
 
-def inputs(width: int = 6) -> dict[str, torch.Tensor]:
+def features(width: int = 6) -> dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(1)
     return {t: torch.randn(n, width, generator=generator) for t, n in SIZES.items()}
 
@@ -57,7 +57,7 @@ def test_rgcn_is_its_formula(
     rows: dict[str, SparseRows], num_bases: int, width: int
 ) -> None:
     torch.manual_seed(0)
-    layer, x = layers.RGCN(RELATIONS, 6, width, num_bases), inputs()
+    layer, x = layers.RGCN(RELATIONS, 6, width, num_bases), features()
     found = layer(rows, x, x)
     matrices = layer.weights()
     if num_bases:
@@ -76,7 +76,7 @@ def test_rgcn_is_its_formula(
 
 def test_hgt_is_its_formula(rows: dict[str, SparseRows]) -> None:
     torch.manual_seed(0)
-    layer, x = layers.HGT(RELATIONS, 6, 6, 2), inputs()
+    layer, x = layers.HGT(RELATIONS, 6, 6, 2), features()
     for parameter in layer.skip.values():
         parameter.data.fill_(0.3)
     for number, parameter in enumerate(layer.prior.values()):
@@ -128,7 +128,7 @@ def test_joined_rows_have_the_entries_of_all(rows: dict[str, SparseRows]) -> Non
 
 def test_lstm_reads_neighbors_one_by_one(rows: dict[str, SparseRows]) -> None:
     torch.manual_seed(0)
-    layer, x = layers.NeighborLSTM(6).eval(), inputs()["book"].requires_grad_()
+    layer, x = layers.NeighborLSTM(6).eval(), features()["book"].requires_grad_()
     found = layer(rows["cites"], x)
     for v in range(5):
         near = neighbors(rows["cites"], v)
@@ -167,11 +167,11 @@ def test_batches_and_the_whole_graph_agree_over_several_types(
     gnn.train(library, config, tmp_path / "run")
     opened = gnn.open_run(tmp_path / "run")
     by_layer = opened.output()
-    parts = opened.parts
+    context = opened.context
     with torch.no_grad():
-        layer = parts.surroundings.whole()
+        layer = context.message_graph.whole()
         nodes = {"book": np.arange(24), "reader": np.arange(30)}
-        whole = parts.network([layer, layer], parts.inputs.gather(nodes))["book"]
+        whole = context.network([layer, layer], context.features.gather(nodes))["book"]
     assert np.allclose(by_layer, whole.numpy(), atol=1e-5)
 
 

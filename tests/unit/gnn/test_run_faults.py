@@ -52,9 +52,9 @@ def test_a_config_that_does_not_fit_the_weights_is_named(run: Path) -> None:
 
 
 def test_weights_that_do_not_fit_are_not_taken_over(groups: Store) -> None:
-    from graphsys.gnn.training.api import build_parts
+    from graphsys.gnn.training.api import build_context
 
-    network = build_parts(groups(1), CONFIG).network
+    network = build_context(groups(1), CONFIG).network
     weights = {name: value.clone() for name, value in network.state_dict().items()}
     name = next(iter(weights))
     other = {**weights, name: torch.zeros(3, 5)}
@@ -67,14 +67,14 @@ def test_weights_that_do_not_fit_are_not_taken_over(groups: Store) -> None:
 
 
 def test_states_of_another_optimizer_are_named(groups: Store) -> None:
-    from graphsys.gnn.training.api import build_parts
-    from graphsys.gnn.training.optimizer import load_optimiser, make_optimiser
+    from graphsys.gnn.training.api import build_context
+    from graphsys.gnn.training.optimizer import load_optimizer, make_optimizer
 
-    network = build_parts(groups(1), CONFIG).network
+    network = build_context(groups(1), CONFIG).network
     for key, value in (("99.exp_avg", torch.zeros(1)), ("0.exp_avg", torch.zeros(1, 2, 3)),
                        ("x.step", torch.tensor(1.0))):  # fmt: skip
         with pytest.raises(CorruptStoreError, match=f"the optimizer's state '{key}'"):
-            load_optimiser(make_optimiser(CONFIG, network), {key: value}, Path("run"))
+            load_optimizer(make_optimizer(CONFIG, network), {key: value}, Path("run"))
 
 
 def test_a_disk_that_is_too_small_is_said_before_anything_is_written(

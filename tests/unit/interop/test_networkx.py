@@ -107,7 +107,7 @@ def test_a_converted_graph_comes_back_whole(graph: Any) -> None:
 
 
 class Complete(nx.Graph):  # type: ignore[misc]  # networkx has no types
-    """A graph that computes its neighbours, as NetworkX's complement graphs do."""
+    """A graph that computes its neighbors, as NetworkX's complement graphs do."""
 
     def __getitem__(self, node: Any) -> dict[Any, dict[str, Any]]:
         return {other: {} for other in self if other != node}
@@ -120,7 +120,7 @@ LOOP = nx.Graph([(1, 1), (1, 2)])
 @pytest.mark.parametrize(
     ("name", "graph", "arguments", "reason"),
     [
-        ("core_number", Complete([(1, 2), (2, 3)]), {}, "neighbours of its own making"),
+        ("core_number", Complete([(1, 2), (2, 3)]), {}, "neighbors of its own making"),
         ("pagerank", KARATE, {"nstart": {0: 1}}, "nstart={0: 1} is not supported"),
         ("pagerank", KARATE, {"personalization": {0: 0}}, "a sum above 0"),
         ("clustering", KARATE, {"weight": "weight"}, "weight='weight' is not supported"),

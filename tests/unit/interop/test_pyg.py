@@ -432,7 +432,7 @@ def test_pygs_sage_on_our_blocks_equals_ours(store: Store) -> None:
 def test_a_pyg_model_learns_over_node_loader(planted: Graph) -> None:
     torch.manual_seed(0)
     layers = torch.nn.ModuleList([SAGEConv(8, 32), SAGEConv(32, 3)])
-    optimiser = torch.optim.Adam(layers.parameters(), lr=0.02)
+    optimizer = torch.optim.Adam(layers.parameters(), lr=0.02)
     features, edges = pyg.stores(planted)
     sampler = pyg.GraphsysSampler(planted, [10, 5])
 
@@ -448,9 +448,9 @@ def test_a_pyg_model_learns_over_node_loader(planted: Graph) -> None:
             loss = torch.nn.functional.cross_entropy(
                 scores(batch), batch.y[: batch.batch_size]
             )
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            optimizer.step()
     test = features.nodes_of("test")
     (batch,) = NodeLoader((features, edges), sampler, test, batch_size=len(test))
     found = scores(batch).argmax(dim=1)

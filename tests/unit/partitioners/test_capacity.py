@@ -1,4 +1,4 @@
-"""What a partition holds at most, where neighbours pull everything into one."""
+"""What a partition holds at most, where neighbors pull everything into one."""
 
 from typing import Any
 

@@ -94,7 +94,7 @@ def test_random_depends_on_the_seed_and_hash_does_not() -> None:
     assert not differs("hash")
 
 
-def test_range_keeps_neighbours_in_the_original_order_together() -> None:
+def test_range_keeps_neighbors_in_the_original_order_together() -> None:
     hashes, ranks = draw_ids(100)
     parts = get_partitioner("range")(hashes, ranks, 4, 0)
     assert (np.diff(parts[np.argsort(ranks)].astype(np.int64)) >= 0).all()
@@ -110,7 +110,7 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
 
 
 def test_a_partitioner_asked_for_as_the_other_kind_is_an_error() -> None:
-    with pytest.raises(ConfigError, match=r"'reldg' needs the neighbours.*take hash"):
+    with pytest.raises(ConfigError, match=r"'reldg' needs the neighbors.*take hash"):
         get_partitioner("reldg")
     with pytest.raises(ConfigError, match=r"'hash' looks at ids alone"):
         get_stream_partitioner("hash")

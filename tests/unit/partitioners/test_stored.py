@@ -10,8 +10,6 @@ import pytest
 from graphsys.core.errors import BudgetError
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding.data.schedule import Layout
-from graphsys.embedding.model import relation_sets
-from graphsys.embedding.training.hooks.edge_sets import list_steps
 from graphsys.embedding.training.plan import Planner
 from graphsys.partitioners import get_stream_partitioner, greedy, partitioner_names
 from graphsys.partitioners.buckets import bucket_ends, sweep_loads
@@ -26,6 +24,7 @@ from graphsys.storage.ingest.partition_compare import (
 )
 from graphsys.storage.ingest.repartition import repartition
 from graphsys.storage.verify.verify import verify
+from tests.embedding_context import context_of
 from tests.stores import edge_chunk, make_store
 
 
@@ -121,7 +120,7 @@ def test_a_hub_costs_fennel_what_it_weighs() -> None:
 def test_refining_repairs_an_assignment_and_keeps_its_balance() -> None:
     edges, rng = planted(8, 200), np.random.default_rng(1)
     stream = EdgeStream(1600, edges)
-    # of the groups that planted() makes, the one with most neighbours is a node's own
+    # of the groups that planted() makes, the one with most neighbors is a node's own
     best = greedy.stream_greedily(stream, 8)
     spoilt = best.copy()
     spoilt[rng.choice(1600, 300, replace=False)] = rng.integers(0, 8, 300)
@@ -165,9 +164,7 @@ def test_a_trainer_loads_no_more_than_a_sweep_that_keeps_two_partitions(
             stream = StoreNodeStream(graph)
             parts = np.repeat(np.arange(6, dtype=np.uint32), np.diff(graph.offsets("node")))
             found = sweep_loads(bucket_ends(stream, parts, 6))
-            model = relation_sets(graph, config)
-            steps = list_steps(graph, model, config)
-            plan = Planner(graph, config, model, steps).plan(Layout())
+            plan = Planner(context_of(graph, config)).plan(Layout())
             filled = min(2, len(np.unique(parts)))
             assert plan.min_swaps + filled <= plan.swaps + filled <= found
 
@@ -217,7 +214,7 @@ def test_comparison_tells_what_could_not_run(clustered: Graph) -> None:
     assert not lines["reldg"].problem
 
 
-def test_orders_bring_neighbours_together(tmp_path: Path) -> None:
+def test_orders_bring_neighbors_together(tmp_path: Path) -> None:
     labels = np.random.default_rng(0).permutation(400)
     grid = [(k, k + 1) for k in range(399) if k % 20 != 19]
     grid += [(k, k + 20) for k in range(380)]

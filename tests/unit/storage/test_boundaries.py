@@ -38,11 +38,11 @@ def given_plan(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def sorter_of(
-    scratch: Scratch, offsets: npt.NDArray[np.int64], num_neighbours: int, **dtypes: str
+    scratch: Scratch, offsets: npt.NDArray[np.int64], num_neighbors: int, **dtypes: str
 ) -> RowSorter:
     nothing = np.empty(0, dtype=np.uint32)
     kinds = {name: np.dtype(kind) for name, kind in dtypes.items()}
-    return RowSorter(scratch, "x", offsets, nothing, num_neighbours, kinds, 3)
+    return RowSorter(scratch, "x", offsets, nothing, num_neighbors, kinds, 3)
 
 
 @pytest.mark.parametrize(
@@ -54,17 +54,17 @@ def test_numbers_widen_when_the_largest_no_longer_fits(num_nodes: int, dtype: st
 
 
 @pytest.mark.usefixtures("given_plan")
-def test_rows_beyond_2_32_are_sorted_by_row_and_neighbour(scratch: Scratch) -> None:
+def test_rows_beyond_2_32_are_sorted_by_row_and_neighbor(scratch: Scratch) -> None:
     sorter = sorter_of(scratch, WIDE, FAR + 10, weight="f4")
     row = np.array([FAR + 9, FAR, FAR + 9, 5, FAR], dtype=np.int64)
-    neighbour = np.array([FAR + 3, 7, 2, 1, FAR + 1], dtype=np.int64)
+    neighbor = np.array([FAR + 3, 7, 2, 1, FAR + 1], dtype=np.int64)
     columns = {"weight": np.arange(5, dtype=np.float32)}
-    sorter.append(*sorter.group(row, neighbour, columns))
+    sorter.append(*sorter.group(row, neighbor, columns))
     rows = sorter.sort(1, Cleaning(same_type=False))
     assert rows.row.tolist() == [0, 0, 9, 9]
     assert rows.row.dtype == np.uint32
-    assert rows.neighbour.tolist() == [7, FAR + 1, 2, FAR + 3]
-    assert rows.neighbour.dtype == np.int64
+    assert rows.neighbor.tolist() == [7, FAR + 1, 2, FAR + 3]
+    assert rows.neighbor.dtype == np.int64
     assert rows.columns["weight"].tolist() == [1, 4, 2, 0]
     assert rows.counts.tolist() == [2, 0, 0, 0, 0, 0, 0, 0, 0, 2]
 
@@ -73,12 +73,12 @@ def test_rows_beyond_2_32_are_sorted_by_row_and_neighbour(scratch: Scratch) -> N
 def test_self_loops_and_repeats_beyond_2_32_are_found(scratch: Scratch) -> None:
     sorter = sorter_of(scratch, WIDE, FAR + 10, relation="u2")
     row = np.array([FAR + 1, FAR + 1, FAR + 1, FAR + 2], dtype=np.int64)
-    neighbour = np.array([FAR + 1, FAR + 1, FAR + 1, 2], dtype=np.int64)
+    neighbor = np.array([FAR + 1, FAR + 1, FAR + 1, 2], dtype=np.int64)
     columns = {"relation": np.array([2, 0, 2, 1], dtype=np.uint16)}
-    sorter.append(*sorter.group(row, neighbour, columns))
+    sorter.append(*sorter.group(row, neighbor, columns))
     rows = sorter.sort(1, Cleaning(same_type=True, coalesce=True))
     assert (rows.duplicates, rows.self_loops) == (1, 3)
-    assert rows.neighbour.tolist() == [FAR + 1, FAR + 1, 2]
+    assert rows.neighbor.tolist() == [FAR + 1, FAR + 1, 2]
     assert rows.columns["relation"].tolist() == [0, 2, 1]
 
 

@@ -64,7 +64,7 @@ def edges_of(graph: Graph, kind: EdgeType) -> list[tuple[object, ...]]:
     return sorted(found)
 
 
-def neighbours_of(graph: Graph, kind: EdgeType) -> list[tuple[int, ...]]:
+def neighbors_of(graph: Graph, kind: EdgeType) -> list[tuple[int, ...]]:
     own = graph.num_partitions(kind.src_type)
     rows = []
     for part in range(own):
@@ -84,7 +84,7 @@ def test_a_joined_graph_has_the_same_edges_in_one_bucket(
     assert whole.num_partitions("user") == whole.num_partitions("item") == 1
     assert whole.bucket_counts(kind).tolist() == [[graph.num_edges_of(kind)]]
     assert edges_of(whole, kind) == edges_of(graph, kind)
-    assert neighbours_of(whole, kind) == neighbours_of(graph, kind)
+    assert neighbors_of(whole, kind) == neighbors_of(graph, kind)
     incoming = whole.in_index(kind, 0)
     assert incoming.indptr[-1] == len(incoming.indices) == graph.num_edges_of(kind)
 

@@ -10,11 +10,11 @@ from graphsys.core.errors import BudgetError
 from graphsys.core.triton_device import require_device
 from graphsys.embedding import run as runs
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.data.schedule import Part, Step
+from graphsys.embedding.data.schedule import BucketTask, Part
 from graphsys.embedding.model import RelationSet, objective_of
 from graphsys.embedding.rows.table_files import Table, TableFiles
 from graphsys.embedding.training.backend import Backend
-from graphsys.embedding.training.bucket_trainer import UnitTrainer, Work
+from graphsys.embedding.training.bucket_trainer import BucketTrainer, BucketWork
 from graphsys.embedding.training.cuda.support import require_supported
 from graphsys.embedding.training.cuda.trainer import DeviceTrainer
 from graphsys.kernels.cpu.embedding.calls import Objective
@@ -55,12 +55,12 @@ class DeviceFiles(TableFiles):
         super().flush(state)
 
 
-class DeviceUnitTrainer(UnitTrainer):
+class DeviceBucketTrainer(BucketTrainer):
     """Trains the slices of a unit on the device.
 
     Args:
         device: Where.
-        arguments: Those of :class:`UnitTrainer`.
+        arguments: Those of :class:`BucketTrainer`.
     """
 
     def __init__(self, device: DeviceTrainer, *arguments: Any) -> None:
@@ -70,7 +70,7 @@ class DeviceUnitTrainer(UnitTrainer):
         self.num_workers = 1
 
     def _train_slice(
-        self, pool: ThreadPoolExecutor, bucket: Work, first: int, last: int
+        self, pool: ThreadPoolExecutor, bucket: BucketWork, first: int, last: int
     ) -> None:
         step, relations = bucket.step, self.model[bucket.step.edge_type]
         with _explained():
@@ -84,7 +84,7 @@ class DeviceUnitTrainer(UnitTrainer):
     def _objective(self, relations: RelationSet) -> Objective:
         return objective_of(self.config)  # the kernels are the device's own
 
-    def _refresh(self, step: Step) -> None:
+    def _refresh(self, step: BucketTask) -> None:
         for part in {step.src, step.dst}:
             self._device.partitions.store(part, *self.tables[part])
         self._device.store_operators()
@@ -115,5 +115,6 @@ def cuda_backend(config: EmbeddingConfig) -> Backend:
     require_device()
     device = DeviceTrainer(config.dim, is_bfloat16=config.row_dtype == "bfloat16")
     return Backend(
-        files=partial(DeviceFiles, device), unit_trainer=partial(DeviceUnitTrainer, device)
+        files=partial(DeviceFiles, device),
+        bucket_trainer=partial(DeviceBucketTrainer, device),
     )

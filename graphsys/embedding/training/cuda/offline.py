@@ -12,7 +12,7 @@ import numpy as np
 
 from graphsys.core.triton_offline import KernelReport, compile_one, compiling_offline
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.model import OPERATOR_CODES, REGULARISER_CODES, objective_of
+from graphsys.embedding.model import OPERATOR_CODES, REGULARIZER_CODES, objective_of
 from graphsys.embedding.training.cuda.operands import (
     DeviceTables,
     Workspace,
@@ -101,6 +101,6 @@ def _settings(config: EmbeddingConfig) -> Settings:
         lr=np.float32(config.lr),
         relation_lr=np.float32(config.lr),
         regularizer=np.float32(config.regularizer),
-        regularizer_kind=REGULARISER_CODES[config.regularizer_kind],
+        regularizer_kind=REGULARIZER_CODES[config.regularizer_kind],
         key=np.uint64(1),
     )

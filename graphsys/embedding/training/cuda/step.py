@@ -1,4 +1,4 @@
-"""One optimiser step on the device: which kernels, in which order, over which grids."""
+"""One optimizer step on the device: which kernels, in which order, over which grids."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +34,7 @@ class BatchStep:
     Args:
         tables: The two partitions.
         operators: Operators of the edge type.
-        settings: Objective and optimiser.
+        settings: Objective and optimizer.
         shapes: Block sizes.
         workspace: Tensors to use.
         capacity: Positions and runs of the largest batch.
@@ -67,7 +67,7 @@ class BatchStep:
         self.gradients = take("gradients", self.num_tensors * cells, f32)
         self.row_gradients = take("row_gradients", 2 * cells, f32)
         self.lengths = take("lengths", self.num_tensors * positions, f32)
-        self.normaliser = take("normaliser", 2 * positions, f32)
+        self.normalizer = take("normalizer", 2 * positions, f32)
         self.own_gradient = take("own_gradient", 2 * positions, f32)
         self.losses = take("losses", 2 * positions, f32)
         self.partial = take("partial", operators.num_sides * runs * dim, f32)
@@ -153,7 +153,7 @@ class BatchStep:
         common = (
             self.rows, self.lengths, arrays["bias"], arrays["nodes"], arrays["weights"],
             arrays["chunk_begin"], arrays["chunk_size"], arrays["chunk_pool"],
-            self.normaliser, self.own_gradient,
+            self.normalizer, self.own_gradient,
         )  # fmt: skip
         numbers = (int(counts[NUM_POSITIONS]), 2 if self.operators.is_reciprocal else 0)
         options = {

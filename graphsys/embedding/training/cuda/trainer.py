@@ -86,7 +86,7 @@ class DeviceTrainer:
             tables: Their rows and states on the host, which may be older.
             operators: Operators on the host; :meth:`store_operators` updates them.
             edges: The bucket and its cut into chunks and batches.
-            settings: Objective and optimiser.
+            settings: Objective and optimizer.
             losses: Receives the summed loss of every batch, NaN where a gradient is not
                 finite, float64 ``[M]``.
             first: First batch.

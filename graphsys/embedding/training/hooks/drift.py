@@ -102,7 +102,7 @@ def _pairs(
 def _procrustes(
     before: Embeddings, after: Embeddings, node_type: str
 ) -> npt.NDArray[np.float64] | None:
-    """Return the orthogonal Q that minimises ``|X Q - Y|``, float64 ``[D, D]``."""
+    """Return the orthogonal Q that minimizes ``|X Q - Y|``, float64 ``[D, D]``."""
     product: npt.NDArray[np.float64] | None = None
     for x, y in _pairs(before, after, node_type):
         product = x.T @ y if product is None else product + x.T @ y

@@ -1,12 +1,12 @@
 """Which buckets an epoch trains: edge sets in order, each in parts, bucket by bucket."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.control_config import EdgeSetConfig
 from graphsys.embedding.data.edge_selection import (
     EdgePart,
@@ -15,16 +15,15 @@ from graphsys.embedding.data.edge_selection import (
     held_out_edges,
     num_held_out,
 )
-from graphsys.embedding.data.schedule import Step, inside_out
+from graphsys.embedding.data.schedule import BucketTask, inside_out
 from graphsys.embedding.model import RelationSet
-from graphsys.embedding.run import RunState
 from graphsys.embedding.training.hooks.incremental import read_new_edges
 from graphsys.storage.reader import Graph
 
 
 def list_steps(
     graph: Graph, model: list[RelationSet], config: EmbeddingConfig
-) -> list[Step]:
+) -> list[BucketTask]:
     """List the buckets of one epoch: set by set, part by part, inside out.
 
     Args:
@@ -39,7 +38,7 @@ def list_steps(
         UnknownNameError: A set names an edge type that is not trained.
         ConfigError: A set has no edges, or there are none at all.
     """
-    steps: list[Step] = []
+    steps: list[BucketTask] = []
     phase = 0
     for number, chosen in enumerate(config.edge_sets or (EdgeSetConfig(),)):
         found = _steps_of(graph, model, chosen, number)
@@ -56,29 +55,26 @@ def list_steps(
     return steps
 
 
-def only_new(
-    path: Path,
-    state: RunState,
-    graph: Graph,
-    model: list[RelationSet],
-    config: EmbeddingConfig,
-    steps: list[Step],
-) -> list[Step]:
-    """Keep the buckets that have new edges, once those are listed."""
+def only_new(context: TrainingContext) -> list[BucketTask]:
+    """Return the buckets of an epoch that have new edges, once those are listed."""
     result = []
-    for step in steps:
-        relations = model[step.edge_type]
-        rows = read_new_edges(path, state, relations.name, step.split, step.bucket)
-        counts = graph.bucket_counts(relations.edge_type, step.split)
+    for step in context.steps:
+        relations = context.model[step.edge_type]
+        rows = read_new_edges(
+            context.path, context.state, relations.name, step.split, step.bucket
+        )
+        counts = context.graph.bucket_counts(relations.edge_type, step.split)
         num_edges = int(counts[step.bucket])
-        held = held_out_of(config, relations.name, step, num_edges)
+        held = held_out_of(context.config, relations.name, step, num_edges)
         chosen = edges_to_train(num_edges, held, step.part, rows)
         if chosen is not None and len(chosen):
             result.append(replace(step, num_edges=len(chosen)))
     return result
 
 
-def held_out_of(config: EmbeddingConfig, name: str, step: Step, num_edges: int) -> Rows:
+def held_out_of(
+    config: EmbeddingConfig, name: str, step: BucketTask, num_edges: int
+) -> Rows:
     """Return the held-out edges of a bucket of the edge type ``name``."""
     if not config.eval_fraction:
         return np.empty(0, dtype=np.uint32)
@@ -89,7 +85,7 @@ def held_out_of(config: EmbeddingConfig, name: str, step: Step, num_edges: int) 
 
 def _steps_of(
     graph: Graph, model: list[RelationSet], chosen: EdgeSetConfig, number: int
-) -> list[Step]:
+) -> list[BucketTask]:
     """List the buckets of one set, edge type by edge type, with all of their edges."""
     names = [relations.name for relations in model]
     for name in chosen.edge_types:
@@ -108,7 +104,7 @@ def _steps_of(
             if counts[bucket]:
                 src, dst = (kind.src_type, bucket[0]), (kind.dst_type, bucket[1])
                 size = int(counts[bucket])
-                steps.append(Step(k, bucket, src, dst, size, split=split))
+                steps.append(BucketTask(k, bucket, src, dst, size, split=split))
     if chosen.split is not None and not steps:
         known = sorted({s for m in model for s in graph.splits(m.edge_type)})
         raise ConfigError(

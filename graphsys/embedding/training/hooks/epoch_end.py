@@ -31,7 +31,7 @@ class EpochEnd(Hook):
 
     def after_epoch(self, trainer: Training) -> bool:
         """Do what is due; return whether the training is to end."""
-        config, state = trainer.config, trainer.state
+        config, state = trainer.context.config, trainer.context.state
         evaluates = bool(config.eval_every) and state.epoch % config.eval_every == 0
         by_loss = bool(config.patience) and config.monitor == HELD_OUT_LOSS
         stays = bool(config.preserve_every) and state.epoch % config.preserve_every == 0
@@ -49,18 +49,18 @@ class EpochEnd(Hook):
             self._log.write("stopped", epoch=state.epoch, best=dict(state.best))
         state.is_stopped |= is_over
         if stays or is_best:
-            checkpoints.preserve(trainer.path, state)
+            checkpoints.preserve(trainer.context.path, state)
         trainer.commit()
-        prune_best(trainer.path, config, state)
+        prune_best(trainer.context.path, config, state)
         return is_over
 
     def after_training(self, trainer: Training) -> None:
         """Put the best checkpoint in the place of the last one."""
-        config, state = trainer.config, trainer.state
+        config, state = trainer.context.config, trainer.context.state
         if config.patience and state.best:
             best = state.best["epoch"]
             if best != state.epoch:
-                checkpoints.restore(trainer.path, state, best)
+                checkpoints.restore(trainer.context.path, state, best)
             state.metrics["best_epoch"] = best
             state.metrics[f"best_{config.monitor}"] = state.best["value"]
             state.metrics["stopped_early"] = state.is_stopped
@@ -68,12 +68,12 @@ class EpochEnd(Hook):
     def _evaluate(self, trainer: Training) -> None:
         from graphsys.embedding.evaluation.evaluate import evaluate
 
-        config, state = trainer.config, trainer.state
-        graph = stored_graph(trainer.graph)
+        config, state = trainer.context.config, trainer.context.state
+        graph = stored_graph(trainer.context.graph)
         if config.eval_split == HELD_OUT:
             graph = GraphWithHeldOut(graph, config)
         result = evaluate(
-            trainer.path, split=config.eval_split, graph=graph, breakdown=False
+            trainer.context.path, split=config.eval_split, graph=graph, breakdown=False
         )
         metrics = result["metrics"]
         names = {"mrr"}
@@ -87,7 +87,7 @@ class EpochEnd(Hook):
         )
 
     def _value(self, trainer: Training) -> float:
-        config, metrics = trainer.config, trainer.state.metrics
+        config, metrics = trainer.context.config, trainer.context.state.metrics
         name = config.monitor
         if name != HELD_OUT_LOSS:
             name = f"{config.eval_split}_{name}"  # type: ignore[assignment]

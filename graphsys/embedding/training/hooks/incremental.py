@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.types import Bucket, EdgeType
+from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.data.buckets import read_bucket
 from graphsys.embedding.data.edge_selection import EdgePart
-from graphsys.embedding.data.schedule import Step
-from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.table_files import TableFiles
 from graphsys.embedding.run import RunState, find_file, read_array
 from graphsys.embedding.training.hooks.warm_start import origin_file
@@ -39,24 +38,21 @@ def fresh_file(edge_type: str, split: str, bucket: Bucket, serial: int) -> str:
     return f"fresh/{file_name(edge_type)}/{place}.{serial}.npy"
 
 
-def list_new_edges(
-    files: TableFiles, graph: Graph, model: list[RelationSet], steps: list[Step], old: Graph
-) -> int:
+def list_new_edges(context: TrainingContext, files: TableFiles, old: Graph) -> int:
     """Write down which edges of every bucket are new.
 
     Args:
+        context: The training.
         files: Files of the run, after the warm start.
-        graph: The graph.
-        model: Its relations.
-        steps: The buckets.
         old: The earlier graph.
 
     Returns:
         The number of new edges.
     """
-    total = 0
-    for step in sorted({replace(s, part=EdgePart(), phase=0) for s in steps}, key=str):
-        relations = model[step.edge_type]
+    total, graph = 0, context.graph
+    steps = {replace(step, part=EdgePart(), phase=0) for step in context.steps}
+    for step in sorted(steps, key=str):
+        relations = context.model[step.edge_type]
         earlier = EarlierEdges(graph, relations.edge_type, step.split, old)
         bucket = read_bucket(graph, relations.edge_type, *step.bucket, step.split)
         ends = [

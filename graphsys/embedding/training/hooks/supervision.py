@@ -1,13 +1,15 @@
 """What surrounds the loop of a training: warm start before, hooks during, drift after."""
 
-from pathlib import Path
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.core.progress import Progress
 from graphsys.embedding import run as runs
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.data.schedule import Layout, Step
+from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.table_files import TableFiles
@@ -49,97 +51,77 @@ def source_of(
     return open_source(config, graph, model)
 
 
-def supervise(
-    path: Path,
-    graph: Graph,
-    config: EmbeddingConfig,
-    model: list[RelationSet],
-    steps: list[Step],
-    state: runs.RunState,
-    layout: Layout,
+@contextlib.contextmanager
+def supervised(
+    context: TrainingContext,
     backend: Backend,
     source: Embeddings | None,
     progress: Progress,
-) -> Trainer:
-    """Carry a run to its end.
+) -> Iterator[Trainer]:
+    """Give the trainer of a run, with its hooks; end the run once it has been trained.
 
     Args:
-        path: The run's folder.
-        graph: The graph.
-        config: The settings.
-        model: The relations.
-        steps: The buckets of an epoch.
-        state: The checkpoint to go on from; changed.
-        layout: Order of the units and size of the buffer.
-        backend: Where slices are trained.
+        context: The training.
+        backend: Where buckets are trained.
         source: A run to begin with, where that has not been done.
         progress: Receives the stages.
 
     Raises:
         ConfigError: Nothing of the graph is in ``source``, or nothing is new.
     """
-    log = TrainingLog(path, state.log_bytes)
+    config, state = context.config, context.state
+    log = TrainingLog(context.path, state.log_bytes)
     try:
         if source is not None:
-            _begin_with(source, path, graph, config, model, steps, state, progress)
+            _begin_with(context, source, progress)
             log.write("warm_start", **state.warm)
         if config.train_only == "new":
-            steps = only_new(path, state, graph, model, config, steps)
+            context = replace(context, steps=only_new(context))
         hooks = [Selection(), Watch(log), EpochEnd(log)]
         if config.init_factor != 1.0:
-            model = with_inherited_rates(model, state.warm["relations"], config.init_factor)
+            known = state.warm["relations"]
+            model = with_inherited_rates(context.model, known, config.init_factor)
+            context = replace(context, model=model)
             hooks = [InheritedRates(), *hooks]
-        trainer = Trainer(path, graph, config, model, steps, state, hooks, layout, backend)
-        trainer.run(progress)
+        yield Trainer(context, hooks, backend)
     finally:
         log.close()
-    prune_best(path, config, state)
-    found = _drift_since(path, graph, config)
+    prune_best(context.path, config, state)
+    found = _drift_since(context)
     if found is not None:
         state.metrics["drift"] = found
-    return trainer
 
 
-def _begin_with(
-    old: Embeddings,
-    path: Path,
-    graph: Graph,
-    config: EmbeddingConfig,
-    model: list[RelationSet],
-    steps: list[Step],
-    state: runs.RunState,
-    progress: Progress,
-) -> None:
+def _begin_with(context: TrainingContext, old: Embeddings, progress: Progress) -> None:
     """Take over rows and operators, list what is new, and commit that.
 
     Until the commit the run has no note of a warm start: after a kill a resume does it
     all again.
     """
-    files = TableFiles(path, graph, model, config, state)
-    facts = warm_start(files, graph, model, config, old, progress)
-    if config.train_only == "new":
-        facts["new_edges"] = list_new_edges(files, graph, model, steps, old.graph)
+    files = TableFiles(context)
+    facts = warm_start(context, files, old, progress)
+    if context.config.train_only == "new":
+        facts["new_edges"] = list_new_edges(context, files, old.graph)
         if not facts["new_edges"]:
             raise ConfigError(
-                f"train_only: {graph.path} has no edge that {old.graph.path}, the graph "
-                f"of {old.path}, lacks; append some, or train all"
+                f"train_only: {context.graph.path} has no edge that {old.graph.path}, the "
+                f"graph of {old.path}, lacks; append some, or train all"
             )
-    files.flush(state)
-    state.warm = facts
-    runs.commit(path, state)
+    files.flush(context.state)
+    context.state.warm = facts
+    runs.commit(context.path, context.state)
     files.committed()
 
 
-def _drift_since(
-    path: Path, graph: Graph, config: EmbeddingConfig
-) -> dict[str, dict[str, Any]] | None:
+def _drift_since(context: TrainingContext) -> dict[str, dict[str, Any]] | None:
     """Return the drift of a finished run since the one it began with.
 
     None if that run or its graph is not there any more, as after a resume much later.
     """
-    if config.init_from is None:
+    init_from = context.config.init_from
+    if init_from is None:
         return None
     try:
-        return drift(config.init_from, Embeddings(path, graph=graph))
+        return drift(init_from, Embeddings(context.path, graph=context.graph))
     except (ConfigError, CorruptStoreError):
         return None

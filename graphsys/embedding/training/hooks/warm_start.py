@@ -19,6 +19,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.progress import Progress
 from graphsys.embedding import run as runs
 from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.data.id_join import match_ids
 from graphsys.embedding.data.schedule import Part
 from graphsys.embedding.embeddings import Embeddings
@@ -94,20 +95,13 @@ def open_source(
 
 
 def warm_start(
-    files: TableFiles,
-    graph: Graph,
-    model: list[RelationSet],
-    config: EmbeddingConfig,
-    old: Embeddings,
-    progress: Progress,
+    context: TrainingContext, files: TableFiles, old: Embeddings, progress: Progress
 ) -> dict[str, Any]:
     """Fill the tables of a new run from another; the caller makes a checkpoint of it.
 
     Args:
+        context: The training; its ``init_state`` says whether Adagrad states come along.
         files: The tables, with first values.
-        graph: The graph of the new run.
-        model: Its relations.
-        config: ``init_state`` says whether Adagrad states come along.
         old: The other run.
         progress: Receives one stage.
 
@@ -118,7 +112,8 @@ def warm_start(
     Raises:
         ConfigError: No node of any type is in the other run.
     """
-    node_types = _trained_types(graph, model)
+    graph, config = context.graph, context.config
+    node_types = _trained_types(graph, context.model)
     total = sum(graph.num_nodes_of(name) for name in node_types)
     progress.stage("warm start", total, "nodes")
     found: dict[str, dict[str, int]] = {}
@@ -140,7 +135,7 @@ def warm_start(
             f"init_from: no node of {graph.path} has an id that the run {old.path} knows; "
             "give a run over the same ids"
         )
-    relations = _copy_operators(files, model, old, with_state=config.init_state)
+    relations = _copy_operators(files, context.model, old, with_state=config.init_state)
     return {
         "run": str(old.path.resolve()),
         "epoch": old.state.epoch,

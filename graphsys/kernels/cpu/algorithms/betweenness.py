@@ -2,7 +2,7 @@
 
 After a breadth-first search the nodes lie level by level in ``order``. The number of
 shortest paths of a level is summed from the level above, then the dependencies of a level
-from the level below; who looks is the side with fewer edges. Whether a neighbour lies in
+from the level below; who looks is the side with fewer edges. Whether a neighbor lies in
 the other level is a bit in a bitmap, not a distance. Repeated edges lie next to each
 other in a row and count once.
 
@@ -27,14 +27,14 @@ Floats = npt.NDArray[np.float64]
 PUSH_COST = 2  # an edge pushed, with an atomic, costs so many pulled
 
 
-class Rows(NamedTuple):
-    """Neighbours: row offsets ``[N + 1]`` and numbers, rows sorted ``[E]``."""
+class DirectedRows(NamedTuple):
+    """Neighbors: row offsets ``[N + 1]`` and numbers, rows sorted ``[E]``."""
 
     indptr: npt.NDArray[Any]
     indices: npt.NDArray[Any]
 
 
-class Levels(NamedTuple):
+class DagLevels(NamedTuple):
     """Nodes by distance from the source.
 
     Attributes:
@@ -56,7 +56,7 @@ def sort_by_level(
     reached: Words,
     out_indptr: npt.NDArray[Any],
     in_indptr: npt.NDArray[Any],
-    levels: Levels,
+    levels: DagLevels,
     cursor: Integers,
 ) -> None:
     """Fill ``levels``, whose ``starts`` and edge counts come in as zeros.
@@ -64,8 +64,8 @@ def sort_by_level(
     Args:
         distance: Distance of each node ``[N]``.
         reached: Nodes reached.
-        out_indptr: Row offsets of the out-neighbours ``[N + 1]``.
-        in_indptr: Row offsets of the in-neighbours ``[N + 1]``.
+        out_indptr: Row offsets of the out-neighbors ``[N + 1]``.
+        in_indptr: Row offsets of the in-neighbors ``[N + 1]``.
         levels: Receives the nodes.
         cursor: Scratch ``[L]``.
     """
@@ -93,7 +93,7 @@ def sort_by_level(
 @lean_jit
 def sum_neighbors(
     thread: int,
-    rows: Rows,
+    rows: DirectedRows,
     order: npt.NDArray[Any],
     begin: int,
     end: int,
@@ -102,11 +102,11 @@ def sum_neighbors(
     values: Floats,
     sums: Floats,
 ) -> None:
-    """Sum the values of the neighbours in another level, for the nodes of a level.
+    """Sum the values of the neighbors in another level, for the nodes of a level.
 
     Args:
         thread: Number of this thread.
-        rows: Neighbours towards the other level.
+        rows: Neighbors towards the other level.
         order: Nodes by level.
         begin: Start of the level.
         end: End of the level.
@@ -134,7 +134,7 @@ def sum_neighbors(
 @lean_jit
 def add_to_neighbors(
     thread: int,
-    rows: Rows,
+    rows: DirectedRows,
     order: npt.NDArray[Any],
     begin: int,
     end: int,
@@ -143,11 +143,11 @@ def add_to_neighbors(
     values: Floats,
     sums: Floats,
 ) -> None:
-    """Add the values of the nodes of a level to their neighbours in another one.
+    """Add the values of the nodes of a level to their neighbors in another one.
 
     Args:
         thread: Number of this thread.
-        rows: Neighbours towards the other level.
+        rows: Neighbors towards the other level.
         order: Nodes by level.
         begin: Start of the level.
         end: End of the level.
@@ -191,9 +191,9 @@ def mark_level(
 def count_paths(
     level: int,
     most_edges: int,
-    out_rows: Rows,
-    in_rows: Rows,
-    levels: Levels,
+    out_rows: DirectedRows,
+    in_rows: DirectedRows,
+    levels: DagLevels,
     marks: Words,
     paths: Floats,
     counter: Integers,
@@ -203,8 +203,8 @@ def count_paths(
     Args:
         level: First level.
         most_edges: Stop at a level that costs more.
-        out_rows: Out-neighbours.
-        in_rows: In-neighbours.
+        out_rows: Out-neighbors.
+        in_rows: In-neighbors.
         levels: Nodes by level.
         marks: Scratch bitmap, zeros; zeros again after.
         paths: Numbers of paths, known above ``level``, zeros elsewhere ``[N]``.
@@ -261,9 +261,9 @@ def finish_level(
 def sum_dependencies(
     level: int,
     most_edges: int,
-    out_rows: Rows,
-    in_rows: Rows,
-    levels: Levels,
+    out_rows: DirectedRows,
+    in_rows: DirectedRows,
+    levels: DagLevels,
     marks: Words,
     paths: Floats,
     sums: Floats,
@@ -276,8 +276,8 @@ def sum_dependencies(
     Args:
         level: First level, not the last one there is; stops above level 1.
         most_edges: Stop at a level that costs more.
-        out_rows: Out-neighbours.
-        in_rows: In-neighbours.
+        out_rows: Out-neighbors.
+        in_rows: In-neighbors.
         levels: Nodes by level.
         marks: Scratch bitmap, zeros; zeros again after.
         paths: Numbers of paths ``[N]``.
@@ -312,7 +312,7 @@ def sum_dependencies(
 @lean_jit
 def accumulate_sources(
     thread: int,
-    rows: Rows,
+    rows: DirectedRows,
     sources: Integers,
     counter: Integers,
     queues: npt.NDArray[Any],
@@ -325,7 +325,7 @@ def accumulate_sources(
 
     Args:
         thread: Number of this thread.
-        rows: Out-neighbours.
+        rows: Out-neighbors.
         sources: Sources ``[S]``.
         counter: Next source.
         queues: Scratch ``[T, N]``.

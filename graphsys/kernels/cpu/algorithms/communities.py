@@ -39,7 +39,7 @@ def fold_graph(
     """Make a graph whose nodes are communities, weights added up, inner edges left out.
 
     Returns:
-        Row offsets, neighbours, weights and strengths of the folded graph.
+        Row offsets, neighbors, weights and strengths of the folded graph.
     """
     starts = np.zeros(num_communities + 1, dtype=np.int64)
     folded_strength = np.zeros(num_communities, dtype=np.float64)

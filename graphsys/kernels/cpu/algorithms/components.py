@@ -1,8 +1,8 @@
-"""Connected components by Afforest: link a few neighbours first, skip the giant then.
+"""Connected components by Afforest: link a few neighbors first, skip the giant then.
 
 Every node points to another of its component with a smaller number, or to itself: a
 forest. Linking an edge hooks the larger root under the smaller one with an atomic, so the
-root that remains is the smallest number. After linking only the first two neighbours of
+root that remains is the smallest number. After linking only the first two neighbors of
 every node most nodes are in one tree; edges out of that tree need not be looked at, since
 the other end looks at them.
 
@@ -46,18 +46,18 @@ def hook_first(
     parent: npt.NDArray[Any],
     second: npt.NDArray[Any],
 ) -> None:
-    """Start the forest: hook every node under its first neighbour if that is smaller.
+    """Start the forest: hook every node under its first neighbor if that is smaller.
 
-    The second neighbour lies in the same cache line, so it is copied out now.
+    The second neighbor lies in the same cache line, so it is copied out now.
 
     Args:
         thread: Number of this thread.
         indptr: Row offsets ``[N + 1]``.
-        indices: Neighbours, rows sorted ``[E]``.
+        indices: Neighbors, rows sorted ``[E]``.
         bounds: Chunks of rows ``[C + 1]``.
         counter: Next chunk.
         parent: Receives the forest ``[N]``.
-        second: Receives the second neighbour, or the node itself ``[N]``.
+        second: Receives the second neighbor, or the node itself ``[N]``.
     """
     while True:
         chunk = atomic_add(counter, 0, 1)
@@ -80,7 +80,7 @@ def link_second(
     parent: npt.NDArray[Any],
     second: npt.NDArray[Any],
 ) -> None:
-    """Link every node with its second neighbour.
+    """Link every node with its second neighbor.
 
     Args:
         thread: Number of this thread.
@@ -107,12 +107,12 @@ def link_rest(
     parent: npt.NDArray[Any],
     giant: int,
 ) -> None:
-    """Link all nodes outside of one tree with all their neighbours.
+    """Link all nodes outside of one tree with all their neighbors.
 
     Args:
         thread: Number of this thread.
         indptr: Row offsets ``[N + 1]``.
-        indices: Neighbours ``[E]``.
+        indices: Neighbors ``[E]``.
         bounds: Chunks of rows ``[C + 1]``.
         counter: Next chunk.
         parent: The forest ``[N]``; updated.

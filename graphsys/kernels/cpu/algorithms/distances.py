@@ -32,7 +32,7 @@ def sum_distances(
     Args:
         thread: Index of the thread.
         indptr: Row offsets ``[N + 1]``.
-        indices: Neighbours ``[E]``.
+        indices: Neighbors ``[E]``.
         sources: Nodes to search from, int64 ``[S]``.
         counter: Next source, int64 ``[1]``; zero at the start.
         found_by: Scratch, -1 everywhere, int64 ``[threads, N]``.

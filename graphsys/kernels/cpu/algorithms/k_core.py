@@ -87,7 +87,7 @@ def peel_level(
         thread: Index of the thread.
         level: Degree at which a node is removed.
         indptr: Row offsets of the simple undirected graph ``[N + 1]``.
-        indices: Neighbours ``[E]``.
+        indices: Neighbors ``[E]``.
         degree: Degrees in the graph that is left ``[N]``; those of removed nodes are
             their core numbers.
         stacks: A row of N entries per thread.

@@ -4,7 +4,7 @@ Method: Traag, Waltman, van Eck, "From Louvain to Leiden: guaranteeing well-conn
 communities", Scientific Reports 9, 2019; modularity with a resolution as quality. Gains
 are in units of edge weight: moving v into C adds w(v, C) - resolution k_v K_C / 2m.
 
-Serial, with a queue of the nodes whose neighbourhood changed; draws come from a counter
+Serial, with a queue of the nodes whose neighborhood changed; draws come from a counter
 in the order of the nodes, so a seed gives one result. Rows hold no loops: loops count in
 the strengths (twice) and never change a gain.
 """
@@ -47,7 +47,7 @@ def _weigh_communities(
 ) -> Any:
     """Add up the weights from a node to each community next to it.
 
-    With ``within`` of the length of ``community``, only neighbours in the node's own
+    With ``within`` of the length of ``community``, only neighbors in the node's own
     community there count. ``links`` must be zeros for the communities not in ``touched``.
     """
     num_touched = 0
@@ -63,6 +63,7 @@ def _weigh_communities(
     return num_touched
 
 
+# long: one compiled loop over shared state; each part alone would take most of it
 @jit
 def move_nodes(
     indptr: npt.NDArray[np.int64],
@@ -78,7 +79,7 @@ def move_nodes(
 
     Args:
         indptr: Row offsets of the symmetric graph without loops ``[n + 1]``.
-        indices: Neighbours ``[e]``.
+        indices: Neighbors ``[e]``.
         weight: Weights above 0, float64 ``[e]``.
         strength: Sum of the weights of every node, loops twice, float64 ``[n]``.
         scale: Resolution divided by the sum of all strengths.
@@ -151,6 +152,7 @@ def move_nodes(
     return num_moves
 
 
+# long: one compiled loop over shared state; each part alone would take most of it
 @jit
 def refine_communities(
     indptr: npt.NDArray[np.int64],
@@ -169,7 +171,7 @@ def refine_communities(
 
     Args:
         indptr: Row offsets of the symmetric graph without loops ``[n + 1]``.
-        indices: Neighbours ``[e]``.
+        indices: Neighbors ``[e]``.
         weight: Weights above 0, float64 ``[e]``.
         strength: Sum of the weights of every node, loops twice, float64 ``[n]``.
         scale: Resolution divided by the sum of all strengths.

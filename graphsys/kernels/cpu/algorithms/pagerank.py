@@ -1,4 +1,4 @@
-"""One superstep of PageRank: every node pulls what its in-neighbours give.
+"""One superstep of PageRank: every node pulls what its in-neighbors give.
 
 Jacobi, so that the result does not depend on numbering or threads: scores of the last
 superstep only. A node's contribution (score / out-degree) is computed once, when the
@@ -61,7 +61,7 @@ def pagerank_superstep(
     Args:
         thread: Index of the thread; not used.
         indptr: Offsets of the in-rows ``[N + 1]``.
-        indices: In-neighbours ``[E]``.
+        indices: In-neighbors ``[E]``.
         weight: Weights in the order of the in-rows ``[E]``, or empty.
         bounds: Bounds of the chunks ``[C + 1]``.
         counter: Next chunk, int64 ``[1]``; zero at the start.

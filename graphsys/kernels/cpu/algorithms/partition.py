@@ -1,4 +1,4 @@
-"""Streaming partitioners: one pass over nodes with their neighbours.
+"""Streaming partitioners: one pass over nodes with their neighbors.
 
 Method: linear deterministic greedy (LDG: Stanton, Kliot, "Streaming graph partitioning
 for large distributed graphs", KDD 2012) and Fennel (Tsourakakis et al., WSDM 2014), both
@@ -43,17 +43,17 @@ def stream_pass(
 ) -> int:
     """Assign a block of nodes, one after the other.
 
-    LDG picks the partition with the largest ``neighbours * (1 - load / capacity)``,
-    Fennel the largest ``neighbours - weight * alpha * gamma * load ** (gamma - 1)``; ties
+    LDG picks the partition with the largest ``neighbors * (1 - load / capacity)``,
+    Fennel the largest ``neighbors - weight * alpha * gamma * load ** (gamma - 1)``; ties
     go to the lighter partition. A full partition is not picked unless all are, and then
     the lightest is of those with the least wrong.
 
     Args:
         first: Number of the first node of the block.
         indptr: Row offsets of the block, ``[n + 1]``.
-        indices: Numbers of the neighbours.
+        indices: Numbers of the neighbors.
         weights: Load of each node of the block, float64 ``[n]``.
-        parts: Partition of every node of the graph, uint32 ``[N]``; read for neighbours,
+        parts: Partition of every node of the graph, uint32 ``[N]``; read for neighbors,
             written for the block.
         loads: Load of every partition in this pass, float64 ``[P]``; added to.
         capacity: Load that a partition may reach.
@@ -119,10 +119,10 @@ def append_rows(
 
     Args:
         indptr: Offsets of the rows, ``[n + 1]``.
-        indices: Neighbours of the whole index.
-        base: Added to every neighbour.
+        indices: Neighbors of the whole index.
+        base: Added to every neighbor.
         cursor: Next place of every row in ``out``, int64 ``[n]``; advanced.
-        out: The block's neighbours.
+        out: The block's neighbors.
     """
     for row in range(len(cursor)):
         for e in range(indptr[row], indptr[row + 1]):
@@ -144,12 +144,12 @@ def measure_block(
     Args:
         first: Number of the first node of the block.
         indptr: Row offsets of the block, ``[n + 1]``.
-        indices: Numbers of the neighbours.
+        indices: Numbers of the neighbors.
         parts: Partition of every node, uint32 ``[N]``.
-        ends: Edge ends by partition of the node and of its neighbour, int64 ``[P, P]``;
+        ends: Edge ends by partition of the node and of its neighbor, int64 ``[P, P]``;
             added to.
         ghosts: Nodes of others that every partition needs a copy of, int64 ``[P]``: those
-            with a neighbour in it; added to.
+            with a neighbor in it; added to.
     """
     seen = np.full(len(ends), -1, dtype=np.int64)
     for k in range(len(indptr) - 1):
@@ -185,7 +185,7 @@ def vertex_cut_block(
         method: Which of the three.
         first: Number of the first node of the block.
         indptr: Row offsets of the block, ``[n + 1]``.
-        indices: Numbers of the neighbours.
+        indices: Numbers of the neighbors.
         degrees: Degree of every node, int64 ``[N]``.
         hashes: Hash of every node, uint64 ``[N]``.
         balance: HDRF's lambda.

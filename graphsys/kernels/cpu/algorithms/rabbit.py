@@ -2,7 +2,7 @@
 
 Method: Arai, Shiokawa, Yamamuro, Onizuka, Iwamura, "Rabbit Order: just-in-time parallel
 reordering for fast graph analysis", IPDPS 2016. Nodes are taken by rising degree; each is
-merged into the neighbour that raises modularity most, if any does. Who merged into whom is
+merged into the neighbor that raises modularity most, if any does. Who merged into whom is
 a forest, and nodes are numbered along it, each tree from its root down, depth first.
 
 Departs from the paper: one thread, so the result is the same everywhere; ties go to the
@@ -49,6 +49,7 @@ def _compact(
     return tail
 
 
+# long: one compiled loop over shared state; each part alone would take most of it
 @jit
 def merge_communities(
     indptr: npt.NDArray[np.int64],
@@ -60,11 +61,11 @@ def merge_communities(
     next_child: npt.NDArray[np.int32],
     parents: npt.NDArray[np.int32],
 ) -> bool:
-    """Merge every node into a neighbour, or leave it as the root of a community.
+    """Merge every node into a neighbor, or leave it as the root of a community.
 
     Args:
         indptr: Row offsets of a symmetric graph, int64 ``[N + 1]``.
-        indices: Neighbours, int32 ``[E]``.
+        indices: Neighbors, int32 ``[E]``.
         order: Nodes by rising degree, int32 ``[N]``.
         pool: Space for the lists, int32; ``E`` is always enough, half of that mostly.
         pool_weights: The same for their weights, float32.

@@ -1,9 +1,9 @@
 """Relaxing the light edges of many rows at once.
 
 Few edges of a row are light, and nobody can foresee which: a test that relaxes at once is
-mispredicted, and then waits for the neighbour's number and distance, one after the other.
+mispredicted, and then waits for the neighbor's number and distance, one after the other.
 Here a pass over the weights notes the light edges of many rows without a branch; short
-passes over what is noted then ask the memory for neighbours, then for distances, and only
+passes over what is noted then ask the memory for neighbors, then for distances, and only
 the last one lowers distances. Rows that come later in the frontier are asked for too. On
 kron20 that takes a quarter off the time of delta-stepping.
 """
@@ -23,7 +23,7 @@ from graphsys.kernels.cpu.algorithms.shortest_paths import (
     Floats,
     Integers,
     Nodes,
-    Rows,
+    WeightedRows,
     lower,
     weight_below,
 )
@@ -145,7 +145,12 @@ def note_row(
 
 @lean_jit
 def relax_frontier(
-    thread: int, rows: Rows, nodes: Nodes, bins: Bins, scale: Floats, status: Integers
+    thread: int,
+    rows: WeightedRows,
+    nodes: Nodes,
+    bins: Bins,
+    scale: Floats,
+    status: Integers,
 ) -> None:
     """Relax the frontier together with other threads."""
     size = status[NUM_FRONTIER]

@@ -3,7 +3,7 @@
 In graphs whose nodes are settled within a few bins, most edges are heavy and useless:
 their ends are reached by lighter paths. So edges behind a limit are put off until all
 nodes in front of it are settled. Then either the nodes that are left pull, each from its
-settled in-neighbours, which is cheap once they are few; or the limit is moved on and the
+settled in-neighbors, which is cheap once they are few; or the limit is moved on and the
 settled nodes push the edges that now lie in front of it, which costs a pass over weights.
 
 Chakaravarthy et al., "Scalable single source shortest path algorithms for massively
@@ -28,7 +28,7 @@ from graphsys.kernels.cpu.algorithms.shortest_paths import (
     Floats,
     Integers,
     Nodes,
-    Rows,
+    WeightedRows,
     bin_of,
     lower,
     push,
@@ -42,7 +42,7 @@ from graphsys.kernels.jit import lean_jit
 @lean_jit
 def pull_unsettled(
     thread: int,
-    rows: Rows,
+    rows: WeightedRows,
     nodes: Nodes,
     bins: Bins,
     scale: Floats,
@@ -54,7 +54,7 @@ def pull_unsettled(
 
     Args:
         thread: Number of this thread.
-        rows: In-neighbours.
+        rows: In-neighbors.
         nodes: Distances and settled nodes; distances are updated.
         bins: Receives the nodes reached; empty before.
         scale: No limit any more.
@@ -88,7 +88,7 @@ def pull_unsettled(
 @lean_jit
 def push_put_off(
     thread: int,
-    rows: Rows,
+    rows: WeightedRows,
     nodes: Nodes,
     bins: Bins,
     scale: Floats,
@@ -101,7 +101,7 @@ def push_put_off(
 
     Args:
         thread: Number of this thread.
-        rows: Out-neighbours.
+        rows: Out-neighbors.
         nodes: Distances and settled nodes; distances are updated.
         bins: Receives the nodes reached; empty before.
         scale: The new limit.
@@ -134,7 +134,7 @@ def push_put_off(
 @lean_jit
 def find_nearest(
     thread: int,
-    rows: Rows,
+    rows: WeightedRows,
     nodes: Nodes,
     scale: Floats,
     bounds: Integers,
@@ -144,7 +144,7 @@ def find_nearest(
 
     Args:
         thread: Number of this thread.
-        rows: Out-neighbours.
+        rows: Out-neighbors.
         nodes: Distances and settled nodes.
         scale: The limit up to which edges were relaxed.
         bounds: Chunks of rows, multiples of 64 ``[C + 1]``.
@@ -237,7 +237,7 @@ def refill(nodes: Nodes, bins: Bins, scale: Floats, status: Integers) -> None:
 
 
 @lean_jit
-def summarise_weights(
+def summarize_weights(
     thread: int,
     weight: npt.NDArray[Any],
     counter: Integers,

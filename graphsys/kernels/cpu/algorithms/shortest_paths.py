@@ -3,7 +3,7 @@
 Nodes wait in bins of width ``delta`` by distance. The first bin that is not empty is
 gathered into a frontier and relaxed; what falls into it again is gathered anew, and once
 it stays empty its nodes are settled. A bitmap of settled nodes is looked at before the
-distance of a neighbour: it fits the second level cache, distances do not.
+distance of a neighbor: it fits the second level cache, distances do not.
 
 While ``scale[LIMIT]`` is finite, edges that lead to that bin or behind it are put off:
 the stream of weights alone tells which. See shortest_path_windows.py for what becomes of
@@ -11,7 +11,7 @@ them. Without a limit, distances behind the window of bins go to one last bin, e
 once, and are spread over the next window.
 
 A node enters a bin when its distance moves there from another bin, and always if that is
-the current bin. Entries left behind in later bins are recognised by their node being
+the current bin. Entries left behind in later bins are recognized by their node being
 settled. If the pool of blocks runs out, entries are dropped and ``status[OVERFLOW]`` is
 set; ``refill`` then finds every waiting node: those reached, but not settled.
 
@@ -59,8 +59,8 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-class Rows(NamedTuple):
-    """Weighted neighbours: row offsets ``[N + 1]``, numbers and weights ``[E]``."""
+class WeightedRows(NamedTuple):
+    """Weighted neighbors: row offsets ``[N + 1]``, numbers and weights ``[E]``."""
 
     indptr: npt.NDArray[Any]
     indices: npt.NDArray[Any]
@@ -268,7 +268,12 @@ def gather(
 
 @lean_jit
 def gather_bin(
-    thread: int, rows: Rows, nodes: Nodes, bins: Bins, scale: Floats, status: Integers
+    thread: int,
+    rows: WeightedRows,
+    nodes: Nodes,
+    bins: Bins,
+    scale: Floats,
+    status: Integers,
 ) -> np.int64:
     """Empty this thread's current bin into the frontier; return its number of edges."""
     return gather(thread, True, rows.indptr, nodes, bins, status)
@@ -283,7 +288,7 @@ def clear_queued(nodes: Nodes, status: Integers) -> None:
 
 @lean_jit
 def step_small_bins(
-    rows: Rows,
+    rows: WeightedRows,
     nodes: Nodes,
     bins: Bins,
     scale: Floats,
@@ -293,7 +298,7 @@ def step_small_bins(
     """Work through the bins in one thread while their frontiers are small.
 
     Args:
-        rows: Out-neighbours; weights are not negative.
+        rows: Out-neighbors; weights are not negative.
         nodes: See the class; updated.
         bins: See the class; updated.
         scale: See the names above.

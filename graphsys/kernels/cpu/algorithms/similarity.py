@@ -1,6 +1,6 @@
-"""Scores of node pairs from their common neighbours, in the simple undirected graph.
+"""Scores of node pairs from their common neighbors, in the simple undirected graph.
 
-Each common neighbour adds an integer: 1, or a weight in units of 2**-40. Integers add up
+Each common neighbor adds an integer: 1, or a weight in units of 2**-40. Integers add up
 to the same in any order, so scores and ties do not depend on how nodes are numbered.
 """
 
@@ -38,13 +38,13 @@ def pair_scores(
     Args:
         thread: Index of the thread; not used.
         indptr: Row offsets of the simple undirected graph ``[N + 1]``.
-        indices: Sorted neighbours ``[E]``.
-        gains: What each common neighbour adds, int64 ``[N]``.
+        indices: Sorted neighbors ``[E]``.
+        gains: What each common neighbor adds, int64 ``[N]``.
         is_ratio: Divide by the size of the union of both rows.
         left: One node of every pair ``[P]``.
         right: The other node ``[P]``.
         counter: Next pair, int64 ``[1]``; zero at the start.
-        out: Receives the scores, float64 ``[P]``; 0 for two nodes without neighbours.
+        out: Receives the scores, float64 ``[P]``; 0 for two nodes without neighbors.
     """
     block = 64
     while True:
@@ -123,6 +123,7 @@ def _best(scores: Any, places: Any, nodes: Any, size: Any, keep: Any) -> Any:
     return kept
 
 
+# long: one compiled loop over shared state; each part alone would take most of it
 @jit
 def rows_within_two_hops(
     indptr: npt.NDArray[Any],
@@ -137,12 +138,12 @@ def rows_within_two_hops(
     sums: npt.NDArray[np.int64],
     touched: npt.NDArray[Any],
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]:
-    """Score the nodes of some rows with all nodes that share a neighbour with them.
+    """Score the nodes of some rows with all nodes that share a neighbor with them.
 
     Args:
         indptr: Row offsets of the simple undirected graph ``[N + 1]``.
-        indices: Neighbours ``[E]``.
-        gains: What each common neighbour adds, int64 ``[N]``, all above 0.
+        indices: Neighbors ``[E]``.
+        gains: What each common neighbor adds, int64 ``[N]``, all above 0.
         is_ratio: Divide by the size of the union of both rows.
         ranks: Rank of every node's id; breaks ties ``[N]``; empty for 0, 1, 2 ...
         low: First row.

@@ -1,7 +1,7 @@
 """Breadth-first levels, pushed from a queue or pulled through bitmaps.
 
-A level is pushed (every node of the frontier looks for new neighbours) while the frontier
-has few edges, and pulled (every node not yet seen looks for a neighbour in the frontier)
+A level is pushed (every node of the frontier looks for new neighbors) while the frontier
+has few edges, and pulled (every node not yet seen looks for a neighbor in the frontier)
 while it has many. Pushing keeps the frontier as a slice of one queue that holds every node
 once; pulling keeps it as a bitmap. Rows are cut at multiples of 64 nodes, so that pulling
 needs no atomics; pushing claims nodes with an atomic or on the bitmap of seen nodes.
@@ -64,8 +64,8 @@ def push_levels(
     Many levels of a few nodes each stay inside this one call, in one thread.
 
     Args:
-        indptr: Row offsets of the out-neighbours ``[N + 1]``.
-        indices: Out-neighbours ``[E]``.
+        indptr: Row offsets of the out-neighbors ``[N + 1]``.
+        indices: Out-neighbors ``[E]``.
         queue: Nodes in the order in which they were found ``[N]``.
         state: See the module; updated.
         seen: Nodes found, and those that nothing leads to; updated.
@@ -116,8 +116,8 @@ def push_level(
 
     Args:
         thread: Number of this thread.
-        indptr: Row offsets of the out-neighbours ``[N + 1]``.
-        indices: Out-neighbours ``[E]``.
+        indptr: Row offsets of the out-neighbors ``[N + 1]``.
+        indices: Out-neighbors ``[E]``.
         queue: Nodes found; new ones are appended ``[N]``.
         begin: Start of the frontier in the queue.
         end: End of the frontier.
@@ -179,8 +179,8 @@ def pull_level(
 
     Args:
         thread: Number of this thread.
-        indptr: Row offsets of the in-neighbours ``[N + 1]``.
-        indices: In-neighbours ``[E]``.
+        indptr: Row offsets of the in-neighbors ``[N + 1]``.
+        indices: In-neighbors ``[E]``.
         bounds: Chunks of rows, multiples of 64 ``[C + 1]``.
         counter: Next chunk.
         frontier: Nodes at ``level - 1``.
@@ -228,12 +228,12 @@ def find_parents(
     rank: npt.NDArray[Any],
     parent: npt.NDArray[Any],
 ) -> None:
-    """Give every node found the in-neighbour one step closer that has the least rank.
+    """Give every node found the in-neighbor one step closer that has the least rank.
 
     Args:
         thread: Number of this thread.
-        indptr: Row offsets of the in-neighbours ``[N + 1]``.
-        indices: In-neighbours, rows sorted ``[E]``.
+        indptr: Row offsets of the in-neighbors ``[N + 1]``.
+        indices: In-neighbors, rows sorted ``[E]``.
         bounds: Chunks of rows ``[C + 1]``.
         counter: Next chunk.
         seen: Nodes found.

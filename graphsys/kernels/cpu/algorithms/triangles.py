@@ -1,11 +1,11 @@
 """Triangles of every node, by marks on a graph oriented towards high degrees.
 
-Nodes are relabelled by descending degree (ties by number), and every edge points from the
-larger label to the smaller: ``plus`` rows hold a node's smaller neighbours, sorted, and
+Nodes are relabeled by descending degree (ties by number), and every edge points from the
+larger label to the smaller: ``plus`` rows hold a node's smaller neighbors, sorted, and
 ``minus`` rows its larger ones. For every node ``v`` the row ``plus[v]`` is marked in a
 bitmap; then for every ``u`` in ``minus[v]`` the part of ``plus[u]`` in front of ``v`` is
 looked up in it: every hit ``w`` is a triangle ``w < v < u``, found once. That looks up
-every pair of neighbours of larger degree once: on kron20 1.2e9 lookups, where marking
+every pair of neighbors of larger degree once: on kron20 1.2e9 lookups, where marking
 ``u`` and scanning ``plus[v]`` takes 4.4e9. Hubs have small labels, so bitmap and counters
 stay in the cache.
 
@@ -64,12 +64,12 @@ def count_smaller(
     plus_counts: Offsets,
     minus_counts: Offsets,
 ) -> None:
-    """Count the smaller and the larger neighbours of every label.
+    """Count the smaller and the larger neighbors of every label.
 
     Args:
         thread: Number of this thread.
         indptr: Row offsets of the simple graph ``[N + 1]``.
-        indices: Its neighbours.
+        indices: Its neighbors.
         label: Label of every node ``[N]``.
         node: Node of every label ``[N]``.
         bounds: Chunks of labels ``[C + 1]``.
@@ -104,18 +104,18 @@ def fill_minus(
     values: Numbers,
     minus_values: Numbers,
 ) -> None:
-    """Write the larger neighbours of every label, in any order.
+    """Write the larger neighbors of every label, in any order.
 
     Args:
         thread: Number of this thread.
         indptr: Row offsets of the simple graph ``[N + 1]``.
-        indices: Its neighbours.
+        indices: Its neighbors.
         label: Label of every node ``[N]``.
         node: Node of every label ``[N]``.
         bounds: Chunks of labels ``[C + 1]``.
         counter: Next chunk.
         minus_indptr: Row offsets ``[N + 1]``.
-        minus: Receives the labels of the neighbours.
+        minus: Receives the labels of the neighbors.
         values: Value of every entry of the simple graph, or has length 0.
         minus_values: Receives them in the order of ``minus``.
     """
@@ -144,13 +144,13 @@ def fill_plus(
     minus_values: Numbers,
     plus_values: Numbers,
 ) -> None:
-    """Turn larger neighbours into smaller ones; visiting labels in order sorts the rows.
+    """Turn larger neighbors into smaller ones; visiting labels in order sorts the rows.
 
     Args:
         minus_indptr: Row offsets ``[N + 1]``.
-        minus: Larger neighbours.
-        cursor: First place of every row of smaller neighbours; advanced.
-        plus: Receives the smaller neighbours.
+        minus: Larger neighbors.
+        cursor: First place of every row of smaller neighbors; advanced.
+        plus: Receives the smaller neighbors.
         minus_values: Value of every entry, or has length 0.
         plus_values: Receives them in the order of ``plus``.
     """
@@ -181,9 +181,9 @@ def count_triangles(
     Args:
         thread: Number of this thread.
         plus_indptr: Row offsets ``[N + 1]``.
-        plus: Smaller neighbours, rows sorted.
+        plus: Smaller neighbors, rows sorted.
         minus_indptr: Row offsets ``[N + 1]``.
-        minus: Larger neighbours.
+        minus: Larger neighbors.
         bounds: Chunks of labels ``[C + 1]``.
         counter: Next chunk.
         marks: Scratch bitmaps, zeros, uint64 ``[T, ceil(N / 64)]``; zeros again after.
@@ -241,15 +241,15 @@ def count_opposite_arcs(
     marks: npt.NDArray[np.uint8],
     counts: Offsets,
 ) -> None:
-    """Count, for every label, the arcs between its neighbours.
+    """Count, for every label, the arcs between its neighbors.
 
     Args:
         thread: Number of this thread.
         plus_indptr: Row offsets ``[N + 1]``.
-        plus: Smaller neighbours, rows sorted.
+        plus: Smaller neighbors, rows sorted.
         plus_arcs: Arcs between the two ends of each entry, 1 or 2.
         minus_indptr: Row offsets ``[N + 1]``.
-        minus: Larger neighbours.
+        minus: Larger neighbors.
         minus_arcs: Arcs between the two ends of each entry.
         bounds: Chunks of labels ``[C + 1]``.
         counter: Next chunk.
@@ -294,16 +294,16 @@ def count_arcs(
     counter: Offsets,
     arcs: npt.NDArray[np.uint8],
 ) -> None:
-    """Count the arcs between neighbours: 1, or 2 where both directions exist.
+    """Count the arcs between neighbors: 1, or 2 where both directions exist.
 
     Args:
         thread: Number of this thread.
         indptr: Row offsets of the simple graph ``[N + 1]``.
-        indices: Its neighbours, rows sorted ``[S]``.
-        out_indptr: Row offsets of out-neighbours ``[N + 1]``.
-        out_indices: Out-neighbours, rows sorted, loops and repetitions allowed.
-        in_indptr: Row offsets of in-neighbours ``[N + 1]``.
-        in_indices: In-neighbours, rows sorted.
+        indices: Its neighbors, rows sorted ``[S]``.
+        out_indptr: Row offsets of out-neighbors ``[N + 1]``.
+        out_indices: Out-neighbors, rows sorted, loops and repetitions allowed.
+        in_indptr: Row offsets of in-neighbors ``[N + 1]``.
+        in_indices: In-neighbors, rows sorted.
         bounds: Chunks of nodes ``[C + 1]``.
         counter: Next chunk.
         arcs: Receives the counts ``[S]``.

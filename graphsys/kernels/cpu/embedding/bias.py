@@ -25,8 +25,8 @@ from graphsys.kernels.cpu.embedding.vector_math import (
     Floats,
     fused_jit,
     inner_jit,
-    normalise_rows,
-    normalise_rows_backward,
+    normalize_rows,
+    normalize_rows_backward,
     row_sum,
 )
 
@@ -55,8 +55,8 @@ def rank_biased(
     norms_q = np.empty(num_queries, np.float32)
     norms_c = np.empty(num_candidates, np.float32)
     if comparator == COS:
-        normalise_rows(rest_q, rest_q, norms_q)
-        normalise_rows(rest_c, rest_c, norms_c)
+        normalize_rows(rest_q, rest_q, norms_q)
+        normalize_rows(rest_c, rest_c, norms_c)
     size = num_queries * num_candidates
     scores = scratch[:size].reshape((num_queries, num_candidates))
     multiply_by_rows(rest_q, rest_c, np.empty(rest_c.size, np.float32), scores)
@@ -79,8 +79,8 @@ def rank_biased(
         multiply(scores, rest_c, drest_q, False)
         multiply(scores.T, rest_q, drest_c, False)
     if comparator == COS:
-        normalise_rows_backward(rest_q, norms_q, drest_q)
-        normalise_rows_backward(rest_c, norms_c, drest_c)
+        normalize_rows_backward(rest_q, norms_q, drest_q)
+        normalize_rows_backward(rest_c, norms_c, drest_c)
     dqueries[:, 1:] = drest_q
     dcandidates[:, 1:] = drest_c
     return total

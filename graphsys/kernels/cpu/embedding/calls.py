@@ -37,7 +37,7 @@ class Calls(NamedTuple):
 
 
 class Objective(NamedTuple):
-    """What is optimised.
+    """What is optimized.
 
     Attributes:
         comparator: Code of the comparator.

@@ -1,7 +1,7 @@
 """Candidates that are known answers: looked up in the rows of the store's index.
 
-The rows are sorted by neighbour. The candidates are sorted once per chunk; then a short
-row looks its neighbours up among them, and they look themselves up in a long one. So
+The rows are sorted by neighbor. The candidates are sorted once per chunk; then a short
+row looks its neighbors up among them, and they look themselves up in a long one. So
 nothing is hashed and no edge is copied.
 """
 
@@ -21,7 +21,7 @@ class Known(NamedTuple):
 
     Attributes:
         indptr: Where the row of each node begins, ``[N + 1]``; empty: nothing is known.
-        indices: Numbers of the neighbours in their type, ascending in a row.
+        indices: Numbers of the neighbors in their type, ascending in a row.
         relation: Relation of each, or empty for one relation.
         first: Number of the first node of the partition that candidates are of.
         num_nodes: Nodes of that partition.
@@ -134,7 +134,7 @@ def _mask_row(
     known: Known, begin: np.int64, end: np.int64, relation: np.int64, keys: Ints,
     positions: npt.NDArray[np.int32], at: np.int64,
 ) -> np.int64:  # fmt: skip
-    """Look every neighbour of a short row up among the candidates."""
+    """Look every neighbor of a short row up among the candidates."""
     last = np.int64(-1)
     for e in range(begin, end):
         node = np.int64(known.indices[e]) - known.first

@@ -22,8 +22,8 @@ from graphsys.kernels.cpu.embedding.scores import losses_and_gradients
 from graphsys.kernels.cpu.embedding.vector_math import (
     Floats,
     inner_jit,
-    normalise_rows,
-    normalise_rows_backward,
+    normalize_rows,
+    normalize_rows_backward,
 )
 
 Ints = npt.NDArray[np.int64]
@@ -89,12 +89,12 @@ def rank_cosine_pairs(
     """Do :func:`rank_product_pairs` by cosines."""
     unit_src, src_norms = np.empty_like(src), np.empty(src.shape[0], np.float32)
     unit_dst, dst_norms = np.empty_like(dst), np.empty(dst.shape[0], np.float32)
-    normalise_rows(src, unit_src, src_norms)
-    normalise_rows(dst, unit_dst, dst_norms)
+    normalize_rows(src, unit_src, src_norms)
+    normalize_rows(dst, unit_dst, dst_norms)
     total = rank_product_pairs(
         unit_src, unit_dst, src_nodes, dst_nodes, weights, objective, src_bias, dst_bias,
         src_counting, dst_counting, scratch, packed, dsrc, ddst,
     )  # fmt: skip
-    normalise_rows_backward(unit_src, src_norms, dsrc)
-    normalise_rows_backward(unit_dst, dst_norms, ddst)
+    normalize_rows_backward(unit_src, src_norms, dsrc)
+    normalize_rows_backward(unit_dst, dst_norms, ddst)
     return total

@@ -34,7 +34,7 @@ def _add_gradient(
 
 
 @fused_jit
-def _regularise_rows(
+def _regularize_rows(
     kind: int, rows: Floats, weights: Floats, n: int, coefficient: np.float32,
     is_complex: bool, out: Floats,
 ) -> None:  # fmt: skip
@@ -43,7 +43,7 @@ def _regularise_rows(
 
 
 @fused_jit
-def _regularise_operators(
+def _regularize_operators(
     kind: int, operators: Operators, parameters: Floats, relations: Ints,
     weights: Floats, n: int, coefficient: np.float32, out: Floats,
 ) -> None:  # fmt: skip
@@ -65,7 +65,7 @@ def _regularise_operators(
 
 
 @inner_jit
-def regularise(
+def regularize(
     kind: int, coefficient: np.float32, chunk: Chunk, operators: Operators, n: int,
     forward: Floats, backward: Floats,
 ) -> None:  # fmt: skip
@@ -82,14 +82,14 @@ def regularise(
     """
     relations, weights = chunk.relations, chunk.weights
     twice, is_complex = _TWO * coefficient, operators.has_complex
-    _regularise_rows(kind, chunk.src_x, weights, n, twice, is_complex, chunk.src_g)
-    _regularise_rows(kind, chunk.dst_x, weights, n, twice, is_complex, chunk.dst_g)
+    _regularize_rows(kind, chunk.src_x, weights, n, twice, is_complex, chunk.src_g)
+    _regularize_rows(kind, chunk.dst_x, weights, n, twice, is_complex, chunk.dst_g)
     share = coefficient if operators.is_reciprocal else twice
-    _regularise_operators(
+    _regularize_operators(
         kind, operators, operators.parameters, relations, weights, n, share, forward
     )
     if operators.is_reciprocal:
-        _regularise_operators(
+        _regularize_operators(
             kind, operators, operators.back_parameters, relations, weights, n,
             coefficient, backward,
         )  # fmt: skip

@@ -53,7 +53,7 @@ class Tables(NamedTuple):
     dst_rates: Floats = NO_RATES
 
 
-class Optimiser(NamedTuple):
+class Optimizer(NamedTuple):
     """The numbers of an update of rows.
 
     Attributes:
@@ -130,7 +130,7 @@ def accumulate(nodes: Ints, first: int, rows: Floats, sums: Sums) -> None:
 @lean_fused_jit
 def _update_row(
     rows: Table, state: Floats, v: int, gradient: Floats, s: int, lr: np.float32,
-    optimiser: Optimiser, key: np.uint64,
+    optimizer: Optimizer, key: np.uint64,
 ) -> bool:  # fmt: skip
     """Update row ``v`` by the gradient ``s``, unless ``lr`` is 0.
 
@@ -147,22 +147,22 @@ def _update_row(
     if square > _ZERO and lr > _ZERO:
         state[v] += square
         factor = -lr / (np.sqrt(state[v]) + _STABLE)
-        if optimiser.max_norm == np.inf:
-            move_row(rows, v, optimiser.is_half, gradient, s, factor, key)
+        if optimizer.max_norm == np.inf:
+            move_row(rows, v, optimizer.is_half, gradient, s, factor, key)
             return True
-        add_row(rows, v, optimiser.is_half, gradient, s, factor)
+        add_row(rows, v, optimizer.is_half, gradient, s, factor)
         length = _ZERO
         for k in range(size):
             length += gradient[s, k] * gradient[s, k]
         length = np.sqrt(length)
-        scale = optimiser.max_norm / length if length > optimiser.max_norm else _ONE
-        store_row(gradient, s, scale, rows, v, optimiser.is_half, key)
+        scale = optimizer.max_norm / length if length > optimizer.max_norm else _ONE
+        store_row(gradient, s, scale, rows, v, optimizer.is_half, key)
     return True
 
 
 @lean_fused_jit
-def _rate(rates: Floats, v: int, optimiser: Optimiser) -> np.float32:
-    return np.float32(optimiser.lr * rates[v]) if rates.size > 0 else optimiser.lr
+def _rate(rates: Floats, v: int, optimizer: Optimizer) -> np.float32:
+    return np.float32(optimizer.lr * rates[v]) if rates.size > 0 else optimizer.lr
 
 
 @lean_fused_jit
@@ -177,13 +177,13 @@ def _prefetch(tables: Tables, v: int) -> None:
 
 
 @lean_fused_jit
-def update_rows(tables: Tables, sums: Sums, optimiser: Optimiser, key: np.uint64) -> bool:
+def update_rows(tables: Tables, sums: Sums, optimizer: Optimizer, key: np.uint64) -> bool:
     """Apply the summed gradients and clear them; say whether all were finite.
 
     Args:
         tables: Rows and states, updated in place.
         sums: The gradients; left empty.
-        optimiser: The numbers of the update.
+        optimizer: The numbers of the update.
         key: Key of the draws of the batch, where rows are rounded.
     """
     num_src, count = tables.src_rows.shape[0], sums.num_used[0]
@@ -199,13 +199,13 @@ def update_rows(tables: Tables, sums: Sums, optimiser: Optimiser, key: np.uint64
         if v < num_src:
             is_finite &= _update_row(
                 tables.src_rows, tables.src_state, v, sums.gradient, s,
-                _rate(tables.src_rates, v, optimiser), optimiser, draws,
+                _rate(tables.src_rates, v, optimizer), optimizer, draws,
             )  # fmt: skip
         else:
             v -= num_src
             is_finite &= _update_row(
                 tables.dst_rows, tables.dst_state, v, sums.gradient, s,
-                _rate(tables.dst_rates, v, optimiser), optimiser, draws,
+                _rate(tables.dst_rates, v, optimizer), optimizer, draws,
             )  # fmt: skip
     sums.num_used[0] = 0
     return is_finite

@@ -41,8 +41,8 @@ from graphsys.kernels.cpu.embedding.vector_math import (
     add_scaled,
     fused_jit,
     inner_jit,
-    normalise_rows,
-    normalise_rows_backward,
+    normalize_rows,
+    normalize_rows_backward,
     row_dot,
     row_sum,
 )
@@ -165,14 +165,14 @@ def rank_cosines(
     """Compare by cosines: see the head of the file."""
     unit_q, norms_q = np.empty_like(queries), np.empty(queries.shape[0], np.float32)
     unit_c, norms_c = np.empty_like(candidates), np.empty(candidates.shape[0], np.float32)
-    normalise_rows(queries, unit_q, norms_q)
-    normalise_rows(candidates, unit_c, norms_c)
+    normalize_rows(queries, unit_q, norms_q)
+    normalize_rows(candidates, unit_c, norms_c)
     total = rank_products(
         unit_q, unit_c, nodes, weights, use_batch, objective, bias, counting, scratch,
         scratch_distances, dqueries, dcandidates,
     )  # fmt: skip
-    normalise_rows_backward(unit_q, norms_q, dqueries)
-    normalise_rows_backward(unit_c, norms_c, dcandidates)
+    normalize_rows_backward(unit_q, norms_q, dqueries)
+    normalize_rows_backward(unit_c, norms_c, dcandidates)
     return total
 
 

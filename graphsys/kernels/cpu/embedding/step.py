@@ -52,9 +52,9 @@ from graphsys.kernels.cpu.embedding.chunk import (
 from graphsys.kernels.cpu.embedding.counting import counting_of
 from graphsys.kernels.cpu.embedding.negatives import Candidates
 from graphsys.kernels.cpu.embedding.operators import IDENTITY, Operators
-from graphsys.kernels.cpu.embedding.regularizers import regularise
+from graphsys.kernels.cpu.embedding.regularizers import regularize
 from graphsys.kernels.cpu.embedding.rows import (
-    Optimiser,
+    Optimizer,
     Tables,
     allocate_sums,
     update_parameters,
@@ -69,7 +69,7 @@ _ONE: Final = np.float32(1.0)
 
 
 class Settings(NamedTuple):
-    """The numbers of the objective and the optimiser.
+    """The numbers of the objective and the optimizer.
 
     Attributes:
         candidates: What queries are compared with besides the batch.
@@ -227,6 +227,7 @@ def _train_single(
     return float(total)
 
 
+# long: a whole training step in one kernel, so that its scratch stays in the cache
 @fused_jit
 def train_batches(
     tables: Tables,
@@ -249,7 +250,7 @@ def train_batches(
         extras: What makes the rows of the nodes from these.
         operators: Operators and their state, updated in place.
         edges: The bucket and its cut into chunks and batches.
-        settings: Objective and optimiser.
+        settings: Objective and optimizer.
         first: First batch of this worker.
         last: Where this slice of the bucket ends.
         stride: Number of workers.
@@ -281,7 +282,7 @@ def train_batches(
     src_sum = np.zeros(extras.src_global.shape[1], np.float32)
     dst_sum = np.zeros(extras.dst_global.shape[1], np.float32)
 
-    optimiser = Optimiser(settings.lr, settings.max_norm, settings.is_half)
+    optimizer = Optimizer(settings.lr, settings.max_norm, settings.is_half)
     mine, turn = chunks_of(edges, first, last, stride), 0
     ahead = beside(chunk)
     for b in range(first, last, stride):
@@ -295,11 +296,11 @@ def train_batches(
             mask_known(settings.objective.calls, candidates, n, ks, kd, chunk)
             gather_rows(
                 tables.src_rows, extras.src_bags, extras.src_global, chunk.src[:ks],
-                optimiser.is_half, chunk.src_x,
+                optimizer.is_half, chunk.src_x,
             )  # fmt: skip
             gather_rows(
                 tables.dst_rows, extras.dst_bags, extras.dst_global, chunk.dst[:kd],
-                optimiser.is_half, chunk.dst_x,
+                optimizer.is_half, chunk.dst_x,
             )  # fmt: skip
             if turn + 2 < mine.size:
                 ask_for_edges(edges, mine[turn + 2])
@@ -319,7 +320,7 @@ def train_batches(
                     chunk, operators, settings, has_all, n, ks, kd, forward
                 )
             if settings.regularizer > _ZERO:
-                regularise(
+                regularize(
                     settings.regularizer_kind, settings.regularizer, chunk, operators, n,
                     forward, backward,
                 )  # fmt: skip
@@ -331,7 +332,7 @@ def train_batches(
             )
             chunk, ahead, turn = ahead, chunk, turn + 1
         rounding = mix64(~settings.key + np.uint64(b))  # apart from the chunks' draws
-        is_finite = update_rows(tables, sums, optimiser, rounding)
+        is_finite = update_rows(tables, sums, optimizer, rounding)
         is_finite &= update_globals(extras, src_sum, dst_sum, settings.relation_lr)
         is_finite &= _update_relations(
             operators, touched, forward, backward, settings.relation_lr

@@ -29,7 +29,7 @@ _STEPS: Final = np.float32(2.0**16)
 
 @lean_fused_jit
 def noise(key: np.uint64, column: int) -> np.uint32:
-    """Return 16 random bits: the finaliser of MurmurHash3, which loops can vectorise."""
+    """Return 16 random bits: the finaliser of MurmurHash3, which loops can vectorize."""
     word = np.uint32(key) + np.uint32(column) * np.uint32(0x9E3779B9)
     word = np.uint32(word ^ (word >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     word = np.uint32(word)

@@ -1,4 +1,4 @@
-"""Vectorised inner loops of the embedding trainer: exp, sums, row norms.
+"""Vectorized inner loops of the embedding trainer: exp, sums, row norms.
 
 These loops run over contiguous rows that sit in cache, so unlike the gather loops of the
 other kernels they gain from relaxed floating point: ``contract`` allows fused
@@ -147,7 +147,7 @@ def add_cubic_gradient(
 
 
 @fused_jit
-def normalise_rows(rows: Floats, out: Floats, norms: Floats) -> None:
+def normalize_rows(rows: Floats, out: Floats, norms: Floats) -> None:
     """Divide every row by its length; a row of zeros stays zero."""
     for i in range(rows.shape[0]):
         norms[i] = max(np.sqrt(row_dot(rows[i], rows[i])), _TINY)
@@ -157,7 +157,7 @@ def normalise_rows(rows: Floats, out: Floats, norms: Floats) -> None:
 
 
 @fused_jit
-def normalise_rows_backward(unit: Floats, norms: Floats, gradient: Floats) -> None:
+def normalize_rows_backward(unit: Floats, norms: Floats, gradient: Floats) -> None:
     """Turn the gradient at unit rows into the one at the rows themselves, in place."""
     for i in range(unit.shape[0]):
         along = row_dot(unit[i], gradient[i])

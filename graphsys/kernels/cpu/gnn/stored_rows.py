@@ -1,6 +1,6 @@
 """Learned rows in places of mapped files: read, drawn when they were never trained, moved.
 
-A place holds a row and the state of its optimiser, float32 ``[dim + 1]``. ``place_of[row]``
+A place holds a row and the state of its optimizer, float32 ``[dim + 1]``. ``place_of[row]``
 is where a row's last version lies, -1 for one that was never trained: it has its first
 values, a function of a key and its number. Places lie in segments of ``2 ** bits``, each a
 mapped file with an address.
@@ -63,7 +63,7 @@ def read_rows(
     out: Floats,
     states: Floats,
 ) -> None:
-    """Read rows and their optimiser's states.
+    """Read rows and their optimizer's states.
 
     Args:
         rows: Numbers ``[n]``, all in range.

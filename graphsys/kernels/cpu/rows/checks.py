@@ -15,7 +15,7 @@ from graphsys.kernels.jit import jit
 
 SOUND = 0
 ROW_RANGE = 1
-NEIGHBOUR_RANGE = 2
+NEIGHBOR_RANGE = 2
 UNSORTED = 3
 
 
@@ -40,7 +40,7 @@ def check_bucket(
         if s < 0 or s >= num_src:
             return ROW_RANGE, k
         if d < 0 or d >= num_dst:
-            return NEIGHBOUR_RANGE, k
+            return NEIGHBOR_RANGE, k
         if s < last_src or (s == last_src and d < last_dst):
             return UNSORTED, k
         last_src, last_dst = s, d
@@ -49,17 +49,17 @@ def check_bucket(
 
 @jit
 def check_rows(
-    indptr: npt.NDArray[Any], indices: npt.NDArray[Any], num_neighbours: int
+    indptr: npt.NDArray[Any], indices: npt.NDArray[Any], num_neighbors: int
 ) -> tuple[int, int]:
     """Find the first row or entry of an index that is wrong.
 
     Args:
         indptr: Row offsets ``[N + 1]``.
-        indices: Neighbours ``[E]``.
-        num_neighbours: Nodes of the neighbours' type.
+        indices: Neighbors ``[E]``.
+        num_neighbors: Nodes of the neighbors' type.
 
     Returns:
-        ``ROW_RANGE`` and a row whose offsets are wrong; or ``NEIGHBOUR_RANGE`` or
+        ``ROW_RANGE`` and a row whose offsets are wrong; or ``NEIGHBOR_RANGE`` or
         ``UNSORTED`` and a position in ``indices``; or ``SOUND``.
     """
     length = np.int64(len(indices))
@@ -72,8 +72,8 @@ def check_rows(
         last = np.int64(-1)
         for k in range(begin, end):
             number = np.int64(indices[k])
-            if number < 0 or number >= num_neighbours:
-                return NEIGHBOUR_RANGE, k
+            if number < 0 or number >= num_neighbors:
+                return NEIGHBOR_RANGE, k
             if number < last:
                 return UNSORTED, k
             last = number
@@ -111,7 +111,7 @@ def index_words(
 
     Args:
         indptr: Row offsets ``[N + 1]``.
-        indices: Neighbours ``[E]``.
+        indices: Neighbors ``[E]``.
         row: The row that ``begin`` lies in.
         row_base: First number of the rows' partition.
         begin: First entry.

@@ -46,9 +46,9 @@ def transpose_rows(
 
     Args:
         indptr: Row offsets ``[N + 1]``.
-        indices: Neighbours ``[E]``.
+        indices: Neighbors ``[E]``.
         cursor: First place of every column's row ``[M + 1]``; advanced.
-        out: Receives the rows that were the neighbours ``[E]``.
+        out: Receives the rows that were the neighbors ``[E]``.
         places: Receives the old place of each entry, int64 ``[E]``, or has length 0.
     """
     for row in range(len(indptr) - 1):

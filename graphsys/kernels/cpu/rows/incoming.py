@@ -1,7 +1,7 @@
 """The other direction of sorted edges: a counting sort by destination.
 
 Edges are read in the order of their buckets, which is sorted by source, so a stable
-scatter by destination leaves every row sorted by neighbour: no sort is needed. Threads
+scatter by destination leaves every row sorted by neighbor: no sort is needed. Threads
 own ranges of rows and read all edges, which keeps the scatter stable without atomics.
 """
 
@@ -16,7 +16,7 @@ from graphsys.kernels.jit import jit
 @jit
 def count_edges(
     row: npt.NDArray[Any],
-    neighbour: npt.NDArray[Any],
+    neighbor: npt.NDArray[Any],
     skip_loops: bool,
     counts: npt.NDArray[np.int64],
 ) -> None:
@@ -24,12 +24,12 @@ def count_edges(
 
     Args:
         row: Local numbers of the rows ``[E]``.
-        neighbour: Local numbers of the other ends ``[E]``.
+        neighbor: Local numbers of the other ends ``[E]``.
         skip_loops: Leave out edges whose two numbers are equal.
         counts: Edges of every row, int64 ``[N]``; added to.
     """
     for k in range(len(row)):
-        if skip_loops and row[k] == neighbour[k]:
+        if skip_loops and row[k] == neighbor[k]:
             continue
         counts[row[k]] += 1
 
@@ -37,7 +37,7 @@ def count_edges(
 @jit
 def scatter_edges(
     row: npt.NDArray[Any],
-    neighbour: npt.NDArray[Any],
+    neighbor: npt.NDArray[Any],
     skip_loops: bool,
     base: int,
     low: int,
@@ -50,13 +50,13 @@ def scatter_edges(
 
     Args:
         row: Local numbers of the rows ``[E]``.
-        neighbour: Local numbers of the other ends ``[E]``.
+        neighbor: Local numbers of the other ends ``[E]``.
         skip_loops: Leave out edges whose two numbers are equal.
-        base: Number of the neighbours' local number 0.
+        base: Number of the neighbors' local number 0.
         low: First row of this thread.
         high: End of its rows.
         cursor: Next place of every row, int64 ``[N]``; advanced.
-        indices: Receives the neighbours' numbers, row after row.
+        indices: Receives the neighbors' numbers, row after row.
         places: Receives the place of every edge, -1 where it was left out, int64
             ``[E]``; empty to skip.
     """
@@ -65,12 +65,12 @@ def scatter_edges(
         r = np.int64(row[k])
         if r < low or r >= high:
             continue
-        if skip_loops and row[k] == neighbour[k]:
+        if skip_loops and row[k] == neighbor[k]:
             if has_places:
                 places[k] = -1
             continue
         place = cursor[r]
-        indices[place] = np.int64(neighbour[k]) + base
+        indices[place] = np.int64(neighbor[k]) + base
         cursor[r] = place + 1
         if has_places:
             places[k] = place

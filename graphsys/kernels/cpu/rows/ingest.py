@@ -77,7 +77,7 @@ def group_edges(
 @jit
 def group_keys(
     row: npt.NDArray[Any],
-    neighbour: npt.NDArray[Any],
+    neighbor: npt.NDArray[Any],
     relation: npt.NDArray[Any],
     bits: int,
     relation_bits: int,
@@ -90,14 +90,14 @@ def group_keys(
 ) -> None:
     """Pack edges into sort keys and group them by range of rows, stably.
 
-    A key is ``((row - first row of the range) << bits | neighbour) << relation_bits |
+    A key is ``((row - first row of the range) << bits | neighbor) << relation_bits |
     relation``.
 
     Args:
         row: Row numbers ``[n]``.
-        neighbour: Numbers of the other ends ``[n]``, below ``2**bits``.
+        neighbor: Numbers of the other ends ``[n]``, below ``2**bits``.
         relation: Relation codes ``[n]``, or empty.
-        bits: Bits of a neighbour.
+        bits: Bits of a neighbor.
         relation_bits: Bits of a relation, 0 without relations.
         bounds: First row of every range and the end of the last, int64 ``[R + 1]``.
         lookup: Range of the first row of every block of ``2**shift`` rows, uint16.
@@ -122,7 +122,7 @@ def group_keys(
     for k in range(len(row)):
         r = int(groups[k])
         key = np.uint64(np.int64(row[k]) - bounds[r]) << np.uint64(bits)
-        key |= np.uint64(neighbour[k])
+        key |= np.uint64(neighbor[k])
         if has_relation:
             key = (key << np.uint64(relation_bits)) | np.uint64(relation[k])
         place = cursor[r]
@@ -140,7 +140,7 @@ def unpack_keys(
     first_row: int,
     loop_offset: int,
     row: npt.NDArray[Any],
-    neighbour: npt.NDArray[Any],
+    neighbor: npt.NDArray[Any],
     relation: npt.NDArray[Any],
     counts: npt.NDArray[np.int64],
 ) -> tuple[int, int]:
@@ -148,13 +148,13 @@ def unpack_keys(
 
     Args:
         keys: Keys of one range, sorted, uint64 ``[n]``.
-        bits: Bits of a neighbour.
+        bits: Bits of a neighbor.
         relation_bits: Bits of a relation.
         first_row: First row of the range, relative to its partition.
-        loop_offset: Number of row 0 of the partition; negative where rows and neighbours
+        loop_offset: Number of row 0 of the partition; negative where rows and neighbors
             are of different types.
         row: Receives the rows relative to the partition ``[n]``.
-        neighbour: Receives the neighbours ``[n]``.
+        neighbor: Receives the neighbors ``[n]``.
         relation: Receives the relation codes ``[n]``; empty without relations.
         counts: Edges of every row of the partition; added to.
 
@@ -176,6 +176,6 @@ def unpack_keys(
         if other == local + loop_offset:
             loops += 1
         row[k] = local
-        neighbour[k] = other
+        neighbor[k] = other
         counts[local] += 1
     return repeats, loops

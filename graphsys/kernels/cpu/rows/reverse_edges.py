@@ -42,10 +42,10 @@ def match_entries(
 
     Args:
         indptr: Row offsets ``[N + 1]``.
-        indices: Neighbours, sorted within each row ``[E]``.
+        indices: Neighbors, sorted within each row ``[E]``.
         weight: Weights ``[E]``, or length 0.
         other_indptr: Offsets of the other rows ``[N + 1]``.
-        other_indices: Their neighbours, sorted ``[F]``.
+        other_indices: Their neighbors, sorted ``[F]``.
         other_weight: Their weights ``[F]``, or length 0.
         cursor: First place of every other row ``[N]``; advanced.
         base: Added to every place.

@@ -1,4 +1,4 @@
-"""Cutting rows by columns, for passes over one partition's neighbours at a time."""
+"""Cutting rows by columns, for passes over one partition's neighbors at a time."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def cut_rows(
         indptr: Row offsets ``[n + 1]``.
         indices: Rows, each sorted.
         cursor: Next entry of every row, int64 ``[n]``; advanced.
-        end: Smallest neighbour that is not wanted any more.
+        end: Smallest neighbor that is not wanted any more.
         cut_indptr: Receives the row offsets of the cut ``[n + 1]``.
         cut_indices: Receives its entries; must have room for them.
         places: Receives where each entry came from, int64; empty where nobody asks.

@@ -69,7 +69,7 @@ def _biased_total(
     out: Any,
     target: Any,
 ) -> Any:
-    """Sum node2vec's weights of a row; return the neighbour where ``target`` is passed."""
+    """Sum node2vec's weights of a row; return the neighbor where ``target`` is passed."""
     begin, end = np.int64(indptr[node]), np.int64(indptr[node + 1])
     total = 0.0
     found = -1.0
@@ -150,7 +150,7 @@ def walk(
     Args:
         thread: Index of the thread; not used.
         indptr: Row offsets of the out-rows, numbered by rank ``[N + 1]``.
-        indices: Out-neighbours ``[E]``, rows sorted.
+        indices: Out-neighbors ``[E]``, rows sorted.
         cumulative: Running sums of the weights within each row ``[E]``; empty without.
         starts: First nodes ``[S]``.
         num_walks: Walks from each start.

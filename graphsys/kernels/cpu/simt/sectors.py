@@ -5,7 +5,7 @@ warp the entries that its lanes visit are known, and with them the addresses of 
 ``indices[e]``, and ``x[indices[e]]``. A request costs as many sectors as its active lanes
 touch; arrays are taken to begin at a multiple of 128 bytes, as CUDA aligns them.
 Where lanes add to ``x[indices[e]]``, the largest number of them at one address is how
-often the hardware must serialise the request.
+often the hardware must serialize the request.
 
 Distinct sectors are counted with tables of 64 places: an entry is valid if its stamp is the
 request's number, so nothing is cleared between requests.
@@ -115,9 +115,9 @@ def tally_by_groups(
         lengths: Entries visited of each row ``[n]``.
         rows: Which of them are walked, in order ``[r]``.
         lanes: Lanes per row: 1, 2, 4, 8, 16 or 32.
-        indices: Neighbours ``[E]``.
+        indices: Neighbors ``[E]``.
         shifts: log2 of how many ``indices``, and how many values, a sector holds.
-        scatters: Whether lanes add to the neighbours, so that they can collide.
+        scatters: Whether lanes add to the neighbors, so that they can collide.
         order: int64 ``[32]``, scratch.
         scratch: int64 ``[TABLES, 64]``, zeros at first.
         tallies: Receives the sums, int64 ``[7]``; zeros at first.
@@ -161,7 +161,7 @@ def tally_by_edges(
 ) -> None:
     """Tally the requests of warps that take 32 entries of the joined rows each.
 
-    Lanes that do not scatter to the neighbours add to their own row: then the conflicts
+    Lanes that do not scatter to the neighbors add to their own row: then the conflicts
     are the most lanes of a request with the same row. The arguments are those of
     :func:`tally_by_groups`.
     """

@@ -17,11 +17,11 @@ def find_trips(
     senders: Words,
     trips: npt.NDArray[np.int64],
 ) -> None:
-    """Count the entries of each row up to its first neighbour in a set of nodes.
+    """Count the entries of each row up to its first neighbor in a set of nodes.
 
     Args:
         indptr: Row offsets ``[N + 1]``.
-        indices: Neighbours ``[E]``.
+        indices: Neighbors ``[E]``.
         skipped: The rows that are not entered.
         senders: The nodes that end a search.
         trips: Receives the entries read of each row ``[N]``; zeros.

@@ -1,7 +1,7 @@
-"""Lines of neighbours (METIS): one node a line, in the order of the nodes.
+"""Lines of neighbors (METIS): one node a line, in the order of the nodes.
 
 Returns: the entries of a block of whole lines, and where those of each line end; lines that
-are comments are not counted, blank ones are: they are nodes without neighbours.
+are comments are not counted, blank ones are: they are nodes without neighbors.
 
 Method: one pass over the bytes; a block ends with a line feed, the sentinel of every
 inner loop. The first bad line ends the work and is only named by its offset.
@@ -22,8 +22,9 @@ def _is_blank(byte: np.uint8) -> bool:
     return byte in (_SPACE, _TAB, _CR)
 
 
+# long: one state machine over bytes
 @jit
-def parse_neighbours(
+def parse_neighbors(
     data: npt.NDArray[np.uint8],
     low: int,
     high: int,
@@ -31,21 +32,21 @@ def parse_neighbours(
     is_weighted: bool,
     leading: npt.NDArray[np.int64],
     ends: npt.NDArray[np.int64],
-    neighbours: npt.NDArray[np.int64],
+    neighbors: npt.NDArray[np.int64],
     weights: npt.NDArray[np.float64],
     slow: npt.NDArray[np.int64],
 ) -> tuple[int, int, int, int]:
-    """Parse lines of neighbours.
+    """Parse lines of neighbors.
 
     Args:
         data: Whole lines, uint8 ``[N]``, the last byte a line feed.
-        low: Least neighbour.
-        high: Greatest neighbour, below 10**18.
-        num_leading: Integers in front of the neighbours (size and weights of the node).
-        is_weighted: A weight follows each neighbour.
+        low: Least neighbor.
+        high: Greatest neighbor, below 10**18.
+        num_leading: Integers in front of the neighbors (size and weights of the node).
+        is_weighted: A weight follows each neighbor.
         leading: Receives those integers, ``[lines, num_leading]``.
         ends: Receives where the entries of each line end, ``[lines]``.
-        neighbours: Receives the neighbours, ``[fields]``.
+        neighbors: Receives the neighbors, ``[fields]``.
         weights: Receives the weights, ``[fields]`` if there are any.
         slow: Receives entry, begin and end of weights that need a full parser,
             ``[fields, 3]``.
@@ -96,7 +97,7 @@ def parse_neighbours(
                 else:
                     if number < low or number > high:
                         return line_number, entry, num_slow, line
-                    neighbours[entry] = number
+                    neighbors[entry] = number
                     entry += 1
             place += 1
         if not is_comment:
@@ -114,7 +115,7 @@ def parse_neighbours(
 def fold_directions(
     ends: npt.NDArray[np.int64],
     first: int,
-    neighbours: npt.NDArray[np.int64],
+    neighbors: npt.NDArray[np.int64],
     weights: npt.NDArray[np.uint64],
     src: npt.NDArray[np.int64],
     dst: npt.NDArray[np.int64],
@@ -122,19 +123,19 @@ def fold_directions(
     counts: npt.NDArray[np.int64],
     sums: npt.NDArray[np.uint64],
 ) -> int:
-    """Keep the entries whose neighbour is not less than their node; tally both kinds.
+    """Keep the entries whose neighbor is not less than their node; tally both kinds.
 
     Args:
         ends: Where the entries of each line of the block end, ``[lines]``.
         first: Node of line 0.
-        neighbours: ``[E]``.
+        neighbors: ``[E]``.
         weights: Bits of the weights, ``[E]``, or empty.
         src: Receives the nodes of entries kept, ``[E]``.
-        dst: Receives their neighbours, ``[E]``.
+        dst: Receives their neighbors, ``[E]``.
         kept: Receives their weights, as long as ``weights``.
-        counts: Adds up entries with greater, smaller and equal neighbours, ``[3]``.
+        counts: Adds up entries with greater, smaller and equal neighbors, ``[3]``.
         sums: Adds up hashes of pairs and weights, which do not depend on the order: of
-            entries with greater neighbours, and of those with smaller ones, ``[2]``.
+            entries with greater neighbors, and of those with smaller ones, ``[2]``.
 
     Returns:
         Number of entries kept.
@@ -145,7 +146,7 @@ def fold_directions(
     for line in range(len(ends)):
         u = np.int64(line + first)
         while k < ends[line]:
-            v = neighbours[k]
+            v = neighbors[k]
             if u == v:
                 counts[2] += 1
             else:

@@ -7,7 +7,7 @@ Method: Clinger's fast path (PLDI 1990) where mantissa and power of ten are exac
 Eisel and Lemire ("Number parsing at a gigabyte per second", Software: Practice and
 Experience 51, 2021; laid out as in Go's strconv): the 64-bit mantissa times a 128-bit
 approximation, cut not rounded, of the power of ten, which decides all 53 bits but for
-rare cases that it recognises.
+rare cases that it recognizes.
 """
 
 import numpy as np

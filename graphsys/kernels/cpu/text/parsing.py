@@ -212,6 +212,7 @@ def _quoted_end(data: npt.NDArray[np.uint8], k: int) -> tuple[int, int]:
     return -1, sign
 
 
+# long: one state machine over bytes
 @jit
 def parse_columns(
     data: npt.NDArray[np.uint8],

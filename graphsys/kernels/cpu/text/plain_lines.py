@@ -21,6 +21,7 @@ BLANKS = 0
 """Separator that stands for any run of blanks and tabs."""
 
 
+# long: one state machine over bytes
 @jit
 def parse_plain_lines(
     data: npt.NDArray[np.uint8],

@@ -21,10 +21,11 @@ from graphsys.kernels.cuda.embedding.scores import (
 )
 
 
+# long: one kernel; Triton inlines what it calls, and registers are shared
 @triton.jit(do_not_specialize=COUNTS)
 def score_candidates(
     rows, squares, bias, nodes, weights, chunk_begin, chunk_size, chunk_pool,
-    normaliser, own_gradient, gradients,
+    normalizer, own_gradient, gradients,
     num_positions, first_query, blocks_per_chunk, margin, DIM: tl.constexpr,
     COMPARATOR: tl.constexpr, LOSS: tl.constexpr, USE_BATCH: tl.constexpr,
     PRECISION: tl.constexpr, NARROW: tl.constexpr,
@@ -75,7 +76,7 @@ def score_candidates(
         factor = weight_of_row(score, COMPARATOR)
         score += shift[:, None]
         weight = tl.load(weights + begin + q, is_query, 0.0)
-        kept = tl.load(normaliser + stat_base + q, is_query, 0.0)
+        kept = tl.load(normalizer + stat_base + q, is_query, 0.0)
         own = tl.load(own_gradient + stat_base + q, is_query, 0.0)
         own_node = tl.load(nodes + other_base + q, is_query, -1)
         used = allowed[:, None] & is_query[None, :] & (node[:, None] != own_node[None, :])

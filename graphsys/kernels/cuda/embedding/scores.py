@@ -100,10 +100,11 @@ def softplus(x):
     return tl.log(1.0 + e) + tl.maximum(x, 0.0), tl.where(x > 0, 1.0, e) / (1.0 + e)
 
 
+# long: one kernel; Triton inlines what it calls, and registers are shared
 @triton.jit(do_not_specialize=COUNTS)
 def score_queries(
     rows, squares, bias, nodes, weights, chunk_begin, chunk_size, chunk_pool,
-    normaliser, own_gradient, losses, gradients,
+    normalizer, own_gradient, losses, gradients,
     num_positions, first_query, blocks_per_chunk, margin, DIM: tl.constexpr,
     COMPARATOR: tl.constexpr, LOSS: tl.constexpr, USE_BATCH: tl.constexpr,
     PRECISION: tl.constexpr, NARROW: tl.constexpr,
@@ -123,7 +124,7 @@ def score_queries(
         chunk_begin: First position of every chunk, int32 ``[C]``.
         chunk_size: Positives of every chunk.
         chunk_pool: Candidates of every chunk, the positives among them.
-        normaliser: Receives log of the sum of exponentials (softmax) or the positive's
+        normalizer: Receives log of the sum of exponentials (softmax) or the positive's
             score (ranking), float32 ``[2, P]``.
         own_gradient: Receives the gradient at the positive's score.
         losses: Receives the loss of every query.
@@ -260,6 +261,6 @@ def score_queries(
     tl.store(gradients + (query_base + q[:, None]) * DIM + d[None, :], total, edge)
     if tl.program_id(2) == 0:
         stat = side * num_positions.to(tl.int64) + begin + q
-        tl.store(normaliser + stat, kept, is_query)
+        tl.store(normalizer + stat, kept, is_query)
         tl.store(own_gradient + stat, own, is_query)
         tl.store(losses + stat, loss, is_query)

@@ -28,7 +28,7 @@ Case = tuple[Numbers, Numbers, Numbers, int]
 
 
 def random_case(seed: int) -> Case:
-    """Lengths, starts and neighbours of some rows, gaps between them; threads of a CTA."""
+    """Lengths, starts and neighbors of some rows, gaps between them; threads of a CTA."""
     rng = np.random.default_rng(seed)
     num_rows = int(rng.integers(0, 41))
     most = int(rng.choice([3, 40, 140]))

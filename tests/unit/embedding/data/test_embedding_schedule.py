@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from graphsys.core.types import Bucket, EdgeType
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.data.schedule import Step, cut_bucket, inside_out, units
+from graphsys.embedding.data.schedule import BucketTask, cut_bucket, inside_out, units
 from graphsys.embedding.model import RelationSet
 
 NONE = np.empty(0, dtype=np.uint32)
@@ -42,8 +42,10 @@ def test_inside_out_trains_one_known_partition_at_each_step(size: int) -> None:
 
 
 def test_units_join_edge_types_that_need_the_same_partitions() -> None:
-    steps = [Step(0, Bucket(i, 0), ("user", i), ("country", 0), 5) for i in range(3)] + [
-        Step(1, Bucket(i, j), ("user", i), ("user", j), 5)
+    steps = [
+        BucketTask(0, Bucket(i, 0), ("user", i), ("country", 0), 5) for i in range(3)
+    ] + [
+        BucketTask(1, Bucket(i, j), ("user", i), ("user", j), 5)
         for i in range(3)
         for j in range(3)
     ]

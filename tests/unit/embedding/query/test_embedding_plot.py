@@ -1,4 +1,4 @@
-"""Pictures: the right plane, every node once, its colour, a PNG that decodes."""
+"""Pictures: the right plane, every node once, its color, a PNG that decodes."""
 
 import struct
 import zlib
@@ -40,7 +40,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Embeddings:
 
 
 def circles(file: Path) -> list[tuple[float, float, str, str]]:
-    """Return position, colour and title of every node drawn."""
+    """Return position, color and title of every node drawn."""
     text = file.read_text()
     root = ET.fromstring(text[text.index("<svg") :])
     found = []
@@ -63,7 +63,7 @@ def test_the_plane_is_that_of_the_singular_vectors(run: Embeddings) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["svg", "html"])
-def test_every_node_is_drawn_with_its_name_and_colour(
+def test_every_node_is_drawn_with_its_name_and_color(
     run: Embeddings, tmp_path: Path, suffix: str
 ) -> None:
     found = circles(run.picture(tmp_path / f"p.{suffix}"))
@@ -92,7 +92,7 @@ def test_every_node_is_drawn_with_its_name_and_colour(
     )
 
 
-def test_colours_by_number_by_many_values_and_by_type(
+def test_colors_by_number_by_many_values_and_by_type(
     run: Embeddings, shop: Graph, tmp_path: Path
 ) -> None:
     sizes = circles(picture(run, tmp_path / "size.svg", color="size"))

@@ -84,7 +84,7 @@ def test_rows_are_no_longer_than_max_norm(
 def test_conversion_rounds_to_the_nearest() -> None:
     torch = pytest.importorskip("torch")
     rows = np.random.default_rng(0).normal(size=(50, 20)).astype(np.float32)
-    rows[0, :2] = 1 + 2.0**-8, 1 + 3 * 2.0**-8  # halves, which go to the even neighbour
+    rows[0, :2] = 1 + 2.0**-8, 1 + 3 * 2.0**-8  # halves, which go to the even neighbor
     names: tuple[Any, ...] = ("bfloat16", "float16")
     for row_dtype in names:
         wanted = torch.from_numpy(rows).to(getattr(torch, row_dtype)).float().numpy()

@@ -17,14 +17,13 @@ from graphsys.embedding import EmbeddingConfig, train
 from graphsys.embedding import run as runs
 from graphsys.embedding.data.bucket_order import ORDERS
 from graphsys.embedding.data.schedule import Layout, Part
-from graphsys.embedding.model import relation_sets
 from graphsys.embedding.rows.table_files import Table, TableFiles
-from graphsys.embedding.training.bucket_trainer import UnitTrainer
+from graphsys.embedding.training.bucket_trainer import BucketTrainer
 from graphsys.embedding.training.buffer import PartitionBuffer
-from graphsys.embedding.training.hooks.edge_sets import list_steps
 from graphsys.embedding.training.trainer import Trainer
 from graphsys.metrics.overlap import overlap_alpha
 from graphsys.storage.reader import Graph
+from tests.embedding_context import context_of
 
 MakeRing = Callable[[int], Graph]
 
@@ -43,11 +42,8 @@ def content(path: Path) -> dict[str, bytes]:
 def make_trainer(
     graph: Graph, config: EmbeddingConfig, out: Path, layout: Layout
 ) -> Trainer:
-    model = relation_sets(graph, config)
-    state = runs.RunState(graph=runs.describe_graph(graph))
     runs.write_config(out, config)
-    steps = list_steps(graph, model, config)
-    return Trainer(out, graph, config, model, steps, state, (), layout)
+    return Trainer(context_of(graph, config, out, layout))
 
 
 @pytest.mark.parametrize("every", [0.0, 60.0])
@@ -91,18 +87,18 @@ def test_the_next_partition_is_read_while_others_are_trained(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    load, work = TableFiles.load, UnitTrainer.train
+    load, work = TableFiles.load, BucketTrainer.train
 
     def slow_load(self: TableFiles, part: Part) -> Table:
         time.sleep(0.02)
         return load(self, part)
 
-    def slow_train(self: UnitTrainer, *args: Any) -> Any:
+    def slow_train(self: BucketTrainer, *args: Any) -> Any:
         time.sleep(0.04)
         return work(self, *args)
 
     monkeypatch.setattr(TableFiles, "load", slow_load)
-    monkeypatch.setattr(UnitTrainer, "train", slow_train)
+    monkeypatch.setattr(BucketTrainer, "train", slow_train)
     alpha = {}
     for prefetch in (False, True):
         changed = dataclasses.replace(config, prefetch=prefetch)

@@ -9,12 +9,11 @@ import pytest
 from graphsys.core.progress import SILENT
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding import run as runs
-from graphsys.embedding.data.schedule import Step
-from graphsys.embedding.model import relation_sets
+from graphsys.embedding.data.schedule import BucketTask
 from graphsys.embedding.training.hook import Hook, Training
-from graphsys.embedding.training.hooks.edge_sets import list_steps
 from graphsys.embedding.training.trainer import Trainer
 from graphsys.storage.reader import Graph
+from tests.embedding_context import context_of
 
 MakeRing = Callable[[int], Graph]
 
@@ -26,7 +25,7 @@ class Listener(Hook):
         self.calls: list[str] = []
 
     def before_bucket(
-        self, trainer: Training, epoch: int, step: Step, order: npt.NDArray[np.uint32]
+        self, trainer: Training, epoch: int, step: BucketTask, order: npt.NDArray[np.uint32]
     ) -> npt.NDArray[np.uint32]:
         assert len(order) == step.num_edges
         self.calls.append("bucket")
@@ -37,7 +36,7 @@ class Listener(Hook):
 
     def after_epoch(self, trainer: Training) -> bool:
         self.calls.append("epoch")
-        return trainer.state.epoch == 2
+        return trainer.context.state.epoch == 2
 
 
 @pytest.mark.parametrize("partitions", [1, 2])
@@ -45,11 +44,9 @@ def test_a_hook_sees_all_and_may_leave_edges_out_and_end_the_training(
     make_ring: MakeRing, ring_config: EmbeddingConfig, tmp_path: Path, partitions: int
 ) -> None:
     graph, config = make_ring(partitions), dataclasses.replace(ring_config, epochs=5)
-    model = relation_sets(graph, config)
-    steps = list_steps(graph, model, config)
-    state = runs.RunState(graph=runs.describe_graph(graph))
-    hook = Listener()
-    trainer = Trainer(tmp_path, graph, config, model, steps, state, hooks=[hook])
+    context, hook = context_of(graph, config, tmp_path), Listener()
+    steps, state = context.steps, context.state
+    trainer = Trainer(context, hooks=[hook])
     trainer.run(SILENT)
     num_units = len(trainer.schedule)
     assert hook.calls.count("bucket") == 2 * len(steps)

@@ -10,7 +10,7 @@ import scipy.stats
 from graphsys.core.errors import CorruptStoreError
 from graphsys.core.types import Bucket
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.data.schedule import Step, cut_bucket
+from graphsys.embedding.data.schedule import BucketTask, cut_bucket
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.negatives_config import PoolConfig
 from graphsys.embedding.training.hooks.edge_sets import list_steps
@@ -29,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-def bucket_edges(graph: Graph, config: EmbeddingConfig, step: Step) -> Edges:
+def bucket_edges(graph: Graph, config: EmbeddingConfig, step: BucketTask) -> Edges:
     (relations,) = relation_sets(graph, config)
     bucket = graph.bucket(relations.edge_type, *step.bucket)
     assert bucket.relation is not None
@@ -116,7 +116,7 @@ def test_draws_follow_their_distribution(kind: str, side: int) -> None:
     test = scipy.stats.chisquare(counts[possible], share * counts.sum())
     assert test.pvalue > 0.01
     later = np.corrcoef(nodes[:, :-1].ravel(), nodes[:, 1:].ravel())[0, 1]
-    assert abs(later) < 0.02  # neighbouring draws are independent
+    assert abs(later) < 0.02  # neighboring draws are independent
 
 
 def test_pools_and_sides_are_drawn_independently() -> None:

@@ -16,20 +16,18 @@ from graphsys.datasets import recipes
 from graphsys.embedding import EmbeddingConfig, train
 from graphsys.embedding import run as runs
 from graphsys.embedding.data.schedule import Layout
-from graphsys.embedding.model import relation_sets
 from graphsys.embedding.training import api
-from graphsys.embedding.training.hooks.edge_sets import list_steps
 from graphsys.embedding.training.plan import Planner
 from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, Source
+from tests.embedding_context import context_of
 
 MakeRing = Callable[[int], Graph]
 
 
 def planner(graph: Graph, config: EmbeddingConfig, base: int = 0) -> Planner:
-    model = relation_sets(graph, config)
-    return Planner(graph, config, model, list_steps(graph, model, config), base)
+    return Planner(context_of(graph, config), base)
 
 
 def layout_of(capacity: int, *, prefetch: bool) -> Layout:
@@ -207,11 +205,9 @@ MEASURED = """
     config = EmbeddingConfig(dim=1024, epochs=1, batch_size=200, num_batch_negatives=50,
                              num_uniform_negatives=50, threads=2, checkpoint_seconds=9.0)
     train(graph, config, folder / "warm")
-    model = relation_sets(graph, config)
     for capacity in (2, 5):
         release_free_memory()
-        steps = list_steps(graph, model, config)
-        planner = Planner(graph, config, model, steps, resident_bytes())
+        planner = Planner(context_of(graph, config), resident_bytes())
         budget = planner.memory_bytes(Layout(capacity=capacity)) + (4 << 20)
         with MemoryMeter(0.005) as meter:
             found = train(graph, config, folder / str(capacity), memory=budget).metrics

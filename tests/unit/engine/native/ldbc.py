@@ -14,7 +14,7 @@ UNREACHED = {"9223372036854775807", "infinity", "inf"}
 
 
 def adjacency(path: Path, directed: bool) -> Topology:
-    """Read lines of a node and its neighbours; undirected edges are listed twice."""
+    """Read lines of a node and its neighbors; undirected edges are listed twice."""
     found(path)
     rows = [[int(n) for n in line.split()] for line in path.read_text().splitlines()]
     edges = [(row[0], other) for row in rows for other in row[1:]]

@@ -43,7 +43,7 @@ def test_labels_and_modularity_are_right(
         weight = "weight" if weighted else None
         reached = nx.community.modularity(undirected, parts, weight, resolution)
         assert result.result == pytest.approx(reached, abs=1e-12)
-        # no node gains by moving into a neighbouring community or out of its own
+        # no node gains by moving into a neighboring community or out of its own
         for node in graph.ids:
             rest = [part - {node} for part in parts]
             for k in range(len(rest)):

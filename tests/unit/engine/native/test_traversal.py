@@ -36,7 +36,7 @@ def test_hops_are_those_of_networkx(graph: SmallGraph, order: int, most: int) ->
 def check_parents(
     graph: SmallGraph, source: Any, hops: dict[Any, Any], parents: dict[Any, Any]
 ) -> None:
-    """The smallest in-neighbour one hop closer; nothing for others."""
+    """The smallest in-neighbor one hop closer; nothing for others."""
     edges = [(a, b) for a, b, _ in graph.edges]
     if not graph.is_directed:
         edges += [(b, a) for a, b in edges]

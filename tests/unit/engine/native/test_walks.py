@@ -69,7 +69,7 @@ def test_steps_have_the_chances_of_node2vec(p: float, q: float, weighted: bool) 
     first, second = follow(30_000, p=p, q=q, weighted=weighted, seed=9)
     weight = {"a": 1.0, "c": 2.0, "d": 5.0} if weighted else dict.fromkeys("acd", 1.0)
     assert_shares(first, weight)
-    # coming from a: back to a by 1/p; c is a's neighbour; d is not
+    # coming from a: back to a by 1/p; c is a's neighbor; d is not
     bias = {"a": 1 / p, "c": 1.0, "d": 1 / q}
     assert_shares(second, {node: weight[node] * bias[node] for node in weight})
 

@@ -15,7 +15,7 @@ def labels_after(graph: SmallGraph, iterations: int) -> dict[Any, Any]:
     around: dict[Any, list[Any]] = {node: [] for node in graph.ids}
     for a, b, _ in graph.edges:
         around[b].append(a)
-        if graph.is_directed or a != b:  # an undirected loop is one neighbour
+        if graph.is_directed or a != b:  # an undirected loop is one neighbor
             around[a].append(b)
     labels = {node: node for node in graph.ids}
     for _ in range(iterations):
@@ -42,7 +42,7 @@ def test_layouts_and_threads_do_not_matter(stored: Stored) -> None:
     assert stored.same("cdlp") == labels_after(stored.graph, 10)
 
 
-def test_a_node_of_many_neighbours_takes_the_smallest_of_equals() -> None:
+def test_a_node_of_many_neighbors_takes_the_smallest_of_equals() -> None:
     star = SmallGraph(list(range(400)), [(n, 0, 1.0) for n in range(1, 400)], False)
     assert values(run("cdlp", star, iterations=1))[0] == 1
 

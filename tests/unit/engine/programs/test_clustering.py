@@ -22,7 +22,7 @@ def head_starts(graph: SmallGraph, beta: float, seed: int) -> dict[Any, float]:
     }
 
 
-def expected_centres(graph: SmallGraph, beta: float, seed: int) -> dict[Any, Any]:
+def expected_centers(graph: SmallGraph, beta: float, seed: int) -> dict[Any, Any]:
     """Search from every node; the first to come wins."""
     simple, starts = graph.simple(), head_starts(graph, beta, seed)
     first: dict[Any, tuple[float, Any]] = {}
@@ -32,7 +32,7 @@ def expected_centres(graph: SmallGraph, beta: float, seed: int) -> dict[Any, Any
             for _ in range(hops):
                 arrival += 1
             first[node] = min(first.get(node, (math.inf, source)), (arrival, source))
-    return {node: centre for node, (_, centre) in first.items()}
+    return {node: center for node, (_, center) in first.items()}
 
 
 @settings(max_examples=40)
@@ -41,14 +41,14 @@ def test_nodes_join_the_search_that_comes_first(
     graph: SmallGraph, order: int, seed: int
 ) -> None:
     result = run("clustering", graph.topology(order), beta=0.4, seed=seed, num_threads=1)
-    expected = expected_centres(graph, 0.4, seed)
+    expected = expected_centers(graph, 0.4, seed)
     assert values(result) == expected
     assert result.result == len(set(expected.values()))
 
 
 def test_layouts_and_threads_do_not_matter(stored: Stored) -> None:
     found = stored.same("clustering", seed=2)
-    assert found == expected_centres(stored.graph, 0.2, 2)
+    assert found == expected_centers(stored.graph, 0.2, 2)
 
 
 def test_planted_groups_stay_together() -> None:
@@ -58,11 +58,11 @@ def test_planted_groups_stay_together() -> None:
     cut, seeds = 0.0, 8
     for seed in range(seeds):
         result = run("clustering", graph, beta=0.1, seed=seed)
-        centre = values(result)
-        cut += sum(centre[a] != centre[b] for a, b in net.edges) / net.number_of_edges()
+        center = values(result)
+        cut += sum(center[a] != center[b] for a, b in net.edges) / net.number_of_edges()
         radius = max(-start for start in head_starts(graph, 0.1, seed).values())
-        for core in set(centre.values()):
-            members = net.subgraph([node for node in net if centre[node] == core])
+        for core in set(center.values()):
+            members = net.subgraph([node for node in net if center[node] == core])
             assert nx.is_connected(members)
             assert nx.eccentricity(members, core) <= radius
     assert cut / seeds <= 0.1  # the theorem's bound, in expectation

@@ -8,7 +8,7 @@ from tests.unit.engine.programs.runs import Stored, run
 
 
 def check_greedy(graph: SmallGraph, colors: Mapping[Any, int]) -> None:
-    """Neighbours differ, and every smaller colour than a node's is one of a neighbour's."""
+    """Neighbors differ, and every smaller color than a node's is one of a neighbor's."""
     simple = graph.simple()
     assert set(colors) == set(graph.ids)
     for node in simple:
@@ -19,7 +19,7 @@ def check_greedy(graph: SmallGraph, colors: Mapping[Any, int]) -> None:
 
 @settings(max_examples=50)
 @given(small_graphs())
-def test_colours_are_proper_and_none_could_be_smaller(graph: SmallGraph) -> None:
+def test_colors_are_proper_and_none_could_be_smaller(graph: SmallGraph) -> None:
     result = run("coloring", graph)
     colors = values(result)
     check_greedy(graph, colors)
@@ -30,7 +30,7 @@ def test_layouts_and_threads_do_not_matter(stored: Stored) -> None:
     check_greedy(stored.graph, stored.same("coloring"))
 
 
-def test_more_colours_than_bits_in_a_word() -> None:
+def test_more_colors_than_bits_in_a_word() -> None:
     ids = list(range(150))
     clique = SmallGraph(ids, [(a, b, 1.0) for a in ids for b in range(a)], False)
     result = run("coloring", clique)

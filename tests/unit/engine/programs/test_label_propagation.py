@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphsys.core.errors import ConfigError
+from graphsys.core.types import EdgeType
 from graphsys.engine.topology import Topology
 from graphsys.storage import NodeChunk
 from tests.stores import edge_chunk, make_store
@@ -71,6 +72,35 @@ def test_labels_of_the_training_split_come_from_the_store(tmp_path: Path) -> Non
     make_store(tmp_path / "store", nodes, edges, is_directed=True)
     result = run("label_propagation", Topology.of(tmp_path / "store"))
     assert values(result) == {0: 4, 1: 4, 2: 4, 3: 4, 4: None}
+
+
+def test_labels_of_types_with_the_same_ids_stay_apart_in_every_partition(
+    tmp_path: Path,
+) -> None:
+    def labels(node_type: str, *known: int | None) -> NodeChunk:
+        column = pa.array(known, type=pa.int16())
+        ids = np.arange(len(known))
+        return NodeChunk(ids=ids, node_type=node_type, columns={"label": column})
+
+    likes = edge_chunk([(0, 0), (1, 1), (2, 2)], EdgeType("user", "likes", "item"))
+    make_store(
+        tmp_path / "store", labels("user", 7, None, 5), labels("item", None, 3, None),
+        likes, partitions=2,
+    )  # fmt: skip
+    found = run("label_propagation", Topology.of(tmp_path / "store")).table.to_pydict()
+    kinds = [str(kind) for kind in found["type"]]
+    assert dict(zip(zip(kinds, found["id"], strict=True), found["label"], strict=True)) == {
+        ("user", 0): 7, ("user", 1): 3, ("user", 2): 5,
+        ("item", 0): 7, ("item", 1): 3, ("item", 2): 5,
+    }  # fmt: skip
+
+
+def test_a_negative_label_of_a_store_is_named(tmp_path: Path) -> None:
+    column = pa.array([4, None, -2], type=pa.int64())
+    nodes = NodeChunk(ids=np.array([10, 20, 30]), columns={"label": column})
+    make_store(tmp_path / "store", nodes, edge_chunk([(10, 20), (20, 30)]))
+    with pytest.raises(ConfigError, match="label of 30 is -2"):
+        run("label_propagation", Topology.of(tmp_path / "store"))
 
 
 def test_no_labels_and_negative_labels_are_refused() -> None:

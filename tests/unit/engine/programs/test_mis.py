@@ -8,7 +8,7 @@ from tests.unit.engine.programs.runs import Stored, run
 
 
 def check_maximal(graph: SmallGraph, is_member: Mapping[Any, bool]) -> None:
-    """A node is in the set just if none of its neighbours is."""
+    """A node is in the set just if none of its neighbors is."""
     simple = graph.simple()
     assert set(is_member) == set(graph.ids)
     for node in simple:

@@ -10,8 +10,8 @@ import torch
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.data.device_transfer import (
     DeviceClock,
+    DeviceTransfer,
     HostClock,
-    Mover,
     PinnedBuffers,
     new_clock,
 )
@@ -79,27 +79,31 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def mover(log: list[str], monkeypatch: pytest.MonkeyPatch) -> Mover:
+def transfer(log: list[str], monkeypatch: pytest.MonkeyPatch) -> DeviceTransfer:
     """Return a mover that takes itself for one to a GPU."""
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    made: Any = Mover()
+    made: Any = DeviceTransfer()
     made.is_real, made._stream = True, Stream(log, "copies")
     made.buffers = lambda: PinnedBuffers(is_pinned=False)
     return made  # type: ignore[no-any-return]
 
 
 def test_training_waits_for_copies_and_buffers_for_theirs(
-    groups: Callable[..., Graph], log: list[str], mover: Mover
+    groups: Callable[..., Graph], log: list[str], transfer: DeviceTransfer
 ) -> None:
-    parts = api.build_parts(groups(), CONFIG)
-    seeds = parts.objective.seeds(0)
+    context = api.build_context(groups(), CONFIG)
+    seeds = context.task.seeds(0)
     loader = Loader(
-        parts.surroundings, parts.inputs, 0, send=mover.send, new_buffers=mover.buffers
+        context.message_graph,
+        context.features,
+        0,
+        send=transfer.send,
+        new_buffers=transfer.buffers,
     )
     first = loader.make(seeds[0], epoch=0, number=0)
     assert log == ["begin copies", "event on copies", "end copies"]
     log.clear()
-    mover.receive(first)
+    transfer.receive(first)
     assert log == ["compute waits for copies", "kept for compute", "kept for compute"]
     log.clear()
     loader.release(first)
@@ -110,12 +114,12 @@ def test_training_waits_for_copies_and_buffers_for_theirs(
     assert log[0] == "begin copies"  # other buffers, that nobody has copied from
 
 
-def test_stages_are_timed_by_the_device(log: list[str], mover: Mover) -> None:
-    clock = new_clock(mover)
+def test_stages_are_timed_by_the_device(log: list[str], transfer: DeviceTransfer) -> None:
+    clock = new_clock(transfer)
     assert isinstance(clock, DeviceClock)
     for _ in range(3):
         clock.mark()
     assert clock.times() == [0.0, 0.25, 0.5]
     assert log[-1] == "host waits for compute"
-    mover.is_real = False
-    assert type(new_clock(mover)) is type(new_clock(None)) is HostClock
+    transfer.is_real = False
+    assert type(new_clock(transfer)) is type(new_clock(None)) is HostClock

@@ -1,6 +1,7 @@
 """Learned rows on disk: trained as rows in memory are, within a bound, safe from kills."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,8 @@ from graphsys.core.memory import MemoryMeter, release_free_memory, resident_byte
 from graphsys.gnn import GnnConfig, inference
 from graphsys.gnn import run as runs
 from graphsys.gnn.models.model import key_of
-from graphsys.gnn.process_group import Team
-from graphsys.gnn.run import RunState
-from graphsys.gnn.training.api import build_parts
+from graphsys.gnn.process_group import ProcessGroup
+from graphsys.gnn.training.api import build_context
 from graphsys.gnn.training.trainer import Trainer
 from graphsys.storage import Graph, NodeChunk
 from graphsys.storage.verify.run import verify_run
@@ -74,8 +74,8 @@ def on_disk(**changes: Any) -> GnnConfig:
     return config_of(**{"learned_rows": "disk", "epochs": 3, **changes})
 
 
-class BothOptimisers:
-    """An optimiser of the network, and row-wise Adagrad on tables in memory."""
+class BothOptimizers:
+    """An optimizer of the network, and row-wise Adagrad on tables in memory."""
 
     def __init__(self, config: GnnConfig, network: Any) -> None:
         self.tables = [table.weight for table in network.learned.values()]
@@ -105,7 +105,7 @@ class BothOptimisers:
 def losses_of(trainer: Trainer, epochs: int) -> list[float]:
     losses = []
     for epoch in range(epochs):
-        seeds = trainer.parts.objective.seeds(epoch)
+        seeds = trainer.context.task.seeds(epoch)
         for batch in trainer.batches(epoch, seeds):
             losses.append(trainer.train_batch(epoch, batch, len(seeds)))
             trainer.loader.release(batch)
@@ -132,18 +132,18 @@ LINKS = {"task": "link_prediction", "num_negatives": 6, "batch_size": 50}
 def test_losses_are_those_of_rows_in_memory(
     request: pytest.FixtureRequest, tmp_path: Path, store: str, changes: dict[str, Any]
 ) -> None:
-    """The same optimiser on tables in memory, from the same first rows."""
+    """The same optimizer on tables in memory, from the same first rows."""
     graph = request.getfixturevalue(store)
     config = on_disk(**changes)
-    ours = Trainer(tmp_path, config, RunState(graph={}), build_parts(graph, config))
+    ours = Trainer(replace(build_context(graph, config), path=tmp_path))
     theirs_config = config_of(**{"epochs": 3, **changes})
-    parts = build_parts(graph, theirs_config)
-    theirs = Trainer(None, theirs_config, RunState(graph={}), parts)
+    context = build_context(graph, theirs_config)
+    theirs = Trainer(context)
     theirs.network.load_state_dict(ours.network.state_dict(), strict=False)
-    theirs.stepper.optimiser = BothOptimisers(theirs_config, parts.network)  # type: ignore[assignment]
+    theirs.stepper.optimizer = BothOptimizers(theirs_config, context.network)  # type: ignore[assignment]
     with torch.no_grad():
         for files in ours.network.stored:
-            weight: Any = parts.network.learned[key_of(files.name)].weight
+            weight: Any = context.network.learned[key_of(files.name)].weight
             weight.copy_(ours.network.stored.read(files.name, torch.arange(len(weight))))
     found, wanted = losses_of(ours, 3), losses_of(theirs, 3)
     assert found == pytest.approx(wanted, rel=1e-4)
@@ -270,9 +270,11 @@ def test_what_rows_on_disk_cannot_do_is_said(
         on_disk(batch_size=0)
     with pytest.raises(ConfigError, match="got disk with messages over the whole graph"):
         on_disk(model="lightgcn", task="recommendation")
-    monkeypatch.setattr("graphsys.gnn.tasks.task.current_team", lambda: Team(0, 2))
+    monkeypatch.setattr(
+        "graphsys.gnn.tasks.task.current_process_group", lambda: ProcessGroup(0, 2)
+    )
     with pytest.raises(ConfigError, match="learned_rows: got disk with 2 processes"):
-        build_parts(bare, on_disk())
+        build_context(bare, on_disk())
 
 
 def test_rows_on_disk_have_checksums_when_the_training_is_over(

@@ -19,7 +19,7 @@ from graphsys.gnn.data.positive_pairs import read_pairs
 from graphsys.gnn.models.gatne import Gatne
 from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.tasks.multiplex_links import MultiplexLinks
-from graphsys.gnn.training.api import build_parts
+from graphsys.gnn.training.api import build_context
 from graphsys.metrics import pair_metrics
 from graphsys.storage import Graph
 from tests.unit.gnn.multiplex_graphs import (
@@ -58,17 +58,17 @@ def plain_gatne(
 @pytest.mark.parametrize("num_layers", [1, 2])
 def test_rows_are_those_of_plain_numpy(items: Graph, num_layers: int) -> None:
     config = config_of(layers=num_layers, fanouts=(-1,) * num_layers, epochs=1)
-    parts = build_parts(items, config)
-    w = numbers(parts.network)
+    context = build_context(items, config)
+    w = numbers(context.network)
     wanted = plain_gatne(
         w["learned.item.weight"], w["edge.item.weight"], neighbors_of(items), num_layers, w
     )
-    found = gnn.inference.infer(parts.network, parts.surroundings, parts.inputs, "item")
+    found = gnn.inference.infer(context, "item")
     np.testing.assert_allclose(found, wanted, atol=1e-5)
     seeds = {"item": np.array([7, 31, 2])}
-    with parts.surroundings.sample(seeds, epoch=0, batch=0) as sample:
-        hops = parts.surroundings.wrap(sample.layers)
-        rows = parts.network(hops, parts.inputs.gather(sample.nodes))["item"]
+    with context.message_graph.sample(seeds, epoch=0, batch=0) as sample:
+        hops = context.message_graph.wrap(sample.layers)
+        rows = context.network(hops, context.features.gather(sample.nodes))["item"]
     rows = rows[torch.from_numpy(sample.seed_places["item"])].detach()
     np.testing.assert_allclose(rows, wanted[[7, 31, 2]], atol=1e-5)
 
@@ -91,12 +91,14 @@ def test_a_node_without_neighbors_by_a_relation_keeps_its_own_row() -> None:
 
 
 def test_gradients_are_those_of_a_dense_formula(items: Graph) -> None:
-    parts = build_parts(items, config_of(fanouts=(-1,), loss="logistic"))
-    objective, model = parts.objective, parts.network
-    assert isinstance(objective, MultiplexLinks)
-    seeds = objective.seeds(0)[0]
-    batch = Loader(parts.surroundings, parts.inputs, 0).make(seeds, epoch=0, number=0)
-    loss = objective.loss(model(batch.hops, batch.x), batch)
+    context = build_context(items, config_of(fanouts=(-1,), loss="logistic"))
+    task, model = context.task, context.network
+    assert isinstance(task, MultiplexLinks)
+    seeds = task.seeds(0)[0]
+    batch = Loader(context.message_graph, context.features, 0).make(
+        seeds, epoch=0, number=0
+    )
+    loss = task.loss(model(batch.hops, batch.x), batch)
     loss.backward()  # type: ignore[no-untyped-call]
     dense = {n: p.detach().double().requires_grad_() for n, p in model.named_parameters()}
     edge = dense["edge.item.weight"].view(NUM, 2, -1)
@@ -189,16 +191,16 @@ def test_features_make_rows_of_several_types(tmp_path: Path) -> None:
     x[3] = x[5]
     graph = shop_store(tmp_path / "shop", x)
     config = config_of(fanouts=(-1,), epochs=3, node_type="item", row_decay=1e-3)
-    parts = build_parts(graph, config)
-    w = numbers(parts.network)
+    context = build_context(graph, config)
+    w = numbers(context.network)
     assert {"linear.item.weight", "learned.user.weight"} <= set(w)
     assert "learned.item.weight" not in w
     order = graph.node_ids("item").to_pylist()
-    found = gnn.inference.infer(parts.network, parts.surroundings, parts.inputs, "item")
+    found = gnn.inference.infer(context, "item")
     base, share = x[order] @ w["linear.item.weight"].T, w["edge.user.weight"]
     edge = (x[order] @ w["edge.item.weight"].T).reshape(10, 2, 4)
-    assert isinstance(parts.network, Gatne)
-    for r, name in enumerate(parts.network.names["item"]):
+    assert isinstance(context.network, Gatne)
+    for r, name in enumerate(context.network.names["item"]):
         for item in range(10):
             own = [u for u, i in read_pairs(graph, name).tolist() if i == item]
             if own:

@@ -13,11 +13,11 @@ from graphsys.core.types import EdgeType
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.data.labels import node_column
 from graphsys.gnn.data.loader import Loader
-from graphsys.gnn.data.message_graph import Surroundings
+from graphsys.gnn.data.message_graph import MessageGraph
 from graphsys.gnn.data.positive_pairs import make_pairs, read_pairs, without_pairs
 from graphsys.gnn.tasks.link_prediction import LinkPrediction, pair_loss
 from graphsys.gnn.tasks.link_ranking import rank_pairs
-from graphsys.gnn.training.api import build_parts
+from graphsys.gnn.training.api import build_context
 from graphsys.gnn.training.step import Stepper
 from graphsys.sampling import NeighborSampler, message_rows
 from graphsys.sampling.adjacency import REVERSED
@@ -118,8 +118,8 @@ def test_links_of_readers_and_books_are_learned(
 
 
 def test_batches_hold_ends_and_shared_negatives(library: Graph) -> None:
-    objective = LinkPrediction(library, config_of())
-    batches = objective.seeds(0)
+    task = LinkPrediction(library, config_of())
+    batches = task.seeds(0)
     assert len(batches) == 4  # 200 edges
     seen = []
     for number in range(4):
@@ -130,9 +130,9 @@ def test_batches_hold_ends_and_shared_negatives(library: Graph) -> None:
             zip(seeds["reader"].tolist(), seeds["book"][:50].tolist(), strict=True)
         )
     assert sorted(seen) == sorted(map(tuple, read_pairs(library, "reads").tolist()))
-    again = objective.seeds(0)[1]
+    again = task.seeds(0)[1]
     assert all((again[name] == batches[1][name]).all() for name in again)
-    assert (objective.seeds(1)[1]["reader"] != batches[1]["reader"]).any()
+    assert (task.seeds(1)[1]["reader"] != batches[1]["reader"]).any()
 
 
 def test_the_batch_s_own_edges_are_hidden(library: Graph, groups: Store) -> None:
@@ -182,11 +182,11 @@ def test_a_network_in_training_never_sees_the_edges_of_its_batch(
 ) -> None:
     """Whatever is left out, between the objective and the network: no label leaks."""
     graph = library if kind == "library" else groups(1)
-    wrap, make, train_one = Surroundings.wrap, Loader.make, Stepper.train
+    wrap, make, train_one = MessageGraph.wrap, Loader.make, Stepper.train
     shown: dict[int, Any] = {}
     trained, others = [], [0]
 
-    def seen_wrap(self: Surroundings, layers: Any) -> Any:
+    def seen_wrap(self: MessageGraph, layers: Any) -> Any:
         shown[-1] = layers
         return wrap(self, layers)
 
@@ -214,7 +214,7 @@ def test_a_network_in_training_never_sees_the_edges_of_its_batch(
         trained.append(len(hidden))
         return train_one(self, epoch, batch, count)
 
-    monkeypatch.setattr(Surroundings, "wrap", seen_wrap)
+    monkeypatch.setattr(MessageGraph, "wrap", seen_wrap)
     monkeypatch.setattr(Loader, "make", seen_make)
     monkeypatch.setattr(Stepper, "train", seen_train)
     config = config_of(epochs=2, eval_every=0, keep="last", prefetch=0, fanouts=(-1, -1))
@@ -245,12 +245,12 @@ def test_hard_negatives_follow_the_curriculum(pins: Graph) -> None:
         model="pinsage", positives="walks", hard_negatives=3, hard_ranks=(2, 6),
         batch_size=10,
     )  # fmt: skip
-    objective = LinkPrediction(pins, config)
-    assert [objective.num_hard(epoch) for epoch in range(6)] == [0, 1, 2, 3, 3, 3]
-    assert len(objective.seeds(0)[0]["pin"]) == 2 * 10 + 20
-    seeds = objective.seeds(2)[0]["pin"]
+    task = LinkPrediction(pins, config)
+    assert [task.num_hard(epoch) for epoch in range(6)] == [0, 1, 2, 3, 3, 3]
+    assert len(task.seeds(0)[0]["pin"]) == 2 * 10 + 20
+    seeds = task.seeds(2)[0]["pin"]
     assert len(seeds) == 2 * 10 + 20 + 2 * 10
-    ranker = objective._ranks
+    ranker = task._ranks
     assert ranker is not None
     indptr, ranked, _ = ranker.neighborhoods(seeds[:10], 4, skip=2)
     hard = seeds[40:].reshape(10, 2)
@@ -259,10 +259,8 @@ def test_hard_negatives_follow_the_curriculum(pins: Graph) -> None:
 
 
 def test_margin_loss_is_the_paper_s(library: Graph) -> None:
-    objective = LinkPrediction(
-        library, config_of(batch_size=3, num_negatives=2, margin=0.5)
-    )
-    seeds = objective.seeds(0)[0]
+    task = LinkPrediction(library, config_of(batch_size=3, num_negatives=2, margin=0.5))
+    seeds = task.seeds(0)[0]
     q, i = torch.tensor([[1.0], [2.0], [0.0]]), torch.tensor([[1.0], [1.0], [3.0]])
     negatives = torch.tensor([[0.9], [2.0]])
     rows = {"reader": q, "book": torch.cat([i, negatives])}
@@ -271,19 +269,19 @@ def test_margin_loss_is_the_paper_s(library: Graph) -> None:
     expected = np.mean(
         [max(0, a * n - a * b + 0.5) for a, b in ((1, 1), (2, 1), (0, 3)) for n in (0.9, 2)]
     )
-    assert objective.loss(rows, batch).item() == pytest.approx(expected)
+    assert task.loss(rows, batch).item() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("loss", ["margin", "bpr", "softmax", "logistic"])
 def test_the_batch_s_other_pairs_are_negatives(library: Graph, loss: Any) -> None:
     config = config_of(batch_size=3, num_negatives=0, in_batch=True, loss=loss)
-    objective = LinkPrediction(library, config)
-    seeds = objective.seeds(0)[0]
+    task = LinkPrediction(library, config)
+    seeds = task.seeds(0)[0]
     assert len(seeds["book"]) == 3
     q = torch.tensor([[1.0], [2.0], [0.5]], requires_grad=True)
     rows = {"reader": q, "book": torch.tensor([[1.0], [3.0]])}
     places = {"reader": torch.arange(3), "book": torch.tensor([0, 1, 0])}
-    found = objective.loss(rows, gnn_batch(seeds, places))
+    found = task.loss(rows, gnn_batch(seeds, places))
     beaten = -1e9  # the pair's own book
     negative = torch.tensor([[beaten, 3, beaten], [2, beaten, 2], [beaten, 1.5, beaten]])
     positive = torch.tensor([[1.0], [6.0], [0.5]])
@@ -337,10 +335,10 @@ def test_negatives_like_the_positive(
 ) -> None:
     graph = library if kind == "library" else groups(2)
     config = config_of(alike_negatives=3, alike="label", epochs=2, eval_every=0)
-    objective = LinkPrediction(graph, config)
-    dst_type = objective.pairs.dst_type
-    pairs = objective.seeds(0).pairs_of(0)
-    seeds = objective.seeds(0)[0]
+    task = LinkPrediction(graph, config)
+    dst_type = task.pairs.dst_type
+    pairs = task.seeds(0).pairs_of(0)
+    seeds = task.seeds(0)[0]
     others = seeds[dst_type]
     if kind == "groups":  # sources before, of the same type
         others = others[len(pairs) :]
@@ -349,10 +347,10 @@ def test_negatives_like_the_positive(
     assert (labels[alike] == labels[pairs[:, 1]][:, None]).all()
     report = gnn.train(graph, config, tmp_path / "run")
     assert np.isfinite(report.metrics["loss"])
-    sample = build_parts(graph, config).surroundings.sample(seeds, epoch=0, batch=0)
-    trimmed = objective._trim(sample, 0)
+    sample = build_context(graph, config).message_graph.sample(seeds, epoch=0, batch=0)
+    trimmed = task._trim(sample, 0)
     hidden = without_pairs(
-        sample.layers, objective.pairs.edge_type, *pairs.T, is_symmetric=kind == "groups"
+        sample.layers, task.pairs.edge_type, *pairs.T, is_symmetric=kind == "groups"
     )
     for found, expected in zip(trimmed, hidden, strict=True):
         assert {n: b.num_edges for n, b in found.items()} == {

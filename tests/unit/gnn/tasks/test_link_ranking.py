@@ -172,19 +172,19 @@ def test_a_source_without_rows_is_the_mean_of_its_neighbors_in_train(
         means[s] = np.mean(near, axis=0) if near else 0
     assert is_dst or not means.any(axis=1).all()  # a book that nobody reads in train
     scores = means @ rows[own].double().numpy().T
-    objective = Recommendation(graph, config)
-    score = objective._score
-    src, dst = _through_neighbors(graph, objective.pairs, "valid", output, score)[1:3]
+    task = Recommendation(graph, config)
+    score = task._score
+    src, dst = _through_neighbors(graph, task.pairs, "valid", output, score)[1:3]
     np.testing.assert_allclose(src.numpy(), means, rtol=1e-5, atol=1e-6)
     assert dst.tolist() == rows[own].tolist()
-    found = objective.measure("valid", output)
+    found = task.measure("valid", output)
     assert (found["recall@20"], found["ndcg@20"]) == recommended(scores, set(train), wanted)
     assert found["num_sources"] == len({s for s, _ in wanted})
     assert (found["num_edges"], found["num_candidates"]) == (12, SIZES[own])
     with pytest.raises(
         ConfigError, match=f"pairs are of '{own}' and '{own}', edges 'reads'"
     ):
-        rank_pairs(graph, objective.pairs, "valid", output)
+        rank_pairs(graph, task.pairs, "valid", output)
 
 
 def test_a_split_that_is_not_there_is_named(graph: Graph) -> None:
@@ -246,8 +246,8 @@ def test_several_classes_a_node_are_measured_as_in_numpy() -> None:
 class Opened(OpenedRun):
     """A run whose objective, labels and output are given."""
 
-    def __init__(self, objective: Any, labels: Any = None, *, is_same: bool = True) -> None:
-        self.parts, self.labels = SimpleNamespace(objective=objective), labels  # type: ignore[assignment]
+    def __init__(self, task: Any, labels: Any = None, *, is_same: bool = True) -> None:
+        self.parts, self.labels = SimpleNamespace(task=task), labels  # type: ignore[assignment]
         self._is_same, self.asked = is_same, list[Any]()
 
     def require_same_graph(self) -> None:
@@ -262,14 +262,14 @@ class Opened(OpenedRun):
 
 @pytest.mark.parametrize("graph", ["books"], indirect=True)
 def test_links_are_measured_with_the_output_of_their_types(graph: Graph) -> None:
-    objective = LinkPrediction(graph, config_of())
-    run = Opened(objective)
+    task = LinkPrediction(graph, config_of())
+    run = Opened(task)
     found = evaluate(run, split="valid")
-    wanted = objective.measure("valid", rows_of("normal")[1])
+    wanted = task.measure("valid", rows_of("normal")[1])
     assert found == {"split": "valid", "metrics": wanted}
     assert set(run.asked) == {"reader", "book"}
     with pytest.raises(ConfigError, match="another graph"):
-        evaluate(Opened(objective, is_same=False))
+        evaluate(Opened(task, is_same=False))
 
 
 def test_nodes_of_a_split_are_measured_by_their_classes() -> None:

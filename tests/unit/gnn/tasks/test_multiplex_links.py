@@ -13,11 +13,11 @@ from graphsys.core.errors import UnknownNameError
 from graphsys.core.types import EdgeType
 from graphsys.gnn.data.loader import Loader
 from graphsys.gnn.data.positive_pairs import read_pairs
-from graphsys.gnn.process_group import Team
+from graphsys.gnn.process_group import ProcessGroup
 from graphsys.gnn.tasks.edge_metrics import tell_edges
 from graphsys.gnn.tasks.multiplex_links import MultiplexLinks
 from graphsys.gnn.tasks.skipgram import WalkWindows
-from graphsys.gnn.training.api import build_parts
+from graphsys.gnn.training.api import build_context
 from graphsys.metrics import pair_metrics
 from graphsys.sampling import NeighborSampler, relation_rows
 from graphsys.storage import Graph, NodeChunk
@@ -105,14 +105,16 @@ def test_walks_lead_to_another_type_and_back(tmp_path: Path) -> None:
 
 
 def test_shared_negatives_are_compared_with_every_pair(items: Graph) -> None:
-    parts = build_parts(items, config_of(negatives_of="batch", loss="margin", margin=0.3))
-    objective = parts.objective
-    seeds = objective.seeds(0)[0]
-    loader = Loader(parts.surroundings, parts.inputs, 0)
+    context = build_context(
+        items, config_of(negatives_of="batch", loss="margin", margin=0.3)
+    )
+    task = context.task
+    seeds = task.seeds(0)[0]
+    loader = Loader(context.message_graph, context.features, 0)
     batch = loader.make(seeds, epoch=0, number=0)
-    rows = parts.network(batch.hops, batch.x)
+    rows = context.network(batch.hops, batch.x)
     (group,) = seeds.groups  # type: ignore[attr-defined]
-    context = numbers(parts.network)["decoder.rows.item"]
+    context = numbers(context.network)["decoder.rows.item"]
     query = rows["item"].detach().double().numpy().reshape(-1, 12)
     losses = []
     for row in range(group.rows.num_dst):
@@ -123,13 +125,13 @@ def test_shared_negatives_are_compared_with_every_pair(items: Graph) -> None:
                 gap = query[row] @ (context[shared] - context[other])
                 losses.append(max(0.0, gap + 0.3))
     assert len(group.negatives) == 4
-    assert objective.loss(rows, batch).item() == pytest.approx(np.mean(losses), abs=1e-5)
+    assert task.loss(rows, batch).item() == pytest.approx(np.mean(losses), abs=1e-5)
 
 
 def test_processes_share_the_pairs_of_a_batch(items: Graph) -> None:
-    def pairs(objective: MultiplexLinks) -> list[tuple[int, int, int]]:
+    def pairs(task: MultiplexLinks) -> list[tuple[int, int, int]]:
         found = []
-        seeds = objective.seeds(0)[1]
+        seeds = task.seeds(0)[1]
         assert seeds.num_pairs == 20 * 2 * 14  # 5 nodes of a walk, windows of 2
         for group in seeds.groups:
             for row in range(group.rows.num_dst):
@@ -138,13 +140,13 @@ def test_processes_share_the_pairs_of_a_batch(items: Graph) -> None:
                 found += [(node, row % 2, int(j)) for j in group.rows.indices[span]]
         return found
 
-    objective = MultiplexLinks(items, config_of())
-    whole = pairs(objective)
-    parts = []
+    task = MultiplexLinks(items, config_of())
+    whole = pairs(task)
+    context = []
     for rank in range(2):
-        objective.team = Team(rank, 2)
-        parts += pairs(objective)
-    assert sorted(parts) == sorted(whole)
+        task.process_group = ProcessGroup(rank, 2)
+        context += pairs(task)
+    assert sorted(context) == sorted(whole)
 
 
 def test_metrics_of_pairs_are_those_of_plain_python() -> None:

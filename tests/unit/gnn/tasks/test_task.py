@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from graphsys.gnn.data.loader import Batch
-from graphsys.gnn.tasks.factory import make_objective
+from graphsys.gnn.tasks.factory import make_task
 from graphsys.gnn.tasks.link_prediction import LinkPrediction, Recommendation
 from graphsys.gnn.tasks.regression import NodeRegression
 from graphsys.gnn.tasks.task import NodeClassification
@@ -35,7 +35,7 @@ def batch_of(nodes: Any, places: Any, number: int = 0) -> Batch:
 def test_seeds_are_the_training_nodes_and_terms_are_counted(
     groups: Store, batch_size: int, sizes: list[int]
 ) -> None:
-    found = make_objective(groups(1), config_of(batch_size=batch_size))
+    found = make_task(groups(1), config_of(batch_size=batch_size))
     seeds = found.seeds(0)
     assert [len(part["node"]) for part in seeds] == sizes
     assert sorted(np.concatenate([part["node"] for part in seeds])) == sorted(
@@ -65,7 +65,7 @@ def cross_entropy(rows: Any, classes: Any) -> float:
 
 
 def test_the_loss_of_a_batch_is_that_of_its_seeds(groups: Store) -> None:
-    found = make_objective(groups(1), config_of())
+    found = make_task(groups(1), config_of())
     rows, nodes, places = outputs(3), np.array([7, 1, 30]), np.array([2, 40, 5])
     loss = float(found.loss({"node": rows}, batch_of(nodes, places)))
     assert loss == pytest.approx(cross_entropy(rows.numpy()[places], nodes % 3))
@@ -73,7 +73,7 @@ def test_the_loss_of_a_batch_is_that_of_its_seeds(groups: Store) -> None:
 
 
 def watched(graph: Graph, rows: torch.Tensor, **changes: Any) -> tuple[str, Any]:
-    found = make_objective(graph, config_of(**changes))
+    found = make_task(graph, config_of(**changes))
     return found.metric, found.watch(lambda name, nodes: rows[nodes])
 
 
@@ -140,9 +140,9 @@ def test_ties_count_one_half_and_one_side_alone_tells_nothing() -> None:
 def test_a_config_names_its_task(groups: Store, library: Graph) -> None:
     numbers = {"price": pa.array(NODES.astype(float).tolist())}
     regression = config_of(task="regression", label="price")
-    found = make_objective(groups(1, columns=numbers), regression)
+    found = make_task(groups(1, columns=numbers), regression)
     assert type(found) is NodeRegression
-    assert type(make_objective(groups(1), config_of())) is NodeClassification
-    assert type(make_objective(library, link_config())) is LinkPrediction
+    assert type(make_task(groups(1), config_of())) is NodeClassification
+    assert type(make_task(library, link_config())) is LinkPrediction
     recommended = link_config(task="recommendation")
-    assert type(make_objective(library, recommended)) is Recommendation
+    assert type(make_task(library, recommended)) is Recommendation

@@ -2,6 +2,7 @@
 
 import re
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from graphsys.gnn.data.loader import Batch, Loader
 from graphsys.gnn.inference import entries_within, infer
 from graphsys.gnn.models.network import Network
 from graphsys.gnn.training import plan
-from graphsys.gnn.training.api import build_parts
+from graphsys.gnn.training.api import build_context
 from graphsys.gnn.training.trainer import Trainer
 from graphsys.storage import Graph
 from tests.syncs import require_durable_commits, watch_disk
@@ -43,7 +44,7 @@ def config_of(**changes: Any) -> GnnConfig:
 
 
 def weights_of(run: Path) -> dict[str, torch.Tensor]:
-    return dict(gnn.open_run(run).parts.network.state_dict())
+    return dict(gnn.open_run(run).context.network.state_dict())
 
 
 def are_equal(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
@@ -96,15 +97,17 @@ def test_layers_over_all_nodes_are_the_whole_graph_s(
     config = config_of(model=model, fanouts=(-1, -1), epochs=3)
     gnn.train(graph, config, tmp_path / "run")
     opened = gnn.open_run(tmp_path / "run")
-    parts, nodes = opened.parts, np.array([5, 40, 0])
+    context, nodes = opened.context, np.array([5, 40, 0])
     by_layer = opened.output(nodes)
     with torch.no_grad():
-        layer = parts.surroundings.whole()
-        x = parts.inputs.gather({"node": np.arange(NUM_NODES)})
-        whole = parts.network([layer, layer], x)["node"][torch.from_numpy(nodes)]
-        sample = parts.surroundings.sampler.sample(nodes)
-        inputs = parts.inputs.gather(sample.nodes)
-        sampled = parts.network(parts.surroundings.wrap(sample.layers), inputs)["node"]
+        layer = context.message_graph.whole()
+        x = context.features.gather({"node": np.arange(NUM_NODES)})
+        whole = context.network([layer, layer], x)["node"][torch.from_numpy(nodes)]
+        sample = context.message_graph.sampler.sample(nodes)
+        features = context.features.gather(sample.nodes)
+        sampled = context.network(context.message_graph.wrap(sample.layers), features)[
+            "node"
+        ]
     assert np.allclose(by_layer, whole.numpy(), atol=1e-5)
     assert np.allclose(by_layer, sampled.numpy(), atol=1e-5)
 
@@ -171,8 +174,8 @@ def test_threads_and_prefetching_change_nothing(groups: Store, tmp_path: Path) -
 @pytest.mark.parametrize("prefetch", [1, 3])
 def test_batches_are_made_while_another_is_used(groups: Store, prefetch: int) -> None:
     config = config_of(prefetch=prefetch)
-    parts = build_parts(groups(1), config)
-    loader = Loader(parts.surroundings, parts.inputs, prefetch)
+    context = build_context(groups(1), config)
+    loader = Loader(context.message_graph, context.features, prefetch)
     began: dict[int, threading.Event] = {k: threading.Event() for k in range(8)}
     make = loader.make
 
@@ -206,8 +209,8 @@ def test_best_epoch_is_kept_and_patience_ends(groups: Store, tmp_path: Path) -> 
 
 def test_report_says_where_time_went(groups: Store, tmp_path: Path) -> None:
     metrics = gnn.train(groups(1), config_of(epochs=3), tmp_path / "run").metrics
-    parts = ("sample", "gather", "forward", "backward", "step")
-    assert all(metrics[f"{name}_seconds"] > 0 for name in parts)
+    context = ("sample", "gather", "forward", "backward", "step")
+    assert all(metrics[f"{name}_seconds"] > 0 for name in context)
     assert metrics["batches"] == 9
     assert metrics["peak_memory_bytes"] > 0
 
@@ -276,17 +279,15 @@ def test_bags_of_words_are_learned(groups: Store, tmp_path: Path, batch_size: in
     graph = groups(2, x=words)
     gnn.train(graph, config_of(batch_size=batch_size, epochs=60), tmp_path / "run")
     assert gnn.evaluate(tmp_path / "run")["metrics"]["accuracy"] >= 0.8
-    names = gnn.open_run(tmp_path / "run").parts.network.state_dict()
+    names = gnn.open_run(tmp_path / "run").context.network.state_dict()
     assert names["learned.node.weight"].shape == (10, 16)
 
 
 def test_hidden_rows_may_lie_in_files(groups: Store, tmp_path: Path) -> None:
     gnn.train(groups(2), config_of(epochs=2), tmp_path / "run")
     opened = gnn.open_run(tmp_path / "run")
-    parts = opened.parts
-    mapped = infer(
-        parts.network, parts.surroundings, parts.inputs, "node", scratch=tmp_path
-    )
+    context = opened.context
+    mapped = infer(context, "node", scratch=tmp_path)
     assert np.array_equal(mapped, opened.output())
 
 
@@ -313,9 +314,14 @@ def test_batches_of_evaluation_keep_to_a_budget(
 ) -> None:
     now, sizes = 10**9, []
     monkeypatch.setattr("graphsys.gnn.inference.resident_bytes", lambda: now)
-    assert entries_within(None, 128) == entries_within(10**11, 128) == 1 << 20
-    assert entries_within(now + 153_600_000, 128) == 100_000
-    assert entries_within(now - 1, 128) == 1 << 12
+    context = build_context(groups(1), config_of(dim=128))
+
+    def within(budget: int | None) -> int:
+        return entries_within(replace(context, budget=budget))
+
+    assert within(None) == within(10**11) == 1 << 20
+    assert within(now + 153_600_000) == 100_000
+    assert within(now - 1) == 1 << 12
     monkeypatch.setattr("graphsys.gnn.inference._LEAST_ENTRIES", 8)
     cut = inference._spans
 

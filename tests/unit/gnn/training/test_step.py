@@ -72,15 +72,15 @@ def test_recomputing_changes_nothing(groups: Store, tmp_path: Path, model: Any) 
 
 def test_recomputing_keeps_less(groups: Store) -> None:
     """Tensors held for the backward pass: inputs of layers alone."""
-    from graphsys.gnn.training.api import build_parts
+    from graphsys.gnn.training.api import build_context
 
     held = []
     for recompute in (False, True):
         config = config_of(layers=3, fanouts=(-1,) * 3, recompute=recompute, dropout=0.5)
-        parts = build_parts(groups(1), config)
-        parts.network.train()
+        context = build_context(groups(1), config)
+        context.network.train()
         nodes = {"node": np.arange(48)}
-        layer, x = parts.surroundings.whole(), parts.inputs.gather(nodes)
+        layer, x = context.message_graph.whole(), context.features.gather(nodes)
         kept: list[int] = []
 
         def note(tensor: torch.Tensor, kept: list[int] = kept) -> torch.Tensor:
@@ -88,7 +88,7 @@ def test_recomputing_keeps_less(groups: Store) -> None:
             return tensor
 
         with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-            parts.network([layer] * 3, x)["node"].sum()
+            context.network([layer] * 3, x)["node"].sum()
         held.append(sum(kept))
     assert held[1] < held[0] / 2
 
@@ -118,11 +118,11 @@ def test_sums_of_bfloat16_are_float32() -> None:
 
 def test_lamb_takes_the_paper_s_step() -> None:
     weight = torch.nn.Parameter(torch.tensor([3.0, 4.0]))
-    optimiser = Lamb([weight], lr=0.1, weight_decay=0.5)
+    optimizer = Lamb([weight], lr=0.1, weight_decay=0.5)
     w, m, v = np.array([3.0, 4.0]), np.zeros(2), np.zeros(2)
     for step, grad in enumerate(([1.0, -2.0], [0.5, 0.5]), 1):
         weight.grad = torch.tensor(grad)
-        optimiser.step()
+        optimizer.step()
         m = 0.9 * m + 0.1 * np.array(grad)
         v = 0.999 * v + 0.001 * np.array(grad) ** 2
         r = (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.999**step)) + 1e-6) + 0.5 * w

@@ -74,12 +74,12 @@ def test_numbers_keep_the_units_of_the_training(groups: Store, tmp_path: Path) -
     graph = groups(1)
     config = config_of(task="regression", epochs=3)
     gnn.train(graph, config, tmp_path / "run")
-    labelled: Any = {"label": [1000] * 6, "split": ["train"] * 6}
-    more = grown(graph, tmp_path / "more", **labelled)
+    labeled: Any = {"label": [1000] * 6, "split": ["train"] * 6}
+    more = grown(graph, tmp_path / "more", **labeled)
     opened = gnn.open_run(tmp_path / "run", graph=more)
-    objective = opened.parts.objective
+    task = opened.parts.task
     train = np.array([v % 3 for v in range(NUM_NODES) if v // 3 % 4 in (0, 2)])
-    assert objective.units == pytest.approx([train.mean(), train.std()])
+    assert task.units == pytest.approx([train.mean(), train.std()])
 
 
 @pytest.mark.parametrize(

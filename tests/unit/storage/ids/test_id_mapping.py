@@ -105,7 +105,7 @@ def test_auto_takes_degree_order_for_hubs_and_not_for_even_degrees(tmp_path: Pat
 
 
 def test_auto_keeps_local_ids(tmp_path: Path) -> None:
-    """A chain with one hub near its neighbours: skewed, but the ids carry locality."""
+    """A chain with one hub near its neighbors: skewed, but the ids carry locality."""
     src = np.arange(20_000)
     dst = np.minimum(src + 1, 19_999)
     dst[100:150] = 120

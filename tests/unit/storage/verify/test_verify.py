@@ -214,7 +214,7 @@ def set_column(name: str, values: list[int]) -> Callable[[pa.RecordBatch], pa.Re
         (OUT, set_column("indptr", [1, 2, 3, 5]), "wrong row offsets at row 0"),
         (OUT, set_column("indptr", [0, 2, 3, 4]), "wrong row offsets at row 3"),
         (OUT, set_column("indptr", [0, 2, 3]), "3 row offsets for 3 nodes"),
-        (OUT, set_column("indices", [1, 2, 2, 0, 3]), "has neighbour 3 of 3 at entry 4"),
+        (OUT, set_column("indices", [1, 2, 2, 0, 3]), "has neighbor 3 of 3 at entry 4"),
         (OUT, set_column("indices", [2, 1, 2, 0, 2]), "not sorted at entry 1"),
         (OUT, set_column("indices", [1, 2, 2, 0, 1]), "does not hold the edges"),
         (IN, set_column("indices", [1, 0, 0, 1, 2]), "does not hold the edges"),

@@ -13,7 +13,7 @@ from graphsys.embedding import EmbeddingConfig, evaluate, load_config, open_run,
 from graphsys.embedding import run as runs
 from graphsys.embedding.checkpoints import find_checkpoint, preserved_epochs
 from graphsys.embedding.control_config import EdgeSetConfig
-from graphsys.embedding.training.bucket_trainer import UnitTrainer
+from graphsys.embedding.training.bucket_trainer import BucketTrainer
 from graphsys.embedding.training_log import read_log
 from graphsys.storage.reader import Graph
 from tests.unit.embedding.triple_graphs import read_triples, write
@@ -181,7 +181,7 @@ def test_measuring_held_out_edges_changes_nothing_that_is_trained(
     assert last < first
     before = [u["held_out_loss_before"] for u in read_log(tmp_path / "run")[:3]]
     assert before[0] > first
-    monkeypatch.setattr(UnitTrainer, "measure", lambda *args: 0.0)
+    monkeypatch.setattr(BucketTrainer, "measure", lambda *args: 0.0)
     train(graph, config, tmp_path / "blind")
     assert tables(tmp_path / "run") == tables(tmp_path / "blind")
 

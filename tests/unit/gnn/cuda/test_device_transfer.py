@@ -13,15 +13,15 @@ from graphsys import gnn
 from graphsys.core.errors import BudgetError, ConfigError, MissingDependencyError
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.data.device_transfer import (
-    Mover,
+    DeviceTransfer,
     Parcel,
     PinnedBuffers,
-    open_mover,
+    open_transfer,
     room_of,
 )
 from graphsys.gnn.data.loader import Batch, Loader
 from graphsys.gnn.ops.cuda.feature_cache import DeviceCache
-from graphsys.gnn.process_group import Team
+from graphsys.gnn.process_group import ProcessGroup
 from graphsys.gnn.training import api
 from graphsys.sampling.blocks import Buffers
 from graphsys.storage import Graph
@@ -33,10 +33,10 @@ CONFIG = GnnConfig(model="gcn", dim=8, fanouts=(3, 2), batch_size=8, epochs=1, p
 
 
 @pytest.fixture
-def mover(monkeypatch: pytest.MonkeyPatch) -> Mover:
+def transfer(monkeypatch: pytest.MonkeyPatch) -> DeviceTransfer:
     """Return a mover to the interpreter's device; no kernel is started here."""
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    return Mover()
+    return DeviceTransfer()
 
 
 def numbers(batch: Batch) -> list[Any]:
@@ -52,28 +52,34 @@ def numbers(batch: Batch) -> list[Any]:
     return found
 
 
-def test_batches_arrive_as_they_were_and_stay(groups: Store, mover: Mover) -> None:
+def test_batches_arrive_as_they_were_and_stay(
+    groups: Store, transfer: DeviceTransfer
+) -> None:
     graph = groups()
-    parts = api.build_parts(graph, CONFIG)
-    seeds = parts.objective.seeds(0)
-    plain = Loader(parts.surroundings, parts.inputs, 0)
+    context = api.build_context(graph, CONFIG)
+    seeds = context.task.seeds(0)
+    plain = Loader(context.message_graph, context.features, 0)
     sending = Loader(
-        parts.surroundings, parts.inputs, 0, send=mover.send, new_buffers=mover.buffers
+        context.message_graph,
+        context.features,
+        0,
+        send=transfer.send,
+        new_buffers=transfer.buffers,
     )
     wanted = [numbers(batch) for batch in plain.batches(seeds, epoch=0)]
     sent = []
     for batch in sending.batches(seeds, epoch=0):
         assert all(rows.is_on_device for hop in batch.hops for rows in hop.values())
-        mover.receive(batch)
+        transfer.receive(batch)
         sending.release(batch)  # its buffers are written again, the device's block is not
         sent.append(batch)
     assert len(sent) == 3
     assert [numbers(batch) for batch in sent] == wanted
 
 
-def test_types_that_are_read_on_the_host_stay_there(mover: Mover) -> None:
+def test_types_that_are_read_on_the_host_stay_there(transfer: DeviceTransfer) -> None:
     x = {"paper": torch.ones(2, 3), "author": torch.arange(4)}
-    kept = mover.input(x, kept={"author"})
+    kept = transfer.input(x, kept={"author"})
     assert kept["author"] is x["author"]
     assert torch.equal(kept["paper"], x["paper"])
 
@@ -85,10 +91,10 @@ def test_buffers_are_written_again_after_their_copy(groups: Store) -> None:
         def synchronize(self) -> None:
             self.num_waits += 1
 
-    parts = api.build_parts(groups(), CONFIG)
+    context = api.build_context(groups(), CONFIG)
     event, buffers = Event(), PinnedBuffers(is_pinned=False)
-    loader = Loader(parts.surroundings, parts.inputs, 0, new_buffers=lambda: buffers)
-    seeds = parts.objective.seeds(0)
+    loader = Loader(context.message_graph, context.features, 0, new_buffers=lambda: buffers)
+    seeds = context.task.seeds(0)
     first = loader.make(seeds[0], epoch=0, number=0)
     buffers.copied = event
     loader.release(first)
@@ -136,7 +142,7 @@ def test_a_cache_holds_the_hottest_and_names_the_others() -> None:
 
 
 def test_too_little_memory_for_a_cache(
-    groups: Store, tmp_path: Path, mover: Mover, monkeypatch: pytest.MonkeyPatch
+    groups: Store, tmp_path: Path, transfer: DeviceTransfer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = GnnConfig(cache_device_memory="31B")
     message = "cache_device_memory: got 31 B for rows of type 'node', expected 32 B or more"
@@ -149,13 +155,13 @@ def test_too_little_memory_for_a_cache(
 
 
 def test_settings_and_places_without_kernels_are_refused() -> None:
-    assert open_mover("cpu", CONFIG) is None
+    assert open_transfer("cpu", CONFIG) is None
     with pytest.raises(ConfigError, match="--device: got 'tpu', expected cpu or cuda"):
-        open_mover("tpu", CONFIG)
+        open_transfer("tpu", CONFIG)
     with pytest.raises(ConfigError, match="no kernels for aggregator = 'lstm', there are"):
-        open_mover("cuda", GnnConfig(aggregator="lstm"))
+        open_transfer("cuda", GnnConfig(aggregator="lstm"))
     with pytest.raises(ConfigError, match="no kernels for model = 'gatne', there are for"):
-        open_mover("cuda", GnnConfig(model="gatne", task="link_prediction"))
+        open_transfer("cuda", GnnConfig(model="gatne", task="link_prediction"))
 
 
 def test_no_gpu_is_said_before_anything_is_written(
@@ -176,13 +182,13 @@ def test_no_gpu_is_said_before_anything_is_written(
 
 
 def test_several_processes_are_refused(
-    groups: Store, tmp_path: Path, mover: Mover, monkeypatch: pytest.MonkeyPatch
+    groups: Store, tmp_path: Path, transfer: DeviceTransfer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @contextlib.contextmanager
-    def joined() -> Iterator[Team]:
-        yield Team(0, 2)
+    def joined() -> Iterator[ProcessGroup]:
+        yield ProcessGroup(0, 2)
 
-    monkeypatch.setattr(api, "joined_team", joined)
+    monkeypatch.setattr(api, "joined_process_group", joined)
     with pytest.raises(ConfigError, match="'cuda': got 2 processes, expected one; those"):
         gnn.train(groups(), CONFIG, tmp_path / "run", device="cuda")
 
@@ -194,12 +200,20 @@ def full(*_: Any, **__: Any) -> None:
 
 @pytest.mark.parametrize(
     ("prefetch", "where"),
-    [(0, "mover.Mover.send"), (2, "mover.Mover.send"), (0, "steps.Stepper.train")],
+    [
+        (0, "data.device_transfer.DeviceTransfer.send"),
+        (2, "data.device_transfer.DeviceTransfer.send"),
+        (0, "training.step.Stepper.train"),
+    ],
 )
 def test_a_device_that_is_too_small_is_said(
-    groups: Store, tmp_path: Path, mover: Mover, monkeypatch: pytest.MonkeyPatch,
-    prefetch: int, where: str,
-) -> None:  # fmt: skip
+    groups: Store,
+    tmp_path: Path,
+    transfer: DeviceTransfer,
+    monkeypatch: pytest.MonkeyPatch,
+    prefetch: int,
+    where: str,
+) -> None:
     monkeypatch.setattr(f"graphsys.gnn.{where}", full)
     config = GnnConfig(dim=8, fanouts=(3, 2), batch_size=8, prefetch=prefetch)
     message = "does not fit into memory; try --set batch_size=4, or smaller fanouts than"
@@ -208,11 +222,11 @@ def test_a_device_that_is_too_small_is_said(
 
 
 def test_a_device_that_is_too_small_for_all_nodes_is_said(
-    groups: Store, tmp_path: Path, mover: Mover, monkeypatch: pytest.MonkeyPatch
+    groups: Store, tmp_path: Path, transfer: DeviceTransfer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = groups()
     gnn.train(graph, CONFIG, tmp_path / "run")
-    monkeypatch.setattr(Mover, "layer", full)
+    monkeypatch.setattr(DeviceTransfer, "layer", full)
     message = "do not fit in the device's memory; use device='cpu', a smaller dim, or a"
     with pytest.raises(BudgetError, match=message):
         gnn.evaluate(tmp_path / "run", device="cuda")

@@ -1,0 +1,36 @@
+"""What one training is about: handed whole to everything that takes part in it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.data.schedule import BucketTask, Layout
+from graphsys.embedding.model import RelationSet
+from graphsys.embedding.run import RunState
+from graphsys.storage.reader import Graph
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingContext:
+    """One training, from its plan to its last checkpoint.
+
+    A plan is made before there is a run: of it ``path`` is any folder on the run's disk,
+    and ``state`` that of an untrained run.
+
+    Attributes:
+        path: The run's folder.
+        graph: The graph trained on.
+        config: The settings.
+        model: The relations of every edge type.
+        steps: The buckets of an epoch.
+        state: The checkpoint to go on from; the training changes it.
+        layout: The order of the units and the size of the buffer.
+    """
+
+    path: Path
+    graph: Graph
+    config: EmbeddingConfig
+    model: list[RelationSet]
+    steps: list[BucketTask]
+    state: RunState = field(default_factory=lambda: RunState(graph={}))
+    layout: Layout = field(default_factory=Layout)

@@ -1,0 +1,25 @@
+"""A training's context for tests that make its parts one by one."""
+
+from pathlib import Path
+
+from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.data.schedule import Layout
+from graphsys.embedding.model import relation_sets
+from graphsys.embedding.run import RunState, describe_graph
+from graphsys.embedding.training.hooks.edge_sets import list_steps
+from graphsys.storage.reader import Graph
+
+
+def context_of(
+    graph: Graph,
+    config: EmbeddingConfig,
+    path: Path = Path(),
+    layout: Layout = Layout(),  # noqa: B008  (frozen)
+) -> TrainingContext:
+    """Return the context of a training of a graph as it is, from the beginning."""
+    model = relation_sets(graph, config)
+    return TrainingContext(
+        path=path, graph=graph, config=config, model=model, layout=layout,
+        steps=list_steps(graph, model, config), state=RunState(graph=describe_graph(graph)),
+    )  # fmt: skip
