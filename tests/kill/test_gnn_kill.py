@@ -79,5 +79,5 @@ def test_killed_training_resumes_bit_by_bit(
     assert report.metrics["loss"] == whole.metrics["loss"]
     opened = [gnn.open_run(path) for path in (run, tmp_path / "whole")]
     assert np.array_equal(opened[0].output(), opened[1].output())
-    ours, theirs = (each.parts.network.state_dict() for each in opened)
+    ours, theirs = (each.context.network.state_dict() for each in opened)
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)

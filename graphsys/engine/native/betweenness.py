@@ -70,7 +70,7 @@ def _accumulate_small(out: Csr, sources: npt.NDArray[np.int64], team: ThreadTeam
     scores = np.zeros(shape)
     team.run(
         kernels.accumulate_sources,
-        kernels.Rows(out.indptr, out.indices),
+        kernels.DirectedRows(out.indptr, out.indices),
         sources,
         np.zeros(1, dtype=np.int64),
         np.empty(shape, dtype=out.indices.dtype),
@@ -89,8 +89,8 @@ class _Accumulator:
     def __init__(self, out: Csr, into: Csr, scores: Floats, team: ThreadTeam) -> None:
         self.out, self.into, self.scores, self.team = out, into, scores, team
         self.rows = (
-            kernels.Rows(out.indptr, out.indices),
-            kernels.Rows(into.indptr, into.indices),
+            kernels.DirectedRows(out.indptr, out.indices),
+            kernels.DirectedRows(into.indptr, into.indices),
         )
         self.marks = empty_bits(out.num_nodes)
         self.counter = np.zeros(1, dtype=np.int64)
@@ -103,10 +103,10 @@ class _Accumulator:
         self._count_paths(levels, paths)
         self._sum_dependencies(levels, paths)
 
-    def _levels(self, source: int) -> kernels.Levels:
+    def _levels(self, source: int) -> kernels.DagLevels:
         found = search(self.out, self.into, source, self.team)
         num_levels = int(found.distance.max()) + 1
-        levels = kernels.Levels(
+        levels = kernels.DagLevels(
             order=np.empty(self.out.num_nodes, dtype=self.out.indices.dtype),
             starts=np.zeros(num_levels + 1, dtype=np.int64),
             out_edges=np.zeros(num_levels, dtype=np.int64),
@@ -122,7 +122,7 @@ class _Accumulator:
         )
         return levels
 
-    def _count_paths(self, levels: kernels.Levels, paths: Floats) -> None:
+    def _count_paths(self, levels: kernels.DagLevels, paths: Floats) -> None:
         shared = *self.rows, levels, self.marks, paths
         level, (out_rows, in_rows) = 1, self.rows
         while True:
@@ -138,7 +138,7 @@ class _Accumulator:
             self._run(kernel, rows, levels.order, side, other, paths, paths)
             level += 1
 
-    def _sum_dependencies(self, levels: kernels.Levels, paths: Floats) -> None:
+    def _sum_dependencies(self, levels: kernels.DagLevels, paths: Floats) -> None:
         order, (out_rows, in_rows) = levels.order, self.rows
         sums, share = np.zeros(len(paths)), np.empty(len(paths))
         kept = paths, sums, share, self.scores
@@ -163,7 +163,7 @@ class _Accumulator:
     def _run(
         self,
         kernel: Any,
-        rows: kernels.Rows,
+        rows: kernels.DirectedRows,
         order: npt.NDArray[Any],
         side: tuple[int, int],
         other: tuple[int, int],
@@ -177,7 +177,7 @@ class _Accumulator:
         kernels.mark_level(self.marks, order, *other, False)
 
 
-def _span(levels: kernels.Levels, level: int) -> tuple[int, int]:
+def _span(levels: kernels.DagLevels, level: int) -> tuple[int, int]:
     return int(levels.starts[level]), int(levels.starts[level + 1])
 
 

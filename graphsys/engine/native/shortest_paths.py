@@ -202,9 +202,9 @@ class _Stepping:
         )
 
 
-def _rows_of(csr: Csr) -> kernels.Rows:
+def _rows_of(csr: Csr) -> kernels.WeightedRows:
     assert csr.weight is not None  # callers look
-    return kernels.Rows(csr.indptr, csr.indices, csr.weight)
+    return kernels.WeightedRows(csr.indptr, csr.indices, csr.weight)
 
 
 def _new_nodes(out: Csr) -> kernels.Nodes:

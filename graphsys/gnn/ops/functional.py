@@ -102,7 +102,7 @@ def sddmm(
             f"x is {list(x.shape)} and y {list(y.shape)}; expected the same [heads"
             f"{', features' if op == 'dot' else ''}] for op {op!r}"
         )
-    return _apply(kernels.Dot if op == "dot" else kernels.Add, rows, x, y)
+    return _apply(kernels.EdgeDot if op == "dot" else kernels.Add, rows, x, y)
 
 
 def segment_softmax(rows: SparseRows, scores: torch.Tensor) -> torch.Tensor:

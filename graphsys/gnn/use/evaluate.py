@@ -49,7 +49,7 @@ def evaluate(
     """
     opened = open_run(run, graph=graph, device=device)
     opened.require_same_graph()
-    task = opened.parts.task
+    task = opened.context.task
     if isinstance(task, LinkPrediction | MultiplexLinks | NodeRegression):
 
         def output(node_type: str, nodes: Ints) -> torch.Tensor:

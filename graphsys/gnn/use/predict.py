@@ -49,7 +49,7 @@ def predict(
             relation is missing, or is given where there is one row per node.
     """
     opened = open_run(run, graph=graph, device=device)
-    task = opened.parts.task
+    task = opened.context.task
     if relation is not None and not isinstance(task, MultiplexLinks):
         raise ConfigError(
             f"relation: got {relation!r}, but this run of model {opened.config.model} does "

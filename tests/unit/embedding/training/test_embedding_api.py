@@ -145,13 +145,13 @@ def test_only_the_partitions_of_the_unit_are_in_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     held = []
-    train_unit = Trainer._train_unit
+    end_unit = Trainer._end_unit
 
     def watch(self: Trainer, *args: Any) -> None:
-        train_unit(self, *args)
+        end_unit(self, *args)
         held.append(len(self.buffer.resident))
 
-    monkeypatch.setattr(Trainer, "_train_unit", watch)
+    monkeypatch.setattr(Trainer, "_end_unit", watch)
     with recording() as recorder:
         train(make_ring(4), short(ring_config, checkpoint_seconds=60.0), tmp_path / "run")
     assert max(held) <= 3  # one to spare

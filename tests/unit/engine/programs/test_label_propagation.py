@@ -89,7 +89,7 @@ def test_labels_of_types_with_the_same_ids_stay_apart_in_every_partition(
     )  # fmt: skip
     found = run("label_propagation", Topology.of(tmp_path / "store")).table.to_pydict()
     kinds = [str(kind) for kind in found["type"]]
-    assert dict(zip(zip(kinds, found["id"], strict=True), found["label"], strict=True)) == {
+    assert dict(zip(zip(kinds, found["id"], strict=True), found["value"], strict=True)) == {
         ("user", 0): 7, ("user", 1): 3, ("user", 2): 5,
         ("item", 0): 7, ("item", 1): 3, ("item", 2): 5,
     }  # fmt: skip

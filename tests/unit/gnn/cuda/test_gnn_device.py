@@ -38,18 +38,20 @@ def test_tensors_elsewhere_are_refused() -> None:
 def test_too_many_entries_for_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_rows, "_MAX_ENTRIES", 3)
     with pytest.raises(ConfigError, match="rows have 3 entries, a device takes fewer than"):
-        device_rows.DeviceRows.moved(chain(), torch.from_numpy)
+        device_rows.DeviceSparseRows.moved(chain(), torch.from_numpy)
 
 
 def test_long_rows_are_cut_into_pieces() -> None:
     lengths = np.array([0, 256, 257, 1, 700])
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     indices = np.zeros(indptr[-1], dtype=np.int32)
-    rows = device_rows.DeviceRows.moved(SparseRows(indptr, indices, 1), torch.from_numpy)
+    rows = device_rows.DeviceSparseRows.moved(
+        SparseRows(indptr, indices, 1), torch.from_numpy
+    )
     entries = rows.entries
     begin, row = entries.extras
     assert entries.num_extras == 1214 // 256
     assert begin.tolist() == [0, 0, 0, 1, 1, 3]
     assert row.tolist() == [2, 4, 4, 5]  # the last one is nobody's
-    short = device_rows.DeviceRows.moved(chain(), torch.from_numpy)
+    short = device_rows.DeviceSparseRows.moved(chain(), torch.from_numpy)
     assert short.entries.num_extras == 0

@@ -118,7 +118,7 @@ def test_gradients_are_those_of_a_dense_formula(items: Graph) -> None:
         mixed = (share[:, :, None] * u).sum(1) @ dense["spread"][r]
         v = dense["learned.item.weight"] + mixed
         rows.append(v / v.norm(dim=1, keepdim=True))
-    context = dense["decoder.rows.item"]
+    others = dense["decoder.rows.item"]
     (group,) = seeds.groups
     assert isinstance(group.negatives, SparseRows)
     positive: list[torch.Tensor] = []
@@ -128,7 +128,7 @@ def test_gradients_are_those_of_a_dense_formula(items: Graph) -> None:
             row = 2 * place + r
             for part, into in ((group.rows, positive), (group.negatives, negative)):
                 for other in part.indices[part.indptr[row] : part.indptr[row + 1]]:
-                    into.append(rows[r][node] @ context[other])
+                    into.append(rows[r][node] @ others[other])
     wanted = -(
         torch.nn.functional.logsigmoid(torch.stack(positive)).mean()
         + torch.nn.functional.logsigmoid(-torch.stack(negative)).mean()

@@ -247,7 +247,7 @@ class Opened(OpenedRun):
     """A run whose objective, labels and output are given."""
 
     def __init__(self, task: Any, labels: Any = None, *, is_same: bool = True) -> None:
-        self.parts, self.labels = SimpleNamespace(task=task), labels  # type: ignore[assignment]
+        self.context, self.labels = SimpleNamespace(task=task), labels  # type: ignore[assignment]
         self._is_same, self.asked = is_same, list[Any]()
 
     def require_same_graph(self) -> None:

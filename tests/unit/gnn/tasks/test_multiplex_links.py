@@ -114,7 +114,7 @@ def test_shared_negatives_are_compared_with_every_pair(items: Graph) -> None:
     batch = loader.make(seeds, epoch=0, number=0)
     rows = context.network(batch.hops, batch.x)
     (group,) = seeds.groups  # type: ignore[attr-defined]
-    context = numbers(context.network)["decoder.rows.item"]
+    others = numbers(context.network)["decoder.rows.item"]
     query = rows["item"].detach().double().numpy().reshape(-1, 12)
     losses = []
     for row in range(group.rows.num_dst):
@@ -122,7 +122,7 @@ def test_shared_negatives_are_compared_with_every_pair(items: Graph) -> None:
             group.rows.indptr[row] : group.rows.indptr[row + 1]
         ]:
             for shared in group.negatives:
-                gap = query[row] @ (context[shared] - context[other])
+                gap = query[row] @ (others[shared] - others[other])
                 losses.append(max(0.0, gap + 0.3))
     assert len(group.negatives) == 4
     assert task.loss(rows, batch).item() == pytest.approx(np.mean(losses), abs=1e-5)

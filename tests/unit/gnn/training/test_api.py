@@ -452,11 +452,12 @@ def test_a_plan_tries_no_batch_beyond_the_budget(
 ) -> None:
     sizes: list[int] = []
     taken = 10**9  # bytes of a seed
+    once = 0  # bytes of a first batch of any size
     now = [500 * 10**6]
 
     def batches(self: Trainer, epoch: int, seeds: Any) -> Any:
         sizes.append(self.config.batch_size)
-        now[0] = 500 * 10**6 + taken * self.config.batch_size
+        now[0] = 500 * 10**6 + once + taken * self.config.batch_size
         return iter(())
 
     class Meter:
@@ -477,10 +478,15 @@ def test_a_plan_tries_no_batch_beyond_the_budget(
     # 32 seeds take 32.5 GB; 2 * 8 fit into 16.4 GB and torch's 0.2, 2 * 16 do not
     with pytest.raises(BudgetError, match=r"give --memory 39000MB or more"):
         gnn.train(groups(1), config, tmp_path / "run", memory="16.4GB")
-    assert sizes == [2, 4, 8, 16]
+    assert sizes == [1, 2, 4, 8, 16]
     with pytest.raises(BudgetError, match=r"give --memory 39000MB or more"):
         gnn.train(groups(1), config, tmp_path / "run", memory="3GB")
-    assert sizes[4:] == [2]
+    assert sizes[5:] == [1, 2]
+    taken, once = 10**6, 60 * 10**6
+    # 500 of the process, 60 once and 32 for the seeds: the 60 are not taken 32 times
+    with pytest.raises(BudgetError, match=r"give --memory 711MB or more"):
+        gnn.train(groups(1), config, tmp_path / "run", memory="300MB")
+    assert sizes[7:] == [1, 2]
     assert not (tmp_path / "run").exists()
 
 

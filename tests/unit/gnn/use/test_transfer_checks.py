@@ -77,7 +77,7 @@ def test_numbers_keep_the_units_of_the_training(groups: Store, tmp_path: Path) -
     labeled: Any = {"label": [1000] * 6, "split": ["train"] * 6}
     more = grown(graph, tmp_path / "more", **labeled)
     opened = gnn.open_run(tmp_path / "run", graph=more)
-    task = opened.parts.task
+    task = opened.context.task
     train = np.array([v % 3 for v in range(NUM_NODES) if v // 3 % 4 in (0, 2)])
     assert task.units == pytest.approx([train.mean(), train.std()])
 
