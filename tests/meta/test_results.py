@@ -35,18 +35,10 @@ SAVERS = {
 """Scripts that write results, with what makes them do so."""
 OLDER = {
     "cuda_registers_embedding_sm90_202611.json": "compiled before rows were stamped",
-    "engine_intel-xeon-2c_202611.json": "26 rows on changed trees, on that machine, no "
-    "longer here; tables say so",
-    "engine_programs_intel-xeon-2c_202611.json": "2 rows on a changed tree, on that "
-    "machine, no longer here; tables say so",
     "fuzz_readers_intel-xeon-2c_202611.json": "before rows had their load and command; "
     "the readers that changed since are measured again",
     "neighbor_cache_amd-epyc-2c_202611.json": "counts, the same on any machine: no load",
-    "networkx_intel-xeon-2c_202611.json": "on a changed tree, on a machine no longer here; "
-    "tables say so",
     "networkx_suite_all_intel-xeon-2c_202611.json": "before rows were stamped",
-    "partition_intel-xeon-2c_202611.json": "on a changed tree, on a machine no longer "
-    "here; tables say so",
 }
 """Files from before every row was stamped by a clean tree, and why they are still there."""
 
