@@ -14,6 +14,13 @@ from graphsys.cli.options import (
     OverwriteOption,
     examples,
 )
+from graphsys.cli.results import (
+    STDOUT,
+    FormatOption,
+    check_target,
+    print_preview,
+    write_result,
+)
 
 if TYPE_CHECKING:
     from graphsys.engine.native_plan import NativeRun
@@ -25,11 +32,19 @@ EPILOG = examples(
     "graphsys run --list",
     "graphsys run pagerank --help",
     "graphsys run pagerank web -o ranks.parquet --param damping=0.9",
+    "graphsys run pagerank web",
     "graphsys run bfs web -o hops.csv --param source=42",
+    "graphsys run betweenness web -o - --param sources=42,17 --format csv | head",
     "graphsys run my_program.py:MyProgram web -o out.parquet --memory 4GB",
 )
 
 ALGORITHM = "Algorithm"
+
+
+def _complete_algorithm(incomplete: str) -> list[str]:
+    from graphsys.engine.algorithms import ALGORITHMS
+
+    return [name for name in ALGORITHMS if name.startswith(incomplete)]
 
 
 # long: an option takes several lines of its signature, and a command has them all
@@ -40,6 +55,7 @@ def run(
             metavar="ALGORITHM",
             help="A name from --list, or file.py:Class.",
             show_default=False,
+            autocompletion=_complete_algorithm,
         ),
     ] = None,
     graph: Annotated[
@@ -52,8 +68,8 @@ def run(
             "--out",
             "-o",
             metavar="FILE",
-            help="The file to write: .parquet, .arrow, .csv or .tsv; optional where the "
-            "answer is one number.",
+            help="The file to write: .parquet, .arrow, .csv, .tsv, .json or .jsonl, or - "
+            "for stdout; without it the first rows are shown.",
             show_default=False,
             rich_help_panel=OUTPUT,
         ),
@@ -63,7 +79,8 @@ def run(
         typer.Option(
             "--param",
             metavar="NAME=VALUE",
-            help="Set a parameter, for example source=42; may be repeated.",
+            help="Set a parameter, for example source=42; may be repeated. Several nodes: "
+            "sources=42,17, or sources=@FILE of one id per line.",
             rich_help_panel=ALGORITHM,
         ),
     ] = None,
@@ -188,6 +205,7 @@ def run(
             "--list", help="List the algorithms and end.", rich_help_panel=ALGORITHM
         ),
     ] = False,
+    format_: FormatOption = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -195,13 +213,13 @@ def run(
     import graphsys
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
-    from graphsys.engine.output import check_output, write_table
 
     if list_:
         _list(as_json=json)
         return
     if algorithm is None or graph is None:
         raise ConfigError("give ALGORITHM and GRAPH; graphsys run --list shows the names")
+    check_target(out, format_, overwrite=overwrite, as_json=json)
     work = _Work(algorithm, param or [], implementation)
     settings: dict[str, Any] = {
         "memory": memory,
@@ -221,19 +239,21 @@ def run(
         with graphsys.open(graph) as opened:
             _explain(work.prepare(opened, settings), algorithm, as_json=json)
         return
-    if out is not None:
-        check_output(out, overwrite=overwrite)
-    elif not work.has_answer:
+    if out is None and json and not work.has_answer:
         raise ConfigError(
-            f"{algorithm} gives a value per node: name a file with --out FILE"
+            f"{algorithm} gives a value per node: name a file with --out FILE; --json is "
+            "about the run alone"
         )
     with graphsys.open(graph) as opened:
         done = work.prepare(opened, settings).run(open_progress())
     if out is not None:
-        write_table(done.table, out, overwrite=overwrite)
+        write_result(done.table, out, format_, overwrite=overwrite)
     if not done.converged:
         print_note(f"warning: {algorithm} did not converge in {done.supersteps} supersteps")
-    _report(done, algorithm, out, as_json=json)
+    if out != STDOUT:
+        _report(done, algorithm, out, as_json=json)
+    if out is None and not json and len(done):
+        print_preview(done.table, work.shown)
 
 
 class _Work:
@@ -253,9 +273,11 @@ class _Work:
             given = parse_parameters(pairs, parameter_types(kind), kind.__name__)
             self.program = kind(**given)
             self.has_answer = kind.answer is not VertexProgram.answer
+            self.shown = "stored"
         else:
             self.listed = get(name)
             self.has_answer = self.listed.has_answer
+            self.shown = self.listed.shown
             known = self.listed.parameters(implementation)
             self.parameters = parse_parameters(pairs, known, name)
 

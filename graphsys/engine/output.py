@@ -1,16 +1,20 @@
-"""Results as files: Parquet, Arrow, CSV and TSV, written whole or not at all."""
+"""Results as files, written whole or not at all, or as a stream."""
 
 import json
+import math
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphsys.core.errors import ConfigError
+from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.storage.output_file import new_files, require_writable
 
-SUFFIXES = (".parquet", ".arrow", ".csv", ".tsv")
+SUFFIXES = (".parquet", ".arrow", ".csv", ".tsv", ".json", ".jsonl")
+STREAMS = ("tsv", "csv", "jsonl", "arrow")
+"""What a stream may be: text with a header line, an object a line, Arrow's stream."""
 _BLOCK = 4096
 _ROWS_A_GROUP = 1 << 17
 """Rows of a Parquet file that are encoded at a time: some megabytes."""
@@ -45,8 +49,24 @@ def write_table(table: pa.Table, out: Path, *, overwrite: bool = False) -> None:
         _write(table, new, out.suffix)
 
 
+def write_stream(table: pa.Table, stream: IO[bytes], kind: str) -> None:
+    """Write a table to an open stream of bytes, one of :data:`STREAMS`.
+
+    Raises:
+        UnknownNameError: there is no such kind.
+    """
+    if kind not in STREAMS:
+        raise unknown_name("format of a stream", kind, STREAMS)
+    if kind == "arrow":
+        with pa.ipc.new_stream(stream, table.schema) as writer:
+            writer.write_table(table)
+    elif kind == "jsonl":
+        _write_json(table, stream, ("", "\n", "\n" if table.num_rows else ""))
+    else:
+        _write_text(table, stream, "," if kind == "csv" else "\t")
+
+
 def _write(table: pa.Table, path: Path, suffix: str) -> None:
-    import pyarrow.csv
     import pyarrow.parquet
 
     if suffix == ".parquet":
@@ -58,10 +78,41 @@ def _write(table: pa.Table, path: Path, suffix: str) -> None:
     elif suffix == ".arrow":
         with pa.ipc.new_file(path, table.schema) as writer:
             writer.write_table(table)
+    elif suffix == ".json":
+        with path.open("wb") as stream:
+            _write_json(table, stream, ("[", ",\n", "]\n"))
     else:
-        delimiter = "," if suffix == ".csv" else "\t"
-        options = pyarrow.csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
-        pyarrow.csv.write_csv(_flat(table), path, options)
+        with path.open("wb") as stream:
+            write_stream(table, stream, suffix[1:])
+
+
+def _write_text(table: pa.Table, stream: IO[bytes], delimiter: str) -> None:
+    import pyarrow.csv
+
+    options = pyarrow.csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
+    pyarrow.csv.write_csv(_flat(table), stream, options)
+
+
+def _write_json(table: pa.Table, stream: IO[bytes], around: tuple[str, str, str]) -> None:
+    """Write rows as JSON objects, with text before the first, between, after the last."""
+    begin, between, end = around
+    stream.write(begin.encode())
+    for start in range(0, table.num_rows, _BLOCK):
+        rows = _plain(table.slice(start, _BLOCK).to_pylist())
+        text = between.join(json.dumps(row, ensure_ascii=False) for row in rows)
+        stream.write(((between if start else "") + text).encode())
+    stream.write(end.encode())
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold: numbers that are not finite become null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    return value if isinstance(value, str | int | None) else str(value)
 
 
 def _flat(table: pa.Table) -> pa.Table:

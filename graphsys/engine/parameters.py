@@ -1,7 +1,9 @@
-"""Parameters written as text: ``source=3``, ``damping=0.9``, ``parents=true``."""
+"""Parameters written as text: ``source=3``, ``damping=0.9``, ``sources=3,7``."""
 
+import collections.abc
 import types
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Union, get_args, get_origin
 
 from graphsys.core.errors import ConfigError, unknown_name
@@ -15,19 +17,26 @@ def parse_parameters(
 ) -> dict[str, Any]:
     """Read ``name=value`` pairs by the types of an algorithm's parameters.
 
+    Several nodes are written ``3,7``; a number for each ``3=0.5,7=2`` (1 where it is left
+    out), pairs ``3=7,3=9``. ``@FILE`` takes them from the lines of a file, where a number
+    or the other node follows a tab.
+
     Args:
         pairs: The pairs.
         known: Types by name.
         owner: The algorithm, for messages.
 
     Raises:
-        ConfigError: no pair, given twice, or a value of the wrong type.
+        ConfigError: no pair, given twice, a value of the wrong type, or a file that cannot
+            be read.
         UnknownNameError: there is no such parameter; the message suggests the nearest.
 
     Examples:
-        >>> known = {"source": NodeId, "damping": float}
+        >>> known = {"source": NodeId, "damping": float, "sources": Sequence[Any] | None}
         >>> parse_parameters(["source=7", "damping=0.9"], known, "x")
         {'source': '7', 'damping': 0.9}
+        >>> parse_parameters(["sources=7,12"], known, "x")
+        {'sources': ['7', '12']}
     """
     values: dict[str, Any] = {}
     for pair in pairs:
@@ -39,14 +48,25 @@ def parse_parameters(
             raise unknown_name(f"parameter of {owner}", name, known)
         if name in values:
             raise ConfigError(f"parameter {name!r} of {owner} is given twice")
-        values[name] = _value(text, known[name], name, owner)
+        values[name] = _value(text, known[name], f"parameter {name!r} of {owner}")
     return values
 
 
-def _value(text: str, kind: Any, name: str, owner: str) -> Any:
+def _value(text: str, kind: Any, what: str) -> Any:
     choices = _choices(kind)
     if type(None) in choices and text.lower() in ("none", "null", ""):
         return None
+    for choice in choices:
+        origin = get_origin(choice) or choice
+        if origin in (collections.abc.Mapping, dict):
+            return _numbers_by_node(text, get_args(choice)[1], what)
+        if origin in (collections.abc.Iterable, collections.abc.Sequence):
+            is_of_pairs = get_origin(get_args(choice)[0]) is tuple
+            return _pairs(text, what) if is_of_pairs else _pieces(text, what)
+    return _scalar(text, choices, what)
+
+
+def _scalar(text: str, choices: tuple[Any, ...], what: str) -> Any:
     for choice, read in ((bool, _truth), (int, int), (float, float)):
         if choice in choices:
             try:
@@ -56,8 +76,61 @@ def _value(text: str, kind: Any, name: str, owner: str) -> Any:
     numbers = {bool, int, float, type(None)}
     if choices and set(choices) <= numbers:
         names = " or ".join(c.__name__ for c in choices if c is not type(None))
-        raise ConfigError(f"parameter {name!r} of {owner} is {names}, got {text!r}")
+        raise ConfigError(f"{what} is {names}, got {text!r}")
     return text
+
+
+def _numbers_by_node(text: str, kind: Any, what: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for node, number in _halves(text, what):
+        if node in found:
+            raise ConfigError(f"{what} names node {node!r} twice")
+        found[node] = 1 if not number else _scalar(number, (kind,), f"{what}, {node!r}")
+    return found
+
+
+def _pairs(text: str, what: str) -> list[tuple[str, str]]:
+    found = _halves(text, what)
+    for node, other in found:
+        if not other:
+            raise ConfigError(
+                f"{what} takes pairs of nodes, got {node!r} alone; write 3=7,3=9, or a "
+                "pair per line of a file, with a tab between: @FILE"
+            )
+    return found
+
+
+def _halves(text: str, what: str) -> list[tuple[str, str]]:
+    """Split every piece where its second half begins, which may be missing."""
+    mark = "\t" if text.startswith("@") else "="
+    halves = (piece.partition(mark) for piece in _pieces(text, what))
+    return [(node.strip(), other.strip()) for node, _, other in halves]
+
+
+def _pieces(text: str, what: str) -> list[str]:
+    """Return what stands between commas, or in the lines of a file."""
+    if text.startswith("@"):
+        return _lines(Path(text[1:]), what)
+    pieces = [piece.strip() for piece in text.split(",")]
+    if not all(pieces):
+        raise ConfigError(
+            f"{what} has an empty node in {text!r}; write ids with a comma between, or "
+            "name a file of one id per line: @FILE"
+        )
+    return pieces
+
+
+def _lines(file: Path, what: str) -> list[str]:
+    if not file.is_file():
+        raise ConfigError(f"{what} names {file}, which is no file; after @ comes a file")
+    try:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as err:
+        raise ConfigError(f"{file} is no text in UTF-8: {err.reason}") from err
+    found = [line.strip() for line in lines if line.strip()]
+    if not found:
+        raise ConfigError(f"{file} names no node; write one id per line")
+    return found
 
 
 def _choices(kind: Any) -> tuple[Any, ...]:

@@ -1,6 +1,7 @@
 """``graphsys run``, as a user would."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import networkx as nx
@@ -74,9 +75,61 @@ def test_an_answer_needs_no_file(graph: Path, run_cli: Run) -> None:
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
     assert (facts["result"], facts["output"]) == (2, None)
-    done = run_cli("run", "pagerank", graph)
+    done = run_cli("run", "pagerank", graph, "--json")
     assert done.returncode == 2
     assert "name a file with --out" in done.stderr
+
+
+def test_without_a_file_the_first_rows_are_shown(graph: Path, run_cli: Run) -> None:
+    done = run_cli("run", "sssp", graph, "--param", "source=1")
+    assert done.returncode == 0, done.stderr
+    facts, _, table = done.stdout.partition("\n\n")
+    assert "sssp" in facts
+    rows = [line.split("\t") for line in table.splitlines()]
+    assert rows == [["id", "value"], ["1", "0.0"], ["3", "1.0"], ["2", "3.0"], ["4", "8.0"],
+                    ["10", ""], ["11", ""]]  # fmt: skip
+    assert "6 of 6 rows, smallest value first; all of them: -o FILE" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["tsv", "csv", "jsonl", "arrow"])
+def test_results_go_to_stdout_as_asked_for(
+    kind: str, graph: Path, tmp_path: Path, run_cli: Run, graphsys_command: str
+) -> None:
+    run = ("run", "sssp", graph, "--param", "source=1", "-o")
+    out = tmp_path / f"x.{kind}"
+    file = run_cli(*run, out)
+    assert file.returncode == 0, file.stderr
+    # an Arrow stream is bytes: through a shell's redirection
+    command = [graphsys_command, *map(str, run), "-", "--format", kind]
+    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    if kind == "arrow":
+        with pyarrow.ipc.open_file(out) as expected:
+            found = pyarrow.ipc.open_stream(done.stdout).read_all()
+            assert found.equals(expected.read_all())
+    else:
+        assert done.stdout == out.read_bytes()
+        assert len(done.stdout.splitlines()) == 6 + (kind != "jsonl")
+
+
+def test_nodes_are_given_in_a_list_or_a_file(
+    graph: Path, tmp_path: Path, run_cli: Run
+) -> None:
+    (tmp_path / "ids.txt").write_text("1\n10\n")
+    found = []
+    for nodes in ("1,10", f"@{tmp_path / 'ids.txt'}", "10"):
+        run = ("run", "betweenness", graph, "-o", "-", "--param", f"sources={nodes}")
+        done = run_cli(*run)
+        assert done.returncode == 0, done.stderr
+        found.append(done.stdout)
+    assert found[0] == found[1] != found[2]
+    oracle = nx.DiGraph([edge[:2] for edge in EDGES])
+    parts = nx.betweenness_centrality_subset(
+        oracle, [1, 10], list(oracle), normalized=False
+    )
+    middle = max(parts, key=lambda node: parts[node])
+    best = max(found[0].splitlines()[1:], key=lambda line: float(line.split("\t")[1]))
+    assert best.split("\t")[0] == str(middle)
 
 
 def test_a_program_of_the_user_runs_and_explains_itself(
@@ -122,6 +175,10 @@ def test_algorithms_are_listed(run_cli: Run) -> None:
         (("nowhere.py:X",), "there is no such file"),
         (("wcc", "--device", "tpu"), "tpu"),
         (("pagerank", "--out", "x.xlsx"), "ends in one of"),
+        (("pagerank", "--out", "-", "--json"), "both write to stdout"),
+        (("pagerank", "--out", "-", "--format", "tvs"), "did you mean 'tsv'?"),
+        (("pagerank", "--out", "x.csv", "--format", "csv"), "--format csv is for --out -"),
+        (("betweenness", "--param", "sources=@no"), "names no, which is no file"),
     ],
 )
 def test_bad_input_ends_in_one_line(

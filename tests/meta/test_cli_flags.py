@@ -21,9 +21,9 @@ FLAGS = {
     "graphsys partition": "GRAPH --compare --help --json --memory --order --out "
     "--overwrite --partitioner --partitions --seed",
     "graphsys run": "ALGORITHM GRAPH --check --checkpoint --checkpoint-every --device "
-    "--device-memory --explain --help --implementation --json --list --max-supersteps "
-    "--memory --out --overwrite --param --require-convergence --resume --strategy "
-    "--threads",
+    "--device-memory --explain --format --help --implementation --json --list "
+    "--max-supersteps --memory --out --overwrite --param --require-convergence --resume "
+    "--strategy --threads",
     "graphsys train": "--help",
     "graphsys train embedding": "GRAPH --config --device --dry-run --help --json --memory "
     "--out --overwrite --preset --resume --set --settings",

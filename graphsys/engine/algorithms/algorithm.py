@@ -70,6 +70,8 @@ class Algorithm:
         program: ``module:Class`` under ``engine/programs``, or a function of the same
             parameters that returns a program, or "".
         answers: Whether the native one gives a number, besides the table.
+        shown: Which rows a preview shows: the ``largest`` or ``smallest`` by the first
+            column behind the ids, or those that are ``stored`` first.
         function: What users call, with its signature and docstring.
     """
 
@@ -78,6 +80,7 @@ class Algorithm:
     native: str = ""
     program: str = ""
     answers: bool = False
+    shown: str = "stored"
     function: Callable[..., Any]
 
     @property
@@ -254,7 +257,7 @@ def _loaded(room: str, place: str) -> Any:
 
 
 def listed(
-    *, native: str = "", program: str = "", answers: bool = False
+    *, native: str = "", program: str = "", answers: bool = False, shown: str = "stored"
 ) -> Callable[[Callable[Parameters, None]], Callable[Parameters, Result]]:
     """Put an algorithm on the list by its signature and docstring.
 
@@ -262,6 +265,7 @@ def listed(
         native: As in :class:`Algorithm`.
         program: As in :class:`Algorithm`.
         answers: As in :class:`Algorithm`.
+        shown: As in :class:`Algorithm`.
 
     Returns:
         A decorator of a function without a body, whose parameters are those of both
@@ -272,7 +276,7 @@ def listed(
         summary = (inspect.getdoc(function) or "").partition("\n")[0].rstrip(".")
         algorithm = Algorithm(
             name=function.__name__, summary=summary, native=native, program=program,
-            answers=answers, function=function,
+            answers=answers, shown=shown, function=function,
         )  # fmt: skip
         ALGORITHMS[algorithm.name] = algorithm
 

@@ -12,7 +12,7 @@ from graphsys.engine.algorithms.algorithm import (
 )
 
 
-@listed(native="pagerank:pagerank", program="pagerank:PageRank")
+@listed(native="pagerank:pagerank", program="pagerank:PageRank", shown="largest")
 def pagerank(
     graph: GraphLike,
     *,
@@ -70,7 +70,7 @@ def pagerank(
     """
 
 
-@listed(program="pagerank:PersonalizedPageRank")
+@listed(program="pagerank:PersonalizedPageRank", shown="largest")
 def personalized_pagerank(
     graph: GraphLike,
     *,
@@ -114,7 +114,7 @@ def personalized_pagerank(
     """
 
 
-@listed(program="hits:Hits")
+@listed(program="hits:Hits", shown="largest")
 def hits(
     graph: GraphLike,
     *,
@@ -155,7 +155,7 @@ def hits(
     """
 
 
-@listed(program="katz:Katz")
+@listed(program="katz:Katz", shown="largest")
 def katz(
     graph: GraphLike,
     *,
@@ -194,7 +194,7 @@ def katz(
     """
 
 
-@listed(program="eigenvector:Eigenvector")
+@listed(program="eigenvector:Eigenvector", shown="largest")
 def eigenvector(
     graph: GraphLike, *, tolerance: float = 1e-6, **options: Unpack[ProgramOptions]
 ) -> None:
@@ -224,7 +224,7 @@ def eigenvector(
     """
 
 
-@listed(native="betweenness:betweenness")
+@listed(native="betweenness:betweenness", shown="largest")
 def betweenness(
     graph: GraphLike,
     *,
@@ -274,7 +274,7 @@ def betweenness(
     """
 
 
-@listed(native="distances:closeness")
+@listed(native="distances:closeness", shown="largest")
 def closeness(graph: GraphLike, **options: Unpack[NativeOptions]) -> None:
     """How near every node is to those that reach it: 1 / the mean distance to it.
 
@@ -303,7 +303,7 @@ def closeness(graph: GraphLike, **options: Unpack[NativeOptions]) -> None:
     """
 
 
-@listed(native="distances:harmonic")
+@listed(native="distances:harmonic", shown="largest")
 def harmonic(graph: GraphLike, **options: Unpack[NativeOptions]) -> None:
     """Harmonic centrality: the sum of 1 / distance over the nodes that reach a node.
 
@@ -329,7 +329,7 @@ def harmonic(graph: GraphLike, **options: Unpack[NativeOptions]) -> None:
     """
 
 
-@listed(native="degrees:degree_statistics", answers=True)
+@listed(native="degrees:degree_statistics", answers=True, shown="largest")
 def degree_statistics(graph: GraphLike, **options: Unpack[NativeOptions]) -> None:
     """In- and out-degrees.
 

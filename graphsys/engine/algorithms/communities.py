@@ -171,7 +171,7 @@ def clustering(
     """
 
 
-@listed(native="triangles:triangle_count", answers=True)
+@listed(native="triangles:triangle_count", answers=True, shown="largest")
 def triangle_count(graph: GraphLike, **options: Unpack[NativeOptions]) -> None:
     """Triangles per node.
 
@@ -201,7 +201,7 @@ def triangle_count(graph: GraphLike, **options: Unpack[NativeOptions]) -> None:
     """
 
 
-@listed(native="triangles:lcc")
+@listed(native="triangles:lcc", shown="largest")
 def lcc(graph: GraphLike, **options: Unpack[NativeOptions]) -> None:
     """Local clustering coefficients, as LDBC Graphalytics defines them.
 

@@ -66,7 +66,7 @@ def scc(graph: GraphLike, **options: Unpack[ProgramOptions]) -> None:
     """
 
 
-@listed(native="k_core:k_core", program="k_core:KCore", answers=True)
+@listed(native="k_core:k_core", program="k_core:KCore", answers=True, shown="largest")
 def k_core(graph: GraphLike, **options: Unpack[ProgramOptions]) -> None:
     """Core numbers: the largest k such that the node is in the k-core.
 

@@ -10,7 +10,7 @@ from graphsys.engine.algorithms.algorithm import (
 )
 
 
-@listed(native="traversal:bfs", program="bfs:breadth_first")
+@listed(native="traversal:bfs", program="bfs:breadth_first", shown="smallest")
 def bfs(
     graph: GraphLike,
     *,
@@ -47,7 +47,7 @@ def bfs(
     """
 
 
-@listed(native="shortest_paths:sssp", program="sssp:ShortestPaths")
+@listed(native="shortest_paths:sssp", program="sssp:ShortestPaths", shown="smallest")
 def sssp(
     graph: GraphLike,
     *,

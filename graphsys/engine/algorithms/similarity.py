@@ -6,7 +6,7 @@ from typing import Any, Unpack
 from graphsys.engine.algorithms.algorithm import GraphLike, NativeOptions, listed
 
 
-@listed(native="similarity:jaccard")
+@listed(native="similarity:jaccard", shown="largest")
 def jaccard(
     graph: GraphLike,
     *,
@@ -53,7 +53,7 @@ def jaccard(
     """
 
 
-@listed(native="similarity:adamic_adar")
+@listed(native="similarity:adamic_adar", shown="largest")
 def adamic_adar(
     graph: GraphLike,
     *,

@@ -1,4 +1,6 @@
+import io
 import json
+import math
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -10,8 +12,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from graphsys.core.errors import ConfigError, OutputExistsError
-from graphsys.engine.output import write_table
+from graphsys.core.errors import ConfigError, OutputExistsError, UnknownNameError
+from graphsys.engine.output import STREAMS, write_stream, write_table
 
 TABLE = pa.table({"id": [3, 1], "value": pa.array([None, 0.5])})
 FULL = """
@@ -98,3 +100,47 @@ def test_lists_are_json_in_text(tmp_path: Path, suffix: str) -> None:
         assert [json.loads(it) for it in found[name].to_pylist()] == column.to_pylist()
     write_table(pa.table(lists).slice(1, 1), out, overwrite=True)
     assert pyarrow.csv.read_csv(out, parse_options=options).num_rows == 1
+
+
+ROWS = pa.table(
+    {
+        "id": ["\u00e4", 'b "c"'],
+        "value": [math.inf, 0.5],
+        "walk": pa.array([[1.5, math.nan], []], pa.list_(pa.float64())),
+    }
+)
+PLAIN = [
+    {"id": "\u00e4", "value": None, "walk": [1.5, None]},
+    {"id": 'b "c"', "value": 0.5, "walk": []},
+]
+
+
+def test_json_is_an_array_or_an_object_a_line(tmp_path: Path) -> None:
+    write_table(ROWS, tmp_path / "x.json")
+    assert json.loads((tmp_path / "x.json").read_text(encoding="utf-8")) == PLAIN
+    write_table(ROWS, tmp_path / "x.jsonl")
+    lines = (tmp_path / "x.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == PLAIN
+    write_table(ROWS.slice(0, 0), tmp_path / "none.json")
+    assert json.loads((tmp_path / "none.json").read_text()) == []
+    many = pa.table({"id": range(10_000)})  # several blocks
+    write_table(many, tmp_path / "many.json")
+    found = json.loads((tmp_path / "many.json").read_text())
+    assert [row["id"] for row in found] == list(range(10_000))
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_every_stream_reads_back(kind: str) -> None:
+    stream = io.BytesIO()
+    write_stream(TABLE, stream, kind)
+    stream.seek(0)
+    if kind == "arrow":
+        assert pa.ipc.open_stream(stream).read_all().equals(TABLE)
+    elif kind == "jsonl":
+        rows = [json.loads(line) for line in stream.read().splitlines()]
+        assert rows == TABLE.to_pylist()
+    else:
+        options = pyarrow.csv.ParseOptions(delimiter="," if kind == "csv" else "\t")
+        assert pyarrow.csv.read_csv(stream, parse_options=options).equals(TABLE)
+    with pytest.raises(UnknownNameError, match="format of a stream"):
+        write_stream(TABLE, io.BytesIO(), "xlsx")

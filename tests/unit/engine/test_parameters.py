@@ -1,0 +1,75 @@
+"""Parameters of the command line: numbers, sets of nodes, numbers by node, pairs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphsys.core.errors import ConfigError
+from graphsys.engine.algorithms import ALGORITHMS
+from graphsys.engine.parameters import parse_parameters
+
+KNOWN = {
+    "sources": Sequence[Any] | None,
+    "weights": Mapping[Any, float] | None,
+    "labels": dict[Any, int] | None,
+    "pairs": Iterable[tuple[Any, Any]] | None,
+}
+
+
+def parse(pair: str) -> Any:
+    return next(iter(parse_parameters([pair], KNOWN, "x").values()))
+
+
+def test_nodes_stand_between_commas_or_in_lines_of_a_file(tmp_path: Path) -> None:
+    assert parse("sources=3,user:7, b") == ["3", "user:7", "b"]
+    assert parse("sources=none") is None
+    (tmp_path / "ids.txt").write_text("3\n\nDoe, Jane\r\n@home\n", encoding="utf-8")
+    assert parse(f"sources=@{tmp_path / 'ids.txt'}") == ["3", "Doe, Jane", "@home"]
+
+
+def test_numbers_and_partners_follow_their_node(tmp_path: Path) -> None:
+    assert parse("weights=3=0.5,7") == {"3": 0.5, "7": 1}
+    assert parse("labels=3=2,7=1") == {"3": 2, "7": 1}
+    assert parse("pairs=3=7,3=9") == [("3", "7"), ("3", "9")]
+    (tmp_path / "w.tsv").write_text("a=b\t2\nc\n")
+    assert parse(f"weights=@{tmp_path / 'w.tsv'}") == {"a=b": 2.0, "c": 1}
+    (tmp_path / "p.tsv").write_text("a\tb\nc\td\n")
+    assert parse(f"pairs=@{tmp_path / 'p.tsv'}") == [("a", "b"), ("c", "d")]
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        ("sources=3,,7", "has an empty node in '3,,7'"),
+        ("sources=@nowhere.txt", "names nowhere.txt, which is no file"),
+        ("weights=3=heavy", "'weights' of x, '3' is float, got 'heavy'"),
+        ("weights=3=1,3=2", "names node '3' twice"),
+        ("pairs=3", "takes pairs of nodes, got '3' alone"),
+    ],
+)
+def test_what_names_no_nodes_is_refused(pair: str, message: str) -> None:
+    with pytest.raises(ConfigError, match="parameter") as error:
+        parse(pair)
+    assert message in str(error.value)
+
+
+def test_files_without_nodes_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "none.txt").write_text("\n \n")
+    with pytest.raises(ConfigError, match=r"none\.txt names no node"):
+        parse(f"sources=@{tmp_path / 'none.txt'}")
+    (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match=r"bytes\.txt is no text in UTF-8"):
+        parse(f"sources=@{tmp_path / 'bytes.txt'}")
+
+
+def test_every_set_of_an_algorithm_is_read_from_text() -> None:
+    for name, text, expected in (
+        ("betweenness", "sources=3,7", {"sources": ["3", "7"]}),
+        ("pagerank", "personalization=3=1,7=2", {"personalization": {"3": 1.0, "7": 2.0}}),
+        ("label_propagation", "labels=3=1", {"labels": {"3": 1}}),
+        ("random_walks", "starts=3,7", {"starts": ["3", "7"]}),
+        ("jaccard", "pairs=3=7", {"pairs": [("3", "7")]}),
+    ):
+        assert parse_parameters([text], ALGORITHMS[name].parameters(), name) == expected
