@@ -9,8 +9,14 @@ by :func:`can_run`, and NetworkX runs its own function.
 
 from typing import Any
 
-from graphsys.interop import networkx_distances as _distances
-from graphsys.interop import networkx_structure as _structure
+from graphsys.interop import (
+    networkx_centrality,
+    networkx_distances,
+    networkx_paths,
+    networkx_search,
+    networkx_structure,
+    networkx_trees,
+)
 from graphsys.interop.networkx_calls import SMALL_GRAPH
 from graphsys.interop.networkx_graph import (
     ConvertedGraph,
@@ -21,9 +27,18 @@ from graphsys.interop.networkx_info import CHEAP, FUNCTIONS
 
 __all__ = ["can_run", "convert_from_nx", "convert_to_nx", "should_run"]
 
-for _name in FUNCTIONS:
-    _home = _structure if hasattr(_structure, _name) else _distances
-    globals()[_name] = getattr(_home, _name)
+_ROOMS = (
+    networkx_centrality,
+    networkx_distances,
+    networkx_paths,
+    networkx_search,
+    networkx_structure,
+    networkx_trees,
+)
+for _room in _ROOMS:
+    for _name, _function in vars(_room).items():
+        if _name in FUNCTIONS and hasattr(_function, "refusal"):
+            globals()[_name] = _function
 
 
 def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:

@@ -46,7 +46,8 @@ def takes(
                 if arguments[name] is not defaults[name]:
                     return f"{name}={arguments[name]!r} is not supported"
             for name in ("weight", "distance"):
-                if not isinstance(arguments.get(name), str | None):
+                is_attribute = defaults.get(name, inspect.Parameter.empty) in (None, name)
+                if is_attribute and not isinstance(arguments[name], str | None):
                     return f"{name} must name an edge attribute"
             reasons = (check(graph, arguments) for check in refusals)
             return next((reason for reason in reasons if reason), None)
@@ -105,6 +106,22 @@ def no_loops(graph: Any, _: dict[str, Any]) -> str | None:
 def some_nodes(graph: Any, _: dict[str, Any]) -> str | None:
     """Refuse the graph without nodes."""
     return None if len(graph) else "NetworkX says what the graph without nodes gives"
+
+
+def known_node(name: str) -> Refusal:
+    """Refuse calls whose argument of this name is no node."""
+
+    def refusal(graph: Any, arguments: dict[str, Any]) -> str | None:
+        return None if arguments[name] in graph else "no such node"
+
+    return refusal
+
+
+def natural_cutoff(_: Any, arguments: dict[str, Any]) -> str | None:
+    """Refuse cutoffs that are no number of at least 0."""
+    cutoff = arguments["cutoff"]
+    is_fine = cutoff is None or (isinstance(cutoff, int | float) and cutoff >= 0)
+    return None if is_fine else "the cutoff must be a number >= 0"
 
 
 def plain_seed(_: Any, arguments: dict[str, Any]) -> str | None:

@@ -1,123 +1,26 @@
-"""Paths, distances and centralities with NetworkX's names."""
+"""Eccentricities, sums of distances and centralities with NetworkX's names."""
 
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from graphsys.core.threads import ThreadTeam
 from graphsys.engine.native.betweenness import betweenness
 from graphsys.engine.native.distances import DistanceSums, distance_sums
 from graphsys.engine.native.pagerank import pagerank as native_pagerank
-from graphsys.engine.native.shortest_paths import sssp
-from graphsys.engine.native.traversal import search
 from graphsys.interop.networkx_calls import (
     by_node,
     chosen_numbers,
-    number_of,
+    no_direction,
     only_direction,
     plain_nodes,
+    plain_seed,
     some_nodes,
     takes,
 )
+from graphsys.interop.networkx_paths import by_hops, hops
 
 # ruff: noqa: D103, N803  # documented by NetworkX, whose argument names these are
-
-_EXACT = 2**53
-
-
-def _hops(G: Any, start: int, *, backwards: bool = False) -> tuple[Any, Any]:
-    """Return the numbers of the nodes reached, by rising distance, and the distances."""
-    topology = G.topology()
-    out, into = topology.csr("out"), topology.csr("in")
-    if backwards:
-        out, into = into, out
-    with ThreadTeam() as team:
-        levels = search(out, into, start, team)
-    is_reached = np.unpackbits(levels.reached.view(np.uint8), bitorder="little")
-    nodes = np.flatnonzero(is_reached[: len(G)])
-    distance = levels.distance[nodes]
-    order = np.argsort(distance, kind="stable")
-    return nodes[order], distance[order]
-
-
-def _by_distance(G: Any, nodes: Any, distance: Any, cutoff: Any) -> dict[Any, Any]:
-    if cutoff is not None:
-        is_near = distance <= cutoff
-        nodes, distance = nodes[is_near], distance[is_near]
-    named = (G.nodes[k] for k in nodes.tolist())
-    return dict(zip(named, distance.tolist(), strict=True))
-
-
-def _natural_cutoff(_: Any, arguments: dict[str, Any]) -> str | None:
-    cutoff = arguments["cutoff"]
-    is_fine = cutoff is None or (isinstance(cutoff, int | float) and cutoff >= 0)
-    return None if is_fine else "the cutoff must be a number >= 0"
-
-
-@takes(_natural_cutoff)
-def single_source_shortest_path_length(
-    G: Any, source: Any, cutoff: Any = None
-) -> dict[Any, int]:
-    start = number_of(G, source, f"Source {source} is not in G")
-    return _by_distance(G, *_hops(G, start), cutoff)
-
-
-@takes(_natural_cutoff)
-def single_target_shortest_path_length(
-    G: Any, target: Any, cutoff: Any = None
-) -> dict[Any, int]:
-    start = number_of(G, target, f"Target {target} is not in G")
-    return _by_distance(G, *_hops(G, start, backwards=True), cutoff)
-
-
-def _lengths(G: Any, start: int, weight: Any, cutoff: Any) -> dict[Any, Any]:
-    if weight is None:
-        return _by_distance(G, *_hops(G, start), cutoff)
-    values = G.values_of(weight)
-    if not np.all(np.isfinite(values)):
-        raise NotImplementedError("weights must be finite numbers")
-    found = sssp(G.topology(weight), source=start).table["value"].combine_chunks()
-    nodes = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
-    distance = found.drop_null().to_numpy()
-    if values.dtype.kind in "bui":
-        if distance.max() >= _EXACT or (len(values) and values.max() >= _EXACT):
-            raise NotImplementedError("integer distances of 2**53 or more are not exact")
-        distance = distance.astype(np.int64)
-    order = np.argsort(distance, kind="stable")
-    return _by_distance(G, nodes[order], distance[order], cutoff)
-
-
-@takes(_natural_cutoff)
-def single_source_dijkstra_path_length(
-    G: Any, source: Any, cutoff: Any = None, weight: Any = "weight"
-) -> dict[Any, Any]:
-    start = number_of(G, source, f"Node {source} not found in graph")
-    return _lengths(G, start, weight, cutoff)
-
-
-@takes()
-def single_source_bellman_ford_path_length(
-    G: Any, source: Any, weight: Any = "weight"
-) -> dict[Any, Any]:
-    start = number_of(G, source, f"Source {source} not in G")
-    return _lengths(G, start, weight, None)
-
-
-def _known_source(graph: Any, arguments: dict[str, Any]) -> str | None:
-    return None if arguments["source"] in graph else "no such node"
-
-
-@takes(_known_source)
-def descendants(G: Any, source: Any) -> set[Any]:
-    nodes, _ = _hops(G, G.number[source])
-    return {G.nodes[k] for k in nodes.tolist()} - {source}
-
-
-@takes(_known_source)
-def ancestors(G: Any, source: Any) -> set[Any]:
-    nodes, _ = _hops(G, G.number[source], backwards=True)
-    return {G.nodes[k] for k in nodes.tolist()} - {source}
 
 
 def _sums(G: Any, nodes: Any = None, direction: Any = "out") -> DistanceSums:
@@ -178,6 +81,51 @@ def average_shortest_path_length(G: Any, weight: Any = None, method: Any = None)
     return int(sums.total.sum()) / (num_nodes * (num_nodes - 1))
 
 
+@takes(some_nodes, without=("weight",))
+def wiener_index(G: Any, weight: Any = None) -> float:
+    sums = _sums(G)
+    if np.any(sums.reached < len(G)):
+        return float("inf")
+    total = int(sums.total.sum())
+    return total if G.is_directed() else total / 2
+
+
+@takes(without=("sp", "weight"))
+def harmonic_diameter(G: Any, sp: Any = None, *, weight: Any = None) -> float:
+    num_nodes = len(G)
+    inverse = float(_sums(G).harmonic.sum()) if num_nodes else 0.0
+    if inverse:
+        return num_nodes * (num_nodes - 1) / inverse
+    return float("inf") if num_nodes > 1 else float("nan")
+
+
+@takes(without=("weight", "attr", "sp"))
+def barycenter(G: Any, weight: Any = None, attr: Any = None, sp: Any = None) -> list[Any]:
+    sums = _sums(G) if len(G) else None
+    if sums is None or np.any(sums.reached < len(G)):
+        raise NotImplementedError("NetworkX says what is wrong with the graph")
+    if not G.is_directed() and len(G.edge_places()) == len(G) - 1:
+        raise NotImplementedError("of a tree NetworkX takes the centroid")
+    return [G.nodes[k] for k in np.flatnonzero(sums.total == sums.total.min()).tolist()]
+
+
+def _two_nodes(graph: Any, arguments: dict[str, Any]) -> str | None:
+    u, v = arguments["u"], arguments["v"]
+    return None if u in graph and v in graph and u != v else "u and v must be two nodes"
+
+
+@takes(no_direction, _two_nodes)
+def efficiency(G: Any, u: Any, v: Any) -> float:
+    distance = by_hops(G, *hops(G, G.number[u])).get(v)
+    return 0 if distance is None else 1 / distance
+
+
+@takes(no_direction)
+def global_efficiency(G: Any) -> float:
+    num_pairs = len(G) * (len(G) - 1)
+    return float(_sums(G).harmonic.sum()) / num_pairs if num_pairs else 0
+
+
 def _known_or_none(graph: Any, arguments: dict[str, Any]) -> str | None:
     node = arguments["u"]
     return None if node is None or node in graph else "no such node"
@@ -206,7 +154,14 @@ def harmonic_centrality(
     return found
 
 
-@takes(without=("k", "weight", "endpoints"))
+def _sampled(graph: Any, arguments: dict[str, Any]) -> str | None:
+    k = arguments["k"]
+    if k is not None and not (isinstance(k, int) and 1 < k <= len(graph)):
+        return "k must be None or an integer of 2 to the number of nodes"
+    return plain_seed(graph, arguments)
+
+
+@takes(_sampled, without=("weight", "endpoints"))
 def betweenness_centrality(
     G: Any,
     k: Any = None,
@@ -215,7 +170,11 @@ def betweenness_centrality(
     endpoints: bool = False,
     seed: Any = None,
 ) -> dict[Any, float]:
-    found = betweenness(G.topology(), normalized=normalized)
+    sources = None
+    if k is not None and k != len(G):
+        draws = nx.utils.create_py_random_state(seed)
+        sources = [G.number[node] for node in draws.sample(list(G.nodes), k)]
+    found = betweenness(G.topology(), normalized=normalized, sources=sources)
     scores: dict[Any, float] = by_node(G, found.table["value"].to_numpy())
     return scores
 

@@ -4,7 +4,7 @@ The conversion copies: later changes of the NetworkX graph are not seen (Network
 its cache of converted graphs when a graph changes).
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -26,6 +26,8 @@ class ConvertedGraph:
         nodes: The nodes in the graph's order; the place is the number.
         number: Number by node.
         num_loops: Self-loops, each counted once.
+        rows: Row offsets ``[N + 1]`` and neighbors ``[E]`` in NetworkX's order.
+        source: The node of every entry ``[E]``.
     """
 
     __networkx_backend__ = "graphsys"
@@ -40,26 +42,25 @@ class ConvertedGraph:
         rows = graph._adj.values()
         ends: Iterator[Hashable]
         if self._is_multigraph:
-            self._indptr = _offsets(sum(map(len, row.values())) for row in rows)
+            indptr = _offsets(sum(map(len, row.values())) for row in rows)
             ends = (v for row in rows for v, keys in row.items() for _ in keys)
         else:
-            self._indptr = _offsets(map(len, rows))
+            indptr = _offsets(map(len, rows))
             ends = chain.from_iterable(rows)
-        self._indices = self._numbers_of(ends)
+        self.rows = indptr, self._numbers_of(ends, int(indptr[-1]))
         self._values = {
             name: as_numbers([d.get(name, default) for d in _data_of(graph)], name)
             for name, default in keep.items()
         }
         self._edge_data = [dict(d) for d in _data_of(graph)] if keep_all else None
-        source = np.repeat(np.arange(len(self.nodes)), np.diff(self._indptr))
-        self._is_loop = source == self._indices
+        self.source = np.repeat(np.arange(len(self.nodes)), np.diff(indptr))
+        self._is_loop = self.source == self.rows[1]
         self.num_loops = int(np.count_nonzero(self._is_loop))
-        self._source = source
         self._topologies: dict[str | None, Topology] = {}
 
-    def _numbers_of(self, ends: Iterator[Hashable]) -> npt.NDArray[np.uint32]:
+    def _numbers_of(self, ends: Iterator[Hashable], num: int) -> npt.NDArray[np.uint32]:
         numbers = map(self.number.__getitem__, ends)
-        return np.fromiter(numbers, dtype=np.uint32, count=int(self._indptr[-1]))
+        return np.fromiter(numbers, dtype=np.uint32, count=num)
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -88,11 +89,24 @@ class ConvertedGraph:
     @property
     def num_entries(self) -> int:
         """Entries of all rows: an undirected edge counts twice."""
-        return len(self._indices)
+        return len(self.rows[1])
 
     def loops(self) -> npt.NDArray[np.int64]:
         """Return the self-loops of every node, int64 ``[N]``."""
-        return np.bincount(self._source[self._is_loop], minlength=len(self))
+        return np.bincount(self.source[self._is_loop], minlength=len(self))
+
+    def degrees(self) -> npt.NDArray[np.int64]:
+        """Return what ``G.degree`` is of every node, int64 ``[N]``: a loop counts twice."""
+        others = self.loops()
+        if self._is_directed:
+            others = np.bincount(self.rows[1], minlength=len(self))
+        return np.diff(self.rows[0]) + others
+
+    def edge_places(self) -> npt.NDArray[np.int64]:
+        """Return the entry of each edge, one of its two if undirected, as ``G.edges``."""
+        if self._is_directed:
+            return np.arange(self.num_entries)
+        return np.flatnonzero(self.source <= self.rows[1])
 
     def values_of(self, name: str) -> Values:
         """Return an edge attribute in row order.
@@ -119,7 +133,7 @@ class ConvertedGraph:
             values = None if weight is None else self.values_of(weight)
             if values is not None and values.dtype != np.float32:
                 values = values.astype(np.float64)
-            rows = Csr(indptr=self._indptr, indices=self._indices, weight=values)
+            rows = Csr(indptr=self.rows[0], indices=self.rows[1], weight=values)
             into = transpose(rows)
             # the rows of an undirected graph are symmetric: transposing sorts them
             out = transpose(into) if self._is_directed else into
@@ -130,8 +144,8 @@ class ConvertedGraph:
             )
         return self._topologies[weight]
 
-    def to_networkx(self) -> Any:
-        """Return a NetworkX graph with the attributes that were converted."""
+    def with_edges(self, edges: Iterable[Any]) -> Any:
+        """Return a NetworkX graph of the same nodes with these edges."""
         kind = {
             (False, False): nx.Graph,
             (False, True): nx.MultiGraph,
@@ -140,17 +154,24 @@ class ConvertedGraph:
         }[self._is_directed, self._is_multigraph]
         graph = kind(**self._graph_data)
         graph.add_nodes_from((node, self._node_data.get(node, {})) for node in self.nodes)
+        graph.add_edges_from(edges)
+        return graph
+
+    def to_networkx(self) -> Any:
+        """Return a NetworkX graph with the attributes that were converted."""
+        graph = self.with_edges(())
         seen: set[tuple[int, int]] = set()
         loops = self._is_loop.tolist()
-        pairs = zip(self._source.tolist(), self._indices.tolist(), strict=True)
+        pairs = zip(self.source.tolist(), self.rows[1].tolist(), strict=True)
         for place, (u, v) in enumerate(pairs):
             if not self._is_directed and (v, u) in seen and not loops[place]:
                 continue  # the other half of an edge, or of several, added before
             seen.add((u, v))
-            graph.add_edge(self.nodes[u], self.nodes[v], **self._data_at(place))
+            graph.add_edge(self.nodes[u], self.nodes[v], **self.data_at(place))
         return graph
 
-    def _data_at(self, place: int) -> dict[str, Any]:
+    def data_at(self, place: int) -> dict[str, Any]:
+        """Return the converted attributes of an entry's edge."""
         if self._edge_data is not None:
             return self._edge_data[place]
         return {name: column[place].item() for name, column in self._values.items()}

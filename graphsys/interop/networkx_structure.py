@@ -191,6 +191,26 @@ def adamic_adar_index(G: Any, ebunch: Any = None) -> Iterator[Any]:
     return (_checked(G, degree, row) for row in found)
 
 
+@takes(no_direction, no_multigraph, no_loops)
+def resource_allocation_index(G: Any, ebunch: Any = None) -> Iterator[Any]:
+    return _predict(G, ebunch, similarity.resource_allocation_search(G.topology()))
+
+
+class _DegreeProducts:
+    """Scores pairs by the product of their degrees."""
+
+    def __init__(self, degrees: Any) -> None:
+        self.degrees = degrees
+
+    def scores_of(self, left: Any, right: Any) -> Any:
+        return self.degrees[left] * self.degrees[right]
+
+
+@takes(no_direction, no_multigraph)
+def preferential_attachment(G: Any, ebunch: Any = None) -> Iterator[Any]:
+    return _predict(G, ebunch, _DegreeProducts(G.degrees()))
+
+
 def _checked(G: Any, degree: Any, row: tuple[Any, Any, float]) -> tuple[Any, Any, float]:
     u, v, score = row
     if u == v:

@@ -223,3 +223,18 @@ def adamic_adar_search(topology: Topology, num_threads: int | None = None) -> Pa
     return PairSearch(
         topology, "adamic_adar", gains, is_ratio=False, num_threads=num_threads
     )
+
+
+def resource_allocation_search(
+    topology: Topology, num_threads: int | None = None
+) -> PairSearch:
+    """Prepare resource allocation: each common neighbor adds one over its degree.
+
+    Zhou, Lu, Zhang, "Predicting missing links via local information", European Physical
+    Journal B 71, 2009.
+    """
+    degree = topology.simple().degrees().astype(np.float64)
+    gains = np.rint(_UNIT / np.maximum(degree, 1.0)).astype(np.int64)
+    return PairSearch(
+        topology, "resource_allocation", gains, is_ratio=False, num_threads=num_threads
+    )
