@@ -15,8 +15,6 @@ other in the sweep. ``graphsys partition --compare`` tells what it saves.
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from graphsys.core.errors import BudgetError
 from graphsys.kernels.cpu.algorithms.partition import measure_block
@@ -70,6 +68,9 @@ def rcm_order(stream: NodeStream) -> npt.NDArray[np.int64]:
     Raises:
         BudgetError: the graph has more ends of edges than 32 bits count.
     """
+    from scipy.sparse import csr_matrix  # half a second, which `graphsys info` has not
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
     num_ends = int(stream.degrees.sum())
     if num_ends > _MAX_ENDS:
         raise BudgetError(
@@ -89,6 +90,9 @@ def number_by_pairs(
     parts: npt.NDArray[np.uint32], ends: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.uint32]:
     """Number partitions so that those with common edges have near numbers."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
     order = reverse_cuthill_mckee(csr_matrix(ends), symmetric_mode=True)
     numbers = np.empty(len(ends), dtype=np.uint32)
     numbers[order] = np.arange(len(ends), dtype=np.uint32)

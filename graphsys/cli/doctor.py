@@ -1,23 +1,48 @@
 """``graphsys doctor``: what this machine has."""
 
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from graphsys.cli.console import print_facts, print_json
 from graphsys.cli.options import JsonOption, examples
+from graphsys.cli.progress import open_progress
 from graphsys.core.memory import format_bytes
 
-EPILOG = examples("graphsys doctor", "graphsys doctor --json > machine.json")
+EPILOG = examples(
+    "graphsys doctor", "graphsys doctor --json > machine.json", "graphsys doctor --warm-up"
+)
 
 
-def doctor(json: JsonOption = False) -> None:
+def doctor(
+    warm_up: Annotated[
+        bool,
+        typer.Option(
+            "--warm-up",
+            help="Compile what common commands need, so that none of them has to: some "
+            "minutes, once per version.",
+        ),
+    ] = False,
+    json: JsonOption = False,
+) -> None:
     """Show what this machine has: CPU, memory, disk, GPU, optional packages."""
     from graphsys.core.machine import describe_machine
 
+    compiled = None
+    if warm_up:
+        from graphsys.cli.warm_up import warm_up as compile_common_kernels
+
+        compiled = compile_common_kernels(open_progress())
     machine = describe_machine()
     if json:
-        print_json(machine)
-    else:
-        print_facts(_for_people(machine))
+        print_json(machine | ({"warm_up": compiled} if compiled else {}))
+        return
+    facts = _for_people(machine)
+    if compiled:
+        facts["warmed up"] = (
+            f"{compiled['commands']} commands in {compiled['seconds']:.0f} s"
+        )
+    print_facts(facts)
 
 
 def _for_people(machine: dict[str, Any]) -> dict[str, Any]:

@@ -35,8 +35,10 @@ from graphsys.cli.algorithm_help import AlgorithmVerb
 from graphsys.cli.console import print_error, print_note
 from graphsys.cli.help import Verb, VerbGroup
 from graphsys.cli.options import examples
+from graphsys.cli.progress import CompileNotice
 from graphsys.core.errors import GraphsysError
 from graphsys.core.plain_files import OUT_OF_FILES
+from graphsys.kernels.notices import tell_when_compiling
 
 _PLACES = (
     errno.ENOENT,
@@ -119,6 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = [argument for argument in arguments if argument != "--debug"]
     warnings.showwarning = _show_warning
     _prepare_streams()
+    tell_when_compiling(CompileNotice())
     global _is_debug
     _is_debug = is_debug
     return perform(arguments)[0]

@@ -9,6 +9,7 @@ from graphsys.core.memory import format_bytes
 from graphsys.core.progress import Progress
 
 LOG_INTERVAL_S = 20.0
+COMPILE_INTERVAL_S = 5.0
 _SHORT_S = 1.0
 _COUNTS = ("rows", "edges")
 _LEAST_RATE = 10.0  # "1 file/s" tells nobody anything
@@ -85,6 +86,28 @@ class _Stage:
             if name not in _COUNTS
         ]
         return ", ".join(parts)
+
+
+class CompileNotice:
+    """Tells of compiling that takes a while; called before each kernel that is compiled."""
+
+    def __init__(self) -> None:
+        self._kernels = 0
+        self._began = 0.0
+        self._next_s = _SHORT_S / 2
+
+    def __call__(self) -> None:
+        """Count a kernel, and write a line if the last one is long ago."""
+        now = time.monotonic()
+        if self._kernels == 0:
+            self._began = now
+        self._kernels += 1
+        if now - self._began >= self._next_s:
+            self._next_s = now - self._began + COMPILE_INTERVAL_S
+            print_note(
+                f"compiling for this processor, on first use only: {self._kernels} kernels "
+                f"so far, {now - self._began:.0f} s"
+            )
 
 
 class LogProgress(Progress):

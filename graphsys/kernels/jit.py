@@ -2,7 +2,8 @@
 
 A kernel is a plain function on arrays and scalars; allocation, checks and dispatch stay
 outside. Kernels release the GIL, are cached on disk, and never use ``fastmath`` (the
-auto-vectorized gather made such loops 2 to 2.6 times slower: shared baselines).
+auto-vectorized gather made such loops 2 to 2.6 times slower: shared baselines). numba, half
+a second to import, is loaded by the first kernel that is called.
 
 numba's cache looks only at the time and size of the file of the kernel itself, but kernels
 contain what they call from other files. So the stamp of a cached kernel here is a digest of
@@ -10,21 +11,13 @@ what its file says, and all our kernels' files that it imports, and those they i
 change compiles anew what it reaches and nothing else, and stale machine code never runs.
 """
 
-import contextlib
 import functools
 import hashlib
 import re
-import warnings
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
-
-import numba
-from numba.core.caching import FunctionCache
-from numba.core.ccallback import CFunc
-from numba.core.sigutils import normalize_signature
-
-from graphsys.kernels.linking import SelfContained
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -83,6 +76,65 @@ def _stamp_of_file(file: str) -> str:
     return stamp_of(Path(file).read_text(encoding="utf-8"))
 
 
+_LOADING: Final = threading.RLock()
+
+
+def _stamp_of(kernel: Callable[..., Any]) -> Callable[[], str]:
+    return functools.partial(_stamp_of_file, kernel.__code__.co_filename)
+
+
+class LazyKernel:
+    """A kernel that is handed to numba when it is first wanted.
+
+    It is called as numba's dispatcher would be, and has its attributes (``_numba_type_``
+    too, so that it may stand in other kernels).
+
+    Args:
+        function: The kernel's text.
+        has_entry: Whether Python may call it.
+        options: For numba.njit, beside our own.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], has_entry: bool, options: dict[str, Any]
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._has_entry = has_entry
+        self._options = options
+
+    @property
+    def dispatcher(self) -> Any:
+        """Numba's own object for the kernel."""
+        with _LOADING:
+            if "_made" not in self.__dict__:
+                from graphsys.kernels.compiled import dispatcher_of
+
+                self._made = dispatcher_of(
+                    self.py_func, _stamp_of(self.py_func), self._options,
+                    has_entry=self._has_entry,
+                )  # fmt: skip
+        return self._made
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Run the compiled kernel."""
+        try:
+            made = self._made
+        except AttributeError:
+            made = self.dispatcher
+        return made(*arguments, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the dispatcher."""
+        if name == "_made" or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.dispatcher, name)
+
+    def __reduce__(self) -> Any:
+        """Pickle the dispatcher, which knows how."""
+        return self.dispatcher.__reduce__()
+
+
 def jit(kernel: Kernel) -> Kernel:
     """Compile a kernel for the CPU: cached, without the GIL, C's rules for division."""
     return compile_kernel(kernel)
@@ -111,13 +163,27 @@ def lean_inline_jit(kernel: Kernel) -> Kernel:
 def compile_kernel(kernel: Kernel, **options: Any) -> Kernel:
     """Compile a kernel with further options of numba's; for decorators like those above.
 
+    Python calls machine code; other kernels take in the code as it was before it was
+    optimized (see ``linking.py``). Each is made when it is wanted.
+
     Args:
         kernel: The function.
         options: For numba.njit, beside our own.
     """
-    settings = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    compiler = numba.njit(**settings, pipeline_class=SelfContained, **options)
-    return cast("Kernel", _with_cache(compiler(kernel), kernel))
+    return cast("Kernel", LazyKernel(kernel, True, options))
+
+
+def compile_pointed_kernel(kernel: Kernel, **options: Any) -> Kernel:
+    """Compile like :func:`compile_kernel` what Python never calls: see ``pointers.py``.
+
+    The code that takes tuples of arrays apart for a call from Python is as large as many a
+    kernel.
+
+    Args:
+        kernel: The function.
+        options: For numba.njit, beside our own.
+    """
+    return cast("Kernel", LazyKernel(kernel, False, options))
 
 
 def compile_callback(signature: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -128,78 +194,8 @@ def compile_callback(signature: Any) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def compiled(kernel: Callable[..., Any]) -> Any:
-        types = normalize_signature(signature)
-        made = _with_cache(CFunc(kernel, types, {}, {}, SelfContained), kernel)
-        made.compile()
-        return made
+        from graphsys.kernels.compiled import callback_of
+
+        return callback_of(kernel, _stamp_of(kernel), signature)
 
     return compiled
-
-
-def _with_cache(made: Any, kernel: Callable[..., Any]) -> Any:
-    if hasattr(made, "_cache"):  # private to numba; a test notices if it goes
-        try:
-            made._cache = _KernelCache(kernel)
-        except (RuntimeError, OSError):  # no folder that can be written
-            _tell_uncached()
-    return made
-
-
-class _KernelCache(FunctionCache):  # type: ignore[misc]
-    """numba's cache, with our stamp; one that cannot be used only costs time."""
-
-    def __init__(self, kernel: Callable[..., Any]) -> None:
-        super().__init__(kernel)
-        self._cache_file._source_stamp = _stamp_of_file(kernel.__code__.co_filename)
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the kernel compiled before, or None."""
-        try:
-            return super().load_overload(sig, target_context)
-        except OSError:
-            return None
-        except Exception:  # unpickling what is damaged may raise anything
-            with contextlib.suppress(OSError):
-                self.flush()
-            return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled kernel for other processes."""
-        try:
-            super().save_overload(sig, data)
-        except OSError:
-            _tell_uncached()
-
-
-@functools.cache
-def _tell_uncached() -> None:
-    """Say once that kernels stay with this process."""
-    warnings.warn(
-        "no folder for compiled kernels can be written, they are compiled anew by every "
-        "process; set NUMBA_CACHE_DIR to a folder that can be written",
-        stacklevel=2,
-    )
-
-
-def compile_inner_kernel(kernel: Kernel, **options: Any) -> Kernel:
-    """Compile like :func:`compile_kernel`, for other kernels only: Python cannot call it.
-
-    The code that takes tuples of arrays apart for a call from Python is as large as many a
-    kernel, and compiled for every kernel that numba calls from another.
-
-    Args:
-        kernel: The function.
-        options: For numba.njit, beside our own.
-    """
-    made: Any = compile_kernel(kernel, no_cpython_wrapper=True, **options)
-
-    def refuse(*_: Any, **__: Any) -> None:
-        raise TypeError(f"{kernel.__name__} has no entry from Python; a kernel may call it")
-
-    # private to numba, where a call would jump to address 0; a test notices if they go
-    made._insert, made._compile_for_args = _ignore, refuse
-    return cast("Kernel", made)
-
-
-def _ignore(*_: Any, **__: Any) -> None:
-    """Do not offer what was compiled to calls from Python."""

@@ -23,6 +23,19 @@ def test_import_loads_nothing_heavy(run_python: Run, module: str) -> None:
     assert done.stdout.strip() == ""
 
 
+def test_looking_at_a_store_loads_no_compiler(run_python: Run, tmp_path: Path) -> None:
+    (tmp_path / "edges.txt").write_text("0 1\n1 2\n")
+    run = "from graphsys.cli.main import main; main({})"
+    graph = str(tmp_path / "graph")
+    done = run_python(run.format(["ingest", str(tmp_path / "edges.txt"), "-o", graph]))
+    assert done.returncode == 0, done.stderr
+    heavy = ("torch", "numba", "scipy", "ray", "dgl", "pandas", "polars", "faiss")
+    seen = f"; import sys; print(*(m for m in {heavy} if m in sys.modules))"
+    done = run_python(run.format(["info", graph]) + seen)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == ""
+
+
 def test_import_takes_less_than_half_a_second(run_python: Run) -> None:
     code = (
         "import time; began = time.perf_counter(); import graphsys; "

@@ -1,13 +1,16 @@
 """Progress is sparse in a log, and drawn on a terminal."""
 
 import io
+import os
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from graphsys.cli import progress
-from graphsys.cli.progress import BarProgress, LogProgress, open_progress
+from graphsys.cli.progress import BarProgress, CompileNotice, LogProgress, open_progress
 
 
 class Clock:
@@ -86,3 +89,36 @@ def test_bars_draw_and_leave_a_line(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "read: 0.0 s, 10 rows of 10 rows" in captured.err
+
+
+def test_compiling_that_takes_a_while_is_told_now_and_then(
+    clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notice = CompileNotice()
+    clock.now = 100.0
+    notice()
+    clock.now += 0.2
+    notice()
+    assert capsys.readouterr().err == ""
+    for _ in range(16):
+        clock.now += 0.5
+        notice()
+    assert capsys.readouterr().err.splitlines() == [
+        "compiling for this processor, on first use only: 3 kernels so far, 1 s",
+        "compiling for this processor, on first use only: 13 kernels so far, 6 s",
+    ]
+
+
+def test_an_empty_cache_is_told_of_and_a_full_one_is_not(tmp_path: Path) -> None:
+    edges = tmp_path / "edges.txt"
+    edges.write_text("0 1\n1 2\n2 0\n")
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    said = [
+        subprocess.run(
+            [sys.executable, "-m", "graphsys", "ingest", edges, "-o", tmp_path / name],
+            env=environment, capture_output=True, text=True, check=True,
+        ).stderr
+        for name in ("cold", "warm")
+    ]  # fmt: skip
+    assert "compiling for this processor, on first use only: " in said[0]
+    assert "compiling" not in said[1]

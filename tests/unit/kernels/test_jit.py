@@ -4,14 +4,16 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from numba.core import types
 
 import graphsys.kernels.jit as jit_module
 from graphsys.kernels.cpu.embedding.vector_math import fast_exp, row_sum
-from graphsys.kernels.jit import compile_inner_kernel, compile_kernel
+from graphsys.kernels.jit import compile_kernel, compile_pointed_kernel
 
 CALLEE = (
     "from kernels.jit import inline_jit\n\n@inline_jit\ndef step(x):\n    return x + {}\n"
@@ -76,11 +78,11 @@ def test_loops_with_relaxed_floating_point_carry_the_stamp_too() -> None:
         assert kernel._cache._cache_file._source_stamp == jit_module.stamp_of(text)
 
 
-def test_inner_kernels_are_for_kernels_only() -> None:
+def test_pointed_kernels_are_for_kernels_only() -> None:
     def plus_one(x: int) -> int:
         return x + 1
 
-    inner = compile_inner_kernel(plus_one)
+    inner = compile_pointed_kernel(plus_one)
 
     def plus_two(x: int) -> int:
         return inner(x) + 1
@@ -124,3 +126,39 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path) -> None:
     index.write_bytes(index.read_bytes()[:20])
     assert call(tmp_path) == ("2", "miss")
     assert call(tmp_path) == ("2", "hit")
+
+
+def test_numba_is_loaded_by_the_first_kernel_that_is_called() -> None:
+    code = (
+        "import sys\n"
+        "from graphsys.kernels.cpu.hashing import mix64\n"
+        "print('numba' in sys.modules)\n"
+        "mix64(1)\n"
+        "print('numba' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False", "True"]
+
+
+def test_threads_that_call_a_kernel_first_get_the_same_one() -> None:
+    def plus_one(x: int) -> int:
+        return x + 1
+
+    kernel: Any = compile_kernel(plus_one)
+    with ThreadPoolExecutor(8) as pool:
+        found = {id(made) for made in pool.map(lambda _: kernel.dispatcher, range(32))}
+    assert len(found) == 1
+
+
+def test_a_constant_in_a_call_compiles_no_variant() -> None:
+    def plus(x: int, y: int) -> int:
+        return x + y
+
+    callee: Any = compile_kernel(plus)
+    kernel: Any = compile_kernel(lambda x: callee(x, 1) + callee(x, 2) + callee(x, x))
+    assert kernel(5) == 23
+    assert len(callee.nopython_signatures) == 0  # Python never called it
+    signatures = callee.get_call_template((types.int64, types.int64), {})[0].cases
+    assert len(signatures) == 1

@@ -21,7 +21,7 @@ from graphsys.kernels.cpu.embedding.chunk import (
 from graphsys.kernels.cpu.embedding.negatives import Candidates
 from graphsys.kernels.cpu.embedding.rows import Tables
 from graphsys.kernels.cpu.embedding.storage import Table
-from graphsys.kernels.cpu.embedding.vector_math import inner_jit, lean_fused_jit
+from graphsys.kernels.cpu.embedding.vector_math import fused_jit, lean_fused_jit
 from graphsys.kernels.cpu.hashing import mix64
 from graphsys.kernels.cpu.prefetch import prefetch, prefetch_row_far
 
@@ -44,7 +44,7 @@ class Sizes(NamedTuple):
     has_all: bool
 
 
-@inner_jit
+@fused_jit
 def chunks_of(edges: Edges, first: int, last: int, stride: int) -> Ints:
     """List the chunks of batches ``first``, ``first + stride``, ... below ``last``."""
     count = 0
@@ -58,7 +58,7 @@ def chunks_of(edges: Edges, first: int, last: int, stride: int) -> Ints:
     return found
 
 
-@inner_jit
+@fused_jit
 def load_chunk(
     edges: Edges, c: int, candidates: Candidates, key: np.uint64, num_src: int,
     num_dst: int, chunk: Chunk,
@@ -103,7 +103,7 @@ def _ask_for_side(table: Table, begins: Ints, nodes: Ints) -> None:
         prefetch_row_far(table, nodes[i])
 
 
-@inner_jit
+@fused_jit
 def ask_for_rows(tables: Tables, extras: Extras, chunk: Chunk, sizes: Sizes) -> None:
     """Ask for the rows of a chunk, unless they are pooled from others, or very many."""
     _ask_for_side(tables.src_rows, extras.src_bags.begins, chunk.src[: sizes.src])

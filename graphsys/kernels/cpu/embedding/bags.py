@@ -16,7 +16,6 @@ from graphsys.kernels.cpu.embedding.vector_math import (
     Floats,
     add_scaled,
     fused_jit,
-    inner_jit,
     scale_row,
 )
 
@@ -122,19 +121,19 @@ def _accumulate_bags(bags: Bags, nodes: Ints, first: int, rows: Floats, sums: Su
             add_scaled(gradient[slot[v]], rows[i], share)
 
 
-@inner_jit
+@fused_jit
 def has_bags(extras: Extras) -> bool:
     """Whether rows of either side are pooled."""
     return bool(extras.src_bags.begins.size > 0 or extras.dst_bags.begins.size > 0)
 
 
-@inner_jit
+@fused_jit
 def num_nodes(table: Table, bags: Bags) -> int:
     """Return the number of nodes of a partition."""
     return int(bags.begins.size - 1 if bags.begins.size > 0 else table.shape[0])
 
 
-@inner_jit
+@fused_jit
 def gather_rows(
     table: Table, bags: Bags, vector: Floats, nodes: Ints, is_half: bool, out: Floats
 ) -> None:
@@ -157,7 +156,7 @@ def gather_rows(
             add_scaled(out[i], vector[0], _ONE)
 
 
-@inner_jit
+@fused_jit
 def accumulate_rows(
     bags: Bags, nodes: Ints, first: int, rows: Floats, sums: Sums, vector: Floats
 ) -> None:
@@ -180,7 +179,7 @@ def accumulate_rows(
             add_scaled(vector, rows[i], _ONE)
 
 
-@inner_jit
+@fused_jit
 def update_globals(
     extras: Extras, src_sum: Floats, dst_sum: Floats, lr: np.float32
 ) -> bool:

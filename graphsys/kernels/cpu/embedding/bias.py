@@ -24,9 +24,9 @@ from graphsys.kernels.cpu.embedding.scores import (
 from graphsys.kernels.cpu.embedding.vector_math import (
     Floats,
     fused_jit,
-    inner_jit,
     normalize_rows,
     normalize_rows_backward,
+    pointed_jit,
     row_sum,
 )
 
@@ -36,13 +36,13 @@ BIASED: Final = 4
 """Added to the code of a comparator that has a bias."""
 
 
-@inner_jit
+@fused_jit
 def has_distances(objective: Objective) -> bool:
     """Whether scores are distances, which are kept beside them."""
     return bool(objective.comparator % BIASED in (L2, SQUARED_L2))
 
 
-@inner_jit
+@pointed_jit
 def rank_biased(
     queries: Floats, candidates: Floats, nodes: Ints, weights: Floats, use_batch: bool,
     objective: Objective, bias: Floats, counting: Counting, scratch: Floats,

@@ -18,12 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.embedding.known import Masks
-from graphsys.kernels.cpu.embedding.vector_math import (
-    Floats,
-    fast_exp,
-    fused_jit,
-    inner_jit,
-)
+from graphsys.kernels.cpu.embedding.vector_math import Floats, fast_exp, fused_jit
 
 Ints = npt.NDArray[np.int64]
 _MASKED: Final = np.float32(-np.inf)
@@ -59,7 +54,7 @@ def plain_counting() -> Counting:
     return Counting(masks, none, none, False, np.empty(0, np.float32))
 
 
-@inner_jit
+@fused_jit
 def counting_of(counting: Counting, has_all: bool) -> Counting:
     """Return how candidates count that may be all nodes: then only masks hold."""
     return Counting(
@@ -148,7 +143,7 @@ def hardness(
             out[keys[j] % k] = -_ONE
 
 
-@inner_jit
+@fused_jit
 def weighted_logistic_row(
     row: Floats, weight: np.float32, counting: Counting, num_batch: int, num_easy: int
 ) -> float:

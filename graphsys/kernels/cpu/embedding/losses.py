@@ -35,7 +35,7 @@ from graphsys.kernels.cpu.embedding.vector_math import (
     Floats,
     fast_exp,
     fused_jit,
-    inner_jit,
+    pointed_jit,
 )
 from graphsys.kernels.jit import lean_jit
 
@@ -75,7 +75,7 @@ def _softmax_rows(
     return loss
 
 
-@inner_jit
+@pointed_jit
 def softmax_losses(
     scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
     bias: Floats, margin: np.float32, counting: Counting, num_easy: int, gradients: Floats,
@@ -108,7 +108,7 @@ def _logistic_negatives(row: Floats, weight: np.float32) -> float:
     return float(share) * loss
 
 
-@inner_jit
+@pointed_jit
 def logistic_losses(
     scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
     bias: Floats, margin: np.float32, counting: Counting, num_easy: int, gradients: Floats,
@@ -123,7 +123,7 @@ def logistic_losses(
     return total
 
 
-@inner_jit
+@pointed_jit
 def weighted_losses(
     scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
     bias: Floats, margin: np.float32, counting: Counting, num_easy: int, gradients: Floats,
@@ -159,7 +159,7 @@ def _ranking_row(
     return loss, np.float32(-weight * np.float32(violations))
 
 
-@inner_jit
+@pointed_jit
 def ranking_losses(
     scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
     bias: Floats, margin: np.float32, counting: Counting, num_easy: int, gradients: Floats,

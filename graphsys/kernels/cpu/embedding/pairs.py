@@ -21,15 +21,15 @@ from graphsys.kernels.cpu.embedding.products import multiply, multiply_by_rows, 
 from graphsys.kernels.cpu.embedding.scores import losses_and_gradients
 from graphsys.kernels.cpu.embedding.vector_math import (
     Floats,
-    inner_jit,
     normalize_rows,
     normalize_rows_backward,
+    pointed_jit,
 )
 
 Ints = npt.NDArray[np.int64]
 
 
-@inner_jit
+@pointed_jit
 def rank_product_pairs(
     src: Floats, dst: Floats, src_nodes: Ints, dst_nodes: Ints, weights: Floats,
     objective: Objective, src_bias: Floats, dst_bias: Floats, src_counting: Counting,
@@ -80,7 +80,7 @@ def rank_product_pairs(
     return total
 
 
-@inner_jit
+@pointed_jit
 def rank_cosine_pairs(
     src: Floats, dst: Floats, src_nodes: Ints, dst_nodes: Ints, weights: Floats,
     objective: Objective, src_bias: Floats, dst_bias: Floats, src_counting: Counting,

@@ -12,7 +12,6 @@ from graphsys.kernels.cpu.embedding.vector_math import (
     add_cubic_gradient,
     add_scaled,
     fused_jit,
-    inner_jit,
 )
 
 Ints = npt.NDArray[np.int64]
@@ -64,7 +63,7 @@ def _regularize_operators(
         begin = end
 
 
-@inner_jit
+@fused_jit
 def regularize(
     kind: int, coefficient: np.float32, chunk: Chunk, operators: Operators, n: int,
     forward: Floats, backward: Floats,

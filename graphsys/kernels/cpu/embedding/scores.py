@@ -40,9 +40,9 @@ from graphsys.kernels.cpu.embedding.vector_math import (
     Floats,
     add_scaled,
     fused_jit,
-    inner_jit,
     normalize_rows,
     normalize_rows_backward,
+    pointed_jit,
     row_dot,
     row_sum,
 )
@@ -72,7 +72,7 @@ def _leave_out(
     )
 
 
-@inner_jit
+@fused_jit
 def losses_and_gradients(
     scores: Floats,
     nodes: Ints,
@@ -114,7 +114,7 @@ def losses_and_gradients(
     return float(total)
 
 
-@inner_jit
+@pointed_jit
 def rank_products(
     queries: Floats, candidates: Floats, nodes: Ints, weights: Floats, use_batch: bool,
     objective: Objective, bias: Floats, counting: Counting, scratch: Floats,
@@ -156,7 +156,7 @@ def rank_products(
     return float(total)
 
 
-@inner_jit
+@pointed_jit
 def rank_cosines(
     queries: Floats, candidates: Floats, nodes: Ints, weights: Floats, use_batch: bool,
     objective: Objective, bias: Floats, counting: Counting, scratch: Floats,
@@ -176,7 +176,7 @@ def rank_cosines(
     return total
 
 
-@inner_jit
+@fused_jit
 def negated_distances(
     queries: Floats, candidates: Floats, is_squared: bool, scores: Floats, distances: Floats
 ) -> None:
@@ -194,7 +194,7 @@ def negated_distances(
             row[j] = -kept[j]
 
 
-@inner_jit
+@fused_jit
 def distance_gradients(
     queries: Floats,
     candidates: Floats,
@@ -219,7 +219,7 @@ def distance_gradients(
         add_scaled(dcandidates[j], candidates[j], -columns[j])
 
 
-@inner_jit
+@pointed_jit
 def rank_distances(
     queries: Floats, candidates: Floats, nodes: Ints, weights: Floats, use_batch: bool,
     objective: Objective, bias: Floats, counting: Counting, scratch: Floats,

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.jit import compile_inner_kernel, compile_kernel
+from graphsys.kernels.jit import compile_kernel, compile_pointed_kernel
 
 Floats = npt.NDArray[np.float32]
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
@@ -23,32 +23,22 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 def fused_jit(kernel: Kernel) -> Kernel:
     """Compile a loop whose multiply-adds may be fused."""
-    return _compile(kernel, fastmath={"contract", "nsz"})
+    return compile_kernel(kernel, fastmath={"contract", "nsz"})
 
 
-def inner_jit(kernel: Kernel) -> Kernel:
-    """Compile like :func:`fused_jit` what only kernels call, also by its address.
-
-    It has no entry from Python, which takes as long to compile as the kernel where
-    arguments are tuples of arrays. The same holds for all kernels of this file's decorators
-    whose name begins with an underscore.
-    """
-    return compile_inner_kernel(kernel, fastmath={"contract", "nsz"})
+def pointed_jit(kernel: Kernel) -> Kernel:
+    """Compile like :func:`fused_jit` what kernels call by its address only."""
+    return compile_pointed_kernel(kernel, fastmath={"contract", "nsz"})
 
 
 def reduce_jit(kernel: Kernel) -> Kernel:
     """Compile a reduction whose terms may be added in any (fixed) order."""
-    return _compile(kernel, fastmath={"contract", "nsz", "reassoc"})
+    return compile_kernel(kernel, fastmath={"contract", "nsz", "reassoc"})
 
 
 def lean_fused_jit(kernel: Kernel) -> Kernel:
     """Compile like :func:`reduce_jit`, without counting references: see ``lean_jit``."""
-    return _compile(kernel, fastmath={"contract", "nsz", "reassoc"}, _nrt=False)
-
-
-def _compile(kernel: Kernel, **options: Any) -> Kernel:
-    is_inner = kernel.__name__.startswith("_")
-    return (compile_inner_kernel if is_inner else compile_kernel)(kernel, **options)
+    return compile_kernel(kernel, fastmath={"contract", "nsz", "reassoc"}, _nrt=False)
 
 
 _LOWEST: Final = np.float32(-60.0)

@@ -1,0 +1,7 @@
+"""``python -m graphsys``: the command line."""
+
+import sys
+
+from graphsys.cli.main import main
+
+sys.exit(main())
