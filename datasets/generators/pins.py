@@ -3,7 +3,8 @@
 Every pin has a topic, every board two. Three quarters of a board's pins are of its
 topics, and low numbers of a topic are popular. Words (the bag ``text`` of a pin, 12 word
 numbers) are mostly those of its topic, the rest any. Pins have ``label`` (the topic) and
-``split``; boards have ``label`` (their first topic).
+``split``; boards have ``label`` (their first topic). One edge in twenty is held out in
+``valid``, and one in ``test``.
 
 Topics may belong to themes. Then six of eight pins of a board are of its first topic, one
 of another of the same theme, one any; and half the words of a topic are its theme's. So a
@@ -20,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.errors import ConfigError
 from graphsys.core.types import EdgeType
 from graphsys.datasets.generators.drawn import (
     CHUNK_ROWS,
@@ -27,12 +29,15 @@ from graphsys.datasets.generators.drawn import (
     DrawnSource,
     Piece,
     check_integers,
+    check_shares,
     random_splits,
 )
 from graphsys.datasets.generators.draws import Draws, Integers, as_fractions, as_integers
 from graphsys.storage.source import EdgeChunk, NodeChunk
 
 HOLDS = EdgeType("board", "holds", "pin")
+_SPLITS = ("train", "valid", "test")
+_MOST_HELD_OUT = 0.4
 _NUM_WORDS = 12
 _WORDS_OF_TOPIC = 64
 _WORDS_IN_THEME = 16  # of a topic, where the others are its theme's
@@ -45,6 +50,7 @@ def pins(
     pins_per_board: int = 50,
     num_topics: int = 20,
     topics_per_theme: int = 1,
+    held_out: float = 0.05,
     seed: int = 0,
     chunk_rows: int = CHUNK_ROWS,
     num_threads: int | None = None,
@@ -58,6 +64,8 @@ def pins(
         num_topics: Topics.
         topics_per_theme: Topics of a theme, topic k is of theme ``k // topics_per_theme``;
             1: there are no themes.
+        held_out: Share of the edges in ``valid``, and as many in ``test``; an edge drawn
+            twice is in one split.
         seed: Another seed, another graph.
         chunk_rows: Rows made at once; does not change them.
         num_threads: Threads; do not change the graph either.
@@ -74,7 +82,14 @@ def pins(
         ("pins_per_board", pins_per_board, 1, 1 << 20),
         ("topics_per_theme", topics_per_theme, 1, most),
     )
-    drawn = _Pins(num_pins, pins_per_board, num_topics, topics_per_theme, f"pins:{seed}")
+    check_shares("pins", ("held_out", held_out))
+    if held_out > _MOST_HELD_OUT:
+        raise ConfigError(
+            f"pins.held_out: got {held_out!r}, expected at most {_MOST_HELD_OUT}, so that "
+            "there are edges left to train on"
+        )
+    name = f"pins:{seed}"
+    drawn = _Pins(num_pins, pins_per_board, num_topics, topics_per_theme, held_out, name)
     return DrawnSource(
         f"pins(num_pins={num_pins}, seed={seed})",
         [
@@ -96,6 +111,7 @@ class _Pins:
     pins_per_board: int
     num_topics: int
     topics_per_theme: int
+    held_out: float
     name: str
 
     @property
@@ -129,7 +145,20 @@ class _Pins:
         near = topic + self.num_topics * (skewed * sizes).astype(np.int64)
         far = as_integers(words[::2], self.num_pins)
         pin = np.where(kind < np.uint64(of_both), near, far)
-        return [EdgeChunk(src=board, dst=pin, edge_type=HOLDS)]
+        split = self._splits(board, pin)
+        chunks = ((name, split == code) for code, name in enumerate(_SPLITS))
+        return [
+            EdgeChunk(src=board[rows], dst=pin[rows], edge_type=HOLDS, split=name)
+            for name, rows in chunks
+            if rows.any()
+        ]
+
+    def _splits(self, board: Integers, pin: Integers) -> Integers:
+        """Return the code of every edge's split, drawn by its ends."""
+        drawn = Draws(f"{self.name}:held out").words_of(board * self.num_pins + pin)
+        draw = as_fractions(drawn)
+        first = 1.0 - 2.0 * self.held_out
+        return (draw >= first).astype(np.int64) + (draw >= 1.0 - self.held_out)
 
     def _words(self, first: int, last: int) -> npt.NDArray[np.int64]:
         """Return the words of pins, 12 each."""

@@ -57,6 +57,9 @@ def format_value(value: Any) -> str:
         return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {format_value(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        items = (list(it) if isinstance(it, list | tuple) else [it] for it in value)
+        return ", ".join(" ".join(map(format_value, it)) for it in items) or "none"
     return str(value)
 
 

@@ -6,11 +6,24 @@ from typing import Annotated
 import typer
 
 from graphsys.cli.console import print_json, print_note
-from graphsys.cli.options import OUTPUT, JsonOption, OverwriteOption, RunArgument, examples
+from graphsys.cli.options import (
+    INPUT,
+    OUTPUT,
+    JsonOption,
+    OverwriteOption,
+    RunArgument,
+    examples,
+    require_no_relation,
+)
 
-EPILOG = examples("graphsys export run -o emb.parquet", "graphsys export run -o emb.npy")
+EPILOG = examples(
+    "graphsys export run -o emb.parquet",
+    "graphsys export run -o emb.npy",
+    "graphsys export gnn-run -o items.csv --node-type item",
+)
 
 
+# long: an option takes several lines of its signature, and a command has them all
 def export(
     run: RunArgument,
     out: Annotated[
@@ -19,11 +32,29 @@ def export(
             "--out",
             "-o",
             metavar="FILE",
-            help="The file to write: .parquet, .arrow, .tsv, .npy or .safetensors.",
+            help="The file to write: .parquet, .arrow, .csv, .tsv, .npy or .safetensors.",
             show_default=False,
             rich_help_panel=OUTPUT,
         ),
     ],
+    node_type: Annotated[
+        str | None,
+        typer.Option(
+            "--node-type",
+            metavar="NAME",
+            help="Only nodes of this type; all that have rows by default.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
+    relation: Annotated[
+        str | None,
+        typer.Option(
+            "--relation",
+            metavar="NAME",
+            help="Whose rows, of a network with a row per relation (gatne).",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
     relation_types: Annotated[
         Path | None,
         typer.Option(
@@ -36,18 +67,48 @@ def export(
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Write a run's embeddings to a file, keyed by the nodes' ids."""
-    from graphsys import embedding
-    from graphsys.cli.options import require_embeddings
+    """Write the rows of a run's nodes (of users and of items) to a file, with their ids."""
+    from graphsys.core.errors import ConfigError
+    from graphsys.storage.runs.run_folder import is_gnn_run
 
-    require_embeddings(run)
     written = [out]
-    if relation_types is None:
-        embedding.export(run, out, overwrite=overwrite)
+    is_network = is_gnn_run(run)
+    if relation_types is not None and (is_network or node_type is not None):
+        raise ConfigError(
+            "--relation-types writes all of a run of embeddings, as PyTorch-BigGraph does; "
+            "leave it out for a network, and with --node-type"
+        )
+    if is_network:
+        _export_network(run, out, node_type, relation, overwrite=overwrite)
+    elif relation_types is None:
+        from graphsys import embedding
+
+        require_no_relation(relation)
+        embedding.export(run, out, node_type=node_type, overwrite=overwrite)
     else:
+        from graphsys import embedding
+
+        require_no_relation(relation)
         written.append(relation_types)
         embedding.export_pbg(run, out, relation_types, overwrite=overwrite)
     if json:
         print_json({"output": str(out)})
     else:
         print_note(f"wrote {' and '.join(map(str, written))}")
+
+
+def _export_network(
+    run: Path, out: Path, node_type: str | None, relation: str | None, *, overwrite: bool
+) -> None:
+    from graphsys.cli.progress import open_progress
+    from graphsys.training.row_files import check_target
+
+    check_target(out, overwrite=overwrite)
+    from graphsys import gnn
+
+    progress = open_progress()
+    gnn.export(
+        run, out, node_type=node_type, relation=relation, overwrite=overwrite,
+        progress=progress,
+    )  # fmt: skip
+    progress.close()

@@ -12,8 +12,8 @@ def info(graph: GraphArgument, json: JsonOption = False) -> None:
     from graphsys.storage.info import details
     from graphsys.storage.info import info as read_info
 
-    facts = read_info(graph)
+    facts = {**read_info(graph), **details(graph)}
     if json:
         print_json(facts)
     else:
-        print_graph({**facts, **details(graph)})
+        print_graph(facts)

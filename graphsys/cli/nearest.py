@@ -1,11 +1,15 @@
 """``graphsys nearest``: which nodes are most like one."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from graphsys.cli.console import print_json, print_table
-from graphsys.cli.options import JsonOption, RunArgument, examples
+from graphsys.cli.options import JsonOption, RunArgument, examples, require_no_relation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 EPILOG = examples(
     "graphsys nearest run user:17 -k 5", "graphsys nearest run user:17 --index hnsw"
@@ -26,6 +30,14 @@ def nearest(
             help="The node's type; needed where several types have such an id.",
         ),
     ] = None,
+    relation: Annotated[
+        str | None,
+        typer.Option(
+            "--relation",
+            metavar="NAME",
+            help="Whose rows are compared, of a network with a row per relation (gatne).",
+        ),
+    ] = None,
     index: Annotated[
         str,
         typer.Option(
@@ -37,20 +49,44 @@ def nearest(
     ] = "exact",
     json: JsonOption = False,
 ) -> None:
-    """Show the nodes whose embeddings are most like that of NODE."""
-    from graphsys import embedding
-    from graphsys.cli.options import require_embeddings
+    """Show the nodes whose rows are most like that of NODE."""
+    from graphsys.storage.runs.run_folder import is_gnn_run
 
-    require_embeddings(run)
-    found = embedding.nearest(
-        run,
-        node,
-        k,
-        node_type=node_type,
-        index=index,  # type: ignore[arg-type]  # checked there
-    )
+    if is_gnn_run(run):
+        found = _by_network(run, node, k, node_type, relation, index)
+    else:
+        from graphsys import embedding
+
+        require_no_relation(relation)
+        found = embedding.nearest(
+            run,
+            node,
+            k,
+            node_type=node_type,
+            index=index,  # type: ignore[arg-type]  # checked there
+        )
     rows = list(zip(found["id"].to_pylist(), found["score"].to_pylist(), strict=True))
     if json:
         print_json({"neighbors": [{"id": id_, "score": score} for id_, score in rows]})
     else:
         print_table(["id", "score"], rows)
+
+
+def _by_network(
+    run: Path, node: str, k: int, node_type: str | None, relation: str | None, index: str
+) -> "pa.Table":
+    from graphsys import gnn
+    from graphsys.cli.progress import open_progress
+    from graphsys.core.errors import ConfigError
+
+    if index != "exact":
+        raise ConfigError(
+            f"--index {index} is for runs of embeddings; of a network all rows are "
+            "computed and looked at: leave it out"
+        )
+    progress = open_progress()
+    found = gnn.nearest(
+        run, node, k, node_type=node_type, relation=relation, progress=progress
+    )
+    progress.close()
+    return found

@@ -91,19 +91,18 @@ SeedOption = Annotated[
 ]
 
 
-def require_embeddings(run: Path) -> None:
-    """Refuse a run of a graph neural network where embeddings are meant.
+def require_no_relation(relation: str | None) -> None:
+    """Refuse a relation where nodes have one row for all.
 
     Raises:
-        ConfigError: It is one.
+        ConfigError: One is given.
     """
     from graphsys.core.errors import ConfigError
-    from graphsys.storage.runs.run_folder import is_gnn_run
 
-    if is_gnn_run(run):
+    if relation is not None:
         raise ConfigError(
-            f"{run} is a run of a graph neural network; write what it says of nodes with "
-            "`graphsys predict`"
+            f"--relation {relation}: in a run of embeddings a node has one row for all "
+            "relations; leave it out"
         )
 
 

@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -15,15 +15,19 @@ from graphsys.cli.options import (
     RunArgument,
     examples,
 )
+from graphsys.cli.results import STDOUT, FormatOption, check_target, write_result
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from graphsys.storage.reader import Graph
 
 EPILOG = examples(
-    "graphsys predict run --relation likes -k 10 -o likes.parquet",
+    "graphsys predict run --relation likes --top-k 10 -o likes.parquet",
     "graphsys predict run --nodes users.txt --relation likes -o likes.csv",
     "graphsys predict run --nodes questions.csv --known mark -o answers.parquet",
     "graphsys predict gnn-run -o classes.parquet",
+    "graphsys predict recommender --top-k 20 --nodes users.txt -o recommended.csv",
     "graphsys predict gnn-run --graph grown --nodes new.txt -o classes.parquet",
 )
 
@@ -37,7 +41,8 @@ def predict(
             "--out",
             "-o",
             metavar="FILE",
-            help="The table to write: .parquet, .arrow, .csv or .tsv.",
+            help="The table to write: .parquet, .arrow, .csv, .tsv, .json or .jsonl, or - "
+            "for stdout.",
             show_default=False,
             rich_help_panel=OUTPUT,
         ),
@@ -75,37 +80,80 @@ def predict(
             rich_help_panel=INPUT,
         ),
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="Answers to each question.")] = 10,
+    top_k: Annotated[
+        int | None,
+        typer.Option(
+            "--top-k",
+            "-k",
+            metavar="N",
+            min=1,
+            help="Answers to each question, 10 by default; a network of links answers with "
+            "it, and gives rows of nodes without.",
+            show_default=False,
+        ),
+    ] = None,
     known: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--known",
             metavar="NAME",
-            help="Answers that are edges already: drop them, mark them in a column, or "
-            "keep them unmarked.",
+            help="Answers that are edges already: drop them (by default), mark them in a "
+            "column, or keep them unmarked.",
+            show_default=False,
         ),
-    ] = "drop",
+    ] = None,
+    format_: FormatOption = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
     """Predict edges (embeddings), or classes and rows of nodes (graph neural networks).
 
     Embeddings answer (head, relation, ?) and (?, relation, tail) with the k best: columns
-    query, rank, head, relation, tail and score. Networks say for every node: columns id,
-    prediction and probability, or id and embedding.
+    query, rank, head, relation, tail and score; so do networks of links with --top-k: what
+    to recommend to each node. Else networks say for every node: columns id, prediction and
+    probability, or id and embedding.
     """
-    from graphsys import embedding
-    from graphsys.cli.progress import open_progress
-    from graphsys.embedding.files.question_files import all_questions, read_questions
-    from graphsys.engine.output import check_output, write_table
     from graphsys.storage.reader import open_graph
     from graphsys.storage.runs.run_folder import is_gnn_run
 
-    check_output(out, overwrite=overwrite)
+    check_target(out, format_, overwrite=overwrite, as_json=json)
+    target = _Target(out, format_, overwrite, json)
+    is_network = is_gnn_run(run)
     chosen = None if graph is None else open_graph(graph)
-    if is_gnn_run(run):
-        _predict_nodes(run, chosen, out, nodes, relation, overwrite=overwrite, json=json)
-        return
+    if is_network and top_k is not None:
+        _recommend(run, chosen, target, nodes, relation, top_k, known or "drop")
+    elif is_network:
+        _predict_nodes(run, chosen, target, nodes, relation, known)
+    else:
+        _answer(run, chosen, target, nodes, relation, top_k or 10, known or "drop")
+
+
+class _Target(NamedTuple):
+    """Where the table goes, and how that is told."""
+
+    out: Path
+    kind: str | None
+    overwrite: bool
+    as_json: bool
+
+    def write(self, table: "pa.Table", facts: dict[str, Any], note: str) -> None:
+        """Write the table, and say so."""
+        write_result(table, self.out, self.kind, overwrite=self.overwrite)
+        if self.as_json:
+            print_json({"output": str(self.out), **facts})
+        elif self.out != STDOUT:
+            print_note(f"wrote {self.out}: {note}")
+
+
+def _answer(
+    run: Path, chosen: "Graph | None", target: _Target, nodes: Path | None,
+    relation: str | None, k: int, known: str,
+) -> None:  # fmt: skip
+    """Answer questions with a run of embeddings."""
+    from graphsys import embedding
+    from graphsys.cli.progress import open_progress
+    from graphsys.embedding.files.question_files import all_questions, read_questions
+
     opened = embedding.open_run(run, graph=chosen)
     if nodes is not None:
         questions = read_questions(nodes, relation)
@@ -121,51 +169,58 @@ def predict(
         progress=progress,
     )
     progress.close()
-    write_table(found, out, overwrite=overwrite)
-    if json:
-        print_json(
-            {
-                "output": str(out),
-                "num_queries": questions.num_rows,
-                "num_answers": found.num_rows,
-                "seconds": time.monotonic() - begin,
-            }
-        )
-    else:
-        print_note(
-            f"wrote {out}: {found.num_rows:,} answers to {questions.num_rows:,} questions"
-        )
+    facts = {
+        "num_queries": questions.num_rows,
+        "num_answers": found.num_rows,
+        "seconds": time.monotonic() - begin,
+    }
+    target.write(
+        found, facts, f"{found.num_rows:,} answers to {questions.num_rows:,} questions"
+    )
+
+
+def _recommend(
+    run: Path, graph: "Graph | None", target: _Target, nodes: Path | None,
+    relation: str | None, k: int, known: str,
+) -> None:  # fmt: skip
+    """Answer with a network of links what each node should be linked to."""
+    from graphsys import gnn
+    from graphsys.cli.progress import open_progress
+    from graphsys.gnn.use.predict import read_nodes
+
+    begin = time.monotonic()
+    chosen = None if nodes is None else read_nodes(nodes)
+    progress = open_progress()
+    found = gnn.recommend(
+        run, chosen, k, relation=relation, graph=graph, progress=progress,
+        known=known,  # type: ignore[arg-type]  # checked there
+    )  # fmt: skip
+    progress.close()
+    asked = len(found["query"].unique()) if chosen is None else len(chosen)
+    facts = {
+        "num_queries": asked,
+        "num_answers": found.num_rows,
+        "seconds": time.monotonic() - begin,
+    }
+    target.write(found, facts, f"{found.num_rows:,} answers for {asked:,} nodes")
 
 
 def _predict_nodes(
-    run: Path,
-    graph: "Graph | None",
-    out: Path,
-    nodes: Path | None,
-    relation: str | None,
-    *,
-    overwrite: bool,
-    json: bool,
-) -> None:
+    run: Path, graph: "Graph | None", target: _Target, nodes: Path | None,
+    relation: str | None, known: str | None,
+) -> None:  # fmt: skip
     """Predict with a run of a graph neural network."""
     from graphsys import gnn
     from graphsys.cli.progress import open_progress
-    from graphsys.engine.output import write_table
+    from graphsys.core.errors import ConfigError
     from graphsys.gnn.use.predict import read_nodes
 
+    if known is not None:
+        raise ConfigError(f"--known {known} is about answers; ask for them with --top-k")
     begin = time.monotonic()
     progress = open_progress()
     chosen = None if nodes is None else read_nodes(nodes)
     found = gnn.predict(run, chosen, graph=graph, relation=relation, progress=progress)
     progress.close()
-    write_table(found, out, overwrite=overwrite)
-    if json:
-        print_json(
-            {
-                "output": str(out),
-                "num_nodes": found.num_rows,
-                "seconds": time.monotonic() - begin,
-            }
-        )
-    else:
-        print_note(f"wrote {out}: {found.num_rows:,} nodes")
+    facts = {"num_nodes": found.num_rows, "seconds": time.monotonic() - begin}
+    target.write(found, facts, f"{found.num_rows:,} nodes")

@@ -22,12 +22,21 @@ _LABELS = {
     "self_loops": "self-loops found",
     "seconds": "seconds",
     "peak_memory_bytes": "peak memory",
+    "bytes": "size",
 }
 
 
 def print_graph(facts: Mapping[str, Any]) -> None:
     """Print what ``info`` found, for people."""
-    shown = {_LABELS.get(name, name): value for name, value in facts.items()}
+    plain = {name: it for name, it in facts.items() if name not in ("nodes", "edges")}
+    shown = {_LABELS.get(name, name): value for name, value in plain.items()}
+    shown |= {f"node type {n}": _node_type(it) for n, it in facts.get("nodes", {}).items()}
+    shown |= {f"edge type {n}": _edge_type(it) for n, it in facts.get("edges", {}).items()}
+    if "size" in shown:
+        sizes = {
+            name: format_bytes(size) for name, size in shown.pop("size").items() if size
+        }
+        shown["size"] = sizes
     if "peak memory" in shown:
         shown["peak memory"] = format_bytes(shown["peak memory"])
     print_facts(shown)
@@ -51,3 +60,29 @@ def print_ingest_report(report: "IngestReport", *, as_json: bool) -> None:
             saved = format_bytes(report.shared_bytes)
             shared = {"saved by shared rows": saved} if report.shared_bytes else {}
             print_graph({"graph": str(graph.path), **facts, **shared})
+
+
+def _node_type(facts: Mapping[str, Any]) -> str:
+    parts = [
+        f"{facts['id_type']} ids in {facts['order']} order",
+        _count(facts["partitions"], "partition"),
+        *(_listed(name, facts[name]) for name in ("columns", "splits", "features")),
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def _edge_type(facts: Mapping[str, Any]) -> str:
+    ends = f"{facts['src_type']} {'->' if facts['directed'] else '--'} {facts['dst_type']}"
+    known = facts["relations"]
+    relations = "" if known is None else _count(known, "relation")
+    return "; ".join(
+        p for p in (ends, relations, _listed("columns", facts["columns"])) if p
+    )
+
+
+def _listed(what: str, items: Mapping[str, Any]) -> str:
+    return f"{what} {', '.join(f'{k} {v}' for k, v in items.items())}" if items else ""
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

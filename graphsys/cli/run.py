@@ -249,7 +249,10 @@ def run(
     if out is not None:
         write_result(done.table, out, format_, overwrite=overwrite)
     if not done.converged:
-        print_note(f"warning: {algorithm} did not converge in {done.supersteps} supersteps")
+        print_note(
+            f"warning: {algorithm} did not converge in {done.supersteps} supersteps, the "
+            "most it may run; allow more with --max-supersteps"
+        )
     if out != STDOUT:
         _report(done, algorithm, out, as_json=json)
     if out is None and not json and len(done):

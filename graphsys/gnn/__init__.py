@@ -18,7 +18,10 @@ from graphsys.gnn.ops.message_passing import update_all as update_all
 from graphsys.gnn.training.api import run_config as run_config
 from graphsys.gnn.training.api import train as train
 from graphsys.gnn.use.evaluate import evaluate as evaluate
+from graphsys.gnn.use.node_rows import export as export
+from graphsys.gnn.use.node_rows import nearest as nearest
 from graphsys.gnn.use.predict import predict as predict
+from graphsys.gnn.use.recommend import recommend as recommend
 from graphsys.gnn.use.trained_model import OpenedRun as OpenedRun
 from graphsys.gnn.use.trained_model import open_run as open_run
 from graphsys.training.report import TrainReport as TrainReport

@@ -53,7 +53,11 @@ def details(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return what else people like to know: how a graph was made, and what it takes.
 
     Returns:
-        Names and values, ready to be shown.
+        ``source`` (where it is known), ``generation``, ``partitioner`` and the figures of
+        its quality; ``nodes`` by type: ``id_type``, ``order``, ``partitions``, ``columns``,
+        ``splits`` and ``features``, each by name; ``edges`` by type: ``src_type``,
+        ``dst_type``, ``directed``, ``relations`` (their number, or None) and ``columns``;
+        ``bytes`` of buckets, indexes, nodes and features.
 
     Raises:
         InvalidGraphError: there is no graph.
@@ -65,27 +69,28 @@ def details(path: str | os.PathLike[str]) -> dict[str, Any]:
     facts["generation"] = manifest.generation
     facts["partitioner"] = manifest.partitioning.get("method", "unknown")
     facts.update(manifest.partitioning.get("quality", {}))
-    for name, node in manifest.node_types.items():
-        facts[f"node type {name}"] = "; ".join(
-            part
-            for part in (
-                f"{node.id_type} ids in {manifest.order.get(name, 'original')} order",
-                _count(node.num_partitions, "partition"),
-                _listed("columns", node.columns),
-                _listed("splits", node.splits),
-                _listed("features", _features(node)),
-            )
-            if part
-        )
-    for name, edge in manifest.edge_types.items():
-        ends = f"{edge.src_type} {'->' if edge.directed else '--'} {edge.dst_type}"
-        relations = (
-            "" if edge.relations is None else _count(len(edge.relations), "relation")
-        )
-        columns = _listed("columns", edge.columns)
-        facts[f"edge type {name}"] = "; ".join(p for p in (ends, relations, columns) if p)
-    sizes = bytes_by_kind(manifest)
-    facts["size"] = ", ".join(f"{k} {format_bytes(n)}" for k, n in sizes.items() if n)
+    facts["nodes"] = {
+        name: {
+            "id_type": node.id_type,
+            "order": manifest.order.get(name, "original"),
+            "partitions": node.num_partitions,
+            "columns": dict(node.columns),
+            "splits": dict(node.splits),
+            "features": _features(node),
+        }
+        for name, node in manifest.node_types.items()
+    }
+    facts["edges"] = {
+        name: {
+            "src_type": edge.src_type,
+            "dst_type": edge.dst_type,
+            "directed": edge.directed,
+            "relations": None if edge.relations is None else len(edge.relations),
+            "columns": dict(edge.columns),
+        }
+        for name, edge in manifest.edge_types.items()
+    }
+    facts["bytes"] = bytes_by_kind(manifest)
     return facts
 
 
@@ -120,11 +125,3 @@ def _features(node: NodeTypeEntry) -> dict[str, str]:
             saved = format_bytes(saved_bytes(node.num_nodes, entry))
             shown[name] += f" ({entry['stored_rows']} rows shared, {saved} saved)"
     return shown
-
-
-def _listed(what: str, items: dict[str, Any]) -> str:
-    return f"{what} {', '.join(f'{k} {v}' for k, v in items.items())}" if items else ""
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

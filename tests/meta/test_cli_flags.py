@@ -30,10 +30,11 @@ FLAGS = {
     "graphsys train gnn": "GRAPH --config --device --dry-run --help --json --memory "
     "--out --overwrite --preset --resume --set --settings",
     "graphsys evaluate": "RUN --candidates --draw --help --json --queries --seed --split",
-    "graphsys nearest": "RUN NODE --help --index --json --k --node-type",
-    "graphsys predict": "RUN --graph --help --json --k --known --nodes --out --overwrite "
-    "--relation",
-    "graphsys export": "RUN --help --json --out --overwrite --relation-types",
+    "graphsys nearest": "RUN NODE --help --index --json --k --node-type --relation",
+    "graphsys predict": "RUN --format --graph --help --json --known --nodes --out "
+    "--overwrite --relation --top-k",
+    "graphsys export": "RUN --help --json --node-type --out --overwrite --relation "
+    "--relation-types",
     "graphsys doctor": "--help --json",
     "graphsys profile": "COMMAND --chrome-trace --compare --compile --gpu-model --help "
     "--json --level --ncu --out --overwrite --trace",

@@ -16,12 +16,12 @@ import numpy.typing as npt
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding.embeddings import Embeddings
-from graphsys.embedding.files.export import to_batches
 from graphsys.embedding.model import OPERATOR_CODES, RelationSet
 from graphsys.embedding.pbg.checkpoint import PARAMETERS
 from graphsys.embedding.pbg.settings import OPERATORS
 from graphsys.storage.output_file import new_files, require_writable
 from graphsys.storage.reader import Graph
+from graphsys.training.row_files import to_batches
 
 _NAMES: Final = {ours: theirs for theirs, ours in OPERATORS.items()}
 _KINDS: Final = {code: name for name, code in OPERATOR_CODES.items()}

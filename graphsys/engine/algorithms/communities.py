@@ -18,7 +18,8 @@ def leiden(
     resolution: float = 1.0,
     weighted: bool = False,
     seed: int = 0,
-    max_supersteps: int = 10,
+    tolerance: float = 1e-5,
+    max_supersteps: int = 100,
     **options: Unpack[NativeOptions],
 ) -> None:
     """Communities of high modularity, each of them connected.
@@ -31,8 +32,9 @@ def leiden(
         resolution: Higher values give more and smaller communities.
         weighted: Count edges by ``weight`` (1 if there is none).
         seed: Chooses the order of visits and the choices of the refinement.
-        max_supersteps: Passes over the graph, each starting from the communities of the
-            last; fewer if one changes nothing (``converged``).
+        tolerance: Stop after a pass that raises the modularity by no more than this.
+        max_supersteps: Give up after so many passes, each of which starts from the
+            communities of the last; ``converged`` is then false.
         options: How it is run: ``memory`` and ``num_threads`` (it is serial).
 
     Returns:

@@ -41,12 +41,14 @@ def leiden(
     resolution: float = 1.0,
     weighted: bool = False,
     seed: int = 0,
-    max_supersteps: int = 10,
+    tolerance: float = 1e-5,
+    max_supersteps: int = 100,
 ) -> Result:
     """Compute what :func:`graphsys.engine.algorithms.leiden` tells of."""
     began = time.perf_counter()
     require(0 <= resolution < np.inf, "resolution", resolution, "a number >= 0")
     require_count("seed", seed, least=0)
+    require(0 <= tolerance < np.inf, "tolerance", tolerance, "a number >= 0")
     require_count("max_supersteps", max_supersteps)
     graph = _prepare(topology, weighted)
     community = np.arange(topology.num_nodes, dtype=np.int64)
@@ -56,8 +58,8 @@ def leiden(
         better = community.copy()
         _improve(graph, resolution, seed, supersteps, better)
         reached = graph.modularity(resolution, better)
-        converged = reached <= quality + _ROUNDING
-        if not converged:
+        converged = reached <= quality + max(tolerance, _ROUNDING)
+        if reached > quality + _ROUNDING:
             community, quality = better, reached
         supersteps += 1
     return Result(

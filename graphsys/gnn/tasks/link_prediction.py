@@ -18,7 +18,13 @@ from graphsys.gnn.data.positive_pairs import Pairs, make_pairs, without_pairs
 from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.process_group import current_process_group
 from graphsys.gnn.tasks.decoders import make_decoder
-from graphsys.gnn.tasks.link_ranking import TOP, is_from_others, rank_pairs, recommend_pairs
+from graphsys.gnn.tasks.link_ranking import (
+    TOP,
+    Ends,
+    rank_pairs,
+    read_ends,
+    recommend_pairs,
+)
 from graphsys.gnn.tasks.output import Output
 from graphsys.sampling import (
     ConditionalNegativeSampler,
@@ -162,7 +168,7 @@ class LinkPrediction:
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return 1 - metric and metric of the watched split, or None without such edges."""
         split = self.config.eval_split
-        if not self._can_measure() or split not in self.graph.splits(self.pairs.edge_type):
+        if split not in self.graph.splits(self.pairs.edge_type):
             return None
         found = self.measure(split, output)[self.metric]
         return 1 - found, found
@@ -171,8 +177,13 @@ class LinkPrediction:
         """Return the metrics of a split; see :func:`rank_pairs`."""
         return rank_pairs(self.graph, self.pairs, split, output, self._score)
 
-    def _can_measure(self) -> bool:
-        return not is_from_others(self.graph, self.pairs)
+    def ends_of(self, output: Output) -> Ends:
+        """Compute the rows of both ends of the pairs."""
+        return read_ends(self.graph, self.pairs, output, self._score)
+
+    def scores(self, query: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+        """Return the scores of every query with every other row, ``[n, m]``."""
+        return self._score(query, others)  # type: ignore[no-any-return]
 
     def _trim(self, sample: Sample, number: int) -> Layers:
         src, dst = self._now.all_pairs(number).T
@@ -216,9 +227,6 @@ class Recommendation(LinkPrediction):
     def measure(self, split: str, output: Output) -> dict[str, Any]:
         """Return the metrics of a split; see :func:`recommend_pairs`."""
         return recommend_pairs(self.graph, self.pairs, split, output, self._score)
-
-    def _can_measure(self) -> bool:
-        return True
 
 
 def pair_loss(

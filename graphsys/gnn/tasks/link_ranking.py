@@ -1,6 +1,7 @@
 """How high held-out pairs rank among all nodes, known ones left out."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -23,30 +24,57 @@ TOP: Final = 20
 """Length of the lists that recall and NDCG are of."""
 
 
-def held_out(graph: Graph, pairs: Pairs, split: str) -> Ints:
-    """Return the pairs of a split, int64 ``[n, 2]``.
+@dataclass(frozen=True, kw_only=True)
+class Ends:
+    """The rows of both ends of pairs, and which pairs there are.
+
+    Attributes:
+        graph: The graph.
+        edge_type: Name of the edge type that says which belong together.
+        relation: Code of the relation that edges are to be of; None for any.
+        src_type: Node type of the first ends.
+        dst_type: Node type of the second ends.
+        src: Rows of all nodes of the first type, float32 ``[N, F]``.
+        dst: Rows of all nodes of the second type, float32 ``[M, F]``.
+        order: The columns of edges that hold the first and the second end.
+    """
+
+    graph: Graph
+    edge_type: str
+    relation: int | None = None
+    src_type: str
+    dst_type: str
+    src: torch.Tensor
+    dst: torch.Tensor
+    order: tuple[int, int] = (0, 1)
+
+    def pairs_of(self, split: str | None) -> Ints:
+        """Return the pairs of a split (None: train), int64 ``[n, 2]``."""
+        found = read_pairs(self.graph, self.edge_type, split, relation=self.relation)
+        return found[:, self.order]
+
+    def known(self, splits: Sequence[str | None]) -> Any:
+        """Return the pairs of splits (None: train) as a matrix, both ways if undirected."""
+        found = _matrix(
+            [self.pairs_of(name) for name in splits], (len(self.src), len(self.dst))
+        )
+        is_directed = self.graph.is_directed_type(self.edge_type)
+        if not is_directed and self.src_type == self.dst_type:
+            found = found + found.T
+        return found
+
+
+def require_split(graph: Graph, edge_type: str, split: str) -> None:
+    """Check that there are edges of a split.
 
     Raises:
         UnknownNameError: There is no such split.
-        ConfigError: Its edges join other nodes than the pairs, or there are none.
+        ConfigError: It is empty.
     """
-    kind = graph.edge_type(pairs.edge_type)
-    if (kind.src_type, kind.dst_type) != (pairs.src_type, pairs.dst_type):
-        raise ConfigError(
-            f"pairs are of {pairs.src_type!r} and {pairs.dst_type!r}, edges "
-            f"{pairs.edge_type!r} of {kind.src_type!r} and {kind.dst_type!r}; there is "
-            "nothing to rank"
-        )
-    return _edges_of(graph, pairs.edge_type, split)
-
-
-def _edges_of(graph: Graph, edge_type: str, split: str) -> Ints:
     if split not in graph.splits(edge_type):
         raise unknown_name("split", split, graph.splits(edge_type))
-    found = read_pairs(graph, edge_type, split)
-    if not len(found):
+    if not len(read_pairs(graph, edge_type, split)):
         raise ConfigError(f"split {split!r} of edges {edge_type!r} is empty")
-    return found
 
 
 def rank_pairs(
@@ -54,6 +82,8 @@ def rank_pairs(
 ) -> dict[str, Any]:
     """Rank the pairs of a split by their scores, both ways, against all nodes.
 
+    Where the edges lead to the nodes of the pairs from those of another type, which have
+    no rows (pins on boards), a source's row is the mean of those of its neighbors in train.
     Rank is 1 + better + equal / 2; known pairs of any split are no candidates, but for
     ``unfiltered``.
 
@@ -64,18 +94,18 @@ def rank_pairs(
 
     Raises:
         UnknownNameError: There is no such split.
-        ConfigError: Its edges join other nodes than the pairs.
+        ConfigError: It is empty.
     """
-    wanted = held_out(graph, pairs, split)
-    src, dst = _rows_of_ends(graph, pairs, output, score)
-    shape = (len(src), len(dst))
-    known = _known(graph, pairs, graph.splits(pairs.edge_type), shape)
+    require_split(graph, pairs.edge_type, split)
+    ends = read_ends(graph, pairs, output, score)
+    wanted, src, dst = ends.pairs_of(split), ends.src, ends.dst
+    known = ends.known(graph.splits(pairs.edge_type))
     tails = _ranks(score, src, dst, wanted, known.tocsr())
     heads = _ranks(score, dst, src, wanted[:, ::-1], known.T.tocsr())
     filtered, raw = (np.concatenate(both) for both in zip(tails, heads, strict=True))
     return {
         **ranking_metrics([filtered], [raw]),
-        **_recommended(score, src, dst, wanted, _known(graph, pairs, [None], shape)),
+        **_recommended(score, src, dst, wanted, ends.known([None])),
         "num_edges": len(wanted),
         "num_candidates": len(dst),
     }
@@ -86,8 +116,7 @@ def recommend_pairs(
 ) -> dict[str, Any]:
     """Find the pairs of a split among the 20 best of each source; those of train are none.
 
-    Where the edges lead to the nodes of the pairs from those of another type, which have
-    no rows (pins on boards), a source's row is the mean of those of its neighbors in train.
+    A source without rows of its own has that of :func:`rank_pairs`.
 
     Returns:
         ``recall@20``: of a source's pairs, how many are found; ``ndcg@20``: with the place
@@ -97,19 +126,16 @@ def recommend_pairs(
 
     Raises:
         UnknownNameError: There is no such split.
-        ConfigError: Its edges join other nodes than the pairs.
+        ConfigError: It is empty.
     """
-    if is_from_others(graph, pairs):
-        wanted, src, dst, train = _through_neighbors(graph, pairs, split, output, score)
-    else:
-        wanted = held_out(graph, pairs, split)
-        src, dst = _rows_of_ends(graph, pairs, output, score)
-        train = _known(graph, pairs, [None], (len(src), len(dst)))
+    require_split(graph, pairs.edge_type, split)
+    ends = read_ends(graph, pairs, output, score)
+    wanted = ends.pairs_of(split)
     return {
-        **_recommended(score, src, dst, wanted, train),
+        **_recommended(score, ends.src, ends.dst, wanted, ends.known([None])),
         "num_sources": len(np.unique(wanted[:, 0])),
         "num_edges": len(wanted),
-        "num_candidates": len(dst),
+        "num_candidates": len(ends.dst),
     }
 
 
@@ -119,23 +145,28 @@ def is_from_others(graph: Graph, pairs: Pairs) -> bool:
     return pairs.src_type == pairs.dst_type and kind.src_type != kind.dst_type
 
 
-def _through_neighbors(
-    graph: Graph, pairs: Pairs, split: str, output: Output, score: Decoder
-) -> tuple[Ints, torch.Tensor, torch.Tensor, Any]:
-    """Return held-out edges from nodes of the other type, rows of those and of the type."""
+def read_ends(graph: Graph, pairs: Pairs, output: Output, score: Decoder = _DOT) -> Ends:
+    """Compute the rows of both ends of pairs, where the decoder is."""
+    if not is_from_others(graph, pairs):
+        src, dst = _rows_of_ends(graph, pairs, output, score)
+        return Ends(
+            graph=graph, edge_type=pairs.edge_type, src_type=pairs.src_type,
+            dst_type=pairs.dst_type, src=src, dst=dst,
+        )  # fmt: skip
     kind = graph.edge_type(pairs.edge_type)
-    own, other = pairs.dst_type, kind.src_type
-    order = [0, 1]
+    own, other, order = pairs.dst_type, kind.src_type, (0, 1)
     if own == kind.src_type:
-        other, order = kind.dst_type, [1, 0]
-    found = _edges_of(graph, pairs.edge_type, split)[:, order]
+        other, order = kind.dst_type, (1, 0)
     dst = output(own, np.arange(graph.num_nodes_of(own))).cpu()
     shape = (graph.num_nodes_of(other), len(dst))
     train = _matrix([read_pairs(graph, pairs.edge_type)[:, order]], shape).tocsr()
     counts = np.maximum(np.diff(train.indptr), 1)[:, None]
     src = torch.from_numpy((train @ dst.numpy() / counts).astype(np.float32))
     device = _device_of(score)
-    return found, src.to(device), dst.to(device), train
+    return Ends(
+        graph=graph, edge_type=pairs.edge_type, src_type=other, dst_type=own,
+        src=src.to(device), dst=dst.to(device), order=order,
+    )  # fmt: skip
 
 
 def _rows_of_ends(
@@ -152,16 +183,6 @@ def _rows_of_ends(
 
 def _device_of(score: Decoder) -> torch.device:
     return next((p.device for p in score.parameters()), torch.device("cpu"))
-
-
-def _known(
-    graph: Graph, pairs: Pairs, splits: Sequence[str | None], shape: tuple[int, int]
-) -> Any:
-    """Return the pairs of splits (None: train) as a matrix, both ways if undirected."""
-    found = _matrix([read_pairs(graph, pairs.edge_type, name) for name in splits], shape)
-    if not graph.is_directed_type(pairs.edge_type) and shape[0] == shape[1]:
-        found = found + found.T
-    return found
 
 
 def _matrix(pairs: list[Ints], shape: tuple[int, int]) -> Any:

@@ -49,6 +49,12 @@ def test_facts_stand_in_two_columns(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "nodes     1,234\ndirected  yes\nby        train 5\n"
 
 
+def test_lists_are_shown_as_people_write_them() -> None:
+    assert console.format_value(["a", 1234, 0.51239]) == "a, 1,234, 0.5124"
+    assert console.format_value([(1, 0.5), (2, 0.75)]) == "1 0.5, 2 0.75"
+    assert console.format_value({"hits": [1, 2], "no": []}) == "hits 1, 2, no none"
+
+
 def test_error_is_one_line_whatever_the_message(capsys: pytest.CaptureFixture[str]) -> None:
     console.print_error("x.txt:3: got 1 column,\n  expected 2")
     assert capsys.readouterr().err == "error: x.txt:3: got 1 column, expected 2\n"

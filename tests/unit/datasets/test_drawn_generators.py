@@ -16,7 +16,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "activity": {"num_people": 50, "num_messages": 3000},
     "communities": {"num_nodes": 700},
     "grid": {"rows": 20, "cols": 31},
-    "pins": {"num_pins": 500, "num_boards": 60},
+    "pins": {"num_pins": 500, "num_boards": 60, "held_out": 0.0},
     "planted": {"num_nodes": 500},
     "road": {"rows": 20, "cols": 31},
     "rules": {"num_people": 400, "num_towns": 30, "num_countries": 7},
@@ -126,6 +126,23 @@ def test_pins_on_a_board_share_topics_and_words() -> None:
     assert 0.65 < (words // 64 == topic[:, None]).mean() < 0.8
 
 
+def test_a_pin_is_held_out_of_a_board_wherever_it_is_drawn() -> None:
+    found = tables(make("pins", num_pins=500, num_boards=300, held_out=0.1))
+    edges = found["(board, holds, pin)"]
+    whole = tables(make("pins", num_pins=500, num_boards=300, held_out=0.0))
+    assert sorted(zip(edges["src"], edges["dst"], strict=True)) == sorted(
+        zip(*(whole["(board, holds, pin)"][end] for end in ("src", "dst")), strict=True)
+    )
+    split = np.array(edges["split"])
+    for name, share in (("train", 0.8), ("valid", 0.1), ("test", 0.1)):
+        assert abs((split == name).mean() - share) < 0.01
+    by_edge: dict[tuple[int, int], set[str]] = {}
+    for src, dst, name in zip(*edges.values(), strict=True):
+        by_edge.setdefault((src, dst), set()).add(name)
+    assert len(by_edge) < len(split)  # some are drawn twice
+    assert {len(names) for names in by_edge.values()} == {1}
+
+
 def test_pins_of_a_theme_share_boards_and_half_of_their_words() -> None:
     sizes = {"num_pins": 2000, "num_boards": 300, "num_topics": 25, "topics_per_theme": 10}
     found = tables(make("pins", **sizes))
@@ -197,6 +214,7 @@ def test_messages_rise_in_time_and_repeat() -> None:
         ("planted", {"homophily": True}, "planted.homophily: got True"),
         ("communities", {"max_community": 3}, "communities.max_community: got 3"),
         ("pins", {"num_pins": 3}, "pins.num_pins: got 3, expected an int of 20"),
+        ("pins", {"held_out": 0.5}, "pins.held_out: got 0.5, expected at most 0.4"),
         ("pins", {"topics_per_theme": 21}, "topics_per_theme: got 21, expected an int"),
         ("rules", {"num_people": 7}, "expected an even number of people"),
         ("grid", {"rows": 1, "cols": 1}, "got 1 x 1, expected 2 to"),

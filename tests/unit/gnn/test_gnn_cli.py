@@ -1,6 +1,8 @@
 """``train gnn``, ``evaluate`` and ``predict`` as a user types them, in this process."""
 
 import json
+import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -103,22 +105,64 @@ def test_dry_run_is_told_in_words(graph: Graph, tmp_path: Path, call: Call) -> N
     assert not (tmp_path / "run").exists()
 
 
-def test_verbs_of_embeddings_refuse_networks(
+def test_networks_are_asked_and_exported_as_embeddings_are(
+    graph: Graph, tmp_path: Path, call: Call
+) -> None:
+    run = tmp_path / "run"
+    links = ("--set", "task=link_prediction", "--set", "eval_every=0", *SETTINGS)
+    assert call("train", "gnn", graph.path, "-o", run, *links)[0] == 0
+    found = json.loads(call("nearest", run, "102", "-k", "3", "--json")[1])["neighbors"]
+    assert len(found) == 3
+    assert [it["score"] for it in found] == sorted(it["score"] for it in found)[::-1]
+    some = tmp_path / "some.txt"
+    some.write_text("102\n147\n")
+    code, said, _ = call(
+        "predict", run, "--top-k", "4", "--nodes", some, "-o", tmp_path / "r.csv", "--json"
+    )
+    facts = json.loads(said)
+    assert (code, facts["num_queries"], facts["num_answers"]) == (0, 2, 8)
+    table = pyarrow.csv.read_csv(tmp_path / "r.csv").to_pydict()
+    assert table["head"] == [102] * 4 + [147] * 4
+    assert table["rank"] == [1, 2, 3, 4] * 2
+    assert call("export", run, "-o", tmp_path / "x.csv")[0] == 0
+    rows = pyarrow.csv.read_csv(tmp_path / "x.csv")
+    assert rows.column_names == ["id", *map(str, range(8))]
+    assert rows.num_rows == NUM_NODES
+    assert stat.S_IMODE((tmp_path / "x.csv").stat().st_mode) == 0o666 & ~_umask()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_what_networks_do_not_have_is_refused(
     graph: Graph, tmp_path: Path, call: Call
 ) -> None:
     run = tmp_path / "run"
     call("train", "gnn", graph.path, "-o", run, *SETTINGS)
+    out = tmp_path / "x.csv"
     for arguments, message in (
-        (("nearest", run, "100"), "is a run of a graph neural network; write what it"),
-        (("export", run, "-o", tmp_path / "x.npy"), "is a run of a graph neural network"),
+        (("nearest", run, "100", "--index", "hnsw"), "--index hnsw is for runs of embed"),
+        (("nearest", run, "100", "--node-type", "no"), "unknown node type 'no'"),
+        (("nearest", run, "99999"), "node '99999' is not in the graph"),
+        (("export", run, "-o", tmp_path / "x.xlsx"), "cannot export to 'x.xlsx'"),
+        (("export", run, "-o", out, "--relation", "r"), "does not tell relations apart"),
+        (
+            ("export", run, "-o", out, "--relation-types", tmp_path / "r.tsv"),
+            "--relation-types writes all of a run of embeddings",
+        ),
+        (("predict", run, "-o", out, "--top-k", "3"), "which has no links to predict"),
+        (("predict", run, "-o", out, "--known", "mark"), "ask for them with --top-k"),
         (("evaluate", run, "--candidates", "9"), "--candidates is for runs of embeddings"),
         (
-            ("predict", run, "-o", tmp_path / "x.csv", "--relation", "r"),
+            ("predict", run, "-o", out, "--relation", "r"),
             "this run of model sage does not tell relations apart; leave it out",
         ),
     ):
         code, _, error = call(*arguments)
-        assert code == 2
+        assert code == 2, arguments
         assert message in error
 
 

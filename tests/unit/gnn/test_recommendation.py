@@ -1,11 +1,13 @@
 """LightGCN and recommendations: against formulas written out, and whether it learns."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 
 from graphsys import gnn
@@ -13,7 +15,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.data.positive_pairs import make_pairs, read_pairs
 from graphsys.gnn.inference import whole_input
-from graphsys.gnn.tasks.link_prediction import LinkPrediction, pair_loss
+from graphsys.gnn.tasks.link_prediction import LinkPrediction, Recommendation, pair_loss
 from graphsys.gnn.tasks.link_ranking import recommend_pairs
 from graphsys.gnn.training.api import build_context
 from graphsys.storage import Graph
@@ -190,7 +192,7 @@ def test_pinsage_recommends_to_readers_by_the_mean_of_what_they_read(
     assert found["num_candidates"] == 24
 
 
-def test_link_prediction_on_walks_over_another_type_has_nothing_to_rank(
+def test_link_prediction_on_walks_over_another_type_ranks_its_nodes(
     ratings: Graph,
 ) -> None:
     config = config_of(
@@ -198,5 +200,79 @@ def test_link_prediction_on_walks_over_another_type_has_nothing_to_rank(
         negatives_of="batch", num_negatives=8,
     )  # fmt: skip
     task = LinkPrediction(ratings, config)
-    with pytest.raises(ConfigError, match="there is nothing to rank"):
-        task.measure("test", lambda _, nodes: torch.zeros(len(nodes), 8))
+    rows = torch.from_numpy(np.random.default_rng(0).normal(size=(24, 8))).float()
+    found = task.measure("test", lambda _, nodes: rows[nodes])
+    assert 0 < found["mrr"] <= 1
+    as_lists = Recommendation(ratings, replace(config, task="recommendation"))
+    same = as_lists.measure("test", lambda _, nodes: rows[nodes])
+    assert found["recall@20"] == same["recall@20"]
+
+
+@pytest.mark.parametrize("known", ["drop", "mark", "keep"])
+@pytest.mark.parametrize("model", ["lightgcn", "pinsage"])
+def test_readers_are_told_books_that_they_have_not_read(
+    ratings: Graph, tmp_path: Path, model: str, known: Any
+) -> None:
+    of_walks: dict[str, Any] = {
+        "positives": "walks", "node_type": "book", "layers": 1, "fanouts": (5,),
+        "num_walks": 10, "walk_length": 2, "negatives_of": "batch", "num_negatives": 8,
+    }  # fmt: skip
+    config = config_of(
+        model=model, epochs=2, eval_every=0, keep="last",
+        **(of_walks if model == "pinsage" else {}),
+    )  # fmt: skip
+    gnn.train(ratings, config, tmp_path / "run")
+    run = gnn.open_run(tmp_path / "run", graph=ratings)
+    gnn.export(run, tmp_path / "rows.safetensors")
+    rows = safetensors.torch.load_file(tmp_path / "rows.safetensors")
+    assert {name: tuple(it.shape) for name, it in rows.items()} == {
+        "book": (24, 8), "reader": (30, 8),
+    }  # fmt: skip
+    scores = (rows["reader"] @ rows["book"].T).double().numpy()
+    read = {
+        (int(s), int(d))
+        for split in ("train", "valid", "test")
+        for s, d in read_pairs(ratings, "reads", split)
+    }
+    found = gnn.recommend(run, [7, 3], k=5, known=known).to_pydict()
+    assert found["query"] == [0] * 5 + [1] * 5
+    assert found["rank"] == [1, 2, 3, 4, 5] * 2
+    assert set(found["relation"]) == {"reads"}
+    for place, reader in enumerate((7, 3)):
+        books = [b for b in range(24) if known != "drop" or (reader, b) not in read]
+        best = sorted(books, key=lambda b: (-scores[reader, b], b))[:5]
+        some = slice(5 * place, 5 * place + 5)
+        assert found["head"][some] == [reader] * 5
+        np.testing.assert_allclose(found["score"][some], scores[reader, best], rtol=1e-5)
+        told = found["tail"][some]
+        np.testing.assert_allclose(scores[reader, told], scores[reader, best], rtol=1e-5)
+        if known == "mark":
+            assert found["known"][some] == [(reader, b) in read for b in told]
+    assert ("known" in found) == (known == "mark")
+    whole = gnn.recommend(run, k=24, known="drop")
+    answers = zip(whole["head"].to_pylist(), whole["tail"].to_pylist(), strict=True)
+    assert set(answers) == {(s, d) for s in range(30) for d in range(24)} - read
+
+
+def test_nearest_rows_are_those_of_the_largest_cosine(
+    ratings: Graph, tmp_path: Path
+) -> None:
+    gnn.train(ratings, config_of(epochs=2, eval_every=0, keep="last"), tmp_path / "run")
+    run = gnn.open_run(tmp_path / "run", graph=ratings)
+    for node_type, size in (("book", 24), ("reader", 30)):
+        rows = run.output(node_type=node_type)
+        unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        cosine = unit @ unit[5]
+        cosine[5] = -2
+        found = gnn.nearest(run, 5, 4, node_type=node_type).to_pydict()
+        assert found["id"] == np.argsort(-cosine)[:4].tolist()
+        assert found["score"] == pytest.approx(np.sort(cosine)[::-1][:4])
+        assert len(gnn.nearest(run, 5, 99, node_type=node_type)) == size - 1
+    with pytest.raises(ConfigError, match=r"of several types \(reader, book\)"):
+        gnn.nearest(run, 5)
+    with pytest.raises(ConfigError, match="k: got 0"):
+        gnn.nearest(run, 5, 0, node_type="book")
+    with pytest.raises(ConfigError, match="known: got 'some'"):
+        gnn.recommend(run, known="some")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="k: got 0"):
+        gnn.recommend(run, k=0)

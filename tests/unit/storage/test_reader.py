@@ -1,5 +1,6 @@
 """Reading: views of mapped files, typed empties, and names that are not there."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 import graphsys as gs
+from graphsys.cli.main import main
+from graphsys.cli.report import print_graph
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError, UnknownNameError
 from graphsys.storage import Graph
 from graphsys.storage.info import details, info
@@ -166,14 +169,34 @@ def test_info_has_the_keys_of_the_contract(sound_store: Path) -> None:
     assert size > 0
 
 
-def test_details_are_for_people(sound_store: Path) -> None:
+def test_details_say_how_a_graph_is_made(
+    sound_store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     facts = details(sound_store)
     assert facts["partitioner"] == "hash"
-    assert "3 partitions; columns label int64" in facts["node type user"]
-    assert "features words uint32[bag]" in facts["node type item/x"]
-    assert (
-        "user -> item/x; 3 relations; columns note large_string" in facts["edge type likes"]
-    )
+    user, item = (facts["nodes"][name] for name in ("user", "item/x"))
+    assert (user["partitions"], user["columns"]["label"]) == (3, "int64")
+    assert item["features"] == {"words": "uint32[bag]"}
+    likes = facts["edges"]["likes"]
+    assert (likes["src_type"], likes["dst_type"]) == ("user", "item/x")
+    assert (likes["directed"], likes["relations"]) == (True, 3)
+    assert likes["columns"]["note"] == "large_string"
+    assert facts["bytes"]["buckets"] > 0
+    print_graph({**info(sound_store), **facts})
+    shown = capsys.readouterr().out
+    assert "3 partitions; columns label int64" in shown
+    assert "features words uint32[bag]" in shown
+    assert "user -> item/x; 3 relations; columns note large_string" in shown
+    assert "size" in shown
+    assert "buckets" in shown
+
+
+def test_json_of_info_has_all_that_is_printed(
+    sound_store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["info", str(sound_store), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert found == json.loads(json.dumps({**info(sound_store), **details(sound_store)}))
 
 
 def test_size_keeps_its_bound(tmp_path: Path, rng: np.random.Generator) -> None:

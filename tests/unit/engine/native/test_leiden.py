@@ -104,3 +104,18 @@ def test_bad_parameters_are_named() -> None:
     topology = topology_of(nx.path_graph(3))
     with pytest.raises(ConfigError, match="resolution is -1, expected a number >= 0"):
         leiden(topology, resolution=-1)
+
+
+def test_passes_go_on_until_they_gain_little() -> None:
+    graph = nx.planted_partition_graph(60, 25, 0.2, 0.02, seed=5)
+    few = leiden(topology_of(graph), max_supersteps=1)
+    assert not few.converged
+    found = leiden(topology_of(graph))
+    assert found.converged
+    assert found.supersteps < 100
+    whole = leiden(topology_of(graph), tolerance=0.0, max_supersteps=1000)
+    assert few.result < found.result <= whole.result < found.result + 1e-3  # type: ignore[operator]
+    rough = leiden(topology_of(graph), tolerance=1.0)  # more than any pass gains
+    assert (rough.supersteps, rough.converged, rough.result) == (1, True, few.result)
+    with pytest.raises(ConfigError, match="tolerance is -1, expected a number >= 0"):
+        leiden(topology_of(graph), tolerance=-1)

@@ -236,7 +236,7 @@ def test_pinsage_learns_pins_of_one_topic(pins: Graph, tmp_path: Path) -> None:
     np.fill_diagonal(scores, -np.inf)
     best = np.argsort(-scores, axis=1)[:, :5]
     assert (topic[best] == topic[:, None]).mean() > 0.6  # chance: 0.23
-    with pytest.raises(ConfigError, match="there is nothing to rank"):
+    with pytest.raises(UnknownNameError, match="unknown split 'test'; known: train"):
         gnn.evaluate(tmp_path / "run")
 
 

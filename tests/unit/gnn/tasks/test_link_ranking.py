@@ -13,7 +13,7 @@ from graphsys.core.types import EdgeType
 from graphsys.gnn import evaluate
 from graphsys.gnn.data.positive_pairs import make_pairs, read_pairs
 from graphsys.gnn.tasks.link_prediction import LinkPrediction, Recommendation
-from graphsys.gnn.tasks.link_ranking import _through_neighbors, rank_pairs, recommend_pairs
+from graphsys.gnn.tasks.link_ranking import rank_pairs, read_ends, recommend_pairs
 from graphsys.gnn.use.evaluate import class_metrics
 from graphsys.gnn.use.trained_model import OpenedRun
 from graphsys.storage import Graph, NodeChunk
@@ -174,17 +174,32 @@ def test_a_source_without_rows_is_the_mean_of_its_neighbors_in_train(
     scores = means @ rows[own].double().numpy().T
     task = Recommendation(graph, config)
     score = task._score
-    src, dst = _through_neighbors(graph, task.pairs, "valid", output, score)[1:3]
+    ends = read_ends(graph, task.pairs, output, score)
+    src, dst = ends.src, ends.dst
     np.testing.assert_allclose(src.numpy(), means, rtol=1e-5, atol=1e-6)
     assert dst.tolist() == rows[own].tolist()
     found = task.measure("valid", output)
-    assert (found["recall@20"], found["ndcg@20"]) == recommended(scores, set(train), wanted)
+    found_recall = found["recall@20"]
+    assert (found_recall, found["ndcg@20"]) == recommended(scores, set(train), wanted)
     assert found["num_sources"] == len({s for s, _ in wanted})
     assert (found["num_edges"], found["num_candidates"]) == (12, SIZES[own])
-    with pytest.raises(
-        ConfigError, match=f"pairs are of '{own}' and '{own}', edges 'reads'"
-    ):
-        rank_pairs(graph, task.pairs, "valid", output)
+    ranked = rank_pairs(graph, task.pairs, "valid", output)
+    known = {
+        (s, d) if is_dst else (d, s)
+        for split in ("train", "valid", "test")
+        for s, d in edges_of(graph, "reads", split)
+    }
+    ranks = []
+    for s, d in wanted:
+        for line, own_place, others in (
+            (scores[s], d, [e for e in range(SIZES[own]) if (s, e) not in known]),
+            (scores[:, d], s, [e for e in range(SIZES[other]) if (e, d) not in known]),
+        ):
+            rest = line[others]
+            better, equal = rest > line[own_place], rest == line[own_place]
+            ranks.append(1 + better.sum() + equal.sum() / 2)
+    assert ranked["mrr"] == pytest.approx((1 / np.array(ranks)).mean(), rel=1e-4)
+    assert ranked["recall@20"] == found_recall
 
 
 def test_a_split_that_is_not_there_is_named(graph: Graph) -> None:

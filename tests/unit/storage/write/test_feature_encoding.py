@@ -126,8 +126,8 @@ def test_what_is_saved_is_said(tmp_path: Path) -> None:
     source = ListSource([nodes, edge_chunk([(0, 1)])])
     report = ingest(source, tmp_path / "g", features_as="shared")
     assert report.shared_bytes == 89 * 400 - 4 * NUM_NODES
-    shown = details(tmp_path / "g")["node type node"]
-    assert "float32[100] (1 rows shared, 34.4 KiB saved)" in shown
+    shown = details(tmp_path / "g")["nodes"]["node"]["features"]
+    assert shown == {"x": "float32[100] (1 rows shared, 34.4 KiB saved)"}
     assert info(tmp_path / "g")["num_nodes"] == NUM_NODES
     plain = ingest(source, tmp_path / "plain")
     sizes = [

@@ -1,0 +1,241 @@
+"""The rows of a run's nodes, by node type: nearest neighbors, files."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import torch
+
+from graphsys.core.errors import ConfigError, UnknownNameError, unknown_name
+from graphsys.core.progress import SILENT, Progress
+from graphsys.gnn.tasks.link_prediction import LinkPrediction
+from graphsys.gnn.tasks.link_ranking import Ends
+from graphsys.gnn.tasks.multiplex_links import MultiplexLinks
+from graphsys.gnn.use.trained_model import OpenedRun, open_run
+from graphsys.storage.reader import Graph
+from graphsys.training.row_files import check_target, write_rows
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+
+
+class NodeRows:
+    """What a network says of every node, by type; computed when it is asked for.
+
+    Of links the rows of both ends (users and items); a type without rows of its own has
+    the means of its neighbors' rows, as in evaluation. Of classes their scores.
+
+    Args:
+        run: An opened run.
+        relation: Whose rows are wanted, of model gatne.
+        progress: Receives a stage per layer.
+
+    Raises:
+        ConfigError: A relation is given where there is one row per node.
+    """
+
+    def __init__(
+        self, run: OpenedRun, relation: str | None = None, progress: Progress = SILENT
+    ) -> None:
+        self.run, self.graph, self.relation, self._progress = (
+            run, run.graph, relation, progress,
+        )  # fmt: skip
+        self._found: dict[str, Floats] = {}
+        task = run.context.task
+        if relation is not None and not isinstance(task, MultiplexLinks):
+            raise ConfigError(
+                f"relation: got {relation!r}, but this run of model {run.config.model} "
+                "does not tell relations apart; leave it out"
+            )
+
+    @property
+    def node_types(self) -> list[str]:
+        """The types that have rows."""
+        task = self.run.context.task
+        if isinstance(task, LinkPrediction):
+            kind = self.graph.edge_type(task.pairs.edge_type)
+            return list(dict.fromkeys((kind.src_type, kind.dst_type)))
+        if isinstance(task, MultiplexLinks):
+            return [n for n in task.names if self.relation in (None, *task.names[n])]
+        return [self.run.node_type]
+
+    def dim_of(self, node_type: str) -> int:
+        """Return the length of a type's rows."""
+        return int(self.of(node_type).shape[1])
+
+    def of(self, node_type: str) -> Floats:
+        """Return the rows of all nodes of a type, float32 ``[N, F]``.
+
+        Raises:
+            UnknownNameError: The type has none.
+        """
+        if node_type not in self.node_types:
+            raise unknown_name("node type", node_type, self.node_types)
+        if node_type not in self._found:
+            self._compute(node_type)
+        return self._found[node_type]
+
+    def rows(self, node_type: str, part: int) -> Floats:
+        """Return the rows of a partition, float32 ``[n, F]``."""
+        offsets = self.graph.offsets(node_type)
+        return self.of(node_type)[int(offsets[part]) : int(offsets[part + 1])]
+
+    def find(self, node: Any, node_type: str | None) -> tuple[str, int]:
+        """Return the type and the number of a node given by its id.
+
+        Raises:
+            UnknownNameError: No type has it.
+            ConfigError: Several types have it and none was given.
+        """
+        kinds = self.node_types if node_type is None else [node_type]
+        found: list[tuple[str, int]] = []
+        for name in kinds:
+            if name not in self.node_types:
+                raise unknown_name("node type", name, self.node_types)
+            try:
+                found.append((name, int(self.graph.lookup(name, [node])[0])))
+            except (UnknownNameError, ValueError):
+                continue
+        if not found:
+            raise UnknownNameError(
+                f"node {node!r} is not in the graph {self.graph.path} (node types "
+                f"{', '.join(kinds)})"
+            )
+        if len(found) > 1:
+            names = ", ".join(name for name, _ in found)
+            raise ConfigError(
+                f"node {node!r} is of several types ({names}); give node_type"
+            )
+        return found[0]
+
+    def _compute(self, node_type: str) -> None:
+        task = self.run.context.task
+        if isinstance(task, LinkPrediction) and node_type not in (
+            task.pairs.src_type,
+            task.pairs.dst_type,
+        ):
+            ends = task.ends_of(self._output)  # the means of its neighbors' rows
+            self._found[ends.src_type] = ends.src.cpu().numpy()
+            self._found[ends.dst_type] = ends.dst.cpu().numpy()
+            return
+        every = np.arange(self.graph.num_nodes_of(node_type))
+        found = self._output(node_type, every).numpy()
+        if isinstance(task, MultiplexLinks):
+            found = task.rows_of(found, self.relation, node_type)
+        self._found[node_type] = np.ascontiguousarray(found)
+
+    def _output(self, node_type: str, nodes: Ints) -> torch.Tensor:
+        found = self.run.output(nodes, node_type=node_type, progress=self._progress)
+        return torch.from_numpy(found)
+
+    def ends(self) -> Ends:
+        """Return the rows of both ends of links, and which links there are.
+
+        Raises:
+            ConfigError: The run's task has no links, or a relation is missing.
+        """
+        task = self.run.context.task
+        if isinstance(task, LinkPrediction):
+            return task.ends_of(self._output)
+        if not isinstance(task, MultiplexLinks):
+            raise ConfigError(
+                f"the run {self.run.path} is of task {self.run.config.task}, which has no "
+                "links to predict; leave out --top-k for what it says of nodes"
+            )
+        if self.relation is None:
+            task.rows_of(np.empty((0, 0), dtype=np.float32), None)  # says which there are
+        edge_type, code = task.relations[str(self.relation)]
+        kind = self.graph.edge_type(edge_type)
+        src, dst = (torch.from_numpy(self.of(n)) for n in (kind.src_type, kind.dst_type))
+        return Ends(
+            graph=self.graph, edge_type=edge_type, relation=code, src=src, dst=dst,
+            src_type=kind.src_type, dst_type=kind.dst_type,
+        )  # fmt: skip
+
+
+def nearest(
+    run: str | Path | OpenedRun,
+    node: Any,
+    k: int = 10,
+    *,
+    node_type: str | None = None,
+    relation: str | None = None,
+    graph: Graph | None = None,
+    device: str = "cpu",
+    progress: Progress = SILENT,
+) -> pa.Table:
+    """Find the nodes of the same type whose rows point most nearly the same way.
+
+    Args:
+        run: A run or its folder.
+        node: The user's id of the node, which is not among the answers.
+        k: How many to return.
+        node_type: Type of the node, needed where several types have its id.
+        relation: Whose rows are compared, of model gatne.
+        graph: The graph trained on, if it is not where it was.
+        device: Where to compute, ``cpu`` or ``cuda``; an opened run has its own.
+        progress: Receives a stage per layer.
+
+    Returns:
+        Columns ``id`` and ``score``, the cosine (0 of a row of zeros), best first, ties by
+        the order of the store.
+
+    Raises:
+        ConfigError: ``k`` is below 1, or the type or the relation is not clear.
+        UnknownNameError: There is no such node or relation.
+    """
+    if k < 1:
+        raise ConfigError(f"k: got {k}, expected an int >= 1")
+    rows = NodeRows(open_run(run, graph=graph, device=device), relation, progress)
+    chosen, number = rows.find(node, node_type)
+    found = rows.of(chosen)
+    lengths = np.linalg.norm(found, axis=1)
+    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    cosine = (found @ (found[number] * scale[number]) * scale).astype(np.float64)
+    cosine[number] = -np.inf
+    best = np.argsort(-cosine, kind="stable")[: min(k, len(cosine) - 1)]
+    ids = rows.graph.node_ids(chosen).take(pa.array(best))
+    return pa.table({"id": ids, "score": pa.array(cosine[best])})
+
+
+def export(
+    run: str | Path | OpenedRun,
+    out: str | Path,
+    *,
+    node_type: str | None = None,
+    relation: str | None = None,
+    graph: Graph | None = None,
+    device: str = "cpu",
+    overwrite: bool = False,
+    progress: Progress = SILENT,
+) -> Path:
+    """Write the rows of all nodes to a file, as :func:`graphsys.embedding.export` does.
+
+    Args:
+        run: A run or its folder.
+        out: The file: .parquet, .arrow, .csv, .tsv, .npy or .safetensors.
+        node_type: Only this type; all that have rows by default.
+        relation: Whose rows are wanted, of model gatne.
+        graph: The graph trained on, if it is not where it was.
+        device: Where to compute, ``cpu`` or ``cuda``; an opened run has its own.
+        overwrite: Replace the file if there is one.
+        progress: Receives a stage per layer, and one more.
+
+    Returns:
+        The file.
+
+    Raises:
+        ConfigError: The suffix is not a known one, or a relation is missing.
+        UnknownNameError: There is no such node type or relation.
+        OutputExistsError: The file exists.
+        StorageFullError: It cannot be written.
+    """
+    out = Path(out)
+    check_target(out, overwrite=overwrite)
+    rows = NodeRows(open_run(run, graph=graph, device=device), relation, progress)
+    types = rows.node_types if node_type is None else [node_type]
+    for name in types:
+        rows.of(name)
+    return write_rows(rows, types, out, overwrite=overwrite, progress=progress)

@@ -1,0 +1,231 @@
+"""Rows of nodes as files: Parquet, Arrow, CSV, TSV, NumPy, safetensors, keyed by ids."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+
+from graphsys.core.errors import ConfigError
+from graphsys.core.progress import SILENT, Progress
+from graphsys.storage.output_file import new_files, require_writable
+from graphsys.storage.reader import Graph
+
+SUFFIXES: Final = (".parquet", ".arrow", ".csv", ".tsv", ".npy", ".safetensors")
+_WITH_IDS: Final = (".npy", ".safetensors")
+_BLOCK = 1 << 14
+
+
+class RowSource(Protocol):
+    """What has a row for every node.
+
+    Attributes:
+        graph: Whose nodes they are.
+    """
+
+    graph: Graph
+
+    def rows(self, node_type: str, part: int) -> npt.NDArray[Any]:
+        """Return the rows of a partition, float32 ``[n, dim]``."""
+
+    def dim_of(self, node_type: str) -> int:
+        """Return the length of a type's rows."""
+
+
+def check_target(out: Path, *, overwrite: bool) -> None:
+    """Refuse a file that could not be written, before any work is done.
+
+    Raises:
+        ConfigError: The suffix is not a known one.
+        OutputExistsError: The file exists.
+    """
+    if out.suffix not in SUFFIXES:
+        raise ConfigError(
+            f"cannot export to {out.name!r}: expected a name that ends in one of "
+            f"{', '.join(SUFFIXES)}"
+        )
+    require_writable(*_targets(out), overwrite=overwrite)
+
+
+def write_rows(
+    source: RowSource,
+    types: list[str],
+    out: Path,
+    *,
+    overwrite: bool = False,
+    metadata: Mapping[str, str] | None = None,
+    progress: Progress = SILENT,
+) -> Path:
+    """Write the rows of all nodes of some types; the suffix says the format.
+
+    Args:
+        source: The rows.
+        types: Node types, whose rows are of one length but for ``.safetensors``.
+        out: The file; ``.npy`` and ``.safetensors`` have ids beside it.
+        overwrite: Replace the file if there is one.
+        metadata: Of a ``.safetensors`` file.
+        progress: Receives one stage.
+
+    Raises:
+        ConfigError: The suffix is not a known one.
+        OutputExistsError: The file exists.
+        StorageFullError: It cannot be written.
+    """
+    check_target(out, overwrite=overwrite)
+    progress.stage("export", sum(map(source.graph.num_nodes_of, types)), "nodes")
+    with new_files(*_targets(out)) as new:
+        if out.suffix == ".safetensors":
+            _write_safetensors(source, types, new, progress, metadata or {})
+        else:
+            _WRITERS[out.suffix](source, types, new, progress)
+    progress.close()
+    return out
+
+
+def _targets(out: Path) -> list[Path]:
+    beside = [out.with_name(out.name + ".ids.parquet")]
+    return [out] + (beside if out.suffix in _WITH_IDS else [])
+
+
+def to_batches(run: RowSource, types: list[str]) -> Iterator[pa.RecordBatch]:
+    """Yield ids and embeddings in the order of the store, in small batches."""
+    is_typed = len(types) > 1
+    for name in types:
+        for part in range(run.graph.num_partitions(name)):
+            ids = run.graph.nodes(name, part).column("id")
+            rows = run.rows(name, part)
+            for begin in range(0, len(rows), _BLOCK):
+                block = np.ascontiguousarray(rows[begin : begin + _BLOCK]).reshape(-1)
+                some = ids.slice(begin, _BLOCK).combine_chunks()
+                columns: dict[str, Any] = {"id": some}
+                if is_typed:
+                    columns["type"] = pa.array([name] * len(some))
+                    columns["id"] = some.cast(pa.large_string())
+                columns["embedding"] = pa.FixedSizeListArray.from_arrays(
+                    pa.array(block), run.dim_of(name)
+                )
+                yield pa.record_batch(columns)
+
+
+def _write_parquet(run: RowSource, types: list[str], to: list[Path], bar: Progress) -> None:
+    writer = None
+    for batch in to_batches(run, types):
+        writer = writer or pyarrow.parquet.ParquetWriter(to[0], batch.schema)
+        writer.write_batch(batch)
+        bar.advance(batch.num_rows)
+    if writer is not None:
+        writer.close()
+
+
+def _write_arrow(run: RowSource, types: list[str], to: list[Path], bar: Progress) -> None:
+    writer = None
+    for batch in to_batches(run, types):
+        writer = writer or pa.ipc.new_file(to[0], batch.schema)
+        writer.write_batch(batch)
+        bar.advance(batch.num_rows)
+    if writer is not None:
+        writer.close()
+
+
+def _write_tsv(run: RowSource, types: list[str], to: list[Path], bar: Progress) -> None:
+    with to[0].open("wb") as stream:
+        for table in _flat_tables(run, types):
+            texts = [c for c in table.columns if not pa.types.is_primitive(c.type)]
+            options = pyarrow.csv.WriteOptions(
+                include_header=False, delimiter="\t", quoting_style=_quoting(texts)
+            )
+            pyarrow.csv.write_csv(table, stream, options)
+            bar.advance(table.num_rows)
+
+
+def _write_csv(run: RowSource, types: list[str], to: list[Path], bar: Progress) -> None:
+    with to[0].open("wb") as stream:
+        for number, table in enumerate(_flat_tables(run, types)):
+            options = pyarrow.csv.WriteOptions(
+                include_header=number == 0, quoting_style="needed"
+            )
+            pyarrow.csv.write_csv(table, stream, options)
+            bar.advance(table.num_rows)
+
+
+def _flat_tables(run: RowSource, types: list[str]) -> Iterator[pa.Table]:
+    """Yield ids, types where there are several, and a column for each dimension."""
+    for batch in to_batches(run, types):
+        names = batch.schema.names[:-1]
+        values = batch.column("embedding").values.to_numpy().reshape(len(batch), -1)
+        columns = [batch.column(name) for name in names]
+        columns += [pa.array(np.ascontiguousarray(column)) for column in values.T]
+        yield pa.table(columns, names=[*names, *map(str, range(values.shape[1]))])
+
+
+def _quoting(texts: list[Any]) -> str:
+    """Quote text only where some of it could be mistaken for the end of a field."""
+    is_plain = not any(
+        pc.any(pc.match_substring_regex(text, '[\t\r\n"]')).as_py() for text in texts
+    )
+    return "none" if is_plain else "needed"
+
+
+def _write_npy(run: RowSource, types: list[str], to: list[Path], bar: Progress) -> None:
+    num_rows = sum(run.graph.num_nodes_of(name) for name in types)
+    shape = (num_rows, run.dim_of(types[0]))
+    header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+    with to[0].open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+        for batch in to_batches(run, types):
+            block = batch.column("embedding").values.to_numpy()
+            stream.write(memoryview(block).cast("B"))
+            bar.advance(len(batch))
+    _write_ids(run, types, to[1])
+
+
+def _write_safetensors(
+    run: RowSource,
+    types: list[str],
+    to: list[Path],
+    bar: Progress,
+    metadata: Mapping[str, str],
+) -> None:
+    header: dict[str, Any] = {"__metadata__": dict(metadata)}
+    end = 0
+    for name in types:
+        shape = [run.graph.num_nodes_of(name), run.dim_of(name)]
+        begin, end = end, end + 4 * shape[0] * shape[1]
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with to[0].open("wb") as stream:
+        stream.write(len(text).to_bytes(8, "little") + text)
+        for name in types:
+            for part in range(run.graph.num_partitions(name)):
+                rows = np.ascontiguousarray(run.rows(name, part), dtype="<f4")
+                stream.write(rows.reshape(-1).view(np.uint8).data)
+                bar.advance(len(rows))
+    _write_ids(run, types, to[1])
+
+
+def _write_ids(run: RowSource, types: list[str], to: Path) -> None:
+    tables = []
+    for name in types:
+        ids = run.graph.node_ids(name)
+        if len(types) > 1:
+            kinds = pa.array([name] * len(ids))
+            tables.append(pa.table({"id": ids.cast(pa.large_string()), "type": kinds}))
+        else:
+            tables.append(pa.table({"id": ids}))
+    pyarrow.parquet.write_table(pa.concat_tables(tables), to)
+
+
+_WRITERS: Final = {
+    ".parquet": _write_parquet,
+    ".arrow": _write_arrow,
+    ".csv": _write_csv,
+    ".tsv": _write_tsv,
+    ".npy": _write_npy,
+}
