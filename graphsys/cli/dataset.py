@@ -28,8 +28,22 @@ app = typer.Typer(
     cls=VerbGroup,
     rich_markup_mode=None,
 )
+
+
+def _complete_name(incomplete: str) -> list[str]:
+    from graphsys.datasets import recipes
+
+    return [name for name in recipes.names() if name.startswith(incomplete)]
+
+
 NameArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="A data set's name.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="A data set's name.",
+        show_default=False,
+        autocompletion=_complete_name,
+    ),
 ]
 
 

@@ -55,7 +55,6 @@ _NO_MEMORY = "can't allocate memory"  # torch's
 
 app = typer.Typer(
     name="graphsys",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     cls=VerbGroup,

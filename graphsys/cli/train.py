@@ -1,6 +1,7 @@
 """``graphsys train``: models are fitted to a graph."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,6 +49,18 @@ ResumeOption = Annotated[
         rich_help_panel=CONTROL,
     ),
 ]
+
+
+def _complete_preset(model: str) -> Callable[[str], list[str]]:
+    """Return what completes the name of a preset of ``train MODEL``."""
+
+    def complete(incomplete: str) -> list[str]:
+        import importlib
+
+        names = importlib.import_module(f"graphsys.{model}.config").preset_names()
+        return [name for name in names if name.startswith(incomplete)]
+
+    return complete
 
 
 def _settings_option(model: str, kind: str) -> Any:
@@ -103,6 +116,7 @@ def embedding(
         typer.Option(
             "--preset",
             metavar="NAME",
+            autocompletion=_complete_preset("embedding"),
             help="A config that comes with graphsys, for example demo-complex.",
             rich_help_panel=MODEL,
         ),
@@ -170,6 +184,7 @@ def gnn(
         typer.Option(
             "--preset",
             metavar="NAME",
+            autocompletion=_complete_preset("gnn"),
             help="A config that comes with graphsys, for example cora-gcn.",
             rich_help_panel=MODEL,
         ),

@@ -132,6 +132,25 @@ def test_nodes_are_given_in_a_list_or_a_file(
     assert best.split("\t")[0] == str(middle)
 
 
+def test_words_are_completed(run_cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for words, expected in (
+        ("graphsys ev", ["evaluate"]),
+        ("graphsys run perso", ["personalized_pagerank"]),
+        ("graphsys run pagerank --requ", ["--require-convergence"]),
+        ("graphsys dataset show kin", ["kinships"]),
+        ("graphsys train embedding g --preset wn18rr-t", ["wn18rr-transe"]),
+        ("graphsys train gnn g --preset acm-r", ["acm-rgcn"]),
+    ):
+        monkeypatch.setenv("_GRAPHSYS_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+        done = run_cli()
+        assert done.stdout.split() == expected, done.stderr
+    monkeypatch.delenv("_GRAPHSYS_COMPLETE")
+    done = run_cli("--show-completion", "bash")
+    assert "_GRAPHSYS_COMPLETE=complete_bash" in done.stdout
+
+
 def test_a_program_of_the_user_runs_and_explains_itself(
     graph: Path, tmp_path: Path, run_cli: Run
 ) -> None:

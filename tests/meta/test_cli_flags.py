@@ -7,7 +7,7 @@ import typer
 from graphsys.cli.main import app
 
 FLAGS = {
-    "graphsys": "--debug --help --version",
+    "graphsys": "--debug --help --install-completion --show-completion --version",
     "graphsys dataset": "--help",
     "graphsys dataset list": "--help --json",
     "graphsys dataset show": "NAME --help --json",
