@@ -35,7 +35,7 @@ FLAGS = {
     "--overwrite --relation --top-k",
     "graphsys export": "RUN --help --json --node-type --out --overwrite --relation "
     "--relation-types",
-    "graphsys doctor": "--help --json",
+    "graphsys doctor": "--help --json --warm-up",
     "graphsys profile": "COMMAND --chrome-trace --compare --compile --gpu-model --help "
     "--json --level --ncu --out --overwrite --trace",
 }
