@@ -62,7 +62,7 @@ def bench(
 
 def kernels(graph: Any, deadline: float) -> Iterator[dict[str, Any]]:
     """Yield a row for each sum over all neighbors, ours and others'."""
-    from graphsys.core.triton_device import cuda_device
+    from graphsys.core.triton.device import cuda_device
     from graphsys.gnn import SparseRows
 
     index = graph.in_index("edge", 0)

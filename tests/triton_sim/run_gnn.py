@@ -29,7 +29,7 @@ import torch
 
 from graphsys import gnn
 from graphsys.core.progress import Progress
-from graphsys.core.triton_device import cuda_device, is_interpreted
+from graphsys.core.triton.device import cuda_device, is_interpreted
 from graphsys.core.types import EdgeType
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.ops import functional as ours

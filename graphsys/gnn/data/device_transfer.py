@@ -17,7 +17,7 @@ import torch
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.events import count
-from graphsys.core.triton_device import cuda_device, is_interpreted, require_device
+from graphsys.core.triton.device import cuda_device, is_interpreted, require_device
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.features import FeatureBags
 from graphsys.gnn.data.loader import Batch

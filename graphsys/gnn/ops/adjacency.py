@@ -108,7 +108,7 @@ class SparseRows:
         """
         if torch.device(device).type == "cpu":
             return self
-        from graphsys.core.triton_device import cuda_device, require_device
+        from graphsys.core.triton.device import cuda_device, require_device
 
         require_device()
         target = cuda_device()

@@ -1,7 +1,7 @@
 """The kernels of message passing compiled to Hopper's machine code without a GPU.
 
 They are started as layers start them, forwards and backwards, only that every start is a
-compilation; see :mod:`graphsys.core.triton_offline`.
+compilation; see :mod:`graphsys.core.triton.offline`.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from graphsys.core.triton_offline import KernelReport, compile_one, compiling_offline
+from graphsys.core.triton.offline import KernelReport, compile_one, compiling_offline
 from graphsys.gnn.ops import functional as ours
 from graphsys.gnn.ops.adjacency import DeviceSparseRows, SparseRows
 from graphsys.gnn.ops.cuda.feature_cache import PartialRows

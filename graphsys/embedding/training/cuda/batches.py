@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.triton_device import is_interpreted
+from graphsys.core.triton.device import is_interpreted
 from graphsys.kernels.cpu.embedding import batches as layout
 from graphsys.kernels.cpu.embedding.chunk import Chunk, Edges, allocate_chunk
 from graphsys.kernels.cpu.embedding.step import Settings

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from graphsys.core.errors import BudgetError
-from graphsys.core.triton_device import require_device
+from graphsys.core.triton.device import require_device
 from graphsys.embedding import run as runs
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.schedule import BucketTask, Part

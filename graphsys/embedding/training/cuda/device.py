@@ -1,4 +1,4 @@
-"""Copies to the device and back; see :mod:`graphsys.core.triton_device`."""
+"""Copies to the device and back; see :mod:`graphsys.core.triton.device`."""
 
 import threading
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.events import count
-from graphsys.core.triton_device import is_interpreted
+from graphsys.core.triton.device import is_interpreted
 
 Array = npt.NDArray[Any]
 _BUFFER_BYTES = 32 << 20

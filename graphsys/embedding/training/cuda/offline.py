@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphsys.core.triton_offline import KernelReport, compile_one, compiling_offline
+from graphsys.core.triton.offline import KernelReport, compile_one, compiling_offline
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.model import OPERATOR_CODES, REGULARIZER_CODES, objective_of
 from graphsys.embedding.training.cuda.operands import (

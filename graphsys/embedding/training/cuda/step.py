@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from graphsys.core.triton_device import is_interpreted, start
+from graphsys.core.triton.device import is_interpreted, start
 from graphsys.embedding.training.cuda.batches import Place
 from graphsys.embedding.training.cuda.operands import (
     DeviceOperators,

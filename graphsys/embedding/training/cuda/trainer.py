@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.triton_device import require_device
+from graphsys.core.triton.device import require_device
 from graphsys.embedding.data.schedule import Part
 from graphsys.embedding.training.cuda.batches import BatchSource, Shape
 from graphsys.embedding.training.cuda.device import Transfers

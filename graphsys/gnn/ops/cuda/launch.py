@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import torch
 
-from graphsys.core.triton_device import start
+from graphsys.core.triton.device import start
 from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.ops.device_entries import DeviceEntries
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphsys.core.errors import ConfigError, MissingDependencyError
-from graphsys.core.triton_device import is_interpreted, require_device
+from graphsys.core.triton.device import is_interpreted, require_device
 
 pytestmark = pytest.mark.gpu
 ROOT = Path(__file__).parents[4]

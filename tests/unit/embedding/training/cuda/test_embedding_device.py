@@ -10,7 +10,7 @@ import torch
 
 from graphsys.core.config import option
 from graphsys.core.errors import ConfigError, MissingDependencyError
-from graphsys.core.triton_device import require_device
+from graphsys.core.triton.device import require_device
 from graphsys.embedding import EmbeddingConfig, train
 from graphsys.embedding.negatives_config import PoolConfig
 from graphsys.embedding.training.cuda.support import require_supported

@@ -1,0 +1,1 @@
+"""What kernels of Triton need: the device, and compiling without one."""
