@@ -12,7 +12,7 @@ from graphsys.core.types import EdgeType
 from graphsys.datasets.base import ColumnNames, Format, base_name, formats, read_options
 from graphsys.datasets.files import InputFile, as_uri, input_file
 from graphsys.datasets.readers.planetoid import planetoid_name
-from graphsys.datasets.readers.triples import SPLITS, split_files
+from graphsys.datasets.split_names import SPLITS, split_files
 from graphsys.storage.source import Source
 
 _READERS: Final = (

@@ -14,6 +14,7 @@ from graphsys.datasets.base import Format, ReadOptions, base_name, formats
 from graphsys.datasets.files import InputFile
 from graphsys.datasets.readers.edgelist import guess_columns
 from graphsys.datasets.roles import find_roles
+from graphsys.datasets.split_names import by_split
 from graphsys.datasets.text.layout import LineFormat, is_integer, is_number, show
 from graphsys.datasets.text.source import (
     DataLine,
@@ -33,13 +34,13 @@ def open_delimited(files: list[InputFile], options: ReadOptions) -> Source:
     Raises:
         InputError: a header has no columns for source and destination.
     """
-    parts = [_part(file, options) for file in files]
+    parts = [_part(file, options, split) for file, split in by_split(files)]
     return TextSource(
         parts, is_directed=not options.is_undirected, num_threads=options.num_threads
     )
 
 
-def _part(file: InputFile, options: ReadOptions) -> TextPart:
+def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
     separator = _separator(file, options)
     lines = first_lines(
         file, skip=options.skip, separator=separator, has_comments=False, has_quotes=True
@@ -47,6 +48,7 @@ def _part(file: InputFile, options: ReadOptions) -> TextPart:
     if (err := no_text(file, lines[0])) is not None:
         raise err
     header = [field.decode("utf-8", "replace") for field in lines[0].fields]
+    is_guessed = False
     if _has_header(lines[0], header, options):
         where = f"{file.name}:{lines[0].number}"
         roles = find_roles(header, options, where)
@@ -56,7 +58,7 @@ def _part(file: InputFile, options: ReadOptions) -> TextPart:
             raise InputError(f"{where}: no edge behind the header, expected at least one")
     else:
         names = list(options.columns or _names_by_position(file, lines[0]))
-        skip = options.skip
+        skip, is_guessed = options.skip, options.columns is None
     columns = guess_columns(file, names, lines, replace(options, columns=None))
     layout = LineFormat(
         columns=columns,
@@ -65,7 +67,14 @@ def _part(file: InputFile, options: ReadOptions) -> TextPart:
         has_quotes=True,
         first_line=lines[0].number,
     )
-    return TextPart(file, layout, options.edge_type or EDGE, skip=skip)
+    return TextPart(
+        file,
+        layout,
+        options.edge_type or EDGE,
+        skip=skip,
+        split=split,
+        is_weight_guessed=is_guessed and len(names) == 3,
+    )
 
 
 def _separator(file: InputFile, options: ReadOptions) -> int:

@@ -12,6 +12,7 @@ from graphsys.core.types import EDGE
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.files import InputFile
 from graphsys.datasets.roles import is_header
+from graphsys.datasets.split_names import by_split
 from graphsys.datasets.text.layout import (
     BLANKS,
     ID,
@@ -46,13 +47,13 @@ def open_edgelist(files: list[InputFile], options: ReadOptions) -> Source:
     Raises:
         InputError: the first line of a file is not an edge.
     """
-    parts = [_part(file, options) for file in files]
+    parts = [_part(file, options, split) for file, split in by_split(files)]
     return TextSource(
         parts, is_directed=not options.is_undirected, num_threads=options.num_threads
     )
 
 
-def _part(file: InputFile, options: ReadOptions) -> TextPart:
+def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
     if options.roles:
         raise ConfigError(
             "columns: an edge list has no header; name its columns by position, "
@@ -70,7 +71,14 @@ def _part(file: InputFile, options: ReadOptions) -> TextPart:
     names = names or _default_names(file, first)
     columns = guess_columns(file, names, lines, options)
     layout = LineFormat(columns=columns, separator=separator, first_line=first.number)
-    return TextPart(file, layout, options.edge_type or EDGE, skip=options.skip)
+    return TextPart(
+        file,
+        layout,
+        options.edge_type or EDGE,
+        skip=options.skip,
+        split=split,
+        is_weight_guessed=options.columns is None and len(names) == 3,
+    )
 
 
 def _default_names(file: InputFile, first: DataLine) -> tuple[str, ...]:

@@ -4,7 +4,8 @@ Columns are found by name (roles.py): src, dst, weight, time, relation, and the 
 column ``split`` of names tells the splits of edges.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -16,11 +17,12 @@ import pyarrow.types as pt
 
 from graphsys.core.errors import InputError
 from graphsys.core.threads import map_in_order
-from graphsys.core.types import EDGE
+from graphsys.core.types import DEFAULT_SPLIT, EDGE
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.columns import graph_column, id_column
 from graphsys.datasets.files import InputFile, describe
 from graphsys.datasets.roles import find_roles
+from graphsys.datasets.split_names import by_split
 from graphsys.datasets.text.read_ahead import prefetch
 from graphsys.storage.source import EdgeChunk, Source
 
@@ -59,7 +61,13 @@ class TableSource(Source):
         InputError: a table has no column for source or destination.
     """
 
-    def __init__(self, tables: list[Batches], options: ReadOptions) -> None:
+    def __init__(
+        self,
+        tables: list[Batches],
+        options: ReadOptions,
+        splits: Sequence[str] | None = None,
+    ) -> None:
+        self._splits = splits or [DEFAULT_SPLIT] * len(tables)
         self.name = ", ".join(table.name for table in tables)
         sizes = [table.num_bytes for table in tables]
         self.total_bytes = None if None in sizes else sum(size or 0 for size in sizes)
@@ -76,8 +84,11 @@ class TableSource(Source):
 
     def chunks(self) -> Iterator[EdgeChunk]:
         """Yield the edges, a record batch or a part of one at a time."""
-        for table, roles, kind in zip(self._tables, self._roles, self._kinds, strict=True):
-            yield from self._chunks(table, roles, kind)
+        for table, roles, kind, split in zip(
+            self._tables, self._roles, self._kinds, self._splits, strict=True
+        ):
+            for chunk in self._chunks(table, roles, kind):
+                yield replace(chunk, split=split) if split != DEFAULT_SPLIT else chunk
 
     def _chunks(
         self, table: Batches, roles: dict[str, str], kind: str
@@ -183,7 +194,16 @@ def open_parquet(files: list[InputFile], options: ReadOptions) -> Source:
     Raises:
         InputError: a file is no Parquet file, or lacks columns.
     """
-    return TableSource([parquet_batches(file) for file in files], options)
+    return _by_files(files, parquet_batches, options)
+
+
+def _by_files(
+    files: list[InputFile], look: Callable[[InputFile], Batches], options: ReadOptions
+) -> Source:
+    """Make a source of files of tables; those called like splits are splits."""
+    pairs = by_split(files)
+    tables = [look(file) for file, _ in pairs]
+    return TableSource(tables, options, [split for _, split in pairs])
 
 
 def parquet_batches(file: InputFile) -> Batches:
@@ -211,7 +231,7 @@ def open_arrow(files: list[InputFile], options: ReadOptions) -> Source:
     Raises:
         InputError: a file is neither, or lacks columns.
     """
-    return TableSource([arrow_batches(file) for file in files], options)
+    return _by_files(files, arrow_batches, options)
 
 
 def arrow_batches(file: InputFile) -> Batches:

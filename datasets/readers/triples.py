@@ -5,13 +5,13 @@ whether they are given one by one, as a folder, or in a tar archive, which is re
 place. Columns are separated by tabs where the first line has one, else by blanks.
 """
 
-from pathlib import Path
 from typing import Final
 
 from graphsys.core.errors import ConfigError, InputError
-from graphsys.core.types import DEFAULT_SPLIT, EdgeType
+from graphsys.core.types import EdgeType
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.files import InputFile, archive_members
+from graphsys.datasets.split_names import SPLITS, by_split
 from graphsys.datasets.text.layout import (
     BLANKS,
     ID,
@@ -26,7 +26,6 @@ from graphsys.datasets.text.layout import (
 from graphsys.datasets.text.source import TextPart, TextSource, first_lines, no_text
 from graphsys.storage.source import Source
 
-SPLITS: Final = {"train": "train", "valid": "valid", "dev": "valid", "test": "test"}
 TRIPLE: Final = EdgeType("entity", "triple", "entity")
 DEFAULT_NAMES: Final = ("src", "relation", "dst")
 _ALIASES: Final = {"head": "src", "tail": "dst"}
@@ -39,10 +38,7 @@ def open_triples(files: list[InputFile], options: ReadOptions) -> Source:
         InputError: the first line of a file is not a triple.
     """
     files = [member for file in files for member in expand_archive(file)]
-    order = list(SPLITS)
-    files.sort(key=lambda file: order.index(file.stem) if file.stem in order else -1)
-    parts = [_part(file, options) for file in files]
-    _refuse_doubled([part.file for part in parts])
+    parts = [_part(file, options, split) for file, split in by_split(files)]
     return TextSource(
         parts, is_directed=not options.is_undirected, num_threads=options.num_threads
     )
@@ -67,27 +63,7 @@ def expand_archive(file: InputFile) -> list[InputFile]:
     return splits
 
 
-def split_files(folder: Path) -> list[Path]:
-    """Return the files of a folder that are called like splits, sorted."""
-    return sorted(
-        path
-        for path in folder.iterdir()
-        if path.is_file() and path.name.split(".")[0].lower() in SPLITS
-    )
-
-
-def _refuse_doubled(files: list[InputFile]) -> None:
-    """Refuse two files of one split, such as train.txt beside train.txt.gz."""
-    seen: dict[str, InputFile] = {}
-    for file in files:
-        if file.stem in SPLITS and (other := seen.setdefault(file.stem, file)) is not file:
-            raise InputError(
-                f"{file.name}: a second {file.stem} file beside {other.name}; name the "
-                "one to use"
-            )
-
-
-def _part(file: InputFile, options: ReadOptions) -> TextPart:
+def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
     names = tuple(_ALIASES.get(name, name) for name in options.columns or DEFAULT_NAMES)
     if options.roles or not {"src", "relation", "dst"} <= set(names):
         raise ConfigError(
@@ -116,7 +92,6 @@ def _part(file: InputFile, options: ReadOptions) -> TextPart:
         has_comments=False,
         first_line=first.number,
     )
-    split = SPLITS.get(file.stem, DEFAULT_SPLIT)
     edge_type = options.edge_type or TRIPLE
     return TextPart(file, layout, edge_type, skip=options.skip, split=split)
 

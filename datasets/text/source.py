@@ -15,6 +15,7 @@ from graphsys.datasets.text.blocks import TextBlock, text_blocks
 from graphsys.datasets.text.layout import ID, LineFormat, show, split_line
 from graphsys.datasets.text.lines import BadLineError, parse_lines, require_exact_weights
 from graphsys.datasets.text.read_ahead import prefetch
+from graphsys.datasets.text.third_column import ThirdColumnCheck
 from graphsys.storage.source import EdgeChunk, Source
 
 SAMPLE_LINES: Final = 100
@@ -31,6 +32,7 @@ class TextPart:
         edge_type: Type of its edges.
         skip: Lines at the beginning that are no data (headers).
         split: Split of its edges.
+        is_weight_guessed: Nobody said that the third column is the weight.
     """
 
     file: InputFile
@@ -38,6 +40,7 @@ class TextPart:
     edge_type: EdgeType
     skip: int = 0
     split: str = DEFAULT_SPLIT
+    is_weight_guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,19 +129,25 @@ class TextSource(Source):
         """
         for part in self.parts:
             is_empty, rows = True, 0
+            third = ThirdColumnCheck(f"{part.file.name}:{part.layout.first_line}")
             parsing = parse_file(
                 part.file, part.layout, skip=part.skip, num_threads=self._num_threads
             )
             for parsed in parsing:
                 if len(parsed.columns["src"]):
-                    is_empty = False
                     _refuse_infinite(part, parsed, rows)
+                    if part.is_weight_guessed:
+                        third.add(parsed.columns)
+                        if is_empty:  # told early where the beginning tells
+                            third.check()
+                    is_empty = False
                     rows += len(parsed.columns["src"])
                     yield _chunk(part, parsed)
             if is_empty:
                 raise InputError(
                     f"{part.file.name}: no edge in the file, expected at least one"
                 )
+            third.check()
 
 
 def _refuse_infinite(part: TextPart, parsed: Parsed, rows: int) -> None:

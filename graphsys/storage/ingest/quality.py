@@ -1,11 +1,14 @@
-"""How good a partitioning is."""
+"""What is told of a new store: how good its partitioning is, whether edges repeat."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.types import EdgeType
+from graphsys.storage.ingest.options import IngestOptions
+from graphsys.storage.manifest import EdgeTypeEntry
 
 
 def partition_quality(
@@ -45,3 +48,28 @@ def partition_quality(
 def _balance(load: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> float:
     mean = float(np.mean(load)) if len(load) else 0.0
     return float(np.max(load)) / mean if mean else 1.0
+
+
+def warn_of_duplicates(entry: EdgeTypeEntry, options: IngestOptions) -> None:
+    """Warn where more than half of the edges repeat another; edges of some time may.
+
+    Args:
+        entry: The edge type as it was written.
+        options: Of the ingest; ``coalesce`` keeps one of each, and nothing is said.
+    """
+    stored = sum(entry.num_edges.values())
+    is_many = (2 if entry.directed else 4) * entry.duplicates > stored > 0
+    if options.coalesce or not is_many or (entry.directed and "time" in entry.columns):
+        return
+    if entry.directed:
+        what = (
+            f"{entry.duplicates} of the {stored} edges of {entry.relation!r} repeat "
+            "another (same src, dst and relation); if a column is missing, name it with "
+            "--columns, else"
+        )
+    else:
+        what = (
+            f"most of the {stored} undirected edges of {entry.relation!r} are there twice "
+            f"({entry.duplicates} repeat another);"
+        )
+    warnings.warn(f"{what} pass --coalesce to keep one of each", UserWarning, stacklevel=2)

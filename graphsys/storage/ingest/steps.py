@@ -1,7 +1,6 @@
 """The steps of an ingest; see ``ingest`` for what they are."""
 
 import shutil
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,7 +16,7 @@ from graphsys.core.types import EdgeType
 from graphsys.storage.ids.id_mapping import Assignment, NodeNumbering
 from graphsys.storage.ingest.graph_source import GraphSource
 from graphsys.storage.ingest.options import IngestOptions
-from graphsys.storage.ingest.quality import partition_quality
+from graphsys.storage.ingest.quality import partition_quality, warn_of_duplicates
 from graphsys.storage.manifest import (
     EdgeTypeEntry,
     Manifest,
@@ -231,7 +230,7 @@ class IngestSteps:
             edge_types[writer.name] = writer.write()
             counts.append((kind, sum(writer.counts.values(), np.zeros((), dtype=np.int64))))
             if not isinstance(self._source, GraphSource):  # known since it was ingested
-                _warn_of_twins(edge_types[writer.name], self._options)
+                warn_of_duplicates(edge_types[writer.name], self._options)
             self._progress.advance(1)
         return Manifest(
             generation=self._transaction.generation,
@@ -285,14 +284,3 @@ def edge_type_names(kinds: list[EdgeType]) -> dict[EdgeType, str]:
             name = f"{base}-{k}"
         found[kind] = name
     return {kind: found[kind] for kind in kinds}
-
-
-def _warn_of_twins(entry: EdgeTypeEntry, options: IngestOptions) -> None:
-    stored = sum(entry.num_edges.values())
-    if not entry.directed and not options.coalesce and 4 * entry.duplicates > stored > 0:
-        warnings.warn(
-            f"most of the {stored} undirected edges of {entry.relation!r} are there twice "
-            f"({entry.duplicates} repeat another); pass --coalesce to keep one of each",
-            UserWarning,
-            stacklevel=2,
-        )
