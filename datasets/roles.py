@@ -7,20 +7,22 @@ from typing import Final
 from graphsys.core.errors import InputError, cut_list, unknown_name
 from graphsys.datasets.base import ReadOptions
 
-PAIRS: Final = (
+_ENDS: Final = (
     ("src", "dst"),
     ("source", "target"),
     ("source", "destination"),
     ("from", "to"),
     ("head", "tail"),
     ("subject", "object"),
-    ("src_id", "dst_id"),
-    ("source_id", "target_id"),
-    ("from_id", "to_id"),
-    ("fromnodeid", "tonodeid"),
     ("u", "v"),
     ("h", "t"),
 )
+_ENDINGS: Final = ("", "_id", "_node", "_node_id", "id", "node", "nodeid")
+PAIRS: Final = tuple(
+    (src + ending, dst + ending) for ending in _ENDINGS for src, dst in _ENDS
+)
+"""Names of source and destination, in lower case; the first pair that is there counts."""
+
 ROLES: Final = {
     "weight": ("weight",),
     "time": ("time", "timestamp"),

@@ -88,3 +88,35 @@ def test_unknown_columns_are_named(tmp_path: Path) -> None:
         UnknownNameError, match=r"unknown column 'buyr'.*did you mean 'buyer'"
     ):
         read(tmp_path, "buyer,shop\n1,2\n", columns="src=buyr,dst=shop")
+
+
+@pytest.mark.parametrize("ending", ["", "_id", "_node", "_NODE_ID", "Id"])
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("head", "tail"),
+        ("h", "t"),
+        ("Subject", "Object"),
+        ("SOURCE", "TARGET"),
+        ("from", "to"),
+    ],
+)
+def test_names_of_both_ends_that_people_use(
+    tmp_path: Path, pair: tuple[str, str], ending: str
+) -> None:
+    header = f"score,{pair[1]}{ending},{pair[0]}{ending}"
+    chunk = read(tmp_path, f"{header}\n0.5,2,1\n1.25,4,3\n")
+    assert (chunk.src.tolist(), chunk.dst.tolist()) == ([1, 3], [2, 4])
+    assert chunk.columns["score"].tolist() == [0.5, 1.25]
+
+
+def test_further_columns_are_kept_as_they_are_named_fractions_too(tmp_path: Path) -> None:
+    header = "FROM_NODE,TO_NODE,TRUST_INDEX,TIME_SINCE_EPOCH"
+    text = f"{header}\n6,2,4,1289241911.72836\n6,5,-2,1289241941.53378\n"
+    chunk = read(tmp_path, text)
+    assert (chunk.src.tolist(), chunk.dst.tolist()) == ([6, 6], [2, 5])
+    assert chunk.columns["TRUST_INDEX"].tolist() == [4, -2]
+    assert chunk.columns["TIME_SINCE_EPOCH"].tolist() == [
+        1289241911.72836,
+        1289241941.53378,
+    ]
