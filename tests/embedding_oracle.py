@@ -9,17 +9,14 @@ import torch
 from graphsys.core.types import EdgeType
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.schedule import cut_bucket
-from graphsys.embedding.model import (
-    OPERATOR_CODES,
-    REGULARIZER_CODES,
-    relation_sets,
-)
+from graphsys.embedding.model import REGULARIZER_CODES, relation_sets
 from graphsys.embedding.training.kernel_table import compiled_objective
 from graphsys.embedding.training.negative_tables import uniform_candidates
 from graphsys.kernels.cpu.embedding.bags import NO_BAGS, NO_VECTOR, Bags, Extras
 from graphsys.kernels.cpu.embedding.rows import Tables
 from graphsys.kernels.cpu.embedding.step import Settings, train_batches
 from graphsys.kernels.cpu.hashing import mix64
+from tests.embedding_codes import OPERATOR_CODES
 
 Floats = npt.NDArray[np.float32]
 DIM, NUM_SRC, NUM_DST, KEY, NUM_EDGES = 6, 7, 5, 11, 6

@@ -8,8 +8,8 @@ import numpy as np
 
 from graphsys.core.types import EdgeType
 from graphsys.embedding import Embeddings
-from graphsys.embedding.model import OPERATOR_CODES
 from graphsys.storage.reader import Graph
+from tests.embedding_codes import OPERATOR_CODES
 
 
 def triples(graph: Graph, kind: EdgeType, split: str) -> list[tuple[int, int, int]]:

@@ -39,6 +39,7 @@ def option(
     above: float | None = None,
     maximum: float | None = None,
     choices: Callable[[], Iterable[str]] | None = None,
+    plugins: str = "",
     group: str = "",
     applies: str = "",
     aliases: tuple[str, ...] = (),
@@ -52,13 +53,15 @@ def option(
         above: A bound that the value must exceed.
         maximum: The largest value allowed.
         choices: Gives the strings allowed, which plug-ins may add to.
+        plugins: Entry-point group of packages that add to them.
         group: The heading that ``--settings`` lists it under.
         applies: What it belongs to, where it does not always mean something: models ...
         aliases: Names that it had before; files with them are still read.
     """
     metadata = {
         "help": help, "minimum": minimum, "above": above, "maximum": maximum,
-        "choices": choices, "group": group, "applies": applies, "aliases": aliases,
+        "choices": choices, "plugins": plugins, "group": group, "applies": applies,
+        "aliases": aliases,
     }  # fmt: skip
     if isinstance(default, dict):
         return dataclasses.field(
@@ -272,6 +275,11 @@ def _convert(
         if value not in known:
             close = difflib.get_close_matches(str(value), known, n=1)
             more = f"; did you mean {close[0]!r}?" if close else ""
+            if not close and limits.get("plugins"):
+                more = (
+                    "; install the package that brings it (entry point of "
+                    f"{limits['plugins']})"
+                )
             raise _mismatch(value, f"one of {', '.join(known)}{more}", where, path)
         return value
     if origin is tuple:

@@ -88,11 +88,22 @@ def cut_list(items: Iterable[object], limit: int = 5) -> str:
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
-    """Build the error for a name that is not among the known ones, with the nearest."""
+def unknown_name(
+    kind: str, name: str, known: Iterable[str], group: str | None = None
+) -> UnknownNameError:
+    """Build the error for a name that is not among the known ones, with the nearest.
+
+    Args:
+        kind: Of what it is a name.
+        name: The name.
+        known: Those that there are.
+        group: Entry points of packages that bring more; None where there are no others.
+    """
     names = sorted(" ".join(it.split()) for it in known)  # a message is one line
     message = f"unknown {kind} {name!r}; known: {cut_list(names, 30) or 'none'}"
     close = difflib.get_close_matches(name, names, n=1)
     if close:
         message += f"; did you mean {close[0]!r}?"
+    elif group:
+        message += f"; install the package that brings it (entry point of {group})"
     return UnknownNameError(message)

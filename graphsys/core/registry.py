@@ -1,7 +1,8 @@
 """Plug-ins by name: in-tree through a decorator, third-party through entry points."""
 
+import importlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
@@ -18,6 +19,8 @@ class Registry(Generic[T]):
         group: Entry-point group of third-party plug-ins, read when a name is first
             asked for; a broken plug-in is reported by name and stops no other.
         adapt: Turns what an entry point gives into a plug-in, or raises: it is broken.
+        modules: Files of ours that register what they hold when they are imported, which
+            is when a name is first asked for.
     """
 
     def __init__(
@@ -26,10 +29,12 @@ class Registry(Generic[T]):
         group: str | None = None,
         *,
         adapt: Callable[[Any], T] | None = None,
+        modules: Sequence[str] = (),
     ) -> None:
         self.kind = kind
         self.group = group
         self._adapt = adapt
+        self._modules = tuple(modules)
         self._items: dict[str, T] = {}
         self._is_loaded = group is None
 
@@ -51,21 +56,25 @@ class Registry(Generic[T]):
             UnknownNameError: nothing is; the message lists the known names.
         """
         if name not in self._items:
-            self._load_entry_points()
+            self._load()
         try:
             return self._items[name]
         except KeyError:
-            raise unknown_name(self.kind, name, self._items) from None
+            raise unknown_name(self.kind, name, self._items, self.group) from None
 
     def names(self) -> list[str]:
         """Return all names, sorted."""
-        self._load_entry_points()
+        self._load()
         return sorted(self._items)
 
+    def _load(self) -> None:
+        for module in self._modules:
+            importlib.import_module(module)
+        if not self._is_loaded:
+            self._is_loaded = True
+            self._load_entry_points()
+
     def _load_entry_points(self) -> None:
-        if self._is_loaded:
-            return
-        self._is_loaded = True
         for point in entry_points(group=self.group or ""):
             if point.name in self._items:
                 continue
@@ -77,5 +86,16 @@ class Registry(Generic[T]):
                     f"{self.kind} plug-in {point.name!r} ({point.value}) is broken: "
                     f"{err!r}",
                     RuntimeWarning,
-                    stacklevel=3,
+                    stacklevel=4,
                 )
+
+
+def instance_of(cls: type[T]) -> Callable[[Any], T]:
+    """Return what takes a plug-in of a class as it is, for ``adapt``, and no other."""
+
+    def checked(found: Any) -> T:
+        if not isinstance(found, cls):
+            raise TypeError(f"expected a {cls.__name__}, got {type(found).__name__}")
+        return found
+
+    return checked

@@ -5,19 +5,18 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from graphsys.core.config import from_mapping, option
-from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.core.errors import ConfigError
 from graphsys.embedding.control_config import ControlConfig
 from graphsys.embedding.negatives_config import PoolConfig, check_pools, usual_pools
-from graphsys.embedding.type_configs import NodeTypeConfig, OperatorName, RelationConfig
+from graphsys.embedding.spec import comparators, losses, operators
+from graphsys.embedding.type_configs import NodeTypeConfig, RelationConfig
 from graphsys.training.config import merge_settings
 from graphsys.training.config import preset_names as presets_in
 
-ComparatorName = Literal["dot", "cos", "l2", "squared_l2"]
 RowDtype = Literal["float32", "bfloat16", "float16"]
-LossName = Literal["softmax", "logistic", "ranking"]
 OrderName = Literal[
     "auto", "inside_out", "outside_in", "affinity", "random", "hilbert", "beta", "comet"
 ]
@@ -34,15 +33,16 @@ class EmbeddingConfig(ControlConfig):
     # fmt: off
     # the model
     dim: int = option(100, "Length of an embedding.", minimum=1, group="Model")
-    operator: OperatorName = option(
+    operator: str = option(
         "identity",
         "How a relation changes the row of an edge's source before it is compared: "
         "complex_diagonal is ComplEx, translation TransE, diagonal DistMult, linear "
         "RESCAL, rotation RotatE.",
-        group="Model",
+        group="Model", choices=operators.OPERATORS.names, plugins=operators.GROUP,
     )
-    comparator: ComparatorName = option(
-        "dot", "How two rows are compared; higher scores are better.", group="Model"
+    comparator: str = option(
+        "dot", "How two rows are compared; higher scores are better.", group="Model",
+        choices=comparators.COMPARATORS.names, plugins=comparators.GROUP,
     )
     bias: bool = option(
         False,
@@ -91,8 +91,9 @@ class EmbeddingConfig(ControlConfig):
         group="Model",
     )
     # the loss and its negatives
-    loss: LossName = option(
-        "softmax", "Loss of an edge against its negatives.", group="Loss"
+    loss: str = option(
+        "softmax", "Loss of an edge against its negatives.", group="Loss",
+        choices=losses.LOSSES.names, plugins=losses.GROUP,
     )
     margin: float = option(
         0.1, "How much higher an edge is to score than its negatives.",
@@ -188,15 +189,11 @@ class EmbeddingConfig(ControlConfig):
             ConfigError: Fields that contradict each other.
         """
         super().__post_init__()
-        for kind, names, known in (
-            ("operator", [self.operator], OperatorName),
-            ("operator", [r.operator for r in self.relations.values()], OperatorName),
-            ("comparator", [self.comparator], ComparatorName),
-            ("loss", [self.loss], LossName),
-        ):
-            for given in names:
-                if given is not None and given not in get_args(known):
-                    raise unknown_name(kind, given, get_args(known))
+        comparators.comparator_of(self.comparator)
+        losses.loss_of(self.loss)
+        for name in (self.operator, *(r.operator for r in self.relations.values())):
+            if name is not None:
+                operators.operator_of(name)
         if not any(t.dim for t in self.node_types.values()):
             for name in {self.operator, *(r.operator for r in self.relations.values())}:
                 require_dim(name, self.dim, "dim")
@@ -230,10 +227,13 @@ class EmbeddingConfig(ControlConfig):
                 "num_batch_negatives and num_uniform_negatives: got 0 and 0, expected "
                 "negatives of at least one kind"
             )
-        if self.importance_weights and self.loss != "softmax":
-            raise ConfigError(
-                f"importance_weights: got true with the loss {self.loss}, expected the "
-                "loss softmax, whose sum over negatives it estimates"
+        if self.importance_weights:
+            losses.require_trait(
+                self.loss,
+                "estimates_sum",
+                "importance_weights",
+                "true",
+                "whose sum over negatives it estimates",
             )
 
     def _check_disabled(self) -> None:
@@ -315,7 +315,7 @@ def require_dim(operator: str | None, dim: int, where: str) -> None:
     Raises:
         ConfigError: They have not.
     """
-    if operator in ("complex_diagonal", "rotation") and dim % 2:
+    if operator is not None and operators.operator_of(operator).is_complex and dim % 2:
         raise ConfigError(
             f"{where}: got {dim}, expected an even number for the operator {operator} "
             "(real parts, then imaginary parts)"

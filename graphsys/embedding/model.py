@@ -1,7 +1,7 @@
 """Relations of a graph and their operators: names, codes, parameters."""
 
-import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Protocol
 
 import numpy as np
@@ -11,37 +11,21 @@ from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.rng import generator
 from graphsys.core.types import EdgeType
 from graphsys.embedding.config import EmbeddingConfig, relation_settings, require_dim
+from graphsys.embedding.spec.comparators import comparator_of
+from graphsys.embedding.spec.losses import loss_of
+from graphsys.embedding.spec.operators import OperatorSpec, operator_of
 from graphsys.embedding.type_configs import RelationConfig
-from graphsys.kernels.cpu.embedding import losses, operators, regularizers, scores
+from graphsys.kernels.cpu.embedding import regularizers
 from graphsys.kernels.cpu.embedding.bias import BIASED
 from graphsys.kernels.cpu.embedding.calls import Objective
 from graphsys.kernels.cpu.embedding.operators import Operators
 
 Floats = npt.NDArray[np.float32]
 
-OPERATOR_CODES: Final = {
-    "identity": operators.IDENTITY,
-    "translation": operators.TRANSLATION,
-    "diagonal": operators.DIAGONAL,
-    "linear": operators.LINEAR,
-    "complex_diagonal": operators.COMPLEX,
-    "affine": operators.AFFINE,
-    "rotation": operators.ROTATION,
-}
-COMPARATOR_CODES: Final = {
-    "dot": scores.DOT,
-    "cos": scores.COS,
-    "squared_l2": scores.SQUARED_L2,
-    "l2": scores.L2,
-}
+_CUSTOM: Final = -1
 REGULARIZER_CODES: Final = {
     "n3": regularizers.N3,
     "l2": regularizers.SQUARES,
-}
-LOSS_CODES: Final = {
-    "softmax": losses.SOFTMAX,
-    "logistic": losses.LOGISTIC,
-    "ranking": losses.RANKING,
 }
 
 
@@ -70,13 +54,15 @@ class RelationSet:
         name: Name of the edge type in the graph.
         edge_type: Its source type, relation and destination type.
         relations: Names of the relations, in the order of their codes in the graph.
-        codes: Operator of each, int64 ``[R]``.
+        codes: Operator of each, int64 ``[R]``; -1 for one of another package.
         offsets: Where the parameters of each begin, int64 ``[R + 1]``.
         weights: Loss weight of each, float32 ``[R]``.
         lr_factors: Learning rate of each operator, by that of all, float32 ``[R]``.
         all_negatives: Whether all nodes of a partition are its negatives, bool ``[R]``.
         num_sides: 2 with reciprocal relations, else 1.
         seed: Of the first parameters where they are random, else None.
+        specs: What the operator of each is.
+        dim: Length of the rows that the edge type joins.
     """
 
     name: str
@@ -89,11 +75,26 @@ class RelationSet:
     all_negatives: npt.NDArray[np.bool_]
     num_sides: int
     seed: int | None = None
+    specs: tuple[OperatorSpec, ...] = ()
+    dim: int = 0
 
     @property
     def has_complex(self) -> bool:
         """Whether rows are complex numbers."""
-        return bool(np.isin(self.codes, (operators.COMPLEX, operators.ROTATION)).any())
+        return any(spec.is_complex for spec in self.specs)
+
+    @cached_property
+    def kernel_codes(self) -> npt.NDArray[np.int64]:
+        """Operator of each as kernels take it (see ``kernels/cpu/embedding/operators``).
+
+        Raises:
+            ConfigError: A function of another package does not compile.
+        """
+        codes, addresses = self.codes.copy(), list[int]()
+        for r in np.flatnonzero(codes == _CUSTOM):
+            codes[r] = -(len(codes) + len(addresses))
+            addresses += self.specs[r].addresses
+        return np.concatenate([codes, np.array(addresses, dtype=np.int64)])
 
     def initial(self) -> Floats:
         """Return the first parameters and their Adagrad state.
@@ -103,13 +104,12 @@ class RelationSet:
         """
         table = np.zeros((2 * self.num_sides, int(self.offsets[-1])), dtype=np.float32)
         for side in range(self.num_sides):
-            for r, code in enumerate(self.codes):
-                low, high = self.offsets[r], self.offsets[r + 1]
-                values = _identity_parameters(int(code), int(high - low))
+            for r, spec in enumerate(self.specs):
+                rng = None
                 if self.seed is not None:
                     rng = generator(self.seed, "operators", self.name, side, r)
-                    values = _random_parameters(int(code), int(high - low), rng)
-                table[2 * side, low:high] = values
+                low, high = self.offsets[r], self.offsets[r + 1]
+                table[2 * side, low:high] = spec.first(self.dim, rng)
         return table
 
     def operators(self, table: Floats) -> Operators:
@@ -117,7 +117,7 @@ class RelationSet:
         is_reciprocal = self.num_sides == 2
         empty = np.empty(0, dtype=np.float32)
         return Operators(
-            codes=self.codes,
+            codes=self.kernel_codes,
             offsets=self.offsets,
             parameters=table[0],
             state=table[1],
@@ -154,8 +154,9 @@ def relation_sets(graph: HasRelations, config: EmbeddingConfig) -> list[Relation
     for name, kind in chosen.items():
         used = [settings[relation] for relation in names[name]]
         dim = _require_dims(kind, name, used, config)
-        codes = [OPERATOR_CODES[s.operator or config.operator] for s in used]
-        sizes = [_num_parameters(code, dim) for code in codes]
+        specs = tuple(operator_of(s.operator or config.operator) for s in used)
+        codes = [_CUSTOM if spec.code is None else spec.code for spec in specs]
+        sizes = [spec.num_parameters(dim) for spec in specs]
         lr = config.relation_lr or config.lr
         result.append(
             RelationSet(
@@ -169,6 +170,8 @@ def relation_sets(graph: HasRelations, config: EmbeddingConfig) -> list[Relation
                 all_negatives=np.array([s.all_negatives for s in used], dtype=np.bool_),
                 num_sides=2 if config.reciprocal else 1,
                 seed=config.seed if config.operator_init == "random" else None,
+                specs=specs,
+                dim=dim,
             )
         )
     return result
@@ -177,8 +180,8 @@ def relation_sets(graph: HasRelations, config: EmbeddingConfig) -> list[Relation
 def objective_of(config: EmbeddingConfig) -> Objective:
     """Return what a config optimizes, as the kernels take it."""
     return Objective(
-        comparator=COMPARATOR_CODES[config.comparator] + BIASED * config.bias,
-        loss=LOSS_CODES[config.loss],
+        comparator=comparator_of(config.comparator).code + BIASED * config.bias,
+        loss=loss_of(config.loss).code,
         margin=np.float32(config.margin),
     )
 
@@ -200,47 +203,3 @@ def _require_dims(
             settings.operator or config.operator, dim, f"dim of node type {kind.src_type!r}"
         )
     return dim
-
-
-def _num_parameters(code: int, dim: int) -> int:
-    sizes = {
-        operators.IDENTITY: 0,
-        operators.LINEAR: dim * dim,
-        operators.AFFINE: dim * dim + dim,
-        operators.ROTATION: dim // 2,
-    }
-    return sizes.get(code, dim)
-
-
-def _side(size: int) -> int:
-    """Return D for the D * D parameters of a linear operator, or D * D + D of an affine."""
-    return math.isqrt(size)
-
-
-def _identity_parameters(code: int, size: int) -> Floats:
-    values = np.zeros(size, dtype=np.float32)
-    if code == operators.DIAGONAL:
-        values[:] = 1.0
-    elif code == operators.COMPLEX:
-        values[: size // 2] = 1.0
-    elif code in (operators.LINEAR, operators.AFFINE):
-        side = _side(size)
-        values[: side * side].reshape(side, side).flat[:: side + 1] = 1.0
-    return values
-
-
-def _random_parameters(code: int, size: int, rng: np.random.Generator) -> Floats:
-    """Draw an operator that keeps lengths: a rotation, signs; a short translation."""
-    if code == operators.COMPLEX:
-        angle = rng.uniform(0, 2 * np.pi, size // 2)
-        return np.concatenate([np.cos(angle), np.sin(angle)]).astype(np.float32)
-    if code == operators.ROTATION:
-        return rng.uniform(-np.pi, np.pi, size).astype(np.float32)
-    if code == operators.DIAGONAL:
-        return rng.choice(np.array([-1.0, 1.0], dtype=np.float32), size)
-    if code in (operators.LINEAR, operators.AFFINE):
-        side = _side(size)
-        turn = np.linalg.qr(rng.normal(size=(side, side))).Q.reshape(-1)
-        shift = rng.normal(scale=0.1, size=size - side * side)
-        return np.concatenate([turn, shift]).astype(np.float32)
-    return rng.normal(scale=0.1, size=size).astype(np.float32)

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 from graphsys.core.config import REQUIRED, option
 from graphsys.core.errors import ConfigError
+from graphsys.embedding.spec.losses import require_trait
 
 PoolName = Literal["batch", "uniform", "degree", "type", "hard"]
 
@@ -87,16 +88,16 @@ def check_pools(pools: Iterable[PoolConfig], loss: str, batch_size: int) -> None
                 f"negatives: got more than {_MOST_POOLS} pools, expected fewer"
             )
         _check_keys(pool, where)
-        if pool.importance and loss != "softmax":
-            raise ConfigError(
-                f"{where}.importance: got true with the loss {loss}, expected the loss "
-                "softmax, whose sum over negatives it estimates"
-            )
-        if pool.adversarial and loss != "logistic":
-            raise ConfigError(
-                f"{where}.adversarial: got {pool.adversarial} with the loss {loss}, "
-                "expected the loss logistic, whose mean over negatives it weighs"
-            )
+        if pool.importance:
+            require_trait(
+                loss, "estimates_sum", f"{where}.importance", "true",
+                "whose sum over negatives it estimates",
+            )  # fmt: skip
+        if pool.adversarial:
+            require_trait(
+                loss, "has_mean", f"{where}.adversarial", pool.adversarial,
+                "whose mean over negatives it weighs",
+            )  # fmt: skip
         num_batch += pool.kind == "batch"
         if num_batch > 1:
             raise ConfigError(

@@ -1,24 +1,20 @@
 """Settings of single relations and node types."""
-# ruff: noqa: RUF009  (option() only makes a field)
 
 from dataclasses import dataclass
 from typing import Literal
 
 from graphsys.core.config import option
-
-OperatorName = Literal[
-    "identity", "translation", "diagonal", "linear", "affine", "complex_diagonal",
-    "rotation",
-]  # fmt: skip
+from graphsys.embedding.spec import operators
 
 
 @dataclass(frozen=True, kw_only=True)
 class RelationConfig:
     """What differs for one relation."""
 
-    operator: OperatorName | None = option(
-        None, "Operator of this relation; by default that of all."
-    )
+    operator: str | None = option(
+        None, "Operator of this relation; by default that of all.",
+        choices=operators.OPERATORS.names, plugins=operators.GROUP,
+    )  # fmt: skip
     weight: float = option(1.0, "Factor on the loss of its edges.", minimum=0)
     lr: float | None = option(
         None, "Learning rate of its operator; by default relation_lr.", above=0

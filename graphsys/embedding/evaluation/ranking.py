@@ -15,7 +15,12 @@ from graphsys.core.threads import run_parallel
 from graphsys.embedding.data.filtered_queries import Queries, find, held_out_queries
 from graphsys.embedding.data.held_out import HeldOut
 from graphsys.embedding.rows.scorer import Scorer
-from graphsys.kernels.cpu.embedding.rank import count_better, exact_scores
+from graphsys.kernels.cpu.embedding.rank import (
+    CUSTOM,
+    PRODUCT,
+    count_better,
+    exact_scores,
+)
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -100,7 +105,11 @@ class _Batch:
         self.rows = scorer.prepare_queries(queries.node, queries.relation)
         self.targets = self._prepared(queries.target, slice(None))
         self.positives = np.empty(len(queries), dtype=np.float64)
-        exact_scores(self.rows, self.targets, scorer.form, self.positives)
+        if scorer.form == CUSTOM:  # rounded as those of all candidates are
+            found = scorer.scores(self.rows, self.targets, np.zeros(len(queries)))
+            self.positives[:] = found.astype(np.float32)
+        else:
+            exact_scores(self.rows, self.targets, scorer.form, self.positives)
         self.counts = np.zeros((len(queries), 4), dtype=np.int64)
 
     def count_all(self, progress: Progress) -> None:
@@ -167,18 +176,23 @@ class _Batch:
             block = np.array(table[begin : begin + _CANDIDATE_BLOCK], dtype=np.float32)
             relation = np.full(len(block), queries.relation[0], dtype=np.int64)
             block = self.scorer.prepare_candidates(block, relation)
+            asked, form = rows, self.scorer.form
+            shifts = self.scorer.shifts(block)
+            if form == CUSTOM:
+                asked, block = self.scorer.as_products(rows, block)
+                form = PRODUCT
             squares = np.einsum("ij,ij->i", block, block)
             count_better(
-                rows,
+                asked,
                 block,
-                self.scorer.shifts(block),
+                shifts,
                 first + begin,
                 positives,
                 queries.target,
                 queries.known_begin,
                 queries.known_end,
                 queries.known,
-                self.scorer.form,
+                form,
                 float(np.sqrt(squares.max())),
                 scratch[: len(rows) * len(block)].reshape(len(rows), len(block)),
                 counts,

@@ -16,15 +16,15 @@ import numpy.typing as npt
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding.embeddings import Embeddings
-from graphsys.embedding.model import OPERATOR_CODES, RelationSet
+from graphsys.embedding.model import RelationSet
 from graphsys.embedding.pbg.checkpoint import PARAMETERS
 from graphsys.embedding.pbg.settings import OPERATORS
+from graphsys.embedding.spec.operators import OperatorSpec
 from graphsys.storage.output_file import new_files, require_writable
 from graphsys.storage.reader import Graph
 from graphsys.training.row_files import to_batches
 
 _NAMES: Final = {ours: theirs for theirs, ours in OPERATORS.items()}
-_KINDS: Final = {code: name for name, code in OPERATOR_CODES.items()}
 
 
 def export_pbg(
@@ -47,7 +47,7 @@ def export_pbg(
         progress: Receives one stage.
 
     Raises:
-        ConfigError: Both files are the same.
+        ConfigError: Both files are the same, or an operator is of another package.
         OutputExistsError: A file exists.
         StorageFullError: It cannot be written.
     """
@@ -55,6 +55,11 @@ def export_pbg(
     targets = [Path(entities), Path(relation_types)]
     if targets[0].resolve() == targets[1].resolve():
         raise ConfigError(f"{targets[0]} is to hold entities and relations; give two files")
+    for name in (spec.name for m in opened.model for spec in m.specs if spec.is_custom):
+        raise ConfigError(
+            f"operator {name!r} is of another package; files of PyTorch-BigGraph have no "
+            "place for it, export with `graphsys export`"
+        )
     require_writable(*targets, overwrite=overwrite)
     types = opened.node_types
     progress.stage("export", sum(opened.graph.num_nodes_of(t) for t in types), "nodes")
@@ -82,23 +87,23 @@ def _write_relations(run: Embeddings, stream: TextIO) -> None:
         table = run.operators(relations)
         sides = ("lhs", "rhs") if relations.num_sides == 2 else ("rhs",)
         for side, name in enumerate(sides):
-            for kind in dict.fromkeys(relations.codes.tolist()):
-                _write_kind(relations, kind, name, table[2 * side], stream)
+            for spec in {each.name: each for each in relations.specs}.values():
+                _write_kind(relations, spec, name, table[2 * side], stream)
 
 
 def _write_kind(
     relations: RelationSet,
-    code: int,
+    operator: OperatorSpec,
     side: str,
     values: npt.NDArray[np.float32],
     stream: TextIO,
 ) -> None:
     """Write the relations with one operator, parameter by parameter."""
-    kind = _NAMES.get(_KINDS[code], _KINDS[code])
+    kind = _NAMES.get(operator.name, operator.name)
     is_plural = relations.num_sides == 2
     for number, parameter in enumerate(PARAMETERS.get(kind, (kind,))):
         suffix = "s" * (is_plural and parameter not in ("real", "imag"))
-        for r in np.flatnonzero(relations.codes == code):
+        for r in np.flatnonzero([spec is operator for spec in relations.specs]):
             own = values[relations.offsets[r] : relations.offsets[r + 1]]
             part, shape = _part(kind, number, own)
             fields: list[Any] = [

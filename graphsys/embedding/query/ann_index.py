@@ -14,6 +14,7 @@ from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.core.plain_files import read_json
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.rows.trained_rows import TrainedRows
+from graphsys.embedding.spec.comparators import comparator_of
 from graphsys.kernels.cpu.embedding.vector_math import normalize_rows
 from graphsys.storage.manifest import file_name
 from graphsys.storage.output_file import new_files
@@ -80,17 +81,27 @@ def build_index(
         The file.
 
     Raises:
-        ConfigError: The kind is not one of these, or the type is not clear.
+        ConfigError: The kind is not one of these, the type is not clear, or the run's
+            comparator is not one that an index knows.
         StorageFullError: It cannot be written.
     """
     require_kind(kind)
     if kind == "exact":
         raise ConfigError("index: got 'exact', which needs none; expected hnsw or ivf")
     opened = run if isinstance(run, TrainedRows) else TrainedRows(run)
+    _require_metric(kind, opened)
     chosen = opened.the_type(node_type)
     out = _file(opened, kind, chosen, path)
     _write(_build(opened, kind, chosen), out, _stamp(opened, kind, chosen))
     return out
+
+
+def _require_metric(kind: str, run: TrainedRows) -> None:
+    if comparator_of(run.config.comparator).is_custom:
+        raise ConfigError(
+            f"index: got {kind!r} with the comparator {run.config.comparator}, expected "
+            "'exact': an index knows inner products and distances only"
+        )
 
 
 def open_index(
@@ -100,29 +111,30 @@ def open_index(
 
     Raises:
         CorruptStoreError: The file cannot be read.
+        ConfigError: The run's comparator is not one that an index knows.
     """
+    _require_metric(kind, run)
     file = _file(run, kind, node_type, path)
     key = str(file)
     if key not in run.indexes:
         if not _is_current(file, _stamp(run, kind, node_type)):
             build_index(run, kind, node_type=node_type, path=path)
         run.indexes[key] = _read(file, kind)
-    is_distance = run.config.comparator in ("l2", "squared_l2")
+    is_distance = comparator_of(run.config.comparator).is_distance
     return NeighborIndex(run.indexes[key], is_distance)
 
 
 def prepare(rows: Any, config: EmbeddingConfig) -> Floats:
     """Copy rows as faiss compares them: without bias, of unit length under ``cos``."""
     copy: Floats = np.array(rows[:, int(config.bias) :], dtype=np.float32, order="C")
-    if config.comparator == "cos":
+    if comparator_of(config.comparator).is_unit:
         normalize_rows(copy, copy, np.empty(len(copy), dtype=np.float32))
     return copy
 
 
 def _build(run: TrainedRows, kind: IndexKind, node_type: str) -> Any:
     faiss = require("faiss", extra="all")
-    comparator = run.config.comparator
-    is_distance = comparator in ("l2", "squared_l2")
+    is_distance = comparator_of(run.config.comparator).is_distance
     metric = faiss.METRIC_L2 if is_distance else faiss.METRIC_INNER_PRODUCT
     size = run.graph.num_nodes_of(node_type)
     dim = run.dim_of(node_type) - int(run.config.bias)

@@ -11,6 +11,7 @@ from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError
 from graphsys.embedding.query.ann_index import IndexKind, open_index, prepare, require_kind
 from graphsys.embedding.rows.trained_rows import TrainedRows
+from graphsys.embedding.spec.comparators import ComparatorSpec, comparator_of
 from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
@@ -65,7 +66,8 @@ def nearest(
     kept = (numbers[0] != number) & (numbers[0] >= 0)
     order = np.lexsort((numbers[0][kept], -scores[0][kept]))[:k]
     ids = opened.ids(chosen, numbers[0][kept][order].tolist())
-    score = _as_score(scores[0][kept][order], opened.config.comparator)
+    comparator = comparator_of(opened.config.comparator)
+    score = _as_score(scores[0][kept][order], comparator)
     return pa.table({"id": ids, "score": pa.array(score)})
 
 
@@ -73,22 +75,39 @@ def _search_all(
     run: TrainedRows, node_type: str, queries: Floats, k: int
 ) -> tuple[Floats, Ints]:
     """Return the best scores and their numbers, block by block of the tables."""
-    faiss = require("faiss", extra="all")
-    is_distance = run.config.comparator in ("l2", "squared_l2")
-    metric = faiss.METRIC_L2 if is_distance else faiss.METRIC_INNER_PRODUCT
+    comparator = comparator_of(run.config.comparator)
+    search = _search_custom if comparator.is_custom else _search_block
     offsets = run.graph.offsets(node_type)
     scores, numbers = [], []
     for part in range(len(offsets) - 1):
         table = run.rows(node_type, part)
         for begin in range(0, len(table), _BLOCK):
             rows = prepare(table[begin : begin + _BLOCK], run.config)
-            found, places = faiss.knn(queries, rows, min(k, len(rows)), metric=metric)
-            scores.append(-found if is_distance else found)
+            found, places = search(comparator, queries, rows, min(k, len(rows)))
+            scores.append(found)
             numbers.append(places + begin + offsets[part])
     return np.concatenate(scores, axis=1), np.concatenate(numbers, axis=1)
 
 
-def _as_score(scores: Floats, comparator: str) -> npt.NDArray[np.float64]:
+def _search_block(
+    comparator: ComparatorSpec, queries: Floats, rows: Floats, k: int
+) -> tuple[Floats, Ints]:
+    faiss = require("faiss", extra="all")
+    is_distance = comparator.is_distance
+    metric = faiss.METRIC_L2 if is_distance else faiss.METRIC_INNER_PRODUCT
+    found, places = faiss.knn(queries, rows, k, metric=metric)
+    return (-found if is_distance else found), places
+
+
+def _search_custom(
+    comparator: ComparatorSpec, queries: Floats, rows: Floats, k: int
+) -> tuple[Floats, Ints]:
+    scores = comparator.score_all(queries, rows, 0)
+    places = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(scores, places, axis=1), places
+
+
+def _as_score(scores: Floats, comparator: ComparatorSpec) -> npt.NDArray[np.float64]:
     """Turn what faiss computes into the run's score: of ``l2`` it has the square."""
     values = scores.astype(np.float64)
-    return -np.sqrt(np.maximum(-values, 0)) if comparator == "l2" else values
+    return -np.sqrt(np.maximum(-values, 0)) if comparator.is_root else values

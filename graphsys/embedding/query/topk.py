@@ -9,7 +9,7 @@ from graphsys.core.threads import run_parallel
 from graphsys.embedding.data.filtered_queries import Queries
 from graphsys.embedding.rows.scorer import Scorer
 from graphsys.kernels.cpu.embedding.best import keep_best
-from graphsys.kernels.cpu.embedding.rank import BIASED_DISTANCE
+from graphsys.kernels.cpu.embedding.rank import BIASED_DISTANCE, CUSTOM
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -86,24 +86,16 @@ def _search(
         block = np.array(table[begin : begin + _CANDIDATE_BLOCK], dtype=np.float32)
         relation = np.full(len(block), queries.relation[0], dtype=np.int64)
         block = scorer.prepare_candidates(block, relation)
-        asked, answers = rows, block
-        shifts = scorer.shifts(block)
-        if scorer.form == BIASED_DISTANCE:  # no product: their scores are the answers
-            asked, answers, shifts = _spread(rows, block, shifts)
+        asked, answers, shifts = rows, block, scorer.shifts(block)
+        if scorer.form in (BIASED_DISTANCE, CUSTOM):
+            asked, answers = scorer.as_products(rows, block)
+            shifts = np.zeros_like(shifts)
         keep_best(
             asked, answers, shifts, first + begin,
             queries.known_begin, queries.known_end, queries.known,
             scratch[: len(rows) * len(block)].reshape(len(rows), len(block)),
             best_scores, best,
         )  # fmt: skip
-
-
-def _spread(rows: Floats, block: Floats, halves: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return unit queries and candidates whose products are biases less distances."""
-    squares = np.einsum("ij,ij->i", rows, rows)[:, None] + 2 * (halves - rows @ block.T)
-    scores = block[:, 0] - np.sqrt(np.maximum(squares, 0))
-    answers = np.ascontiguousarray(scores.T, dtype=np.float32)
-    return np.eye(len(rows), dtype=np.float32), answers, np.zeros_like(halves)
 
 
 def _exact(

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.trained_rows import TrainedRows
-from graphsys.kernels.cpu.embedding import operators
+from graphsys.embedding.spec.comparators import comparator_of
+from graphsys.embedding.spec.operators import OperatorSpec
 from graphsys.kernels.cpu.embedding.operators import (
     apply_operators,
     apply_operators_backward,
@@ -18,6 +19,7 @@ from graphsys.kernels.cpu.embedding.operators import (
 from graphsys.kernels.cpu.embedding.rank import (
     BIASED_DISTANCE,
     BIASED_SQUARES,
+    CUSTOM,
     DISTANCE,
     PRODUCT,
 )
@@ -34,7 +36,8 @@ class Scorer:
     Where it can, the operator moves to the query: queries of reciprocal relations and for
     sources have theirs there anyway; under the inner product the adjoint does it, under
     distances a translation is undone, and a rotation under these and the cosine. Only the
-    rest transforms the candidates, relation by relation (``moves_candidates``).
+    rest transforms the candidates, relation by relation (``moves_candidates``), as all
+    operators do under a comparator of another package.
 
     Where rows have a bias, that of the query is a constant; the first dimension of a
     prepared query is 1 under products, so that they add the candidate's, and else 0.
@@ -52,24 +55,26 @@ class Scorer:
         self.is_reciprocal = relations.num_sides == 2
         table = run.operators(relations)
         self.parameters = table[2 if self.is_reciprocal and not asks_for_dst else 0]
-        self.comparator = run.config.comparator
-        self.is_distance = self.comparator in ("l2", "squared_l2")
+        self.comparator = comparator_of(run.config.comparator)
+        self.is_distance = self.comparator.is_distance
         self.has_bias = run.config.bias
-        self.form = PRODUCT
+        self.form = CUSTOM if self.comparator.is_custom else PRODUCT
         if self.is_distance:
             self.form = DISTANCE
             if self.has_bias:
-                is_squared = self.comparator == "squared_l2"
-                self.form = BIASED_SQUARES if is_squared else BIASED_DISTANCE
-        codes = set(relations.codes.tolist())
-        moves = {operators.IDENTITY}
-        if self.is_distance:
-            moves.add(operators.TRANSLATION)
-        if not self.has_bias:
-            moves.add(operators.ROTATION)
+                is_root = self.comparator.is_root
+                self.form = BIASED_DISTANCE if is_root else BIASED_SQUARES
         self.acts_on_candidates = not self.is_reciprocal and asks_for_dst
+        specs = {spec.name: spec for spec in relations.specs}.values()
+        self.takes_adjoint = (
+            self.acts_on_candidates
+            and self.comparator.is_linear
+            and all(spec.is_affine for spec in specs)
+        )
         self.moves_candidates = (
-            self.acts_on_candidates and self.comparator != "dot" and not codes <= moves
+            self.acts_on_candidates
+            and not self.takes_adjoint
+            and not all(map(self._is_undone, specs))
         )
         kind = relations.edge_type
         self.given_type = kind.src_type if asks_for_dst else kind.dst_type
@@ -85,7 +90,7 @@ class Scorer:
         rows = self.run.take(self.given_type, nodes)
         if not self.acts_on_candidates:
             rows = self._operate(rows, relation)
-        elif self.comparator == "dot":
+        elif self.takes_adjoint:
             return self._adjoint(self._with_first(rows), relation)
         elif not self.moves_candidates:
             rows = self._undo(rows, relation)
@@ -111,8 +116,7 @@ class Scorer:
         undone the candidate's bias has the first dimension.
         """
         constants = np.zeros(len(nodes), dtype=np.float64)
-        is_adjoint = self.acts_on_candidates and self.comparator == "dot"
-        if not self.has_bias and not is_adjoint:
+        if not self.has_bias and not self.takes_adjoint:
             return constants
         rows = self.run.take(self.given_type, nodes)
         if not self.acts_on_candidates:
@@ -121,7 +125,7 @@ class Scorer:
             constants += rows[:, 0]
         if self.acts_on_candidates and not self.moves_candidates:
             zero = self._operate(np.zeros_like(rows), relation).astype(np.float64)
-            if is_adjoint:
+            if self.takes_adjoint:
                 rows = self._with_first(rows)
                 constants += _row_products(rows.astype(np.float64), zero)
             else:
@@ -132,8 +136,11 @@ class Scorer:
         """Score prepared queries against prepared candidates, row by row, float64 ``[n]``.
 
         The score is the run's comparator: inner product, cosine, or minus the distance
-        (squared or not), and the biases.
+        (squared or not), or another package's, and the biases.
         """
+        if self.comparator.is_custom:
+            first = int(self.has_bias)
+            return constants + self.comparator.score_pairs(queries, candidates, first)
         left, right = queries.astype(np.float64), candidates.astype(np.float64)
         if not self.is_distance:
             return _row_products(left, right) + constants
@@ -142,7 +149,7 @@ class Scorer:
             left, right = left[:, 1:], right[:, 1:]
         apart = left - right
         squares = _row_products(apart, apart)
-        return constants - (np.sqrt(squares) if self.comparator == "l2" else squares)
+        return constants - (np.sqrt(squares) if self.comparator.is_root else squares)
 
     def shifts(self, candidates: Floats) -> Floats:
         """Return what is subtracted from products with prepared candidates, ``[n]``.
@@ -156,16 +163,48 @@ class Scorer:
         halves: Floats = 0.5 * np.einsum("ij,ij->i", rest, rest)
         return halves - 0.5 * candidates[:, 0] if self.form == BIASED_SQUARES else halves
 
+    def as_products(self, queries: Floats, candidates: Floats) -> tuple[Floats, Floats]:
+        """Return unit queries and candidates whose products are the prepared rows' scores.
+
+        For the forms whose scores no product orders, BIASED_DISTANCE and CUSTOM.
+
+        Args:
+            queries: Prepared, ``[B, D]``.
+            candidates: Prepared, ``[K, D]``.
+
+        Returns:
+            float32 ``[B, B]`` and ``[K, B]``.
+        """
+        if self.comparator.is_custom:
+            first = int(self.has_bias)
+            scores = self.comparator.score_all(queries, candidates, first)
+        else:
+            squares = np.einsum("ij,ij->i", queries, queries)[:, None]
+            squares = squares + 2 * (self.shifts(candidates) - queries @ candidates.T)
+            scores = candidates[:, 0] - np.sqrt(np.maximum(squares, 0))
+        answers = np.ascontiguousarray(scores.T, dtype=np.float32)
+        return np.eye(len(queries), dtype=np.float32), answers
+
+    def _is_undone(self, operator: OperatorSpec) -> bool:
+        """Tell whether an operator on candidates can be undone on the query instead."""
+        if operator.undone_by == "shift":
+            return self.is_distance
+        if operator.undone_by == "adjoint":  # turns all of a row, the bias among it
+            return not (self.has_bias or self.comparator.is_custom)
+        return operator.undone_by == "identity"
+
     def _operate(self, rows: Floats, relation: Ints) -> Floats:
         result, model = np.empty_like(rows), self.relations
-        apply_operators(model.codes, model.offsets, self.parameters, relation, rows, result)
+        apply_operators(
+            model.kernel_codes, model.offsets, self.parameters, relation, rows, result
+        )
         return result
 
     def _adjoint(self, rows: Floats, relation: Ints) -> Floats:
         result, model = np.empty_like(rows), self.relations
         apply_operators_backward(
-            model.codes, model.offsets, self.parameters, relation, rows, rows, result,
-            np.zeros_like(self.parameters),
+            model.kernel_codes, model.offsets, self.parameters, relation, rows, rows,
+            result, np.zeros_like(self.parameters),
         )  # fmt: skip
         return result
 
@@ -174,17 +213,17 @@ class Scorer:
         result = self._adjoint(rows, relation)  # turns a rotation back
         for r in np.unique(relation):
             low, high = self.relations.offsets[r : r + 2]
-            if self.relations.codes[r] == operators.TRANSLATION:
+            if self.relations.specs[r].undone_by == "shift":
                 result[relation == r] -= self.parameters[low:high]
         return result
 
     def _with_first(self, rows: Floats) -> Floats:
         if self.has_bias:
-            rows[:, 0] = 0.0 if self.is_distance else 1.0
+            rows[:, 0] = 1.0 if self.comparator.metric == "product" else 0.0
         return rows
 
     def _normalize(self, rows: Floats) -> Floats:
-        if self.comparator != "cos":
+        if not self.comparator.is_unit:
             return rows
         first = int(self.has_bias)
         rest, unit = np.ascontiguousarray(rows[:, first:]), np.array(rows)

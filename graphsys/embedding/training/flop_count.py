@@ -67,7 +67,10 @@ def operator_work(
     return {
         "gather": OperatorWork(0, rows * (dim * (itemsize + _FLOAT) + _NUMBER)),
         "elementwise": _operator(operators.codes, moved, dim),
-        "gemm": OperatorWork(6 * products * dim, 3 * _FLOAT * (products + touched)),
+        "gemm": OperatorWork(
+            None if settings.objective.calls.score else 6 * products * dim,
+            3 * _FLOAT * (products + touched),
+        ),
         "softmax": OperatorWork(scores, 2 * _FLOAT * scores),
         "scatter": OperatorWork(rows * dim, 3 * _FLOAT * rows * dim),
     }
@@ -88,6 +91,8 @@ def _has_all(edges: Edges, chunks: npt.NDArray[np.int64]) -> npt.NDArray[np.bool
 def _operator(codes: npt.NDArray[np.int64], rows: int, dim: int) -> OperatorWork:
     """Return the work of relation operators on rows, there and back."""
     kinds = set(codes.tolist())
+    if min(kinds) < 0:  # of another package; addresses follow its code
+        return OperatorWork(None, 6 * _FLOAT * rows * dim)
     moved = 6 * _FLOAT * rows * dim  # read and write there; read twice and write back
     if kinds == {IDENTITY}:
         return OperatorWork(0, 0)

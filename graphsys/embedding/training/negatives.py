@@ -16,6 +16,7 @@ import numpy.typing as npt
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.schedule import BucketTask, Part
 from graphsys.embedding.model import RelationSet
+from graphsys.embedding.spec.losses import loss_of
 from graphsys.embedding.training.negative_tables import (
     degree_weights,
     frozen,
@@ -89,7 +90,9 @@ class Negatives:
         has_hard = any(pool.kind == "hard" for pool in pools)
         batch = sum(pool.adversarial for pool in pools if pool.kind == "batch")
         temperatures = [batch, *(pool.adversarial for pool in self._drawn)]
-        has_weights = any(temperatures) or (has_hard and self._config.loss == "logistic")
+        has_weights = any(temperatures) or (
+            has_hard and loss_of(self._config.loss).has_mean
+        )
         return Candidates(
             pools=self.pools,
             src=self.sampler(relations, step, edges, SRC),

@@ -18,6 +18,7 @@ from graphsys.embedding.data.schedule import BucketTask, Layout, Part, Schedule
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.node_rows import NodeRows
 from graphsys.embedding.rows.table_files import table_bytes
+from graphsys.embedding.spec.comparators import comparator_of
 from graphsys.embedding.training.eviction import Swap, SwapPlan
 from graphsys.embedding.training.negatives import sampler_bytes
 
@@ -291,9 +292,10 @@ def _scratch_bytes(
         negatives = max(negatives, num_nodes)
     chunk, pool = config.chunk_size, config.chunk_size + negatives
     dim = max(config.dim_of(m.edge_type.src_type) for m in model)
-    matrices = 3 if config.comparator in ("l2", "squared_l2") else 2
+    comparator = comparator_of(config.comparator)
+    matrices = 3 if comparator.is_distance else 2
     matrices += 2 if config.mask_known_edges else 0  # masks of either side
-    rows = 8 * pool + 2 * chunk + (3 * pool if config.comparator == "cos" else 0)
+    rows = 8 * pool + 2 * chunk + (3 * pool if comparator.is_unit else 0)
     rows += 2 * (pool + chunk) if config.bias else 0
     batch = math.ceil(config.batch_size / chunk) * 2 * pool
     operators = max(2 * m.num_sides * int(m.offsets[-1]) for m in model)

@@ -8,15 +8,11 @@ import pytest
 import torch
 
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.model import (
-    COMPARATOR_CODES,
-    LOSS_CODES,
-    OPERATOR_CODES,
-    relation_sets,
-)
+from graphsys.embedding.model import relation_sets
 from graphsys.embedding.type_configs import RelationConfig
 from graphsys.kernels.cpu.embedding.bags import make_bags
 from tests import embedding_oracle
+from tests.embedding_codes import COMPARATOR_CODES, LOSS_CODES, OPERATOR_CODES
 from tests.embedding_oracle import DIM, OneEdgeType, Step, check, operate
 
 BAGS = [[0, 3], [], [2], [1, 1, 8], [3, 4, 5, 6, 7]]

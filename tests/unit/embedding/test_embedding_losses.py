@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from graphsys.embedding.model import LOSS_CODES
 from graphsys.kernels.cpu.embedding.counting import Counting
 from graphsys.kernels.cpu.embedding.known import Masks
 from graphsys.kernels.cpu.embedding.losses import (
@@ -17,6 +16,7 @@ from graphsys.kernels.cpu.embedding.losses import (
     weighted_losses,
 )
 from graphsys.kernels.jit import jit
+from tests.embedding_codes import LOSS_CODES
 
 Doubles = npt.NDArray[np.float64]
 MARGIN: Final = 0.5

@@ -12,7 +12,8 @@ import numpy as np
 
 from graphsys.core.triton.offline import KernelReport, compile_one, compiling_offline
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.model import OPERATOR_CODES, REGULARIZER_CODES, objective_of
+from graphsys.embedding.model import REGULARIZER_CODES, objective_of
+from graphsys.embedding.spec.operators import operator_of
 from graphsys.embedding.training.cuda.operands import (
     DeviceTables,
     Workspace,
@@ -76,19 +77,19 @@ def compile_step(config: EmbeddingConfig, *, is_bfloat16: bool) -> list[KernelRe
 
 
 def _operators(config: EmbeddingConfig) -> Operators:
-    code = OPERATOR_CODES[config.operator]
-    size = config.dim * (config.dim if config.operator == "linear" else 1)
+    operator = operator_of(config.operator)
+    size = operator.num_parameters(config.dim)
     values, none = np.zeros(size, dtype=np.float32), np.empty(0, dtype=np.float32)
     back = values if config.reciprocal else none
     return Operators(
-        codes=np.array([code], dtype=np.int64),
+        codes=np.array([operator.code], dtype=np.int64),
         offsets=np.array([0, size], dtype=np.int64),
         parameters=values,
         state=values,
         back_parameters=back,
         back_state=back,
         is_reciprocal=config.reciprocal,
-        has_complex=config.operator == "complex_diagonal",
+        has_complex=operator.is_complex,
         lr_factors=np.ones(1, dtype=np.float32),
     )
 

@@ -5,11 +5,11 @@ from dataclasses import MISSING, Field, fields
 from typing import Any, Final
 
 from graphsys.core.errors import ConfigError
+from graphsys.core.registry import Registry
 from graphsys.embedding.config import EmbeddingConfig
-
-OPERATORS: Final = ("complex_diagonal", "diagonal", "identity", "linear", "translation")
-COMPARATORS: Final = ("cos", "dot", "l2", "squared_l2")
-LOSSES: Final = ("logistic", "ranking", "softmax")
+from graphsys.embedding.spec.comparators import COMPARATORS
+from graphsys.embedding.spec.losses import LOSSES
+from graphsys.embedding.spec.operators import OPERATORS
 
 _KNOWN: Final = {
     "dim", "epochs", "seed", "threads", "deterministic", "operator", "comparator", "loss",
@@ -25,12 +25,9 @@ _KNOWN: Final = {
 
 _KNOWN_OF_RELATION: Final = {"operator", "weight"}
 _ROW_DTYPES: Final = ("bfloat16", "float32")
-_ONLY: Final = {
-    "operator": OPERATORS,
-    "comparator": COMPARATORS,
-    "loss": LOSSES,
-    "row_dtype": _ROW_DTYPES,
-}
+_REGISTRIES: Final[dict[str, Registry[Any]]] = {
+    "operator": OPERATORS, "comparator": COMPARATORS, "loss": LOSSES,
+}  # fmt: skip
 
 
 def require_supported(config: EmbeddingConfig) -> None:
@@ -42,16 +39,22 @@ def require_supported(config: EmbeddingConfig) -> None:
     """
     for name, value in _changed(config, _KNOWN):
         raise _refusal(name, value)
-    for name, allowed in _ONLY.items():
-        value = getattr(config, name)
-        if value not in allowed:
-            raise _refusal(name, value, allowed)
+    for name, registry in _REGISTRIES.items():
+        _require_kernels(registry, name, getattr(config, name))
+    if config.row_dtype not in _ROW_DTYPES:
+        raise _refusal("row_dtype", config.row_dtype, _ROW_DTYPES)
     for relation, settings in config.relations.items():
         where = f"relations.{relation}"
         for name, value in _changed(settings, _KNOWN_OF_RELATION):
             raise _refusal(f"{where}.{name}", value)
-        if settings.operator is not None and settings.operator not in OPERATORS:
-            raise _refusal(f"{where}.operator", settings.operator, OPERATORS)
+        if settings.operator is not None:
+            _require_kernels(OPERATORS, f"{where}.operator", settings.operator)
+
+
+def _require_kernels(registry: Registry[Any], where: str, name: str) -> None:
+    if not registry.get(name).has_device:
+        known = (other for other in registry.names() if registry.get(other).has_device)
+        raise _refusal(where, name, tuple(known))
 
 
 def _changed(settings: Any, known: set[str]) -> Iterator[tuple[str, Any]]:

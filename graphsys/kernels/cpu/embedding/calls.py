@@ -19,12 +19,14 @@ class Calls(NamedTuple):
     """Addresses of kernels; 0 where the settings have no use for one.
 
     Attributes:
-        losses: Of one of the losses in ``losses.py``.
+        losses: Of one of the losses in ``losses.py``, or of ``custom_losses``.
         leave_out: Of ``embedding_counting.leave_out``, for masks and hard pools.
-        rank: Of a comparator's queries one way, in ``scores.py``.
+        rank: Of a comparator's queries one way, in ``scores.py`` or ``custom.py``.
         rank_pairs: Of the same both ways at once, in ``pairs.py``.
         operate, operate_back: Of ``apply_operators`` and its gradient.
         find_known: Of ``embedding_known.find_known``, for masks.
+        score, score_gradient: Of a comparator of another package.
+        query_loss: Of a loss of another package.
     """
 
     losses: int = 0
@@ -34,6 +36,9 @@ class Calls(NamedTuple):
     operate: int = 0
     operate_back: int = 0
     find_known: int = 0
+    score: int = 0
+    score_gradient: int = 0
+    query_loss: int = 0
 
 
 class Objective(NamedTuple):
@@ -57,6 +62,7 @@ def _array(dtype: Any, ndim: int, *, is_read_only: bool = False) -> Any:
 
 
 _VECTOR: Final = _array(types.float32, 1)
+_PARAMETERS: Final = _array(types.float32, 1, is_read_only=True)
 _MATRIX: Final = _array(types.float32, 2)
 _INTS: Final = _array(types.int64, 1)
 _COUNTING: Final = numba.typeof(plain_counting.py_func())  # type: ignore[attr-defined]
@@ -73,8 +79,7 @@ _KNOWN: Final = cast("Any", types).NamedTuple(
 )
 _SCRATCH: Final = (_VECTOR, _VECTOR)
 
-call_losses: Final = pointer_call(
-    types.float64,
+_LOSS_ARGUMENTS: Final = (
     _MATRIX,  # scores
     types.intp,  # skip
     _VECTOR,  # positives
@@ -87,7 +92,12 @@ call_losses: Final = pointer_call(
     types.intp,  # num_easy
     _VECTOR,  # gradients
 )
+
+call_losses: Final = pointer_call(types.float64, *_LOSS_ARGUMENTS)
 """Calls a loss of ``losses.py``."""
+
+call_custom_losses: Final = pointer_call(types.float64, types.intp, *_LOSS_ARGUMENTS)
+"""Calls :func:`graphsys.kernels.cpu.embedding.custom.custom_losses`."""
 
 call_leave_out: Final = pointer_call(
     types.intp, _MATRIX, _VECTOR, _INTS, _COUNTING, types.intp
@@ -120,3 +130,24 @@ call_operate_back: Final = pointer_call(
     types.none, _INTS, _INTS, _VECTOR, _INTS, _MATRIX, _MATRIX, _MATRIX, _VECTOR
 )
 """Calls :func:`graphsys.kernels.cpu.embedding.operators.apply_operators_backward`."""
+
+# What packages bring: functions of one query, or of one row.
+
+call_score: Final = pointer_call(types.float64, _VECTOR, _VECTOR)
+"""Calls ``score(query, candidate)``."""
+
+call_score_gradient: Final = pointer_call(
+    types.none, _VECTOR, _VECTOR, types.float32, _VECTOR, _VECTOR
+)
+"""Calls ``gradient(query, candidate, factor, dquery, dcandidate)`` of a comparator."""
+
+call_query_loss: Final = pointer_call(types.float64, _VECTOR, types.float32, _VECTOR)
+"""Calls ``loss(scores, margin, gradient)``."""
+
+call_apply: Final = pointer_call(types.none, _PARAMETERS, _VECTOR, _VECTOR)
+"""Calls ``apply(parameters, row, out)`` of an operator."""
+
+call_apply_gradient: Final = pointer_call(
+    types.none, _PARAMETERS, _VECTOR, _VECTOR, _VECTOR, _VECTOR
+)
+"""Calls ``gradient(parameters, row, dout, drow, dparameters)`` of an operator."""

@@ -12,6 +12,9 @@ array; relation ``r`` owns ``parameters[offsets[r]:offsets[r + 1]]`` and has the
     affine         y = P x + t                D * D row-major, then D
     rotation       y = exp(i p) * x, complex  D / 2 angles (RotatE: Sun et al., ICLR 2019)
 
+A negative code is an operator of another package: minus the place among the codes where the
+addresses of its two functions stand, which are called row by row.
+
 The backward pass adds to the gradient of the parameters and overwrites that of the rows.
 """
 
@@ -20,6 +23,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.kernels.cpu.embedding.calls import call_apply, call_apply_gradient
 from graphsys.kernels.cpu.embedding.vector_math import Floats, fused_jit
 
 Ints = npt.NDArray[np.int64]
@@ -37,7 +41,7 @@ class Operators(NamedTuple):
     """Operators of all relations of an edge type, in one flat array per side.
 
     Attributes:
-        codes: Operator of every relation, int64 ``[R]``.
+        codes: Operator of every relation, int64 ``[R]``; then addresses, if there are any.
         offsets: Where the parameters of a relation begin, int64 ``[R + 1]``.
         parameters: float32, flat: the one operator, or that of queries from the source.
         state: Adagrad state of every parameter.
@@ -204,7 +208,11 @@ def apply_operators(
         while end < x.shape[0] and relations[end] == r:
             end += 1
         p = parameters[offsets[r] : offsets[r + 1]]
-        _operate(codes[r], p, x[begin:end], y[begin:end])
+        if codes[r] < 0:
+            for i in range(begin, end):
+                call_apply(codes[-codes[r]], p, x[i], y[i])
+        else:
+            _operate(codes[r], p, x[begin:end], y[begin:end])
         begin = end
 
 
@@ -239,5 +247,9 @@ def apply_operators_backward(
             end += 1
         low, high = offsets[r], offsets[r + 1]
         p, dp = parameters[low:high], dparameters[low:high]
-        _operate_backward(codes[r], p, x[begin:end], dy[begin:end], dx[begin:end], dp)
+        if codes[r] < 0:
+            for i in range(begin, end):
+                call_apply_gradient(codes[1 - codes[r]], p, x[i], dy[i], dx[i], dp)
+        else:
+            _operate_backward(codes[r], p, x[begin:end], dy[begin:end], dx[begin:end], dp)
         begin = end

@@ -33,7 +33,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.kernels.cpu.embedding.calls import Objective, call_leave_out, call_losses
+from graphsys.kernels.cpu.embedding.calls import (
+    Objective,
+    call_custom_losses,
+    call_leave_out,
+    call_losses,
+)
 from graphsys.kernels.cpu.embedding.counting import Counting
 from graphsys.kernels.cpu.embedding.products import multiply, multiply_by_rows
 from graphsys.kernels.cpu.embedding.vector_math import (
@@ -73,6 +78,29 @@ def _leave_out(
 
 
 @fused_jit
+def sum_losses(
+    scores: Floats, skip: int, positives: Floats, own: Ints, nodes: Ints, weights: Floats,
+    bias: Floats, objective: Objective, counting: Counting, num_easy: int,
+    gradients: Floats,
+) -> float:  # fmt: skip
+    """Call the kernel of the loss: ours, or the one around another package's."""
+    calls = objective.calls
+    if calls.query_loss != 0:
+        return float(
+            call_custom_losses(
+                calls.losses, calls.query_loss, scores, skip, positives, own, nodes,
+                weights, bias, objective.margin, counting, num_easy, gradients,
+            )
+        )  # fmt: skip
+    return float(
+        call_losses(
+            calls.losses, scores, skip, positives, own, nodes, weights, bias,
+            objective.margin, counting, num_easy, gradients,
+        )
+    )  # fmt: skip
+
+
+@fused_jit
 def losses_and_gradients(
     scores: Floats,
     nodes: Ints,
@@ -103,9 +131,9 @@ def losses_and_gradients(
         positives[i] = scores[i, i]
     num_easy = _leave_out(scores, positives, nodes, counting, objective, 0)
     skip = 0 if use_batch else num_queries
-    total = call_losses(
-        objective.calls.losses, scores, skip, positives, nodes[:num_queries], nodes,
-        weights, bias, objective.margin, counting, num_easy, gradients,
+    total = sum_losses(
+        scores, skip, positives, nodes[:num_queries], nodes, weights, bias, objective,
+        counting, num_easy, gradients,
     )  # fmt: skip
     for i in range(num_queries):
         for j in range(skip):
@@ -142,10 +170,9 @@ def rank_products(
     for i in range(num_queries):
         positives[i] = row_dot(queries[i], candidates[i])
     num_easy = _leave_out(scores, positives, nodes, counting, objective, num_queries)
-    total = call_losses(
-        objective.calls.losses, scores, 0, positives, nodes[:num_queries],
-        nodes[num_queries:], weights, bias[num_queries:], objective.margin, counting,
-        num_easy, gradients,
+    total = sum_losses(
+        scores, 0, positives, nodes[:num_queries], nodes[num_queries:], weights,
+        bias[num_queries:], objective, counting, num_easy, gradients,
     )  # fmt: skip
     multiply(scores, drawn, dqueries, False)
     multiply(scores.T, queries, dcandidates[num_queries:], False)

@@ -1,11 +1,7 @@
 """A model is one file: ours are on the list, and a stranger's trains as ours do."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,8 +10,8 @@ from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.model_spec import ModelSpec, model_names, models, register, spec_of
 from tests.conftest import ROOT
+from tests.packages import install, run
 
-README = (ROOT / "graphsys" / "gnn" / "README.md").read_text()
 OURS = [
     "gat", "gatne", "gatv2", "gcn", "gin", "han", "hgt", "lightgcn", "pinsage", "rgcn",
     "sage",
@@ -59,36 +55,8 @@ def test_a_model_that_there_is_not_is_answered_with_the_nearest() -> None:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the README's package as an installer would leave it."""
     folder = tmp_path_factory.mktemp("site")
-    section = README[README.index("## A model of one's own") :]
-    (folder / "my_model.py").write_text(_block(section, "python"))
-    meta = tomllib.loads(_block(section, "toml"))["project"]
-    info = folder / "my_model-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {meta['name']}\nVersion: {meta['version']}\n"
-    )
-    lines = [
-        f"[{group}]\n" + "\n".join(f"{name} = {value}" for name, value in found.items())
-        for group, found in meta["entry-points"].items()
-    ]
-    (info / "entry_points.txt").write_text("\n".join(lines))
+    install(folder, "graphsys/gnn/README.md", "A model of one's own")
     return folder
-
-
-def _block(text: str, language: str) -> str:
-    found = re.search(rf"```{language}\n(.*?)```", text, re.DOTALL)
-    assert found is not None
-    return found[1]
-
-
-def run(site: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "graphsys.cli.main", *arguments],
-        capture_output=True, text=True, cwd=site, timeout=300, check=False,
-        env={**os.environ, "PYTHONPATH": str(site)},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_a_model_outside_the_package_trains_evaluates_and_predicts(site: Path) -> None:

@@ -1,0 +1,173 @@
+"""Comparators: how two rows become a score, higher for pairs that belong together.
+
+Ours are compared by one matrix product. One of another package is two functions of two
+rows, given as an entry point of the group ``graphsys.comparators``; training, ranking,
+prediction and the nearest nodes then go by it. See README.md, "A comparator of one's own".
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import ConfigError
+from graphsys.core.registry import Registry, instance_of
+from graphsys.embedding.spec.functions import Function, address_in, kernel_at
+
+GROUP: Final = "graphsys.comparators"
+
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparatorSpec:
+    """One comparator: of another package with ``score`` and ``gradient``, nothing else.
+
+    Attributes:
+        name: What ``comparator`` names it in a config.
+        score: From a query and a candidate, float32 ``[D]`` each, their score, a finite
+            float.
+        gradient: From ``(query, candidate, factor, dquery, dcandidate)``; adds the factor
+            times the derivative of the score by either row to the last two, float32
+            ``[D]``.
+        rank: Of ours, the kernel that trains, as ``module:name``.
+        rank_pairs: The same for both directions at once, or "".
+        code: Of ours, what kernels know it by.
+        metric: What orders candidates as the scores do: inner ``product``, Euclidean
+            ``distance``, or neither, ``own``.
+        is_unit: Whether rows are compared at the length 1.
+        is_root: Whether the score is minus the distance, not its square.
+        has_device: Whether a device has kernels for it.
+    """
+
+    name: str
+    score: Function | None = None
+    gradient: Function | None = None
+    rank: str = "custom:rank_custom"
+    rank_pairs: str = ""
+    code: int = 8
+    metric: Literal["product", "distance", "own"] = "own"
+    is_unit: bool = False
+    is_root: bool = False
+    has_device: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot score.
+
+        Raises:
+            ConfigError: One of the functions is missing, or they are not called so.
+        """
+        if self.is_custom and not (callable(self.score) and callable(self.gradient)):
+            raise ConfigError(
+                f"comparator {self.name!r}: expected the functions score and gradient"
+            )
+
+    @property
+    def is_custom(self) -> bool:
+        """Whether scores come from functions of another package."""
+        return self.metric == "own"
+
+    @property
+    def is_distance(self) -> bool:
+        """Whether candidates are ordered by Euclidean distance."""
+        return self.metric == "distance"
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the score is linear in either row."""
+        return self.metric == "product" and not self.is_unit
+
+    def kernel(self) -> Function:
+        """Return the kernel that trains queries one way."""
+        return kernel_at(self.rank)
+
+    def pairs_kernel(self) -> Function | None:
+        """Return the kernel that trains both ways at once, if there is one."""
+        return kernel_at(self.rank_pairs) if self.rank_pairs else None
+
+    @cached_property
+    def addresses(self) -> tuple[int, int]:
+        """Addresses of ``score`` and ``gradient``, compiled; zeros for ours.
+
+        Raises:
+            ConfigError: One does not compile.
+        """
+        if self.score is None or self.gradient is None:
+            return 0, 0
+        from graphsys.kernels.cpu.embedding.calls import call_score, call_score_gradient
+
+        owner = f"comparator {self.name!r}"
+        return (
+            address_in(owner, "score", self.score, call_score),
+            address_in(owner, "gradient", self.gradient, call_score_gradient),
+        )
+
+    def score_all(self, queries: Floats, candidates: Floats, first: int) -> Floats:
+        """Score all queries ``[B, D]`` with all candidates ``[K, D]``, float32 ``[B, K]``.
+
+        Args:
+            queries: Rows.
+            candidates: Rows.
+            first: 1 where the first number of a row is a bias that is added, else 0.
+        """
+        from graphsys.kernels.cpu.embedding.custom import score_all
+
+        out = np.empty((len(queries), len(candidates)), dtype=np.float32)
+        score_all(self.addresses[0], queries, candidates, first, out)
+        return out
+
+    def score_pairs(self, queries: Floats, candidates: Floats, first: int) -> Doubles:
+        """Score queries with their own candidates, both ``[B, D]``, float64 ``[B]``."""
+        from graphsys.kernels.cpu.embedding.custom import score_pairs
+
+        out = np.empty(len(queries), dtype=np.float64)
+        score_pairs(self.addresses[0], queries, candidates, first, out)
+        return out
+
+
+COMPARATORS: Registry[ComparatorSpec] = Registry(
+    "comparator", GROUP, adapt=instance_of(ComparatorSpec)
+)
+
+
+def register(spec: ComparatorSpec) -> ComparatorSpec:
+    """Put a comparator on the list; its name is given once."""
+    return COMPARATORS.register(spec.name)(spec)
+
+
+def comparator_of(name: str) -> ComparatorSpec:
+    """Return what a comparator is.
+
+    Raises:
+        UnknownNameError: There is no such comparator.
+    """
+    return COMPARATORS.get(name)
+
+
+register(
+    ComparatorSpec(
+        name="dot", code=0, metric="product", rank="scores:rank_products",
+        rank_pairs="pairs:rank_product_pairs", has_device=True,
+    )
+)  # fmt: skip
+register(
+    ComparatorSpec(
+        name="cos", code=1, metric="product", is_unit=True, rank="scores:rank_cosines",
+        rank_pairs="pairs:rank_cosine_pairs", has_device=True,
+    )
+)  # fmt: skip
+register(
+    ComparatorSpec(
+        name="squared_l2", code=2, metric="distance", rank="scores:rank_distances",
+        has_device=True,
+    )
+)  # fmt: skip
+register(
+    ComparatorSpec(
+        name="l2", code=3, metric="distance", is_root=True, rank="scores:rank_distances",
+        has_device=True,
+    )
+)  # fmt: skip
