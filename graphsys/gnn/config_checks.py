@@ -2,6 +2,7 @@
 
 from graphsys.core.errors import ConfigError
 from graphsys.gnn.model_spec import spec_of
+from graphsys.gnn.part_specs import DECODERS, SAMPLERS, TASKS
 from graphsys.gnn.settings import GnnSettings
 
 
@@ -11,6 +12,10 @@ def check_fields(config: GnnSettings) -> None:
     Raises:
         ConfigError: Fields that contradict each other.
     """
+    for registry, name in (
+        (TASKS, config.task), (SAMPLERS, config.sampler), (DECODERS, config.decoder),
+    ):  # fmt: skip
+        registry.get(name)
     _check_layers(config)
     _check_model(config)
     _check_links(config)
@@ -36,9 +41,10 @@ def _check_layers(config: GnnSettings) -> None:
 def _check_model(config: GnnSettings) -> None:
     spec = spec_of(config.model)
     if spec.is_of_links and not config.is_of_links:
+        known = [name for name in TASKS.names() if TASKS.get(name).is_of_links]
         raise ConfigError(
             f"task: got {config.task} with model {config.model}, whose rows are "
-            "compared with each other; expected recommendation or link_prediction"
+            f"compared with each other; expected {' or '.join(known)}"
         )
     if spec.messages == "walks" and not config.batch_size:
         raise ConfigError(
@@ -84,23 +90,26 @@ def _check_links(config: GnnSettings) -> None:
 
 
 def _check_sampler(config: GnnSettings) -> None:
-    if config.sampler == "neighbor":
-        if config.recent:
-            raise ConfigError(
-                "recent: got true with sampler neighbor, expected sampler temporal"
-            )
-        return
-    is_labor, spec = config.sampler == "labor", spec_of(config.model)
+    sampler, spec = SAMPLERS.get(config.sampler), spec_of(config.model)
+    has_times = TASKS.get(config.task).has_times
+    if config.recent and sampler.is_usual:
+        known = [name for name in SAMPLERS.names() if SAMPLERS.get(name).can_be_recent]
+        raise ConfigError(
+            f"recent: got true with sampler {config.sampler}, expected sampler "
+            f"{' or '.join(known)}"
+        )
+    is_other = not sampler.is_usual
     for name, is_set, reason in (
-        ("replace", config.replace, "it draws without replacement"),
-        ("weighted", config.weighted and is_labor, "it draws all alike"),
-        ("recent", config.recent and is_labor, "it knows no time"),
+        ("replace", config.replace and not sampler.can_replace,
+         "it draws without replacement"),
+        ("weighted", config.weighted and not sampler.can_weigh, "it draws all alike"),
+        ("recent", config.recent and not sampler.can_be_recent, "it knows no time"),
         ("recent", config.recent and config.weighted, "the latest are not drawn"),
-        ("model", spec.messages == "walks", "its neighborhoods are walked"),
-        ("batch_size", config.is_full_batch, "the whole graph is not sampled"),
-        ("model", spec.has_loops and not is_labor, "its sums know later edges"),
-        ("task", config.task != "node_classification" and not is_labor,
-         "times are those of labeled nodes"),
+        ("model", is_other and spec.messages == "walks", "its neighborhoods are walked"),
+        ("batch_size", is_other and config.is_full_batch, "the whole graph is not sampled"),
+        ("model", spec.has_loops and not sampler.has_all_edges,
+         "its sums know later edges"),
+        ("task", sampler.has_times and not has_times, "times are those of labeled nodes"),
     ):  # fmt: skip
         if is_set:
             raise ConfigError(

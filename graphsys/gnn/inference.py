@@ -20,6 +20,7 @@ from graphsys.gnn.data.message_graph import Layer, MessageGraph
 from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.models.model import Model
 from graphsys.gnn.ops.sparse_features import SparseFeatures
+from graphsys.gnn.part_specs import SAMPLERS
 from graphsys.sampling import Sample
 from graphsys.storage.transaction import disk_errors
 
@@ -60,7 +61,7 @@ def infer(
     """
     context.network.eval()
     with torch.no_grad():
-        if context.config.sampler == "temporal":
+        if SAMPLERS.get(context.config.sampler).has_times:
             return _infer_sampled(context, node_type, nodes, progress)
         found = LayerByLayer(context, scratch, entries, progress).run(node_type, nodes)
     progress.close()

@@ -5,16 +5,15 @@ that says how it is made and what it needs. Third parties give theirs as an entr
 the group ``graphsys.models``; see README.md, "A model of one's own".
 """
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from graphsys.core.errors import ConfigError
-from graphsys.core.registry import Registry
+from graphsys.core.registry import Registry, instance_of
 
-_MODELS: Final = "graphsys.gnn.models"
-_BUILT_IN: Final = (
+GROUP: Final = "graphsys.models"
+_FILES: Final = (
     "layers.sage", "layers.gcn", "layers.gat", "layers.gin", "layers.relational",
     "layers.han", "layers.pinsage", "gatne",
 )  # fmt: skip
@@ -89,13 +88,10 @@ class ModelSpec:
             )
 
 
-def _checked(found: Any) -> ModelSpec:
-    if not isinstance(found, ModelSpec):
-        raise TypeError(f"expected a ModelSpec, got {type(found).__name__}")
-    return found
-
-
-models: Registry[ModelSpec] = Registry("model", "graphsys.models", adapt=_checked)
+models: Registry[ModelSpec] = Registry(
+    "model", GROUP, adapt=instance_of(ModelSpec),
+    modules=[f"graphsys.gnn.models.{name}" for name in _FILES],
+)  # fmt: skip
 
 
 def register(spec: ModelSpec) -> ModelSpec:
@@ -109,17 +105,9 @@ def spec_of(name: str) -> ModelSpec:
     Raises:
         UnknownNameError: There is no such model; the message lists those that there are.
     """
-    _load_built_in()
     return models.get(name)
 
 
 def model_names() -> list[str]:
     """Return the names of all models, sorted."""
-    _load_built_in()
     return models.names()
-
-
-def _load_built_in() -> None:
-    """Import the files of our models, which register themselves."""
-    for name in _BUILT_IN:
-        importlib.import_module(f"{_MODELS}.{name}")

@@ -1,14 +1,13 @@
 """The settings of a graph neural network, each by itself."""
-# ruff: noqa: RUF009  (option() only makes a field)
+
 # fmt: off
 
 from dataclasses import dataclass
 from typing import Literal
 
 from graphsys.core.config import option
-from graphsys.gnn.model_spec import model_names, spec_of
-
-TaskName = Literal["node_classification", "regression", "link_prediction", "recommendation"]
+from graphsys.gnn import part_specs
+from graphsys.gnn.model_spec import GROUP, model_names, spec_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,10 +15,10 @@ class GnnSettings:
     """What a user sets; a :class:`graphsys.gnn.config.GnnConfig` is of ones that fit."""
 
     # what is learned
-    task: TaskName = option(
+    task: str = option(
         "node_classification",
         "What is learned: classes of nodes, numbers of nodes, edges, or who likes what.",
-        group="Task",
+        group="Task", choices=part_specs.TASKS.names, plugins=part_specs.TASKS_GROUP,
     )
     node_type: str = option(
         "", "Node type whose labels are learned; by default the only type that has them.",
@@ -48,9 +47,10 @@ class GnnSettings:
         "margin", "Loss of a pair against its negatives.",
         group="Task", applies="link_prediction, recommendation",
     )
-    decoder: Literal["dot", "mlp", "distmult"] = option(
+    decoder: str = option(
         "dot", "How the rows of two nodes become the score of the pair.",
         group="Task", applies="link_prediction, recommendation",
+        choices=part_specs.DECODERS.names, plugins=part_specs.DECODERS_GROUP,
     )
     margin: float = option(
         0.1, "How much higher a pair is to score than its negatives.",
@@ -58,7 +58,8 @@ class GnnSettings:
     )
     # the network
     model: str = option(
-        "sage", "Layers of the network.", group="Model", choices=model_names
+        "sage", "Layers of the network.", group="Model", choices=model_names,
+        plugins=GROUP,
     )
     dim: int = option(
         64, "Features of a hidden row, all heads together.", minimum=1, group="Model"
@@ -157,11 +158,12 @@ class GnnSettings:
         "ones (PyG).",
         group="Sampling",
     )
-    sampler: Literal["neighbor", "labor", "temporal"] = option(
+    sampler: str = option(
         "neighbor",
         "How neighbors are drawn: each node draws its own; labor: nodes of a hop share "
         "them; temporal: by edges older than the seed's column time.",
-        group="Sampling",
+        group="Sampling", choices=part_specs.SAMPLERS.names,
+        plugins=part_specs.SAMPLERS_GROUP,
     )
     recent: bool = option(
         False, "Take the latest neighbors instead of random ones.",
@@ -320,7 +322,7 @@ class GnnSettings:
     @property
     def is_of_links(self) -> bool:
         """Whether pairs of nodes are learned, not values of nodes."""
-        return self.task in ("link_prediction", "recommendation")
+        return part_specs.TASKS.get(self.task).is_of_links
 
     @property
     def is_full_batch(self) -> bool:

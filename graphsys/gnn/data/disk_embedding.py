@@ -13,6 +13,7 @@ from torch.nn import functional
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.disk_rows import RowFiles
 from graphsys.gnn.data.features import FeatureBags
+from graphsys.gnn.part_specs import SAMPLERS
 from graphsys.sampling.blocks import Buffers
 
 Ints = npt.NDArray[np.int64]
@@ -53,7 +54,8 @@ class StoredRows:
             name: RowFiles(name, count, config.dim, config.seed)
             for name, count in num_rows.items()
         }
-        self._is_repeating = config.sampler == "temporal"  # a node once for each time
+        # a node once for each time
+        self._is_repeating = SAMPLERS.get(config.sampler).has_times
         self._reads: dict[str, list[Read]] = {name: [] for name in num_rows}
         self._buffers = Buffers()
 

@@ -14,13 +14,12 @@ from graphsys.gnn.data.labels import NO_TIME, read_times
 from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.ops.gcn_norm import weigh
+from graphsys.gnn.part_specs import SAMPLERS
 from graphsys.sampling import (
     Block,
     ImportanceSampler,
-    LaborSampler,
     NeighborSampler,
     Sample,
-    TemporalSampler,
     message_rows,
     metapath_rows,
     relation_rows,
@@ -90,7 +89,7 @@ class MessageGraph:
             ConfigError: Nodes have no column ``time``, though those count.
             InvalidGraphError: Seeds have no time.
         """
-        if self.config.sampler != "temporal":
+        if not SAMPLERS.get(self.config.sampler).has_times:
             return self.sampler.sample(seeds, epoch=epoch, batch=batch)
         times = {name: self._times_of(name, nodes) for name, nodes in seeds.items()}
         return self.sampler.sample(seeds, epoch=epoch, batch=batch, times=times)
@@ -194,19 +193,9 @@ class MessageGraph:
         )  # fmt: skip
 
 
-def _make_sampler(rows: Sequence[NeighborRows], config: GnnConfig) -> NeighborSampler:
-    fanouts, frontier, seed = config.hop_fanouts, config.frontier, config.seed
-    if config.sampler == "labor":
-        return LaborSampler(rows, fanouts, frontier=frontier, seed=seed)
-    if config.sampler == "temporal":
-        return TemporalSampler(
-            rows, fanouts, frontier=frontier, seed=seed, is_weighted=config.weighted,
-            choice="latest" if config.recent else "uniform",
-        )  # fmt: skip
-    return NeighborSampler(
-        rows, fanouts, frontier=frontier, seed=seed, is_replacing=config.replace,
-        is_weighted=config.weighted,
-    )  # fmt: skip
+def _make_sampler(rows: Sequence[NeighborRows], config: GnnConfig) -> HopSampler:
+    made: HopSampler = SAMPLERS.get(config.sampler).make(rows, config)
+    return made
 
 
 def walk_rows(

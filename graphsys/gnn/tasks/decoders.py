@@ -1,14 +1,35 @@
-"""How two rows become the score of a pair; all are symmetric in the two."""
+"""How two rows become the score of a pair; ours are symmetric in the two."""
+
+from typing import ClassVar
 
 import torch
 from torch import nn
 
 from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.part_specs import DECODERS, DecoderSpec
 
 _NUMBERS_AT_A_TIME = 1 << 24
 
 
-class Dot(nn.Module):
+class Decoder(nn.Module):
+    """Scores pairs of rows; rows of a pair's first node are the queries.
+
+    Attributes:
+        is_symmetric: Whether a pair has the same score either way.
+    """
+
+    is_symmetric: ClassVar[bool] = True
+
+    def forward(self, query: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+        """Return the scores of every query ``[n, F]`` with every other row ``[m, F]``."""
+        raise NotImplementedError
+
+    def own(self, query: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+        """Return the scores of queries ``[n, F]`` with their own rows ``[n, K, F]``."""
+        raise NotImplementedError
+
+
+class Dot(Decoder):
     """The inner product."""
 
     def forward(self, query: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
@@ -41,7 +62,7 @@ class DistMult(Dot):
         return query * self.weight
 
 
-class MLP(nn.Module):
+class MLP(Decoder):
     """Two linear layers on the product of both rows, feature by feature."""
 
     def __init__(self, num_features: int) -> None:
@@ -65,11 +86,15 @@ class MLP(nn.Module):
         return self.layers(query[:, None] * others)[:, :, 0]  # type: ignore[no-any-return]
 
 
-Decoder = Dot | MLP
-
-
 def make_decoder(config: GnnConfig, num_features: int) -> Decoder:
     """Return the decoder that a config names."""
-    if config.decoder == "dot":
-        return Dot()
-    return DistMult(num_features) if config.decoder == "distmult" else MLP(num_features)
+    made: Decoder = DECODERS.get(config.decoder).make(config, num_features)
+    return made
+
+
+for _spec in (
+    DecoderSpec(name="dot", make=lambda config, num_features: Dot()),
+    DecoderSpec(name="distmult", make=lambda config, num_features: DistMult(num_features)),
+    DecoderSpec(name="mlp", make=lambda config, num_features: MLP(num_features)),
+):
+    DECODERS.register(_spec.name)(_spec)

@@ -2,10 +2,9 @@
 
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.model_spec import spec_of
-from graphsys.gnn.tasks.link_prediction import LinkPrediction, Recommendation
+from graphsys.gnn.part_specs import TASKS
 from graphsys.gnn.tasks.multiplex_links import MultiplexLinks
-from graphsys.gnn.tasks.regression import NodeRegression
-from graphsys.gnn.tasks.task import NodeClassification, Task
+from graphsys.gnn.tasks.task import Task
 from graphsys.storage.reader import Graph
 
 
@@ -17,10 +16,5 @@ def make_task(graph: Graph, config: GnnConfig) -> Task:
     """
     if spec_of(config.model).is_skipgram:
         return MultiplexLinks(graph, config)
-    if config.task == "link_prediction":
-        return LinkPrediction(graph, config)
-    if config.task == "recommendation":
-        return Recommendation(graph, config)
-    if config.task == "regression":
-        return NodeRegression(graph, config)
-    return NodeClassification(graph, config)
+    made: Task = TASKS.get(config.task).make(graph, config)
+    return made

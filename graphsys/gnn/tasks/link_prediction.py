@@ -1,6 +1,6 @@
 """Link prediction: pairs that belong together score above pairs that do not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -16,6 +16,7 @@ from graphsys.gnn.data.loader import Batch, Layers, SeedsByType, Trim
 from graphsys.gnn.data.message_graph import walk_rows
 from graphsys.gnn.data.positive_pairs import Pairs, make_pairs, without_pairs
 from graphsys.gnn.model_spec import spec_of
+from graphsys.gnn.part_specs import TASKS, TaskSpec
 from graphsys.gnn.process_group import current_process_group
 from graphsys.gnn.tasks.decoders import make_decoder
 from graphsys.gnn.tasks.link_ranking import (
@@ -25,7 +26,7 @@ from graphsys.gnn.tasks.link_ranking import (
     read_ends,
     recommend_pairs,
 )
-from graphsys.gnn.tasks.output import Output
+from graphsys.gnn.tasks.output import Output, rows_column
 from graphsys.sampling import (
     ConditionalNegativeSampler,
     ImportanceSampler,
@@ -60,6 +61,7 @@ class LinkPrediction:
 
     metric = "mrr"
     units: Sequence[float] = ()
+    relations: Collection[str] = ()
 
     def __init__(self, graph: Graph, config: GnnConfig) -> None:
         self.graph, self.config, self.process_group = graph, config, current_process_group()
@@ -185,6 +187,12 @@ class LinkPrediction:
         """Return the scores of every query with every other row, ``[n, m]``."""
         return self._score(query, others)  # type: ignore[no-any-return]
 
+    def answers(
+        self, found: npt.NDArray[np.float32], relation: str | None
+    ) -> dict[str, Any]:
+        """Return ``embedding``: the rows."""
+        return {"embedding": rows_column(found)}
+
     def _trim(self, sample: Sample, number: int) -> Layers:
         src, dst = self._now.all_pairs(number).T
         return without_pairs(
@@ -227,6 +235,13 @@ class Recommendation(LinkPrediction):
     def measure(self, split: str, output: Output) -> dict[str, Any]:
         """Return the metrics of a split; see :func:`recommend_pairs`."""
         return recommend_pairs(self.graph, self.pairs, split, output, self._score)
+
+
+for _name, _task in (
+    ("link_prediction", LinkPrediction),
+    ("recommendation", Recommendation),
+):
+    TASKS.register(_name)(TaskSpec(name=_name, make=_task, is_of_links=True))
 
 
 def pair_loss(

@@ -1,6 +1,6 @@
 """How high held-out pairs rank among all nodes, known ones left out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
 _AT_A_TIME: Final = 256
 _DOT: Final = Dot()
+Scores = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 TOP: Final = 20
 """Length of the lists that recall and NDCG are of."""
 
@@ -101,7 +102,8 @@ def rank_pairs(
     wanted, src, dst = ends.pairs_of(split), ends.src, ends.dst
     known = ends.known(graph.splits(pairs.edge_type))
     tails = _ranks(score, src, dst, wanted, known.tocsr())
-    heads = _ranks(score, dst, src, wanted[:, ::-1], known.T.tocsr())
+    asked = score if score.is_symmetric else _turned(score)
+    heads = _ranks(asked, dst, src, wanted[:, ::-1], known.T.tocsr())
     filtered, raw = (np.concatenate(both) for both in zip(tails, heads, strict=True))
     return {
         **ranking_metrics([filtered], [raw]),
@@ -190,9 +192,14 @@ def _matrix(pairs: list[Ints], shape: tuple[int, int]) -> Any:
     return sp.coo_matrix((np.ones(len(rows), np.int8), (rows, columns)), shape=shape)
 
 
+def _turned(score: Decoder) -> Scores:
+    """Return the scores of second nodes with all first ones."""
+    return lambda queries, answers: score(answers, queries).T.contiguous()
+
+
 @torch.no_grad()
 def _ranks(
-    score: Decoder, queries: torch.Tensor, answers: torch.Tensor, pairs: Ints, known: Any
+    score: Scores, queries: torch.Tensor, answers: torch.Tensor, pairs: Ints, known: Any
 ) -> tuple[Doubles, Doubles]:
     """Return filtered and unfiltered ranks ``[n]``."""
     filtered, raw = np.empty(len(pairs)), np.empty(len(pairs))

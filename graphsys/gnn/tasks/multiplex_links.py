@@ -18,7 +18,7 @@ from graphsys.gnn.ops.functional import sddmm
 from graphsys.gnn.process_group import current_process_group
 from graphsys.gnn.tasks.edge_metrics import tell_edges
 from graphsys.gnn.tasks.link_prediction import pair_loss
-from graphsys.gnn.tasks.output import Output
+from graphsys.gnn.tasks.output import Output, rows_column
 from graphsys.gnn.tasks.skipgram import Ends, WalkWindows
 from graphsys.sampling import NegativeSampler, relation_names, relation_rows
 from graphsys.sampling.adjacency import NeighborRows
@@ -168,6 +168,12 @@ class MultiplexLinks:
 
         seed = self.config.seed
         return tell_edges(self.graph, self.relations, split, scores, seed=seed)
+
+    def answers(
+        self, found: npt.NDArray[np.float32], relation: str | None
+    ) -> dict[str, Any]:
+        """Return ``embedding``: the rows of a relation; see :meth:`rows_of`."""
+        return {"embedding": rows_column(self.rows_of(found, relation))}
 
     def rows_of(
         self,

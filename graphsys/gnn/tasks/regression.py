@@ -13,6 +13,7 @@ from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unkno
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.labels import TRAIN, labeled_type, node_column, read_splits
 from graphsys.gnn.data.loader import Batch
+from graphsys.gnn.part_specs import TASKS, TaskSpec
 from graphsys.gnn.tasks.output import Output
 from graphsys.gnn.tasks.task import NodeSeeds
 from graphsys.storage.reader import Graph
@@ -92,6 +93,12 @@ class NodeRegression(NodeSeeds):
             "num_nodes": len(nodes),
         }
 
+    def answers(
+        self, found: npt.NDArray[np.float32], relation: str | None
+    ) -> dict[str, Any]:
+        """Return ``prediction``, in the labels' units."""
+        return {"prediction": pa.array(self.in_units(found))}
+
     def in_units(self, output: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return a network's output ``[n, 1]`` in the labels' units ``[n]``."""
         mean, scale = self.units
@@ -114,3 +121,6 @@ def _read_values(
         )
     found: npt.NDArray[np.float32] = labels.cast(pa.float64()).to_numpy()
     return found.astype(np.float32)
+
+
+TASKS.register("regression")(TaskSpec(name="regression", make=NodeRegression))

@@ -1,10 +1,11 @@
 """What a network is trained for: seeds of an epoch, the loss of a batch, metrics."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import torch
 from torch import nn
 from torch.nn import functional
@@ -12,12 +13,15 @@ from torch.nn import functional
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.labels import TRAIN, NodeLabels, read_labels
 from graphsys.gnn.data.loader import Batch, Trim, shuffled_batches
+from graphsys.gnn.part_specs import TASKS, TaskSpec
 from graphsys.gnn.process_group import ProcessGroup, current_process_group
+from graphsys.gnn.tasks.class_metrics import class_metrics
 from graphsys.gnn.tasks.output import Output
 from graphsys.metrics.areas import f1, roc_auc_of
 from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
 Seeds = Sequence[Mapping[str, Ints]]
 
 
@@ -44,6 +48,10 @@ class Task(Protocol):
     process_group: ProcessGroup
     decoder: nn.Module | None
 
+    @property
+    def relations(self) -> Collection[str]:
+        """Names of the relations that nodes have rows of, where they have several."""
+
     def seeds(self, epoch: int) -> Seeds:
         """Return the seeds of every batch of an epoch."""
 
@@ -56,6 +64,28 @@ class Task(Protocol):
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return loss and metric of the watched split, or None where there is none."""
 
+    def measure(self, split: str, output: Output) -> dict[str, Any]:
+        """Return the metrics of a split.
+
+        Raises:
+            UnknownNameError: There is no such split.
+        """
+
+    def answers(self, found: Floats, relation: str | None) -> dict[str, Any]:
+        """Return what is predicted from the network's output for nodes ``[n, num_out]``.
+
+        Args:
+            found: The output.
+            relation: The relation asked about, where nodes have rows of several.
+
+        Returns:
+            Columns of a table, of n values each.
+
+        Raises:
+            ConfigError: A relation is missing.
+            UnknownNameError: There is no such relation.
+        """
+
 
 class NodeSeeds:
     """Seeds of a task over the training nodes of one type.
@@ -67,6 +97,7 @@ class NodeSeeds:
     """
 
     units: Sequence[float] = ()
+    relations: Collection[str] = ()
 
     def __init__(self, config: GnnConfig, node_type: str, nodes: Ints) -> None:
         self.node_type, self._nodes, self._config = node_type, nodes, config
@@ -132,7 +163,42 @@ class NodeClassification(NodeSeeds):
         hits = float((chosen & wanted).sum())
         return loss, f1(hits, float(chosen.sum()), float(wanted.sum()))
 
+    def measure(self, split: str, output: Output) -> dict[str, Any]:
+        """Return the metrics of a split; see :func:`class_metrics`.
+
+        Raises:
+            UnknownNameError: There is no such split.
+        """
+        nodes = self.labels.require(split)
+        scores = output(self.node_type, nodes)
+        target = torch.from_numpy(self.labels.of(nodes))
+        found = class_metrics(scores, target, is_multi=self.labels.is_multi)
+        return found | {"num_nodes": len(nodes)}
+
+    def answers(self, found: Floats, relation: str | None) -> dict[str, Any]:
+        """Return ``prediction`` and ``probability`` of nodes; lists of several classes."""
+        classes, scores = pa.array(self.classes), torch.from_numpy(found)
+        if not self.labels.is_multi:
+            best = torch.softmax(scores, dim=1).max(dim=1)
+            return {
+                "prediction": classes.take(pa.array(best.indices.numpy())),
+                "probability": pa.array(best.values.numpy()),
+            }
+        chance = torch.sigmoid(scores).numpy()
+        row, code = np.nonzero(chance > 0.5)
+        begins = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(found)))])
+        lists, offsets = pa.LargeListArray, pa.array(begins, pa.int64())
+        return {
+            "prediction": lists.from_arrays(offsets, classes.take(pa.array(code))),
+            "probability": lists.from_arrays(offsets, pa.array(chance[row, code])),
+        }
+
     def _loss(self, found: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         if self.labels.is_multi:
             return functional.binary_cross_entropy_with_logits(found, target)
         return functional.cross_entropy(found, target)
+
+
+TASKS.register("node_classification")(
+    TaskSpec(name="node_classification", make=NodeClassification, has_times=True)
+)

@@ -6,12 +6,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import torch
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
-from graphsys.gnn.tasks.multiplex_links import MultiplexLinks
-from graphsys.gnn.tasks.regression import NodeRegression
 from graphsys.gnn.use.trained_model import OpenedRun, open_run
 from graphsys.storage.reader import Graph
 
@@ -50,7 +47,7 @@ def predict(
     """
     opened = open_run(run, graph=graph, device=device)
     task = opened.context.task
-    if relation is not None and not isinstance(task, MultiplexLinks):
+    if relation is not None and not task.relations:
         raise ConfigError(
             f"relation: got {relation!r}, but this run of model {opened.config.model} does "
             "not tell relations apart; leave it out"
@@ -62,40 +59,7 @@ def predict(
         numbers = opened.graph.lookup(node_type, nodes).astype(np.int64)
         ids = ids.take(pa.array(numbers))
     found = opened.output(numbers, progress=progress)
-    if isinstance(task, MultiplexLinks):
-        found = task.rows_of(found, relation)
-    if isinstance(task, NodeRegression):
-        return pa.table({"id": ids, "prediction": pa.array(task.in_units(found))})
-    if not opened.state.classes:
-        values = pa.array(found.reshape(-1))
-        rows = pa.FixedSizeListArray.from_arrays(values, found.shape[1])
-        return pa.table({"id": ids, "embedding": rows})
-    classes = pa.array(opened.state.classes)
-    scores = torch.from_numpy(found)
-    if opened.labels.is_multi:
-        chance = torch.sigmoid(scores).numpy()
-        row, code = np.nonzero(chance > 0.5)
-        begins = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(found)))])
-        offsets = pa.array(begins, pa.int64())
-        return pa.table(
-            {
-                "id": ids,
-                "prediction": pa.LargeListArray.from_arrays(
-                    offsets, classes.take(pa.array(code))
-                ),
-                "probability": pa.LargeListArray.from_arrays(
-                    offsets, pa.array(chance[row, code])
-                ),
-            }
-        )
-    best = torch.softmax(scores, dim=1).max(dim=1)
-    return pa.table(
-        {
-            "id": ids,
-            "prediction": classes.take(pa.array(best.indices.numpy())),
-            "probability": pa.array(best.values.numpy()),
-        }
-    )
+    return pa.table({"id": ids, **task.answers(found, relation)})
 
 
 def read_nodes(file: str | Path) -> list[str]:

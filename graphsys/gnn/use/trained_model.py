@@ -12,7 +12,6 @@ from graphsys.gnn import run as runs
 from graphsys.gnn.config import num_threads
 from graphsys.gnn.context import TrainingContext
 from graphsys.gnn.data.device_transfer import open_transfer
-from graphsys.gnn.data.labels import NodeLabels, read_labels
 from graphsys.gnn.inference import infer, scratch_of, whole_input, whole_output
 from graphsys.gnn.ops.adjacency import kernel_threads
 from graphsys.gnn.training.out_of_memory import explained_whole
@@ -87,11 +86,6 @@ class OpenedRun:
     def node_type(self) -> str:
         """Whose rows the network computes."""
         return self.context.task.node_type
-
-    @cached_property
-    def labels(self) -> NodeLabels:
-        """The labels of the graph's nodes."""
-        return read_labels(self.graph, self.config)
 
     @explained_whole()
     def output(

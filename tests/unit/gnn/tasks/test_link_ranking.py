@@ -12,9 +12,10 @@ from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.types import EdgeType
 from graphsys.gnn import evaluate
 from graphsys.gnn.data.positive_pairs import make_pairs, read_pairs
+from graphsys.gnn.tasks.class_metrics import class_metrics
 from graphsys.gnn.tasks.link_prediction import LinkPrediction, Recommendation
 from graphsys.gnn.tasks.link_ranking import rank_pairs, read_ends, recommend_pairs
-from graphsys.gnn.use.evaluate import class_metrics
+from graphsys.gnn.tasks.task import NodeClassification
 from graphsys.gnn.use.trained_model import OpenedRun
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
@@ -259,10 +260,10 @@ def test_several_classes_a_node_are_measured_as_in_numpy() -> None:
 
 
 class Opened(OpenedRun):
-    """A run whose objective, labels and output are given."""
+    """A run whose task and output are given."""
 
-    def __init__(self, task: Any, labels: Any = None, *, is_same: bool = True) -> None:
-        self.context, self.labels = SimpleNamespace(task=task), labels  # type: ignore[assignment]
+    def __init__(self, task: Any, *, is_same: bool = True) -> None:
+        self.context = SimpleNamespace(task=task)  # type: ignore[assignment]
         self._is_same, self.asked = is_same, list[Any]()
 
     def require_same_graph(self) -> None:
@@ -292,7 +293,9 @@ def test_nodes_of_a_split_are_measured_by_their_classes() -> None:
     labels = SimpleNamespace(
         require={"test": nodes}.__getitem__, of=classes.__getitem__, is_multi=False
     )
-    found = evaluate(Opened(None, labels))
+    task = NodeClassification.__new__(NodeClassification)
+    task.node_type, task.labels = "node", labels  # type: ignore[assignment]
+    found = evaluate(Opened(task))
     scores = rows_of("normal")[0]["node"][nodes]
     wanted = class_metrics(scores, torch.tensor(classes[nodes]), is_multi=False)
     assert found == {"split": "test", "metrics": wanted | {"num_nodes": 4}}

@@ -1,0 +1,41 @@
+"""The samplers of neighbors by name, as a config sets them up."""
+
+from collections.abc import Sequence
+
+from graphsys.gnn.part_specs import SAMPLERS, SamplerSpec
+from graphsys.gnn.settings import GnnSettings
+from graphsys.sampling import LaborSampler, NeighborSampler, TemporalSampler
+from graphsys.sampling.adjacency import NeighborRows
+
+
+def _neighbor(rows: Sequence[NeighborRows], config: GnnSettings) -> NeighborSampler:
+    return NeighborSampler(
+        rows, config.hop_fanouts, frontier=config.frontier, seed=config.seed,
+        is_replacing=config.replace, is_weighted=config.weighted,
+    )  # fmt: skip
+
+
+def _labor(rows: Sequence[NeighborRows], config: GnnSettings) -> LaborSampler:
+    return LaborSampler(
+        rows, config.hop_fanouts, frontier=config.frontier, seed=config.seed
+    )
+
+
+def _temporal(rows: Sequence[NeighborRows], config: GnnSettings) -> TemporalSampler:
+    return TemporalSampler(
+        rows, config.hop_fanouts, frontier=config.frontier, seed=config.seed,
+        is_weighted=config.weighted, choice="latest" if config.recent else "uniform",
+    )  # fmt: skip
+
+
+for _spec in (
+    SamplerSpec(
+        name="neighbor", make=_neighbor, is_usual=True, can_replace=True, can_weigh=True
+    ),
+    SamplerSpec(name="labor", make=_labor),
+    SamplerSpec(
+        name="temporal", make=_temporal, can_weigh=True, can_be_recent=True,
+        has_times=True, has_all_edges=False,
+    ),
+):  # fmt: skip
+    SAMPLERS.register(_spec.name)(_spec)

@@ -1,0 +1,163 @@
+"""Every task, sampler and decoder keeps its contract; a stranger's train as ours do."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphsys.core.errors import UnknownNameError
+from graphsys.gnn import GnnConfig
+from graphsys.gnn.part_specs import DECODERS, SAMPLERS, TASKS
+from graphsys.gnn.testing import DecoderContract, SamplerContract, TaskContract
+from tests.conftest import ROOT
+from tests.packages import describe, run
+
+SETTINGS = {"regression": {"label": "number"}}
+
+
+@pytest.mark.parametrize("name", TASKS.names())
+class TestTasks(TaskContract):
+    @pytest.fixture(autouse=True)
+    def _named(self, name: str) -> None:
+        self.name = name  # type: ignore[misc]
+        self.settings = SETTINGS.get(name, {})  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", SAMPLERS.names())
+class TestSamplers(SamplerContract):
+    @pytest.fixture(autouse=True)
+    def _named(self, name: str) -> None:
+        self.name = name  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", DECODERS.names())
+class TestDecoders(DecoderContract):
+    @pytest.fixture(autouse=True)
+    def _named(self, name: str) -> None:
+        self.name = name  # type: ignore[misc]
+
+
+PARTS = '''
+"""The absolute error, as few neighbors as asked for first, and a matrix between rows."""
+
+import torch
+from torch import nn
+
+from graphsys.gnn.part_specs import DecoderSpec, SamplerSpec, TaskSpec
+from graphsys.gnn.tasks.decoders import Decoder
+from graphsys.gnn.tasks.regression import NodeRegression
+from graphsys.sampling import NeighborSampler
+
+
+class AbsoluteError(NodeRegression):
+    def loss(self, rows, batch):
+        found = rows[self.node_type][batch.places[self.node_type]][:, 0]
+        target = self._target(batch.seeds[self.node_type])
+        return (found - target.to(found.device)).abs().mean()
+
+
+class Bilinear(Decoder):
+    is_symmetric = False
+
+    def __init__(self, num_features):
+        super().__init__()
+        self.matrix = nn.Parameter(torch.eye(num_features) + 0.01)
+
+    def forward(self, query, others):
+        return (query @ self.matrix) @ others.T
+
+    def own(self, query, others):
+        return (others @ (query @ self.matrix)[:, :, None])[:, :, 0]
+
+
+def make_single(rows, config):
+    return NeighborSampler(rows, [2] * config.layers, seed=config.seed)
+
+
+TASK = TaskSpec(name="absolute_error", make=AbsoluteError)
+SAMPLER = SamplerSpec(name="couple", make=make_single)
+DECODER = DecoderSpec(name="bilinear", make=lambda config, num: Bilinear(num))
+'''
+CONTRACTS = """
+from graphsys.gnn.testing import DecoderContract, SamplerContract, TaskContract
+
+
+class TestTask(TaskContract):
+    name = "absolute_error"
+    settings = {"label": "number"}
+
+
+class TestSampler(SamplerContract):
+    name = "couple"
+
+
+class TestDecoder(DecoderContract):
+    name = "bilinear"
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a package of three parts."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "three_parts.py").write_text(PARTS)
+    points = {
+        "graphsys.tasks": {"absolute_error": "three_parts:TASK"},
+        "graphsys.samplers": {"couple": "three_parts:SAMPLER"},
+        "graphsys.decoders": {"bilinear": "three_parts:DECODER"},
+    }
+    describe(folder, "three-parts", points)
+    (folder / "test_contracts.py").write_text(CONTRACTS)
+    return folder
+
+
+def test_a_strangers_parts_keep_the_contracts(site: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider",
+         "test_contracts.py"],
+        capture_output=True, text=True, cwd=site, timeout=300, check=False,
+        env={**os.environ, "PYTHONPATH": str(site)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert "8 passed" in done.stdout
+
+
+def test_a_strangers_parts_train_and_are_missed_where_they_are_not(site: Path) -> None:
+    table = "".join(f"{k} {(k + s) % 60}\n" for s in (1, 2, 5) for k in range(60))
+    (site / "edges.txt").write_text(table)
+    run(site, "ingest", "edges.txt", "-o", "graph")
+    settings = [
+        "task=link_prediction", "decoder=bilinear", "sampler=couple", "epochs=2",
+        "eval_every=0", "dim=8", "num_negatives=8",
+    ]  # fmt: skip
+    command = ["train", "gnn", "graph", "-o", "run", "--json"]
+    run(site, *command, *[part for it in settings for part in ("--set", it)])
+    run(site, "predict", "run", "-o", "rows.parquet")
+    said = run(site, *command, "--resume", code=2, is_there=False)
+    assert re.search(
+        r"config.toml: decoder: got 'bilinear', expected one of distmult, dot, mlp; "
+        r"install the package that brings it \(entry point of graphsys.decoders\)$",
+        said.strip(),
+    )
+    assert json.loads(run(site, *command, "--resume"))["epochs"] == 2
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "nearest"),
+    [("task", "regresion", "regression"), ("sampler", "labour", "labor"),
+     ("decoder", "dott", "dot")],
+)  # fmt: skip
+def test_a_name_that_there_is_not_is_answered(key: str, given: str, nearest: str) -> None:
+    with pytest.raises(UnknownNameError, match=f"did you mean '{nearest}'"):
+        GnnConfig(**{key: given})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "graphsys" / "gnn").rglob("*.py")))
+def test_no_other_file_knows_a_part_by_name(path: Path) -> None:
+    asked = re.findall(r"config\.(?:task|sampler|decoder) (?:==|!=|in) ", path.read_text())
+    is_own_file = path.name == "multiplex_links.py"  # gatne says what goes with it
+    assert is_own_file or not asked, path
