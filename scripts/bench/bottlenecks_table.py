@@ -13,6 +13,7 @@ from bench.output import RESULTS
 
 MAPPINGS = ("thread", "sub-warp", "warp", "block", "twc", "edge", "merge-path")
 GPU = "h100"
+PAGE = RESULTS.parent / "pages" / "bottlenecks.md"
 HOST = ("runs of", "launches", "supersteps", "entries per launch")
 BALANCE = {
     "warp sigma/mu": "warp_variance thread",
@@ -33,14 +34,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables of the file that is named, or of the newest."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path, nargs="?", help="the newest result by default")
-    parser.add_argument("--document", action="store_true", help="the findings before them")
+    parser.add_argument(
+        "--document", action="store_true", help=f"with the findings, into {PAGE.name}"
+    )
     given = parser.parse_args(arguments)
     path = given.file or newest()
     if path is None:
         print("no result yet: scripts/bench/run bottlenecks --save", file=sys.stderr)
         return 1
     result = json.loads(path.read_text())
-    print(document(result, path.name) if given.document else tables(result))
+    if given.document:
+        PAGE.write_text(document(result, path.name) + "\n", encoding="utf-8")
+    else:
+        print(tables(result))
     return 0
 
 

@@ -1,6 +1,7 @@
 """The tables of the study, and what its controls say of themselves."""
 
 import importlib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,12 +51,22 @@ def test_tables_have_a_row_for_every_run(bench: Any) -> None:
 
 
 def test_the_committed_page_is_that_of_the_committed_results(
-    bench: Any, capsys: pytest.CaptureFixture[str]
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert bench("bench.bottlenecks_table").main(["--document"]) == 0
-    page = (ROOT / "graphsys" / "analysis" / "bottlenecks.md").read_text()
-    assert capsys.readouterr().out == page
+    script = bench("bench.bottlenecks_table")
+    page = script.PAGE.read_text()
+    monkeypatch.setattr(script, "PAGE", tmp_path / "page.md")
+    assert script.main(["--document"]) == 0
+    assert (tmp_path / "page.md").read_text() == page
     assert "nothing here ran" in page
+
+
+def test_the_package_holds_no_pages_of_results_and_no_pictures() -> None:
+    usual = {"README.md", "SETTINGS.md", "PBG.md"}
+    folders = [ROOT / name for name in ("graphsys", "datasets", "partitioners")]
+    pages = [path for folder in folders for path in folder.rglob("*.md")]
+    assert {path.name for path in pages} <= usual
+    assert not [path for folder in folders for path in folder.rglob("*.png")]
 
 
 def test_findings_follow_the_figures(bench: Any) -> None:
