@@ -1,17 +1,14 @@
-"""Points in a plane as SVG, HTML and PNG, without a plotting library."""
+"""Points in a plane as SVG and HTML of our own, and as PNG by matplotlib."""
 
 import html
-import struct
-import zlib
+import io
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.embedding.query.letters import draw_text
-
-Image = npt.NDArray[np.float32]
+from graphsys.core.deps import require
 
 # Tableau 10 (Stone, 2016), then grey for the rest; rising values: viridis in nine steps
 _COLORS: Final = (
@@ -25,6 +22,7 @@ _RISING: Final = (
 _INK, _PALE = "#333333", "#d8d8d8"
 _WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 1000, 720, 50, 50, 210, 50
 _RADIUS = 3.0
+_DPI = 200
 _NAME_LENGTH = 26
 
 
@@ -111,67 +109,39 @@ def to_html(plot: Plot) -> bytes:
 
 
 def to_png(plot: Plot) -> bytes:
-    """Draw as PNG, twice as many pixels as the SVG has units."""
-    image = np.full((2 * _HEIGHT, 2 * _WIDTH, 3), 1.0, dtype=np.float32)
+    """Draw as PNG by matplotlib, twice as many pixels as the SVG has units.
+
+    Raises:
+        MissingDependencyError: matplotlib is not installed.
+    """
+    require("matplotlib", extra="plot")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
-    pale = _rgb(_PALE)
-    for x in (_LEFT, right):
-        image[2 * _TOP : 2 * bottom, 2 * x : 2 * x + 2] = pale
-    for y in (_TOP, bottom):
-        image[2 * y : 2 * y + 2, 2 * _LEFT : 2 * right + 2] = pale
+    figure = Figure(figsize=(_WIDTH / _DPI * 2, _HEIGHT / _DPI * 2), dpi=_DPI)
+    box = (_LEFT / _WIDTH, 1 - bottom / _HEIGHT)
+    size = ((right - _LEFT) / _WIDTH, (bottom - _TOP) / _HEIGHT)
+    axes = figure.add_axes((*box, *size), xlim=(_LEFT, right), ylim=(bottom, _TOP))
+    axes.set(xticks=(), yticks=(), xlabel=plot.axes[0], ylabel=plot.axes[1])
+    axes.set_title(plot.title, loc="left", color=_INK)
+    for spine in axes.spines.values():
+        spine.set_color(_PALE)
     order = np.random.default_rng(0).permutation(len(plot.ids))  # no group over another
-    for k, (x, y) in zip(order, 2 * plot.placed()[order], strict=True):
-        _disc(image, x, y, 2 * _RADIUS, _rgb(plot.color(int(plot.groups[k]))), 0.7)
-    ink = _rgb(_INK)
-    draw_text(image, 2 * _LEFT, 2 * (_TOP - 26), plot.title, 3, ink)
-    draw_text(image, 2 * _LEFT, 2 * (bottom + 12), plot.axes[0], 2, ink)
-    tall = np.rot90(image, -1)
-    draw_text(tall, 2 * (_HEIGHT - bottom), 2 * (_LEFT - 24), plot.axes[1], 2, ink)
+    colors = [plot.color(int(group)) for group in plot.groups[order]]
+    area = (2 * 2 * _RADIUS * 72 / _DPI) ** 2
+    x, y = plot.placed()[order].T
+    axes.scatter(x, y, s=area, c=colors, alpha=0.7, linewidths=0, clip_on=False)
     if plot.legend:
-        draw_text(image, 2 * (right + 20), 2 * _TOP, plot.legend, 2, ink)
         for group, name in enumerate(plot.names):
-            y = 2 * (_TOP + 32 + 20 * group)
-            _disc(image, 2 * (right + 26), y, 10, _rgb(plot.color(group)), 1.0)
-            draw_text(image, 2 * (right + 38), y - 7, _short(name), 2, ink)
-    return _encode(np.round(255 * image).astype(np.uint8))
-
-
-def _disc(
-    image: Image, x: float, y: float, radius: float, color: Image, opacity: float
-) -> None:
-    """Blend a disc with soft edges into an image."""
-    left, top = int(x - radius - 1), int(y - radius - 1)
-    size = int(2 * radius + 4)
-    across = np.arange(left, left + size) + 0.5 - x
-    down = np.arange(top, top + size) + 0.5 - y
-    distance = np.sqrt(across**2 + down[:, None] ** 2)
-    cover = (opacity * np.clip(radius + 0.5 - distance, 0, 1)).astype(np.float32)
-    part = image[top : top + size, left : left + size]
-    part += cover[:, :, None] * (color - part)
-
-
-def _rgb(color: str) -> Image:
-    return np.array([int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)], dtype=np.float32)
-
-
-def _encode(pixels: npt.NDArray[np.uint8]) -> bytes:
-    """Write a PNG: header, one compressed block of unfiltered lines, end (RFC 2083)."""
-    height, width, _ = pixels.shape
-    lines = np.zeros((height, 3 * width + 1), dtype=np.uint8)
-    lines[:, 1:] = pixels.reshape(height, -1)
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    chunks = (
-        (b"IHDR", header),
-        (b"IDAT", zlib.compress(lines.tobytes(), 9)),
-        (b"IEND", b""),
-    )
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data))
-        + kind
-        + data
-        + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in chunks
-    )
+            axes.scatter([], [], s=2 * area, c=plot.color(group), label=_short(name))
+        axes.legend(
+            title=plot.legend, loc="upper left", bbox_to_anchor=(1, 1), frameon=False,
+            alignment="left", fontsize=7.5, handletextpad=0.2,
+        )  # fmt: skip
+    content = io.BytesIO()
+    FigureCanvasAgg(figure).print_png(content)
+    return content.getvalue()
 
 
 def _short(name: str) -> str:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.embedding.data.candidates import draw_candidates
 from graphsys.embedding.query.drawing import Plot, to_html, to_png, to_svg
@@ -43,7 +44,7 @@ def picture(
 
     Args:
         run: A run or its folder.
-        out: The file: ``.png``, ``.html`` or ``.svg``.
+        out: The file: ``.html`` or ``.svg``, or ``.png``, for which matplotlib is needed.
         node_type: Draw only this type; all by default, colored by type.
         color: Column of the node tables that colors the nodes: text and integers by
             value (the ten most frequent), other numbers by size. By default the column
@@ -61,6 +62,7 @@ def picture(
         UnknownNameError: There is no such node type or column.
         OutputExistsError: The file exists.
         StorageFullError: It cannot be written.
+        MissingDependencyError: matplotlib is not installed.
     """
     out = Path(out)
     if out.suffix not in SUFFIXES:
@@ -70,6 +72,8 @@ def picture(
         )
     if num_nodes < 1:
         raise ConfigError(f"num_nodes: got {num_nodes}, expected an int >= 1")
+    if out.suffix == ".png":
+        require("matplotlib", extra="plot")
     require_writable(out, overwrite=overwrite)
     opened = run if isinstance(run, TrainedRows) else TrainedRows(run, graph=graph)
     types = [opened.the_type(node_type)] if node_type is not None else opened.node_types
