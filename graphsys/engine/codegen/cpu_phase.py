@@ -82,17 +82,7 @@ class CpuPhaseText(PhaseText):
         else:
             kernel.add(2, "for v in range(bounds[c], bounds[c + 1]):")
             kernel.add(3, "if everyone or has_bit(active, v):")
-        kernel.add(4, *self.message_lines(kernel, {"src": ("row", "v")}))
-        for i in self.width:
-            kernel.use(f"out_{i}")
-            if self.plan.spec.delta:
-                kernel.use(f"sent_{i}")
-                kernel.add(4, f"out_{i}[v] = m_{i} - sent_{i}[v]", f"sent_{i}[v] = m_{i}")
-            else:
-                kernel.add(4, f"out_{i}[v] = m_{i}")
-        if self.phase.combiner != "any":
-            kernel.add(3, "else:")
-            kernel.add(4, *(f"out_{i}[v] = {self.identity(i)}" for i in self.width))
+        self.add_message(kernel, 4)
         return kernel
 
     def same(self) -> KernelText:

@@ -87,6 +87,27 @@ class PhaseText:
         texts = [self.identity(i) for i in self.width]
         return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
 
+    def add_message(self, kernel: KernelText, depth: int) -> None:
+        """Add to a kernel what node ``v`` sends, and nothing where it does not send.
+
+        Args:
+            kernel: The kernel, which has the test whether it sends one level further out.
+            depth: How far the lines are indented.
+        """
+        kernel.add(depth, *self.message_lines(kernel, {"src": ("row", "v")}))
+        for i in self.width:
+            kernel.use(f"out_{i}")
+            if self.plan.spec.delta:
+                kernel.use(f"sent_{i}")
+                new = (f"out_{i}[v] = m_{i} - sent_{i}[v]", f"sent_{i}[v] = m_{i}")
+                kernel.add(depth, *new)
+            else:
+                kernel.add(depth, f"out_{i}[v] = m_{i}")
+        if self.phase.combiner != "any":
+            kernel.add(depth - 1, "else:")
+            nothing = (f"out_{i}[v] = {self.identity(i)}" for i in self.width)
+            kernel.add(depth, *nothing)
+
     def message_lines(
         self, kernel: KernelText, sides: dict[str, tuple[str, str]]
     ) -> list[str]:

@@ -102,17 +102,7 @@ class PullWriter(PhaseParts):
         kernel.use("num_rows", "everyone", "active", "epoch")
         kernel.add(1, "for v in range(cuda.grid(1), num_rows, cuda.gridsize(1)):")
         kernel.add(2, "if everyone or active[v] == epoch:")
-        kernel.add(3, *self.message_lines(kernel, {"src": ("row", "v")}))
-        for i in self.width:
-            kernel.use(f"out_{i}")
-            if self.plan.spec.delta:
-                kernel.use(f"sent_{i}")
-                kernel.add(3, f"out_{i}[v] = m_{i} - sent_{i}[v]", f"sent_{i}[v] = m_{i}")
-            else:
-                kernel.add(3, f"out_{i}[v] = m_{i}")
-        if self.phase.combiner != "any":
-            kernel.add(2, "else:")
-            kernel.add(3, *(f"out_{i}[v] = {self.identity(i)}" for i in self.width))
+        self.add_message(kernel, 3)
         return kernel
 
     def pull_by(self, mapping: str, *, fused: bool) -> CudaKernel:
