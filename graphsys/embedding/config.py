@@ -2,19 +2,18 @@
 # ruff: noqa: RUF009  (option() only makes a field)
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from graphsys.core.config import from_mapping, option
+from graphsys.core.config import option
 from graphsys.core.errors import ConfigError
 from graphsys.embedding.control_config import ControlConfig
 from graphsys.embedding.negatives_config import PoolConfig, check_pools, usual_pools
 from graphsys.embedding.spec import comparators, losses, operators
 from graphsys.embedding.type_configs import NodeTypeConfig, RelationConfig
-from graphsys.training.config import merge_settings
-from graphsys.training.config import preset_names as presets_in
+from graphsys.training.config import ConfigLoader
 
 RowDtype = Literal["float32", "bfloat16", "float16"]
 OrderName = Literal[
@@ -23,7 +22,6 @@ OrderName = Literal[
 
 ANY_RELATION = "*"
 SHORTHAND = ("num_batch_negatives", "num_uniform_negatives", "importance_weights")
-PRESET_DIR = Path(__file__).parent / "presets"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -322,31 +320,11 @@ def require_dim(operator: str | None, dim: int, where: str) -> None:
         )
 
 
-def preset_names() -> list[str]:
-    """Return the names of the presets, sorted."""
-    return presets_in(PRESET_DIR)
-
-
-def load_config(
-    *,
-    preset: str | None = None,
-    file: str | Path | None = None,
-    overrides: Iterable[str] = (),
-) -> EmbeddingConfig:
-    """Build a config from a preset or a file, with ``key=value`` overrides on top.
-
-    Raises:
-        ConfigError: Both are given, or a setting is wrong.
-        UnknownNameError: There is no such preset.
-    """
-    merged, mapping, where = merge_settings(
-        EmbeddingConfig, PRESET_DIR, preset=preset, file=file, overrides=overrides
-    )
-    if merged.get("negatives") and not mapping.get("negatives"):
-        for name in SHORTHAND:  # of the preset or file, which the override replaces
-            if name in mapping and merged[name] == mapping[name]:
-                del merged[name]
-    return from_mapping(EmbeddingConfig, merged, where=where)
+_LOADER = ConfigLoader(
+    EmbeddingConfig, Path(__file__).parent / "presets", {"negatives": SHORTHAND}
+)
+preset_names = _LOADER.preset_names
+load_config = _LOADER.load
 
 
 def relation_settings(

@@ -1,17 +1,13 @@
 """What a user sets: one frozen config, from a preset, a TOML file and overrides."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphsys.core.config import from_mapping
 from graphsys.core.threads import num_cores
 from graphsys.gnn.config_checks import check_fields
 from graphsys.gnn.settings import GnnSettings
-from graphsys.training.config import merge_settings
-from graphsys.training.config import preset_names as presets_in
+from graphsys.training.config import ConfigLoader
 
-PRESET_DIR = Path(__file__).parent / "presets"
 _SMALL_WORK = 1 << 22  # numbers added up by a layer
 
 
@@ -41,24 +37,6 @@ def num_threads(config: GnnConfig, num_edges: int) -> int:
     return config.threads or (1 if is_small else num_cores())
 
 
-def preset_names() -> list[str]:
-    """Return the names of the presets, sorted."""
-    return presets_in(PRESET_DIR)
-
-
-def load_config(
-    *,
-    preset: str | None = None,
-    file: str | Path | None = None,
-    overrides: Iterable[str] = (),
-) -> GnnConfig:
-    """Build a config from a preset or a file, with ``key=value`` overrides on top.
-
-    Raises:
-        ConfigError: Both are given, or a setting is wrong.
-        UnknownNameError: There is no such preset.
-    """
-    merged, _, where = merge_settings(
-        GnnConfig, PRESET_DIR, preset=preset, file=file, overrides=overrides
-    )
-    return from_mapping(GnnConfig, merged, where=where)
+_LOADER = ConfigLoader(GnnConfig, Path(__file__).parent / "presets")
+preset_names = _LOADER.preset_names
+load_config = _LOADER.load

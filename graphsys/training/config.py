@@ -1,59 +1,91 @@
 """Settings of a training from a preset or a file, with overrides on top."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from graphsys.core.config import apply_overrides, load_toml, with_todays_names
+from graphsys.core.config import (
+    apply_overrides,
+    from_mapping,
+    load_toml,
+    with_todays_names,
+)
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.notes import note
 from graphsys.storage.runs.run_folder import RUN_NAME
 
-
-def preset_names(folder: Path) -> list[str]:
-    """Return the names of the presets in a folder, sorted."""
-    return sorted(path.stem for path in folder.glob("*.toml"))
+T = TypeVar("T")
 
 
-def merge_settings(
-    cls: type,
-    presets: Path,
-    *,
-    preset: str | None,
-    file: str | Path | None,
-    overrides: Iterable[str],
-) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """Read settings of a config class; old names of keys are taken.
-
-    There is a note for each, but for those that a run of their day wrote itself.
+class ConfigLoader(Generic[T]):
+    """Builds configs of a class from presets and files.
 
     Args:
-        cls: The class.
-        presets: Folder of its presets.
-        preset: Name of a preset, or None.
-        file: A TOML file, or None.
-        overrides: ``key=value`` settings that replace those of either.
-
-    Returns:
-        The settings, those without overrides, and what to call their source in errors.
-
-    Raises:
-        ConfigError: Both sources are given, or one cannot be read.
-        UnknownNameError: There is no such preset.
+        cls: The config class.
+        folder: Folder of its presets.
+        replaces: By key, others that an override of it replaces: what the preset or file
+            says of those is dropped, then.
     """
-    given: dict[str, Any] = {}
-    where = "settings"
-    if preset is not None and file is not None:
-        raise ConfigError(f"got preset {preset!r} and config file {file}; give one of them")
-    if preset is not None:
-        if preset not in preset_names(presets):
-            raise unknown_name("preset", preset, preset_names(presets))
-        given, where = load_toml(presets / f"{preset}.toml"), f"preset {preset}"
-    elif file is not None:
-        given, where = load_toml(Path(file)), Path(file).name
-    is_of_a_run = file is not None and (Path(file).parent / RUN_NAME).exists()
-    given, _, old = with_todays_names(cls, given, (), f"{where}: ")
-    _, overrides, notes = with_todays_names(cls, {}, overrides, "")
-    for text in notes if is_of_a_run else [*old, *notes]:
-        note(f"{where}: {text}; the old name is still read")
-    return apply_overrides(given, overrides), given, where
+
+    def __init__(
+        self,
+        cls: type[T],
+        folder: Path,
+        replaces: Mapping[str, Iterable[str]] | None = None,
+    ) -> None:
+        self._cls, self._folder, self._replaces = cls, folder, dict(replaces or {})
+
+    def preset_names(self) -> list[str]:
+        """Return the names of the presets, sorted."""
+        return sorted(path.stem for path in self._folder.glob("*.toml"))
+
+    def load(
+        self,
+        *,
+        preset: str | None = None,
+        file: str | Path | None = None,
+        overrides: Iterable[str] = (),
+    ) -> T:
+        """Build a config from a preset or a file, with ``key=value`` overrides on top.
+
+        Old names of keys are taken, with a note for each, but for those that a run of
+        their day wrote itself.
+
+        Args:
+            preset: Name of a preset, or None.
+            file: A TOML file, or None.
+            overrides: Settings that replace those of either.
+
+        Raises:
+            ConfigError: Both are given, or a setting is wrong.
+            UnknownNameError: There is no such preset.
+        """
+        given, where = self._read(preset, file)
+        is_of_a_run = file is not None and (Path(file).parent / RUN_NAME).exists()
+        given, _, old = with_todays_names(self._cls, given, (), f"{where}: ")
+        _, settings, notes = with_todays_names(self._cls, {}, overrides, "")
+        for text in notes if is_of_a_run else [*old, *notes]:
+            note(f"{where}: {text}; the old name is still read")
+        merged = apply_overrides(given, settings)
+        for key, replaced in self._replaces.items():
+            if merged.get(key) and not given.get(key):
+                for name in replaced:
+                    if name in given and merged[name] == given[name]:
+                        del merged[name]
+        return from_mapping(self._cls, merged, where=where)
+
+    def _read(
+        self, preset: str | None, file: str | Path | None
+    ) -> tuple[dict[str, Any], str]:
+        """Return the settings of a preset or a file, and what to call it in errors."""
+        if preset is not None and file is not None:
+            raise ConfigError(
+                f"got preset {preset!r} and config file {file}; give one of them"
+            )
+        if preset is not None:
+            if preset not in self.preset_names():
+                raise unknown_name("preset", preset, self.preset_names())
+            return load_toml(self._folder / f"{preset}.toml"), f"preset {preset}"
+        if file is not None:
+            return load_toml(Path(file)), Path(file).name
+        return {}, "settings"
