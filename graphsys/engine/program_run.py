@@ -71,5 +71,8 @@ def prepare_program(
         BudgetError: the budget is too small; the message names one that works.
     """
     check_settings(**{n: settings[n] for n in _CHECKED if n in settings})
-    work = prepare(program, graph, memory=memory, device=settings.get("device", "cpu"))
+    work = prepare(
+        program, graph, memory=memory, device=settings.get("device", "cpu"),
+        max_supersteps=settings.get("max_supersteps"),
+    )  # fmt: skip
     return ProgramRun(name=name or work.plan.spec.name, work=work, settings=settings)

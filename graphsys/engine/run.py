@@ -35,7 +35,7 @@ def run(
         program: The program with its parameters; a class where all have defaults.
         graph: An open graph, its path, or edges in memory.
         num_threads: Threads; all cores by default.
-        max_supersteps: Stop after so many, whatever the program says.
+        max_supersteps: Stop after so many, more or fewer than the program says.
         require_convergence: Raise instead of returning a result that a limit cut short.
         memory: Budget of anonymous memory (``"4GB"``, or bytes); what there is by default.
             Rows are streamed from the store, and states paged, where they do not fit.
@@ -65,7 +65,9 @@ def run(
     """
     check_settings(device, strategy, checkpoint=checkpoint, resume=resume, check=check)
     return run_prepared(
-        prepare(program, graph, memory=memory, device=device),
+        prepare(
+            program, graph, memory=memory, device=device, max_supersteps=max_supersteps
+        ),
         num_threads=num_threads, max_supersteps=max_supersteps,
         require_convergence=require_convergence, checkpoint=checkpoint,
         checkpoint_every=checkpoint_every, resume=resume, check=check, device=device,

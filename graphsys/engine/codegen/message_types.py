@@ -1,7 +1,7 @@
 """Which type a program's messages have."""
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ def message_dtypes(
     if phase.message_type is not None:
         given = phase.message_type
         return tuple(np.dtype(t) for t in (given if isinstance(given, tuple) else (given,)))
-    inferred = _inferred(message, types_of)
+    inferred = _required(message, types_of)
     arrays = ("src", "dst", "edge", "reverse")
     read = [types_of(given) for given in message.inputs if given.kind in arrays]
     is_sum = phase.combine is not None and phase.combine.name in ("sum", "own")
@@ -51,55 +51,115 @@ def _narrowed(dtype: np.dtype[Any], read: list[Any], is_sum: bool) -> np.dtype[A
     return dtype
 
 
-def _inferred(message: Lowered, types_of: Types) -> tuple[Any, ...]:
-    from numba.core import errors, types
-    from numba.core.compiler import run_frontend
-    from numba.core.registry import cpu_target
-    from numba.core.typed_passes import type_inference_stage
-    from numba.np.numpy_support import as_dtype, from_dtype
+def _required(message: Lowered, types_of: Types) -> tuple[np.dtype[Any], ...]:
+    from numba.core import errors
 
-    function = _executed(message)
-    cpu_target.typing_context.refresh()
-    arguments = [
-        types.Array(from_dtype(np.dtype(types_of(given))), 1, "C")
-        if given.kind == "at"
-        else from_dtype(np.dtype(types_of(given)))
-        for given in message.inputs
-    ]
     try:
-        result = type_inference_stage(
-            cpu_target.typing_context,
-            cpu_target.target_context,
-            run_frontend(function),
-            tuple(arguments),
-            None,
-        )
+        kind = _returned(message, types_of, (), None)
     except errors.NumbaError as err:
         first = str(err).strip().splitlines()
         raise CompileError(f"{message.where}: numba cannot type it: {first[0]}") from err
-    kind = result.return_type
+    found = _as_dtypes(kind)
+    if found is None:
+        raise CompileError(
+            f"{message.where}: a message must be a number or a tuple of numbers, got {kind}"
+        )
+    return found
+
+
+def inferred_types(
+    function: Lowered, types_of: Types, message: Sequence[Any] = (), *, only: int
+) -> tuple[np.dtype[Any], ...] | None:
+    """Return the dtypes of what one ``return`` of a function gives.
+
+    Args:
+        function: A lowered function, which may take a message.
+        types_of: Gives the dtypes of its inputs.
+        message: The dtypes of the message's values.
+        only: Which ``return``, in the order of :func:`ast.walk`.
+
+    Returns:
+        One per value; None where numba cannot tell.
+    """
+    from numba.core import errors
+
+    try:
+        return _as_dtypes(_returned(function, types_of, message, only))
+    except errors.NumbaError:
+        return None
+
+
+def _as_dtypes(kind: Any) -> tuple[np.dtype[Any], ...] | None:
+    from numba.np.numpy_support import as_dtype
+
     parts = list(kind) if hasattr(kind, "count") else [kind]  # a tuple type
     try:
         return tuple(as_dtype(getattr(part, "literal_type", part)) for part in parts)
-    except NotImplementedError as err:
-        raise CompileError(
-            f"{message.where}: a message must be a number or a tuple of numbers, got {kind}"
-        ) from err
+    except NotImplementedError:
+        return None
+
+
+def _returned(
+    function: Lowered, types_of: Types, message: Sequence[Any], only: int | None
+) -> Any:
+    """Return the type, numba's, of what a function returns."""
+    from numba.core import types
+    from numba.core.compiler import run_frontend
+    from numba.core.registry import cpu_target
+    from numba.core.typed_passes import type_inference_stage
+    from numba.np.numpy_support import from_dtype
+
+    executed = _executed(function, only)
+    cpu_target.typing_context.refresh()
+    values = tuple(from_dtype(np.dtype(dtype)) for dtype in message)
+    several = types.BaseTuple  # type: ignore[attr-defined]  # numba makes its names
+    arguments = [values[0] if len(values) == 1 else several.from_types(values)]
+    arguments = arguments[: len(function.values)]
+    arguments += [
+        types.Array(from_dtype(np.dtype(types_of(given))), 1, "C")
+        if given.kind == "at"
+        else from_dtype(np.dtype(types_of(given)))
+        for given in function.inputs
+    ]
+    result = type_inference_stage(
+        cpu_target.typing_context,
+        cpu_target.target_context,
+        run_frontend(executed),
+        tuple(arguments),
+        None,
+    )
+    return result.return_type
 
 
 class _NeverReturn(ast.NodeTransformer):
+    """Makes loops without end of some returns: they have no type that could disturb."""
+
+    def __init__(self, ends: Callable[[ast.Return], bool]) -> None:
+        self._ends = ends
+
     def visit_Return(self, node: ast.Return) -> ast.stmt:
-        if isinstance(node.value, ast.Name) and node.value.id == "nothing":
-            # nothing is run: a loop without end has no type that could disturb
-            return ast.While(test=ast.Constant(value=True), body=[ast.Pass()], orelse=[])
-        return node
+        if self._ends(node):
+            return node
+        return ast.While(test=ast.Constant(value=True), body=[ast.Pass()], orelse=[])
 
 
-def _executed(message: Lowered) -> Any:
-    """Run the definition, without ``return nothing``, which has no type of its own."""
+def _executed(message: Lowered, only: int | None) -> Any:
+    """Run the definition, without ``return nothing``, which has no type of its own.
+
+    Args:
+        message: The function.
+        only: Which ``return`` to keep; all others of the kind by default.
+    """
     tree = ast.parse(message.source).body[0]
     assert isinstance(tree, ast.FunctionDef)  # lowering wrote it
-    tree = _NeverReturn().visit(tree)
+    returns = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
+
+    def ends(node: ast.Return) -> bool:
+        if only is not None:
+            return node is returns[only]
+        return not (isinstance(node.value, ast.Name) and node.value.id == "nothing")
+
+    tree = _NeverReturn(ends).visit(tree)
     tree.args.args = [a for a in tree.args.args if a.arg != "nothing"]
     names: dict[str, Any] = {}
     lines = [*sorted(message.imports), "import numba"]

@@ -11,6 +11,7 @@ from graphsys.core.errors import CompileError, ConfigError
 from graphsys.engine.codegen.lower import lower
 from graphsys.engine.codegen.lowered import EDGE_COLUMNS, FORWARD, Input, Lowered
 from graphsys.engine.codegen.message_types import message_dtypes
+from graphsys.engine.codegen.narrowing import check_results
 from graphsys.engine.codegen.spec import PhaseSpec, ProgramSpec
 from graphsys.engine.program import NodeId
 
@@ -120,6 +121,8 @@ def plan_of(
     if spec.init is not None:
         init = lower(spec, spec.init, ("node",), "init__", len(spec.states))
     types = _TypesOf(spec, dtypes, edge_columns, id_dtype)
+    if init is not None:
+        check_results(init, "init", tuple(spec.states), types)
     phases = tuple(_plan_phase(spec, p, i, types) for i, p in enumerate(spec.phases))
     return ProgramPlan(
         spec=spec, dtypes=dtypes, edge_columns=edge_columns, phases=phases, init=init,
@@ -163,7 +166,8 @@ def _plan_phase(
     spec: ProgramSpec, phase: PhaseSpec, number: int, types: _TypesOf
 ) -> PhasePlan:
     functions = _lowered_functions(spec, phase, number)
-    message = functions["message"]
+    message, update = functions["message"], functions["update"]
+    assert update is not None  # spec_of checked
     at_states = frozenset(
         name
         for f in functions.values()
@@ -172,6 +176,7 @@ def _plan_phase(
         if name in spec.states
     )
     if message is None:
+        check_results(update, "update", phase.updates, types)
         return PhasePlan(
             spec=phase, number=number, functions=functions, kind="local",
             buffered=at_states & set(phase.updates), read_at=at_states,
@@ -181,6 +186,7 @@ def _plan_phase(
     assert phase.combine is not None  # spec_of checked
     combiner = phase.combine.name
     message_types = message_dtypes(phase, message, types)
+    check_results(update, "update", phase.updates, types, message_types)
     kind = "edge" if message.reads("edge", "reverse", "dst") or phase.stores else "node"
     if combiner == "mode":
         if kind == "edge":
@@ -192,7 +198,7 @@ def _plan_phase(
     can_push = can_push and phase.stores is None and not reads_edges
     if combiner == "sum" and message_types[0].kind == "f" and phase.schedule == "all":
         can_push = False
-    monotone = _monotone(functions["update"], phase, types, message_types)
+    monotone = _monotone(update, phase, types, message_types)
     read = set(message.reads("src", "dst")) if kind == "edge" else set()
     buffered = frozenset((read | at_states) & set(phase.updates))
     return PhasePlan(

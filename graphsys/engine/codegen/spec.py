@@ -1,14 +1,18 @@
 """Reading a program's declarations: which states, phases and totals it has."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graphsys.core.errors import ConfigError, cut_list
+import numpy as np
+
+from graphsys.core.errors import ConfigError, cut_list, unknown_name
 from graphsys.engine.program import (
     Aggregator,
     Combiner,
     EdgeState,
+    NodeId,
     Phase,
     State,
     VertexProgram,
@@ -18,6 +22,10 @@ from graphsys.engine.program import (
 Function = Callable[..., Any]
 
 _RESERVED = ("id", "degree", "out_degree", "in_degree", "out_going", "at", "by_rank")
+_DTYPES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float32", "float64",
+)  # fmt: skip
 _INHERITED = ("direction", "schedule", "max_supersteps", "message_type", "stores")
 
 
@@ -64,18 +72,33 @@ class ProgramSpec:
         return self.program.__name__
 
 
-def spec_of(program: VertexProgram | type[VertexProgram]) -> ProgramSpec:
+def spec_of(
+    program: VertexProgram | type[VertexProgram], *, max_supersteps: int | None = None
+) -> ProgramSpec:
     """Read the declarations of a program; an instance may set its own limit.
+
+    Args:
+        program: The program, or its class.
+        max_supersteps: What the run is limited to, if it is: then it ends.
 
     Raises:
         ConfigError: they contradict each other or leave something out; the message names
             the program and what is missing.
+        UnknownNameError: there is no such dtype.
     """
-    if not isinstance(program, type):
-        spec, limit = spec_of(type(program)), program.max_supersteps
+    if isinstance(program, type):
+        spec = _declared_spec(program)
+    else:
+        spec, limit = _declared_spec(type(program)), program.max_supersteps
         if program.phases is not None:
-            return replace(spec, max_supersteps=limit)
-        return replace(spec, phases=(replace(spec.phases[0], max_supersteps=limit),))
+            spec = replace(spec, max_supersteps=limit)
+        else:
+            spec = replace(spec, phases=(replace(spec.phases[0], max_supersteps=limit),))
+    _check_program(spec, is_limited=max_supersteps is not None)
+    return spec
+
+
+def _declared_spec(program: type[VertexProgram]) -> ProgramSpec:
     states = _declared(program, State)
     if not states:
         raise ConfigError(f"{program.__name__} declares no state: write x = gs.state(...)")
@@ -86,10 +109,13 @@ def spec_of(program: VertexProgram | type[VertexProgram]) -> ProgramSpec:
         _phase_of(program, kind, tuple(states), aggregators, is_single)
         for kind in ((program,) if kinds is None else kinds)
     )
-    spec = ProgramSpec(
+    edge_states: dict[str, EdgeState] = _declared(program, EdgeState)
+    for name, state in (*states.items(), *edge_states.items()):
+        _check_state(f"{program.__name__}.{name}", state.dtype, state.default)
+    return ProgramSpec(
         program=program,
         states=states,
-        edge_states=_declared(program, EdgeState),
+        edge_states=edge_states,
         aggregators=aggregators,
         parameters=parameter_types(program),
         phases=phases,
@@ -99,8 +125,26 @@ def spec_of(program: VertexProgram | type[VertexProgram]) -> ProgramSpec:
         until=None if is_single else program.until,
         max_supersteps=None if is_single else program.max_supersteps,
     )
-    _check_program(spec)
-    return spec
+
+
+def _check_state(where: str, dtype: Any, default: Any) -> None:
+    """Refuse a dtype that states cannot have, and a default that it cannot hold."""
+    if dtype is NodeId:
+        return
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = str(getattr(dtype, "__name__", dtype))
+    if name not in _DTYPES:
+        raise unknown_name(f"dtype of {where}:", name, _DTYPES)
+    is_number = isinstance(default, (int, float, np.number))
+    if not is_number or np.dtype(dtype).kind == "f":
+        return
+    if not math.isfinite(default) or int(default) != default:
+        raise ConfigError(
+            f"{where} is of {name} and cannot hold its default {default!r}; declare it as "
+            '"float64"'
+        )
 
 
 def _declared(program: type, kind: type) -> dict[str, Any]:
@@ -185,7 +229,7 @@ def _schedule_of(
     return "changed" if combine is not None and combine.idempotent else "all"
 
 
-def _check_program(spec: ProgramSpec) -> None:
+def _check_program(spec: ProgramSpec, *, is_limited: bool) -> None:
     for name in spec.states:
         if name in _RESERVED:
             raise ConfigError(f"{spec.name}: a state cannot be called {name!r}")
@@ -193,10 +237,10 @@ def _check_program(spec: ProgramSpec) -> None:
         where = spec.name if phase.name == spec.name else f"{spec.name}.{phase.name}"
         is_sum = phase.combine is not None and phase.combine.name == "sum"
         endless = phase.max_supersteps is None and phase.until is None and is_sum
-        if phase.repeat and phase.schedule == "all" and endless:
+        if phase.repeat and phase.schedule == "all" and endless and not is_limited:
             raise ConfigError(
                 f"{where} sends from all nodes and would never end: give until(self, "
-                "totals) or max_supersteps"
+                "totals) or max_supersteps, or run it with --max-supersteps"
             )
         is_mode = phase.combine is not None and phase.combine.name == "mode"
         if is_mode and phase.schedule == "changed":

@@ -116,6 +116,7 @@ class DeviceExecutor(Executor):
         left = _UNLIMITED
         if self.max_supersteps is not None:
             left = self.max_supersteps - self.at.superstep
-        if phase.spec.max_supersteps is not None:
-            left = min(left, phase.spec.max_supersteps - self.at.step)
+        limit = self.phase_limit(phase)
+        if limit is not None:
+            left = min(left, limit - self.at.step)
         return left

@@ -56,9 +56,10 @@ def run_on_device(
     check_strategy(strategy)
     require_device()
     if topology.num_nodes == 0:
-        return run_on_host(prepare(program, topology), max_supersteps=max_supersteps)
+        work = prepare(program, topology, max_supersteps=max_supersteps)
+        return run_on_host(work, max_supersteps=max_supersteps)
     begin = time.perf_counter()
-    plan, module = compile_for_device(program, topology)
+    plan, module = compile_for_device(program, topology, max_supersteps)
     if is_asked(DEVICE_ROWS):  # a profile wants to see every superstep
         max_fused = 1
     loaded = time.perf_counter()
@@ -94,10 +95,11 @@ def run_on_device(
 
 
 def compile_for_device(
-    program: VertexProgram, topology: Topology
+    program: VertexProgram, topology: Topology, max_supersteps: int | None = None
 ) -> tuple[ProgramPlan, Any]:
     """Lower a program for a graph; return its plan and the module of its CUDA kernels."""
     wide = max(topology.num_nodes, topology.num_edges) >= 2**31
     columns = topology.column_dtypes()
-    plan = plan_of(spec_of(program), columns, wide_ids=wide)
+    spec = spec_of(program, max_supersteps=max_supersteps)
+    plan = plan_of(spec, columns, wide_ids=wide)
     return plan, load_module(module_source(plan, clocked=is_asked(CLOCKS)))

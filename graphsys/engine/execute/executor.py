@@ -160,9 +160,10 @@ class Executor:
         at.round_changes += changed
         self.program.superstep = at.superstep
         self._go_on(phase, changed)
-        limits = (self.max_supersteps, program.max_supersteps)
-        limit = min((n for n in limits if n is not None), default=at.superstep + 1)
-        if at.superstep >= limit and not at.is_done:
+        limit = self.max_supersteps
+        if limit is None:
+            limit = program.max_supersteps
+        if limit is not None and at.superstep >= limit and not at.is_done:
             at.is_done, at.converged = True, False
 
     def _go_on(self, phase: PhasePlan, changed: int) -> None:
@@ -179,10 +180,10 @@ class Executor:
         at.round_changes = 0
 
     def _phase_ends(self, phase: PhasePlan, changed: int) -> bool:
-        spec = phase.spec
+        spec, limit = phase.spec, self.phase_limit(phase)
         if spec.until is not None and bool(spec.until(self.program, self.at.totals)):
             return True
-        limited = spec.max_supersteps is not None and self.at.step >= spec.max_supersteps
+        limited = limit is not None and self.at.step >= limit
         if spec.schedule == "changed":
             ends = self.frontier is not None and self.frontier.count == 0
         else:
@@ -191,6 +192,14 @@ class Executor:
             # an asked-for number of supersteps is no failure to converge
             self.at.converged = spec.until is None
         return ends or limited
+
+    def phase_limit(self, phase: PhasePlan) -> int | None:
+        """Return after how many supersteps a phase ends.
+
+        That of a program of one phase is the program's: what the run is told replaces it.
+        """
+        is_program = self.plan.spec.program.phases is None
+        return None if is_program and self.max_supersteps else phase.spec.max_supersteps
 
     # ---- the beginning
 
@@ -212,6 +221,7 @@ class Executor:
             first = self._numbered(first)
         for name, values in first.values.items():
             self._require_state(name)
+            self._require_whole(name, values)
             states[name][first.numbers] = values
         return self.supersteps.listed(self.plan.phases[0], first.numbers)
 
@@ -231,9 +241,19 @@ class Executor:
                 f"{', '.join(self.arrays.states)}"
             )
 
+    def _require_whole(self, name: str, values: Any) -> None:
+        """Refuse fractions where a state holds integers, instead of cutting them off."""
+        dtype, given = self.arrays.states[name].dtype, np.asarray(values)
+        if dtype.kind in "iub" and given.dtype.kind == "f" and np.any(given % 1 != 0):
+            raise ConfigError(
+                f"start of {self.plan.spec.name} gives {name!r} of {dtype} a value that is "
+                f'no integer; round it, or declare {name} = gs.state("float64")'
+            )
+
     def _first_value(self, name: str, value: Any) -> Any:
         """Return a value of ``start`` as the state holds it: a user id by its place."""
         if self.plan.spec.states[name].dtype is not NodeId:
+            self._require_whole(name, value)
             return value
         if value is None:
             return NO_NODE

@@ -60,6 +60,7 @@ def prepare(
     *,
     memory: int | str | None = None,
     device: str = "cpu",
+    max_supersteps: int | None = None,
 ) -> PreparedProgram:
     """Compile a program for a graph and decide how it uses memory: once, for all.
 
@@ -68,6 +69,7 @@ def prepare(
         graph: An open graph, its path, or edges in memory.
         memory: Budget of anonymous memory; what there is by default.
         device: ``cpu`` or ``cuda``, where the budget is of the device.
+        max_supersteps: What the run will be limited to, if it will.
 
     Raises:
         CompileError: the program cannot be compiled.
@@ -77,7 +79,7 @@ def prepare(
         program = program()
     topology = Topology.of(graph)
     budget = budget_of(memory) if device == "cpu" else None
-    plan, kernels, seconds = compile_program(program, topology)
+    plan, kernels, seconds = compile_program(program, topology, max_supersteps)
     choice = choose(plan, topology, budget)
     return PreparedProgram(
         program=program, plan=plan, kernels=kernels, topology=topology, choice=choice,
@@ -160,7 +162,7 @@ def _result(work: PreparedProgram, executor: Executor, seconds: float) -> Result
 
 
 def compile_program(
-    program: VertexProgram, topology: Topology
+    program: VertexProgram, topology: Topology, max_supersteps: int | None = None
 ) -> tuple[ProgramPlan, dict[str, tuple[Any, tuple[str, ...]]], float]:
     """Lower a program for a graph and load its kernels.
 
@@ -171,7 +173,8 @@ def compile_program(
     columns = {} if program.simple else topology.column_dtypes()
     most = topology.num_edges * (2 if program.simple and topology.is_directed else 1)
     wide = max(topology.num_nodes, most) >= 2**31
-    plan = plan_of(spec_of(program), columns, wide_ids=wide)
+    spec = spec_of(program, max_supersteps=max_supersteps)
+    plan = plan_of(spec, columns, wide_ids=wide)
     module = load_module(module_source(plan))
     return plan, module.KERNELS, time.perf_counter() - begin
 
