@@ -10,6 +10,7 @@ from graphsys.datasets.base import ColumnNames
 from graphsys.datasets.opening import open_source
 from graphsys.datasets.readers.in_memory import from_object
 from graphsys.storage.ingest.ingest import ingest as ingest_source
+from graphsys.storage.ingest.split_spec import Shares, SplitSpec, split_spec
 
 if TYPE_CHECKING:
     from graphsys.storage.ingest.ingest import IngestReport
@@ -28,6 +29,7 @@ def ingest(
     undirected: bool = False,
     edge_type: EdgeType | Sequence[str] | None = None,
     num_threads: int | None = None,
+    split: "Shares | SplitSpec | None" = None,
     **options: Any,
 ) -> "IngestReport":
     """Read a graph and write a store.
@@ -44,6 +46,8 @@ def ingest(
         undirected: Every edge stands for both directions.
         edge_type: Type of the edges.
         num_threads: Threads that read ahead.
+        split: Shares of train, valid and test ("0.8,0.1,0.1"), or two numbers of edges,
+            those of valid and test; drawn with ``seed`` (see ``graphsys.split``).
         **options: Those of ``graphsys.storage.ingest``: partitions, partitioner, order,
             memory, coalesce, drop_self_loops, overwrite, seed, progress.
 
@@ -53,6 +57,8 @@ def ingest(
         OutputExistsError: ``out`` exists and ``overwrite`` is false.
     """
     source: Source
+    if split is not None and not isinstance(split, SplitSpec):
+        split = split_spec(split, seed=options.get("seed", 0))
     if _is_paths(data):
         source = open_source(
             data,
@@ -74,7 +80,7 @@ def ingest(
             edge_type=edge_type,
             num_threads=num_threads,
         )
-    return ingest_source(source, Path(out), undirected=undirected, **options)
+    return ingest_source(source, Path(out), undirected=undirected, split=split, **options)
 
 
 def _is_paths(data: Any) -> bool:

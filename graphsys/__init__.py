@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from graphsys.engine.result import Result as Result
     from graphsys.engine.run import run as run
     from graphsys.engine.topology import Topology as Topology
+    from graphsys.storage.ingest.split import split as split
     from graphsys.storage.reader import Graph as Graph
     from graphsys.storage.reader import open_graph as open
 
@@ -57,6 +58,7 @@ _LAZY = {
     "Graph": ("graphsys.storage.reader", "Graph"),
     "open": ("graphsys.storage.reader", "open_graph"),
     "ingest": ("graphsys.datasets", "ingest"),
+    "split": ("graphsys.storage.ingest.split", "split"),
     "profile": ("graphsys.analysis.profile", "profile"),
     "NO_NODE": (_PROGRAM, "NO_NODE"),
     "NodeId": (_PROGRAM, "NodeId"),
@@ -119,6 +121,7 @@ __all__ = [
     "random",
     "run",
     "sampling",
+    "split",
     "state",
     "storage",
     "sum",

@@ -23,6 +23,7 @@ from graphsys.cli.report import print_ingest_report
 EPILOG = examples(
     "graphsys ingest wiki-Vote.txt.gz -o votes",
     "graphsys ingest links.csv -o web --skip 1 --partitions 8 --memory 2GB",
+    "graphsys ingest trust.csv -o trust --split 0.8,0.1,0.1",
     "graphsys ingest train.txt valid.txt test.txt -o kg --format triples",
 )
 
@@ -99,6 +100,16 @@ def ingest(
             "--drop-self-loops", help="Leave out edges u -> u.", rich_help_panel=INPUT
         ),
     ] = False,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            "--split",
+            metavar="SHARES",
+            help="Hold out edges: shares of train, valid and test (0.8,0.1,0.1), or "
+            "numbers of edges of valid and test (1000,1000). See graphsys split.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
     features_as: Annotated[
         str,
         typer.Option(
@@ -139,6 +150,7 @@ def ingest(
         undirected=undirected,
         coalesce=coalesce,
         drop_self_loops=drop_self_loops,
+        split=split,
         features_as=features_as,
         partitions=parse_partitions(partitions),
         partitioner=partitioner,

@@ -28,6 +28,7 @@ from graphsys.cli import (
     predict,
     profile,
     run,
+    split,
     train,
     verify,
 )
@@ -93,6 +94,7 @@ def start(
 app.add_typer(dataset.app, name="dataset", rich_help_panel="Data")
 for _panel, _name, _verb, _epilog in (
     ("Data", "ingest", ingest.ingest, ingest.EPILOG),
+    ("Data", "split", split.split, split.EPILOG),
     ("Data", "info", info.info, info.EPILOG),
     ("Data", "verify", verify.verify, verify.EPILOG),
     ("Data", "partition", partition.partition, partition.EPILOG),

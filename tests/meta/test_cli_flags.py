@@ -15,7 +15,8 @@ FLAGS = {
     "--overwrite --param --partitioner --partitions --seed",
     "graphsys ingest": "FILES --coalesce --columns --drop-self-loops --features-as "
     "--format --help --ids --json --memory --order --out --overwrite --partitioner "
-    "--partitions --seed --separator --skip --undirected",
+    "--partitions --seed --separator --skip --split --undirected",
+    "graphsys split": "GRAPH --by --help --json --memory --out --overwrite --ratio --seed",
     "graphsys info": "GRAPH --help --json",
     "graphsys verify": "GRAPH|RUN --help --json",
     "graphsys partition": "GRAPH --compare --help --json --memory --order --out "

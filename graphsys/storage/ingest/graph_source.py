@@ -52,13 +52,20 @@ class GraphSource(Source):
                     relations = graph.relations(edge_type)
                     for begin in range(0, bucket.num_edges, _CHUNK_ROWS):
                         piece = slice(begin, begin + _CHUNK_ROWS)
-                        yield EdgeChunk(
+                        chunk = EdgeChunk(
                             src=src.take(bucket.src[piece]),
                             dst=dst.take(bucket.dst[piece]),
                             edge_type=edge_type,
                             split=split,
                             columns=_columns(bucket, piece, relations),
                         )
+                        yield from self._parts(chunk, bucket, i, j, piece)
+
+    def _parts(
+        self, chunk: EdgeChunk, bucket: EdgeBucket, i: int, j: int, piece: slice
+    ) -> Iterator[EdgeChunk]:
+        """Yield a chunk, as it is."""
+        yield chunk
 
     def _nodes(self, node_type: str, part: int, begin: int) -> NodeChunk:
         """Return a million nodes, whose shared rows are repeated."""

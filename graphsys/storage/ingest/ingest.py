@@ -24,6 +24,8 @@ from graphsys.storage.info import shared_bytes
 from graphsys.storage.ingest.graph_source import GraphSource
 from graphsys.storage.ingest.node_stream import assign_nodes
 from graphsys.storage.ingest.options import IngestOptions
+from graphsys.storage.ingest.split_source import SplitSource, reserved_memory
+from graphsys.storage.ingest.split_spec import SplitSpec
 from graphsys.storage.ingest.steps import IngestSteps
 from graphsys.storage.manifest import Manifest
 from graphsys.storage.reader import Graph
@@ -61,6 +63,7 @@ def ingest(
     overwrite: bool = False,
     progress: Progress = SILENT,
     assigned: Mapping[str, Assignment] | None = None,
+    split: SplitSpec | None = None,
     **options: Any,
 ) -> IngestReport:
     """Read a source into a store.
@@ -72,6 +75,7 @@ def ingest(
         overwrite: Whether a graph in ``out`` may be replaced; it stays if this fails.
         progress: Told of every stage.
         assigned: Partition of every node by node type, where found beforehand.
+        split: How edges are parted into train, valid and test; None for as they come.
         **options: Fields of :class:`IngestOptions`.
 
     Returns:
@@ -92,7 +96,9 @@ def ingest(
         Transaction(out, overwrite=overwrite) as transaction,
         disk_errors(Path(out)),
     ):
-        if assigned is None and settings.needs_structure:
+        if split is not None:
+            manifest = _ingest_split(source, split, settings, transaction, progress)
+        elif assigned is None and settings.needs_structure:
             manifest = _ingest_twice(source, settings, transaction, progress)
         else:
             manifest = IngestSteps(source, settings, transaction, progress, assigned).run()
@@ -113,14 +119,7 @@ def _ingest_twice(
     source: Source, options: IngestOptions, transaction: Transaction, progress: Progress
 ) -> Manifest:
     """Ingest into a temporary store, partition or order that, and write it again."""
-    form, _ = parse_forms(options.features_as)
-    first = replace(
-        options, partitioner="hash", partitions=1, order="original", features_as=form
-    )
-    folder = transaction.scratch_dir / "unpartitioned"
-    with Transaction(folder) as inner:
-        inner.commit(IngestSteps(source, first, inner, progress).run())
-    with Graph(folder) as graph:
+    with _stored(source, options, transaction, progress, "unpartitioned") as graph:
         progress.stage("partition")
         assigned = assign_nodes(
             graph,
@@ -130,13 +129,58 @@ def _ingest_twice(
             seed=options.seed,
             memory_bytes=options.memory_bytes,
         )
-        again = replace(options, undirected=False, coalesce=False, drop_self_loops=False)
-        found = {e.edge_type: e for e in graph.manifest.edge_types.values()}
         job = IngestSteps(
-            GraphSource(graph, source.name), again, transaction, progress, assigned
-        )
-        manifest = job.run()
-    # what was found, was found the first time
+            GraphSource(graph, source.name), _again(options), transaction, progress,
+            assigned,
+        )  # fmt: skip
+        return _as_found(job.run(), graph.manifest)
+
+
+def _ingest_split(
+    source: Source,
+    spec: SplitSpec,
+    options: IngestOptions,
+    transaction: Transaction,
+    progress: Progress,
+) -> Manifest:
+    """Ingest into a temporary store, part its edges, and write it again."""
+    with _stored(source, options, transaction, progress, "unsplit") as graph:
+        parted, again = SplitSource(graph, spec, source.name), _again(options)
+        kept = reserved_memory(graph, options.memory_bytes)
+        again = replace(again, memory_bytes=kept)
+        if options.needs_structure:
+            manifest = _ingest_twice(parted, again, transaction, progress)
+        else:
+            manifest = IngestSteps(parted, again, transaction, progress).run()
+        return _as_found(manifest, graph.manifest)
+
+
+def _stored(
+    source: Source,
+    options: IngestOptions,
+    transaction: Transaction,
+    progress: Progress,
+    name: str,
+) -> Graph:
+    """Write a source into a temporary store with one partition."""
+    form, _ = parse_forms(options.features_as)
+    first = replace(
+        options, partitioner="hash", partitions=1, order="original", features_as=form
+    )
+    folder = transaction.scratch_dir / name
+    with Transaction(folder) as inner:
+        inner.commit(IngestSteps(source, first, inner, progress).run())
+    return Graph(folder)
+
+
+def _again(options: IngestOptions) -> IngestOptions:
+    """Return the options of a second writing: what removes edges was done."""
+    return replace(options, undirected=False, coalesce=False, drop_self_loops=False)
+
+
+def _as_found(manifest: Manifest, first: Manifest) -> Manifest:
+    """Return a manifest that tells what was found in the source, the first time."""
+    found = {entry.edge_type: entry for entry in first.edge_types.values()}
     edge_types = {
         name: replace(
             entry,

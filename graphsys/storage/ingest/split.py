@@ -1,0 +1,82 @@
+"""Writing a stored graph again with its edges in train, valid and test."""
+
+import os
+
+import numpy as np
+
+from graphsys.core.progress import SILENT, Progress
+from graphsys.storage.ids.id_mapping import ORDERS, Assignment
+from graphsys.storage.info import kept_form
+from graphsys.storage.ingest.ingest import IngestReport, ingest
+from graphsys.storage.ingest.split_source import SplitSource, reserved_memory
+from graphsys.storage.ingest.split_spec import Shares, split_spec
+from graphsys.storage.reader import Graph, open_graph
+
+
+def split(
+    graph: Graph | str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    shares: Shares = "0.8,0.1,0.1",
+    *,
+    by: str = "random",
+    seed: int = 0,
+    memory: int | str = "4GB",
+    overwrite: bool = False,
+    progress: Progress = SILENT,
+) -> IngestReport:
+    """Write a graph again with edges of each type parted into train, valid and test.
+
+    At random, copies of an edge and its reverse stay together, and every node and
+    relation of valid and test is in train: an edge that is the only one of a node stays
+    there. By time the last edges are held out, those of one time together. Nodes,
+    features, partitions and numbers stay as they are.
+
+    Args:
+        graph: The graph or its path; all its edges are in train.
+        out: Folder of the new store.
+        shares: Shares of train, valid and test, or two numbers of edges of valid and test.
+        by: "random", "time", or "relation" (of each its share).
+        seed: Seed of what is drawn; the outcome depends on it and on the user's ids alone.
+        memory: Budget of anonymous memory for what is kept.
+        overwrite: Whether a graph in ``out`` may be replaced.
+        progress: Told of every stage.
+
+    Raises:
+        ConfigError: shares that are none, or a column to split by that is not there.
+        InputError: the graph has splits already, or train would be empty.
+        BudgetError: ``memory`` is too little.
+        OutputExistsError: ``out`` holds something and may not be replaced.
+    """
+    if not isinstance(graph, Graph):
+        with open_graph(graph) as opened:
+            return split(
+                opened, out, shares, by=by, seed=seed, memory=memory,
+                overwrite=overwrite, progress=progress,
+            )  # fmt: skip
+    source = SplitSource(graph, split_spec(shares, by=by, seed=seed))
+    assigned = {name: _as_stored(graph, name) for name in graph.node_types}
+    orders = set(graph.manifest.order.values())
+    order = orders.pop() if len(orders) == 1 else "original"
+    return ingest(
+        source,
+        out,
+        assigned=assigned,
+        partitions={name: graph.num_partitions(name) for name in graph.node_types},
+        partitioner=str(graph.manifest.partitioning.get("method", "hash")),
+        order=order if order in ORDERS else "original",
+        seed=int(graph.manifest.partitioning.get("seed", 0)),
+        memory=reserved_memory(graph, memory),
+        overwrite=overwrite,
+        progress=progress,
+        features_as=kept_form(graph.manifest),
+    )
+
+
+def _as_stored(graph: Graph, node_type: str) -> Assignment:
+    """Return the partitions and places that the nodes of a type have."""
+    sizes = np.diff(graph.offsets(node_type))
+    return Assignment(
+        ids=graph.node_ids(node_type).combine_chunks(),
+        parts=np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes),
+        ranks=np.arange(graph.num_nodes_of(node_type), dtype=np.uint64),
+    )

@@ -1,0 +1,190 @@
+"""Which edges of a stored graph go to train, to valid and to test.
+
+Each edge has a key: its time, or a hash of seed, relation and the ids of its ends. The
+largest keys are held out, so the outcome depends neither on partitions nor on threads or
+the order of edges. The hash does not know which end is the source: copies of an edge and
+its reverse have one key and stay together.
+
+Coverage: the edge with the least key of each node and of each relation stays in train, so
+whatever is held out is of nodes and relations that train has. By time nothing is moved.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import ConfigError, InputError
+from graphsys.core.rng import draw_key
+from graphsys.core.types import EdgeType
+from graphsys.kernels.cpu import hashing
+from graphsys.storage.ids.string_ids import string_buffers
+from graphsys.storage.ingest.split_select import Keys, thresholds
+from graphsys.storage.ingest.split_spec import SplitSpec
+from graphsys.storage.reader import Graph
+from graphsys.storage.views import EdgeBucket
+
+_ROWS = 1 << 17  # at a time, so that little is under way
+_HIGHEST = np.uint64(2**64 - 1)
+_SIGN = np.uint64(1 << 63)
+
+
+class SplitPlan:
+    """The split of the edges of one type; the graph is read some times, in order.
+
+    Args:
+        graph: The graph, open.
+        edge_type: The type.
+        spec: What the user asked for.
+
+    Attributes:
+        num_asked: Edges asked for in valid and test.
+        num_held: Edges that were free to be held out.
+
+    Raises:
+        ConfigError: there is no such column to split by.
+        InputError: nothing would be left in train.
+    """
+
+    def __init__(self, graph: Graph, edge_type: EdgeType, spec: SplitSpec) -> None:
+        self._graph, self._type, self._spec = graph, edge_type, spec
+        self._entry = graph.manifest.edge_types[graph.edge_type_name(edge_type)]
+        self._covers = spec.by != "time"
+        self._require(spec.by)
+        self._hashes = {
+            name: _node_hashes(graph, name, spec.seed)
+            for name in {edge_type.src_type, edge_type.dst_type}
+        }
+        names = graph.relations(edge_type) or [""]
+        self._relations = np.array(
+            [draw_key(spec.seed, "split", name) for name in names], dtype=np.uint64
+        )
+        self._least = {name: _highest(len(it)) for name, it in self._hashes.items()}
+        self._least_of_relation = _highest(len(names))
+        self._num_groups = len(names) if spec.by == "relation" else 1
+        totals = self._cover()
+        self._choose(totals)
+
+    def codes(self, bucket: EdgeBucket, i: int, j: int, piece: slice) -> Any:
+        """Return the split of some edges of a bucket: 0 train, 1 valid, 2 test, ``[n]``."""
+        found = []
+        for begin in range(piece.start, min(piece.stop, bucket.num_edges), _ROWS):
+            part = slice(begin, min(begin + _ROWS, piece.stop))
+            keys, groups, free = self._keys(bucket, i, j, part)
+            codes = np.zeros(len(keys), dtype=np.int8)
+            for k, code in ((0, 1), (1, 2)):  # held out at all; of these, test
+                lowest, is_any = self._lowest[k], self._is_any[k]
+                codes[free & is_any[groups] & (keys >= lowest[groups])] = code
+            found.append(codes)
+        return np.concatenate(found)
+
+    def _require(self, column: str) -> None:
+        if column != "random" and column not in self._entry.columns:
+            has = column == "relation" and self._entry.relations is not None
+            if not has:
+                raise ConfigError(
+                    f"split by {column}: edges of {self._entry.relation!r} have no column "
+                    f"{column}; name it with --columns {column}=NAME when the graph is "
+                    "ingested, or split at random"
+                )
+
+    def _pieces(self) -> Iterator[tuple[EdgeBucket, int, int, slice]]:
+        for i, j in self._graph.buckets(self._type):
+            bucket = self._graph.bucket(self._type, i, j)
+            for begin in range(0, bucket.num_edges, _ROWS):
+                yield bucket, i, j, slice(begin, begin + _ROWS)
+
+    def _ends(
+        self, bucket: EdgeBucket, i: int, j: int, piece: slice
+    ) -> list[npt.NDArray[np.int64]]:
+        kinds = ((self._type.src_type, i), (self._type.dst_type, j))
+        firsts = [int(self._graph.offsets(kind)[part]) for kind, part in kinds]
+        pairs = zip((bucket.src, bucket.dst), firsts, strict=True)
+        return [ends[piece].astype(np.int64) + first for ends, first in pairs]
+
+    def _keys(
+        self, bucket: EdgeBucket, i: int, j: int, piece: slice
+    ) -> tuple[Keys, npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """Return keys, groups, and whether the edges are free to be held out."""
+        src, dst = self._ends(bucket, i, j, piece)
+        relations = np.zeros(len(src), dtype=np.int64)
+        if bucket.relation is not None:
+            relations = bucket.relation[piece].astype(np.int64)
+        groups = relations if self._num_groups > 1 else np.zeros(len(src), dtype=np.int64)
+        if self._spec.by == "time":
+            times = np.ascontiguousarray(bucket.time[piece])  # type: ignore[index] # required
+            return times.view(np.uint64) ^ _SIGN, groups, np.ones(len(src), dtype=bool)
+        ends = (
+            self._hashes[self._type.src_type][src],
+            self._hashes[self._type.dst_type][dst],
+        )
+        keys = _mixed(_mixed(np.minimum(*ends)) ^ np.maximum(*ends))
+        keys = _mixed(keys ^ self._relations[relations])
+        free = keys != self._least_of_relation[relations]
+        free &= keys != self._least[self._type.src_type][src]
+        free &= keys != self._least[self._type.dst_type][dst]
+        return keys, groups, free
+
+    def _cover(self) -> npt.NDArray[np.int64]:
+        """Find the least key of every node and relation; return the edges of each group."""
+        totals = np.zeros(self._num_groups, dtype=np.int64)
+        for bucket, i, j, piece in self._pieces():
+            keys, groups, _ = self._keys(bucket, i, j, piece)
+            totals += np.bincount(groups, minlength=self._num_groups)
+            if not self._covers:
+                continue
+            src, dst = self._ends(bucket, i, j, piece)
+            np.minimum.at(self._least[self._type.src_type], src, keys)
+            np.minimum.at(self._least[self._type.dst_type], dst, keys)
+            if bucket.relation is None:
+                self._least_of_relation[0] = min(self._least_of_relation[0], keys.min())
+            else:
+                np.minimum.at(self._least_of_relation, bucket.relation[piece], keys)
+        return totals
+
+    def _choose(self, totals: npt.NDArray[np.int64]) -> None:
+        asked = np.array([self._spec.held_out(int(n)) for n in totals], dtype=np.int64).T
+        free = np.zeros_like(totals)
+        for _, groups in self._free():
+            free += np.bincount(groups, minlength=self._num_groups)
+        held = np.minimum(asked.sum(axis=0), free)
+        share = asked[1] / np.maximum(asked.sum(axis=0), 1)
+        test = np.where(held < asked.sum(axis=0), (held * share).astype(np.int64), asked[1])
+        self.num_asked, self.num_held = int(asked.sum()), int(held.sum())
+        wanted = np.stack([held, test])
+        self._lowest, self._is_any, taken = thresholds(self._free, free, wanted)
+        if 0 < totals.sum() <= taken[0].sum():
+            raise InputError(
+                f"split: {self.num_asked} of the {totals.sum()} edges of "
+                f"{self._entry.relation!r} were asked for in valid and test, which leaves "
+                "none in train; ask for fewer, or split at random if all have one time"
+            )
+
+    def _free(self) -> Iterator[tuple[Keys, npt.NDArray[np.int64]]]:
+        for bucket, i, j, piece in self._pieces():
+            keys, groups, free = self._keys(bucket, i, j, piece)
+            yield keys[free], groups[free]
+
+
+def _node_hashes(graph: Graph, node_type: str, seed: int) -> Keys:
+    """Return a hash of seed, type and the user's id of every node, ``[N]``."""
+    ids = graph.node_ids(node_type).combine_chunks()
+    hashes = np.empty(len(ids), dtype=np.uint64)
+    if graph.manifest.node_types[node_type].id_type == "int64":
+        hashing.hash_integers(ids.to_numpy(), hashes)
+    else:
+        hashing.hash_strings(*string_buffers(ids), hashes)
+    return _mixed(hashes ^ draw_key(seed, "split", "node", node_type))
+
+
+def _highest(size: int) -> Keys:
+    return np.full(size, _HIGHEST, dtype=np.uint64)
+
+
+def _mixed(words: Keys) -> Keys:
+    """Scramble words as :func:`graphsys.kernels.cpu.hashing.mix64` does."""
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))

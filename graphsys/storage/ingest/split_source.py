@@ -1,0 +1,98 @@
+"""A stored graph as a source whose edges are parted into splits."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from graphsys.core.errors import BudgetError, InputError
+from graphsys.core.memory import format_bytes, parse_bytes
+from graphsys.core.types import EdgeType
+from graphsys.storage.ingest.graph_source import GraphSource
+from graphsys.storage.ingest.options import MIN_MEMORY
+from graphsys.storage.ingest.split_plan import SplitPlan
+from graphsys.storage.ingest.split_spec import SplitSpec
+from graphsys.storage.reader import Graph
+from graphsys.storage.source import EdgeChunk
+from graphsys.storage.views import EdgeBucket
+
+_NAMES = ("train", "valid", "test")
+_NODE_BYTES = 16
+_UNDER_WAY_BYTES = 40 << 20
+
+
+class SplitSource(GraphSource):
+    """Reads a whole store; the edges of each type go to train, valid and test.
+
+    Args:
+        graph: The store, open; without splits of its own.
+        spec: What goes where.
+        name: What to call it; the store's path by default.
+
+    Raises:
+        InputError: the store has splits.
+    """
+
+    def __init__(self, graph: Graph, spec: SplitSpec, name: str | None = None) -> None:
+        super().__init__(graph, name)
+        self._spec = spec
+        self._plans: dict[EdgeType, SplitPlan] = {}
+        for kind in graph.edge_types:
+            if graph.splits(kind) != ["train"]:
+                raise InputError(
+                    f"{self.name}: edges of {kind.relation!r} are in "
+                    f"{', '.join(graph.splits(kind))} already, expected all in train; "
+                    "split the graph before it had splits"
+                )
+
+    def _parts(
+        self, chunk: EdgeChunk, bucket: EdgeBucket, i: int, j: int, piece: slice
+    ) -> Iterator[EdgeChunk]:
+        codes = self._plan(chunk.edge_type).codes(bucket, i, j, piece)
+        for code, name in enumerate(_NAMES):
+            rows = np.flatnonzero(codes == code)
+            if len(rows):
+                yield _rows(replace(chunk, split=name), rows)
+
+    def _plan(self, edge_type: EdgeType) -> SplitPlan:
+        if edge_type not in self._plans:
+            plan = SplitPlan(self._graph, edge_type, self._spec)
+            self._plans = {edge_type: plan}  # edges come type by type
+            if plan.num_held < plan.num_asked:
+                warnings.warn(
+                    f"split: {plan.num_asked} edges of {edge_type.relation!r} were asked "
+                    f"for in valid and test, {plan.num_held} are: the others are needed so "
+                    "that train has every node and relation",
+                    UserWarning,
+                    stacklevel=2,
+                )
+        return self._plans[edge_type]
+
+
+def reserved_memory(graph: Graph, memory: int | str) -> int:
+    """Return what a budget leaves beside what a plan of the split holds.
+
+    Raises:
+        BudgetError: less than what an ingest takes.
+    """
+    budget = parse_bytes(memory)
+    held = _NODE_BYTES * graph.num_nodes + _UNDER_WAY_BYTES
+    if budget - held >= MIN_MEMORY:
+        return budget - held
+    raise BudgetError(
+        f"memory: splitting the edges of {graph.num_nodes} nodes takes "
+        f"{format_bytes(held + MIN_MEMORY)}, got {format_bytes(budget)}; give more"
+    )
+
+
+def _rows(chunk: EdgeChunk, rows: npt.NDArray[np.int64]) -> EdgeChunk:
+    def of(values: Any) -> Any:
+        is_plain = isinstance(values, np.ndarray)
+        return values[rows] if is_plain else values.take(pa.array(rows))
+
+    columns = {name: of(values) for name, values in chunk.columns.items()}
+    return replace(chunk, src=of(chunk.src), dst=of(chunk.dst), columns=columns)
