@@ -9,9 +9,10 @@ import torch
 from graphsys.core.types import EdgeType
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.schedule import cut_bucket
-from graphsys.embedding.model import REGULARIZER_CODES, relation_sets
+from graphsys.embedding.model import relation_sets
 from graphsys.embedding.training.kernel_table import compiled_objective
 from graphsys.embedding.training.negative_tables import uniform_candidates
+from graphsys.embedding.training.objective import REGULARIZER_CODES
 from graphsys.kernels.cpu.embedding.bags import NO_BAGS, NO_VECTOR, Bags, Extras
 from graphsys.kernels.cpu.embedding.rows import Tables
 from graphsys.kernels.cpu.embedding.step import Settings, train_batches

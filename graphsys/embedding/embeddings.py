@@ -1,4 +1,8 @@
-"""A run's rows, and the questions that they answer: neighbors, links, a picture."""
+"""A run's rows, and the questions that they answer: neighbors, links, a picture.
+
+What answers is loaded when it is asked: numba takes half a second, which the rows do not
+need.
+"""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -6,9 +10,6 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from graphsys.embedding.checkpoints import find_checkpoint
-from graphsys.embedding.query.nearest import nearest
-from graphsys.embedding.query.plot import picture
-from graphsys.embedding.query.predict import predict, score
 from graphsys.embedding.rows.trained_rows import TrainedRows
 from graphsys.storage.reader import Graph
 
@@ -29,6 +30,8 @@ class Embeddings(TrainedRows):
 
     def nearest(self, node: Any, k: int = 10, **options: Any) -> pa.Table:
         """Find the nodes closest to one; see :func:`graphsys.embedding.nearest`."""
+        from graphsys.embedding.query.nearest import nearest
+
         return nearest(self, node, k, **options)
 
     def score(self, head: Any, relation: str | None, tail: Any) -> float:
@@ -39,6 +42,8 @@ class Embeddings(TrainedRows):
             relation: Name of the relation; None where the run has one.
             tail: Id of the tail.
         """
+        from graphsys.embedding.query.predict import score
+
         return float(
             score(self, {"head": [head], "relation": [relation], "tail": [tail]})[0]
         )
@@ -66,6 +71,8 @@ class Embeddings(TrainedRows):
         Returns:
             Columns ``id``, ``score`` and, with ``mark``, ``known``; best first.
         """
+        from graphsys.embedding.query.predict import predict
+
         question = {"head": [head], "relation": [relation], "tail": [tail]}
         found = predict(self, question, k, known=known)
         columns = {"id": found.column("head" if head is None else "tail")}
@@ -74,6 +81,8 @@ class Embeddings(TrainedRows):
 
     def picture(self, out: str | Path, **options: Any) -> Path:
         """Draw the nodes in a plane; see :func:`graphsys.embedding.query.plot`."""
+        from graphsys.embedding.query.plot import picture
+
         return picture(self, out, **options)
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,22 +11,15 @@ from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.rng import generator
 from graphsys.core.types import EdgeType
 from graphsys.embedding.config import EmbeddingConfig, relation_settings, require_dim
-from graphsys.embedding.spec.comparators import comparator_of
-from graphsys.embedding.spec.losses import loss_of
 from graphsys.embedding.spec.operators import OperatorSpec, operator_of
 from graphsys.embedding.type_configs import RelationConfig
-from graphsys.kernels.cpu.embedding import regularizers
-from graphsys.kernels.cpu.embedding.bias import BIASED
-from graphsys.kernels.cpu.embedding.calls import Objective
-from graphsys.kernels.cpu.embedding.operators import Operators
+
+if TYPE_CHECKING:
+    from graphsys.kernels.cpu.embedding.operators import Operators
 
 Floats = npt.NDArray[np.float32]
 
 _CUSTOM: Final = -1
-REGULARIZER_CODES: Final = {
-    "n3": regularizers.N3,
-    "l2": regularizers.SQUARES,
-}
 
 
 class HasRelations(Protocol):
@@ -112,10 +105,12 @@ class RelationSet:
                 table[2 * side, low:high] = spec.first(self.dim, rng)
         return table
 
-    def operators(self, table: Floats) -> Operators:
+    def operators(self, table: Floats) -> "Operators":
         """View a parameter table as the kernels take it."""
         is_reciprocal = self.num_sides == 2
         empty = np.empty(0, dtype=np.float32)
+        from graphsys.kernels.cpu.embedding.operators import Operators  # numba
+
         return Operators(
             codes=self.kernel_codes,
             offsets=self.offsets,
@@ -175,15 +170,6 @@ def relation_sets(graph: HasRelations, config: EmbeddingConfig) -> list[Relation
             )
         )
     return result
-
-
-def objective_of(config: EmbeddingConfig) -> Objective:
-    """Return what a config optimizes, as the kernels take it."""
-    return Objective(
-        comparator=comparator_of(config.comparator).code + BIASED * config.bias,
-        loss=loss_of(config.loss).code,
-        margin=np.float32(config.margin),
-    )
 
 
 def _require_dims(

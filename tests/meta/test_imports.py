@@ -36,6 +36,28 @@ def test_looking_at_a_store_loads_no_compiler(run_python: Run, tmp_path: Path) -
     assert done.stdout.splitlines()[-1] == ""
 
 
+def test_rows_of_a_run_are_asked_without_a_compiler(
+    run_python: Run, tmp_path: Path
+) -> None:
+    graph, run = str(tmp_path / "graph"), str(tmp_path / "run")
+    (tmp_path / "edges.txt").write_text("0 1\n1 2\n2 0\n")
+    call = "from graphsys.cli.main import main; main({})"
+    for words in (
+        ["ingest", str(tmp_path / "edges.txt"), "-o", graph],
+        ["train", "embedding", graph, "-o", run, "--set", "dim=4", "--set", "epochs=1"],
+    ):
+        done = run_python(call.format(words))
+        assert done.returncode == 0, done.stderr
+    seen = (
+        "; import sys; print(*(m for m in ('torch', 'numba', 'scipy') if m in sys.modules))"
+    )
+    out = str(tmp_path / "rows.parquet")
+    for words in (["nearest", run, "1"], ["export", run, "-o", out]):
+        done = run_python(call.format(words) + seen)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-1] == ""
+
+
 def test_import_takes_less_than_half_a_second(run_python: Run) -> None:
     code = (
         "import time; began = time.perf_counter(); import graphsys; "

@@ -6,7 +6,7 @@ partitions are in memory together (types with one partition always are).
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,9 @@ from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.bucket_order import order_units
 from graphsys.embedding.data.edge_selection import EdgePart
 from graphsys.embedding.model import RelationSet
-from graphsys.kernels.cpu.embedding.chunk import Edges
+
+if TYPE_CHECKING:  # numba takes half a second, which asking for neighbors has not
+    from graphsys.kernels.cpu.embedding.chunk import Edges
 
 Part = tuple[str, int]
 T = TypeVar("T", bound=np.generic)
@@ -162,7 +164,7 @@ def cut_bucket(
     config: EmbeddingConfig,
     keys: Sequence[int | str],
     chosen: npt.NDArray[np.uint32] | None = None,
-) -> Edges:
+) -> "Edges":
     """Shuffle a bucket and cut it into chunks and batches.
 
     Without reciprocal relations, or with negatives by relation, the edges of a chunk share
@@ -203,6 +205,8 @@ def cut_bucket(
         chunks = chunks[rng.permutation(len(chunks))].astype(np.int64)
     stride = max(1, config.batch_size // size)
     batches = np.append(np.arange(0, len(chunks), stride), len(chunks)).astype(np.int64)
+    from graphsys.kernels.cpu.embedding.chunk import Edges
+
     return Edges(
         src=_frozen(src),
         dst=_frozen(dst),

@@ -1,7 +1,7 @@
 """How the rows of a node type come about: its own table, or pooled from features."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,13 +9,10 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError, CorruptStoreError, unknown_name
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.kernels.cpu.embedding.bags import (
-    NO_BAGS,
-    Bags,
-    gather_bags,
-    make_bags,
-)
 from graphsys.storage.reader import Graph
+
+if TYPE_CHECKING:  # numba takes half a second, which asking for neighbors has not
+    from graphsys.kernels.cpu.embedding.bags import Bags
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -49,8 +46,10 @@ class NodeRows:
         features = self.bags(node_type).features
         return np.array([int(features.max(initial=0)) + 1], dtype=np.int64)
 
-    def bags(self, node_type: str) -> Bags:
+    def bags(self, node_type: str) -> "Bags":
         """Return the features of the nodes of a type, or none."""
+        from graphsys.kernels.cpu.embedding.bags import NO_BAGS, make_bags
+
         settings = self._config.of_type(node_type)
         if settings.features is None:
             return NO_BAGS
@@ -86,9 +85,11 @@ class NodeRows:
         Returns:
             float32 ``[n, D]``; the table itself for all where it holds them.
         """
-        bags = self.bags(node_type)
-        if not len(bags.begins):
+        if self._config.of_type(node_type).features is None:
             return table if nodes is None else table[nodes]
+        from graphsys.kernels.cpu.embedding.bags import gather_bags
+
+        bags = self.bags(node_type)
         if nodes is None:
             nodes = np.arange(len(bags.begins) - 1)
         rows = np.empty((len(nodes), table.shape[1]), dtype=np.float32)

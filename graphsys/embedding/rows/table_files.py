@@ -4,6 +4,7 @@ import functools
 import itertools
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +26,11 @@ from graphsys.embedding.rows.row_precision import (
     to_floats,
     to_stored,
 )
-from graphsys.kernels.cpu.embedding.bags import NO_VECTOR, Extras
 from graphsys.storage.merged_view import stored_graph
 from graphsys.storage.runs import run_folder
+
+if TYPE_CHECKING:  # numba takes half a second, which asking for neighbors has not
+    from graphsys.kernels.cpu.embedding.bags import Extras
 
 Floats = npt.NDArray[np.float32]
 Table = tuple[Stored, Floats]  # rows [N, dim] and Adagrad states [N]
@@ -132,8 +135,10 @@ class TableFiles:
             if config.has_global(name)
         }
 
-    def extras(self, src_type: str, dst_type: str) -> Extras:
+    def extras(self, src_type: str, dst_type: str) -> "Extras":
         """Return what makes the rows of the nodes of two types from their tables."""
+        from graphsys.kernels.cpu.embedding.bags import NO_VECTOR, Extras
+
         return Extras(
             self.node_rows.bags(src_type),
             self.node_rows.bags(dst_type),

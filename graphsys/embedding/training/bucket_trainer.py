@@ -17,13 +17,14 @@ from graphsys.core.threads import num_cores
 from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.data.buckets import read_bucket
 from graphsys.embedding.data.schedule import BucketTask, Part, cut_bucket
-from graphsys.embedding.model import REGULARIZER_CODES, RelationSet
+from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.nonfinite import describe_rows
 from graphsys.embedding.rows.row_precision import stored_dtype, to_floats
 from graphsys.embedding.rows.table_files import Floats, Table
 from graphsys.embedding.training.flop_count import KERNEL, operator_work, tell
 from graphsys.embedding.training.kernel_table import compiled_objective
 from graphsys.embedding.training.negatives import Negatives
+from graphsys.embedding.training.objective import REGULARIZER_CODES
 from graphsys.kernels.cpu.embedding.bags import PLAIN, Extras
 from graphsys.kernels.cpu.embedding.calls import Objective
 from graphsys.kernels.cpu.embedding.chunk import Edges

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.model import RelationSet, objective_of
+from graphsys.embedding.model import RelationSet
 from graphsys.embedding.spec.comparators import ComparatorSpec, comparator_of
 from graphsys.embedding.spec.losses import loss_of
+from graphsys.embedding.training.objective import objective_of
 from graphsys.kernels.cpu.embedding import calls
 from graphsys.kernels.cpu.embedding.bias import rank_biased
 from graphsys.kernels.cpu.embedding.calls import Calls, Objective

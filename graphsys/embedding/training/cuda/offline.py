@@ -12,7 +12,6 @@ import numpy as np
 
 from graphsys.core.triton.offline import KernelReport, compile_one, compiling_offline
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.model import REGULARIZER_CODES, objective_of
 from graphsys.embedding.spec.operators import operator_of
 from graphsys.embedding.training.cuda.operands import (
     DeviceTables,
@@ -22,6 +21,7 @@ from graphsys.embedding.training.cuda.operands import (
 from graphsys.embedding.training.cuda.shapes import block_shapes
 from graphsys.embedding.training.cuda.step import BatchStep
 from graphsys.embedding.training.negative_tables import uniform_candidates
+from graphsys.embedding.training.objective import REGULARIZER_CODES, objective_of
 from graphsys.kernels.cpu.embedding.batches import NUM_COUNTS, BatchArrays
 from graphsys.kernels.cpu.embedding.operators import Operators
 from graphsys.kernels.cpu.embedding.step import Settings
