@@ -1,14 +1,16 @@
 """From data in any shape to a store."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphsys.core.errors import ConfigError
 from graphsys.core.types import EdgeType
-from graphsys.datasets.base import ColumnNames
+from graphsys.datasets.base import ColumnNames, read_options
 from graphsys.datasets.opening import open_source
 from graphsys.datasets.readers.in_memory import from_object
+from graphsys.datasets.table_spec.given import open_given
 from graphsys.storage.ingest.ingest import ingest as ingest_source
 from graphsys.storage.ingest.split_spec import Shares, SplitSpec, split_spec
 
@@ -18,9 +20,11 @@ if TYPE_CHECKING:
 
 
 def ingest(
-    data: Any,
-    out: str | os.PathLike[str],
+    data: Any = None,
+    out: str | os.PathLike[str] | None = None,
     *,
+    nodes: Mapping[str, Any] | None = None,
+    edges: Mapping[Any, Any] | None = None,
     format: str | None = None,
     ids: str = "auto",
     columns: ColumnNames = None,
@@ -36,11 +40,14 @@ def ingest(
 
     Args:
         data: Paths (see ``open_source``), a Python object (see ``from_object``) or a
-            ``Source``.
+            ``Source``; None where ``edges`` are given.
         out: Where the store goes.
+        nodes: Table of each node type: a path, or a table of pandas, Polars, pyarrow.
+            Columns ``id``, ``label``, ``split``, ``time`` by name; lists become features.
+        edges: Table of each edge type, ``("user", "trusts", "user")``.
         format: Format of files; None to guess it.
         ids: "auto", "int" or "string".
-        columns: Names of columns.
+        columns: Names of columns; of ``nodes`` and ``edges`` as ``{"user.id": "uid"}``.
         separator: What separates columns in text.
         skip: Lines to leave out at the beginning of each text file.
         undirected: Every edge stands for both directions.
@@ -59,7 +66,17 @@ def ingest(
     source: Source
     if split is not None and not isinstance(split, SplitSpec):
         split = split_spec(split, seed=options.get("seed", 0))
-    if _is_paths(data):
+    if out is None:
+        raise ConfigError("out: got none, expected the folder where the store goes")
+    if (data is None) == (edges is None and nodes is None):
+        raise ConfigError("ingest takes either data, or edges and nodes by their types")
+    if data is None:
+        options_of = read_options(
+            ids=ids, columns=columns, separator=separator, skip=skip,
+            undirected=undirected, edge_type=edge_type, num_threads=num_threads,
+        )  # fmt: skip
+        source = open_given(nodes or {}, edges or {}, options_of)
+    elif _is_paths(data):
         source = open_source(
             data,
             format=format,

@@ -139,6 +139,55 @@ def integer_names(numbers: npt.NDArray[np.int64]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(codes[numbers], names)
 
 
+def holds_features(kind: pa.DataType) -> bool:
+    """Tell whether a column is one of vectors: fixed-size lists, or lists of floats."""
+    if pt.is_fixed_size_list(kind):
+        inner = kind.value_type
+        return bool(pt.is_floating(inner) or pt.is_integer(inner) or pt.is_boolean(inner))
+    return bool(
+        (pt.is_list(kind) or pt.is_large_list(kind)) and pt.is_floating(kind.value_type)
+    )
+
+
+def dense_features(values: Any, where: str, first_row: int = 0) -> npt.NDArray[Any]:
+    """Return a column of lists of one length as features ``[n, d]``.
+
+    Returns:
+        float16 and int8 as they are, else float32.
+
+    Raises:
+        InputError: a list or a number is missing, lists differ in length, or a number is
+            not finite.
+    """
+    _refuse_nulls(values, where, first_row)
+    lengths = pc.list_value_length(values).to_numpy(zero_copy_only=False)
+    dim = int(lengths[0]) if len(lengths) else 0
+    if (lengths != dim).any() or not dim:
+        row = (
+            int(np.flatnonzero((lengths != dim) | (lengths == 0))[0]) if len(lengths) else 0
+        )
+        raise InputError(
+            f"{where}, row {first_row + row}: a list of {lengths[row]} numbers, expected "
+            f"{dim or 'some'} as in the first; features have one length"
+        )
+    flat = values.flatten()
+    if flat.null_count:
+        row = int(pc.index(flat.is_null(), True).as_py()) // dim
+        raise InputError(
+            f"{where}, row {first_row + row}: a number is missing (null), expected {dim}"
+        )
+    rows: npt.NDArray[Any] = flat.to_numpy(zero_copy_only=False).reshape(-1, dim)
+    if rows.dtype.name not in ("float16", "int8"):
+        rows = rows.astype(np.float32)
+    if rows.dtype.kind == "f" and not np.isfinite(rows).all():
+        row = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
+        raise InputError(
+            f"{where}, row {first_row + row}: a number is not finite, expected features "
+            "without NaN and inf"
+        )
+    return rows
+
+
 def graph_column(name: str, values: Any, where: str, first_row: int = 0) -> Any:
     """Return a column of edges, checked by its name."""
     if name == "weight":
@@ -147,6 +196,8 @@ def graph_column(name: str, values: Any, where: str, first_row: int = 0) -> Any:
         return check_times(values, where, first_row)
     if name == "relation":
         return relation_column(values, where, first_row)
+    if pt.is_string_view(values.type):  # of Polars; Arrow cannot take rows of it yet
+        return values.cast(pa.large_string())
     return values
 
 

@@ -41,7 +41,7 @@ def open_delimited(files: list[InputFile], options: ReadOptions) -> Source:
 
 
 def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
-    separator = _separator(file, options)
+    separator = separator_of(file, options)
     lines = first_lines(
         file, skip=options.skip, separator=separator, has_comments=False, has_quotes=True
     )
@@ -77,7 +77,7 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
     )
 
 
-def _separator(file: InputFile, options: ReadOptions) -> int:
+def separator_of(file: InputFile, options: ReadOptions) -> int:
     """Return the given separator, or the first known one that the first line has.
 
     A blank is the last to be tried: names of columns may have some.

@@ -66,7 +66,7 @@ def from_object(
         return NetworkXSource(obj, options)
     if isinstance(obj, (tuple, list)):
         return _arrays(obj, options)
-    return TableSource([_table(obj)], options)
+    return TableSource([table_of(obj)], options)
 
 
 def _is_of(obj: Any, package: str) -> bool:
@@ -178,7 +178,7 @@ def _arrow(role: str, part: Any) -> Any:
         ) from err
 
 
-def _table(obj: Any) -> Batches:
+def table_of(obj: Any) -> Batches:
     """Look at a table of any library as Arrow batches.
 
     Raises:

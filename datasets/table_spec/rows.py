@@ -12,8 +12,14 @@ import pyarrow.compute as pc
 
 from graphsys.core.errors import InputError, unknown_name
 from graphsys.datasets.base import base_name, read_options
-from graphsys.datasets.columns import graph_column, id_column
-from graphsys.datasets.files import input_file
+from graphsys.datasets.columns import (
+    check_weights,
+    dense_features,
+    graph_column,
+    holds_features,
+    id_column,
+)
+from graphsys.datasets.files import InputFile, input_file
 from graphsys.datasets.readers.edgelist import guess_kind
 from graphsys.datasets.readers.tables import (
     CHUNK_ROWS,
@@ -70,6 +76,7 @@ class Table:
         folder: Where its file lies.
         id_columns: The columns that hold ids ("id", or "src" and "dst").
         num_threads: Threads that parse.
+        batches: The rows, where they are in memory and the file is but a name.
 
     Raises:
         InputError: the file is missing, or its first lines do not fit.
@@ -82,15 +89,21 @@ class Table:
         folder: Path,
         id_columns: Sequence[str],
         num_threads: int | None = None,
+        batches: Batches | None = None,
     ) -> None:
         self.card = card
         self.id_columns = tuple(id_columns)
         self._num_threads = num_threads
+        self._batches = batches
+        if batches is not None:
+            self.file = InputFile(Path(card.file))
+            self.num_bytes = batches.num_bytes or 0
+            return
         file = input_file(folder / card.file)
         if card.encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
             file = replace(file, encoding=card.encoding)
         self.file = file
-        self._batches: Batches | None = None
+        self.num_bytes = file.num_bytes
         suffix = base_name(file.path)[1]
         if suffix in (".parquet", ".pq"):
             self._batches = parquet_batches(file)
@@ -135,16 +148,21 @@ class Table:
             for begin in range(0, whole.num_rows, CHUNK_ROWS):
                 batch = whole.slice(begin, CHUNK_ROWS)
                 columns: dict[str, Any] = {}
+                is_of_nodes = self.id_columns == ("id",)
                 for name, role in roles.items():
                     values = batch.column(batch.schema.names.index(name))
                     where = f"{self.file.name}: column {name}"
                     if role in self.id_columns:
                         kind = self.card.ids
                         values = id_column(values, kind=kind, where=where, first_row=first)
+                    elif role.endswith("]"):
+                        values = check_weights(values, where, first).astype(np.float64)
+                    elif is_of_nodes and holds_features(values.type):
+                        values = dense_features(values, where, first)
                     else:
                         values = graph_column(role, values, where, first)
                     columns[role] = values
-                yield columns, batch.num_rows, batch.nbytes
+                yield _stacked(columns), batch.num_rows, batch.nbytes
                 first += batch.num_rows
 
     def _look(self) -> tuple[LineFormat, int]:

@@ -11,11 +11,12 @@ from graphsys.core.errors import ConfigError, InputError
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.files import InputFile, input_file
 from graphsys.datasets.node_rows import UniqueRows
+from graphsys.datasets.readers.tables import Batches
 from graphsys.datasets.table_spec.arrays import NodeArrays
 from graphsys.datasets.table_spec.edges import list_chunks, matrix_chunks
 from graphsys.datasets.table_spec.joins import Joined, refuse_same_columns
 from graphsys.datasets.table_spec.rows import Table
-from graphsys.datasets.table_spec.spec import EdgeCard, NodeCard, TablesCard
+from graphsys.datasets.table_spec.spec import EdgeCard, NodeCard, TableCard, TablesCard
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 CHUNK_ROWS: Final = 1 << 18
@@ -29,6 +30,7 @@ class DescribedSource(Source):
         card: The description.
         folder: Where its files lie.
         num_threads: Threads that parse.
+        tables: Tables in memory, by the name that stands for the file.
 
     Raises:
         InputError: a file is missing, or its first lines do not fit.
@@ -41,7 +43,9 @@ class DescribedSource(Source):
         folder: Path,
         *,
         num_threads: int | None = None,
+        tables: Mapping[str, Batches] | None = None,
     ) -> None:
+        self._tables = tables or {}
         self.name = name
         self.is_directed = card.directed
         self._card = card
@@ -55,9 +59,9 @@ class DescribedSource(Source):
             sizes.append(num_bytes)
         self._nodes: list[tuple[NodeCard, Table | None]] = []
         for nodes in card.nodes:
-            table = Table(nodes, folder, ("id",), num_threads) if nodes.file else None
+            table = self._table(nodes, ("id",)) if nodes.file else None
             self._nodes.append((nodes, table))
-            sizes.append(table.file.num_bytes if table is not None else 0)
+            sizes.append(table.num_bytes if table is not None else 0)
         self.total_bytes = sum(sizes)
 
     def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
@@ -116,10 +120,14 @@ class DescribedSource(Source):
             file = input_file(self._folder / card.file)
             read = list_chunks if card.layout == "lists" else matrix_chunks
             return (lambda: read(file, card, self._num_threads)), file.num_bytes
-        table = Table(card, self._folder, ("src", "dst"), self._num_threads)
+        table = self._table(card, ("src", "dst"))
         counted = {it.type: it for it in self._card.nodes if it.count >= 0}
         ends = [counted.get(card.type[0]), counted.get(card.type[2])]
-        return (lambda: _table_chunks(table, card, ends)), table.file.num_bytes
+        return (lambda: _table_chunks(table, card, ends)), table.num_bytes
+
+    def _table(self, card: TableCard, id_columns: tuple[str, ...]) -> Table:
+        batches = self._tables.get(card.file)
+        return Table(card, self._folder, id_columns, self._num_threads, batches)
 
 
 def _listed(

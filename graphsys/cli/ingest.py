@@ -23,6 +23,7 @@ from graphsys.cli.report import print_ingest_report
 EPILOG = examples(
     "graphsys ingest wiki-Vote.txt.gz -o votes",
     "graphsys ingest links.csv -o web --skip 1 --partitions 8 --memory 2GB",
+    "graphsys ingest --nodes user=users.csv --edges user,trusts,user=trust.csv -o net",
     "graphsys ingest trust.csv -o trust --split 0.8,0.1,0.1",
     "graphsys ingest train.txt valid.txt test.txt -o kg --format triples",
 )
@@ -30,11 +31,30 @@ EPILOG = examples(
 
 # long: an option takes several lines of its signature, and a command has them all
 def ingest(
-    files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILES", help="Files to read.", show_default=False),
-    ],
     out: GraphOutOption,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FILES", help="Files to read.", show_default=False),
+    ] = None,
+    nodes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--nodes",
+            metavar="TYPE=FILE",
+            help="A table of nodes (CSV, Parquet, Arrow): id, label, split, time by name, "
+            "lists become features. Other names: --columns TYPE.id=NAME.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
+    edges: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--edges",
+            metavar="SRC,RELATION,DST=FILE",
+            help="A table of edges of a type, instead of FILES; once for each type.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
     format_: Annotated[
         str | None,
         typer.Option(
@@ -134,14 +154,21 @@ def ingest(
     """
     from graphsys import datasets
     from graphsys.cli.progress import open_progress
+    from graphsys.core.errors import ConfigError
     from graphsys.storage.ingest.process_budget import kept_bytes
 
-    plain = [Path(file) for file in files]
+    node_files, edge_files = _by_type("--nodes", nodes), _by_type("--edges", edges)
+    given = [*(node_files or {}).values(), *(edge_files or {}).values()]
+    if bool(files) == bool(given):
+        raise ConfigError("expected either FILES, or tables with --nodes and --edges")
+    plain = [Path(file) for file in [*(files or []), *given]]
     sizes = [path.stat().st_size for path in plain if path.is_file()]
     known = sum(sizes) if len(sizes) == len(plain) else None
     report = datasets.ingest(
-        files,
+        files or None,
         out,
+        nodes=node_files,
+        edges=edge_files,
         format=format_,
         ids=ids,
         columns=columns,
@@ -161,3 +188,23 @@ def ingest(
         progress=open_progress(),
     )
     print_ingest_report(report, as_json=json)
+
+
+def _by_type(option: str, pairs: list[str] | None) -> dict[str, Path] | None:
+    """Read ``TYPE=FILE`` pairs.
+
+    Raises:
+        ConfigError: one is none, or a type is given twice.
+    """
+    from graphsys.core.errors import ConfigError
+
+    found: dict[str, Path] = {}
+    for pair in pairs or []:
+        name, _, file = pair.partition("=")
+        if not name or not file or name in found:
+            what = "a type that is given twice" if name in found else "no TYPE=FILE"
+            raise ConfigError(
+                f"{option}: got {pair!r}, {what}; give one file for each type"
+            )
+        found[name] = Path(file)
+    return found or None

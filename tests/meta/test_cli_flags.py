@@ -13,8 +13,8 @@ FLAGS = {
     "graphsys dataset show": "NAME --help --json",
     "graphsys dataset build": "NAME --from --help --json --memory --order --out "
     "--overwrite --param --partitioner --partitions --seed",
-    "graphsys ingest": "FILES --coalesce --columns --drop-self-loops --features-as "
-    "--format --help --ids --json --memory --order --out --overwrite --partitioner "
+    "graphsys ingest": "FILES --coalesce --columns --drop-self-loops --edges --features-as "
+    "--format --help --ids --json --memory --nodes --order --out --overwrite --partitioner "
     "--partitions --seed --separator --skip --split --undirected",
     "graphsys split": "GRAPH --by --help --json --memory --out --overwrite --ratio --seed",
     "graphsys info": "GRAPH --help --json",
