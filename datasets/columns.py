@@ -10,6 +10,7 @@ import pyarrow.types as pt
 
 from graphsys.core.errors import InputError
 from graphsys.core.types import MAX_USER_ID
+from graphsys.datasets.times import whole_times
 
 
 def id_column(values: Any, *, kind: str, where: str, first_row: int = 0) -> Any:
@@ -96,10 +97,14 @@ def check_weights(values: Any, where: str, first_row: int = 0) -> npt.NDArray[An
 def check_times(values: Any, where: str, first_row: int = 0) -> npt.NDArray[np.int64]:
     """Return times as int64 ``[n]``; dates and timestamps count in their own unit.
 
+    Numbers with fractions and dates as text count in microseconds.
+
     Raises:
-        InputError: a time is missing or no integer, date or timestamp.
+        InputError: a time is missing or no number, date or timestamp.
     """
     _refuse_nulls(values, where, first_row)
+    if is_coarse_time(values.type):
+        return whole_times(values, where, first_row)
     if pt.is_date32(values.type):
         values = values.cast(pa.int32())
     if not (pt.is_integer(values.type) or pt.is_temporal(values.type)):
@@ -113,6 +118,12 @@ def check_times(values: Any, where: str, first_row: int = 0) -> npt.NDArray[np.i
     except pa.ArrowInvalid as err:
         raise InputError(f"{where}: {' '.join(str(err).split())}") from err
     return times
+
+
+def is_coarse_time(kind: pa.DataType) -> bool:
+    """Tell whether times of a type become microseconds: floats, and dates as text."""
+    is_words = pt.is_dictionary(kind) and _is_text(kind.value_type)
+    return bool(pt.is_floating(kind) or is_words or _is_text(kind))
 
 
 def relation_column(values: Any, where: str, first_row: int = 0) -> pa.DictionaryArray:

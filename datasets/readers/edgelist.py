@@ -36,6 +36,7 @@ from graphsys.datasets.text.source import (
     first_lines,
     no_text,
 )
+from graphsys.datasets.times import is_date
 from graphsys.storage.source import Source
 
 _HEADER_HINT: Final = "; if it is a header or a count, pass --skip {line}"
@@ -190,7 +191,9 @@ def guess_kind(name: str, place: int, lines: Sequence[DataLine]) -> int:
     if name == "weight":
         return NUMBER
     if name == "time":
-        return INTEGER
+        return _time_kind(
+            [line.fields[place] for line in lines if place < len(line.fields)]
+        )
     if name == "relation":
         return WORD
     fields = [line.fields[place] for line in lines if place < len(line.fields)]
@@ -198,6 +201,15 @@ def guess_kind(name: str, place: int, lines: Sequence[DataLine]) -> int:
         return INTEGER
     given = [field for field in fields if not is_missing(field)]
     return MAYBE if given and all(is_number(field) for field in given) else LABEL
+
+
+def _time_kind(fields: Sequence[bytes]) -> int:
+    """Return the kind of times: integers, numbers with fractions, or dates."""
+    if all(is_integer(field) for field in fields):
+        return INTEGER
+    if all(is_number(field) for field in fields):
+        return NUMBER
+    return WORD if all(is_date(field) for field in fields) else INTEGER
 
 
 formats.register("edgelist")(

@@ -47,7 +47,9 @@ from graphsys.datasets.text.source import (
     line_of_row,
     no_text,
     parse_file,
+    warn_of_text_times,
 )
+from graphsys.datasets.times import whole_times
 
 _KINDS: Final = {"int": INTEGER, "float": MAYBE, "string": LABEL}
 _REST: Final = "[*]"
@@ -111,6 +113,7 @@ class Table:
             self._batches = arrow_batches(file)
         else:
             self.layout, self.skip = self._look()
+            warn_of_text_times(file.name, self.layout)
 
     def line(self, row: int) -> str:
         """Name a row in a message, by its line where it has one."""
@@ -138,6 +141,9 @@ class Table:
             self.file, self.layout, skip=self.skip, num_threads=self._num_threads
         ):
             columns = _stacked(parsed.columns)
+            if "time" in columns:
+                where = f"{self.file.name}: column time"
+                columns["time"] = whole_times(columns["time"], where)
             yield columns, len(columns[self.id_columns[0]]), parsed.bytes_read
 
     def _read_batches(self, table: Batches) -> Iterator[tuple[dict[str, Any], int, int]]:

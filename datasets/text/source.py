@@ -12,10 +12,18 @@ from graphsys.core.threads import map_in_order
 from graphsys.core.types import DEFAULT_SPLIT, EdgeType
 from graphsys.datasets.files import InputFile, read_head
 from graphsys.datasets.text.blocks import TextBlock, text_blocks
-from graphsys.datasets.text.layout import ID, LineFormat, show, split_line
+from graphsys.datasets.text.layout import (
+    ID,
+    INTEGER,
+    WORD,
+    LineFormat,
+    show,
+    split_line,
+)
 from graphsys.datasets.text.lines import BadLineError, parse_lines, require_exact_weights
 from graphsys.datasets.text.read_ahead import prefetch
 from graphsys.datasets.text.third_column import ThirdColumnCheck
+from graphsys.datasets.times import warn_of_microseconds, whole_times
 from graphsys.storage.source import EdgeChunk, Source
 
 SAMPLE_LINES: Final = 100
@@ -116,6 +124,8 @@ class TextSource(Source):
     ) -> None:
         self.parts = list(parts)
         _refuse_mixed_ids(self.parts)
+        for part in self.parts[:1]:
+            warn_of_text_times(part.file.name, part.layout)
         self.name = ", ".join(part.file.name for part in self.parts)
         self.total_bytes = sum(part.file.num_bytes for part in self.parts)
         self.is_directed = is_directed
@@ -199,6 +209,8 @@ def _parse_block(layout: LineFormat, load: Callable[[], TextBlock]) -> Parsed:
 
 def _chunk(part: TextPart, parsed: Parsed) -> EdgeChunk:
     columns = dict(parsed.columns)
+    if "time" in columns:
+        columns["time"] = whole_times(columns["time"], f"{part.file.name}: column time")
     return EdgeChunk(
         src=columns.pop("src"),
         dst=columns.pop("dst"),
@@ -207,6 +219,13 @@ def _chunk(part: TextPart, parsed: Parsed) -> EdgeChunk:
         columns=columns,
         bytes_read=parsed.bytes_read,
     )
+
+
+def warn_of_text_times(name: str, layout: LineFormat) -> None:
+    """Say in which unit times are stored that are no integers."""
+    kind = next((it.kind for it in layout.columns if it.name == "time"), INTEGER)
+    if kind != INTEGER:
+        warn_of_microseconds(name, is_date=kind == WORD)
 
 
 def _hint(layout: LineFormat, line: int) -> str:

@@ -162,7 +162,7 @@ def test_csv_as_spreadsheets_write_it(tmp_path: Path, text: bytes) -> None:
     [
         ("", r"users\.csv: the file is empty"),
         ("id,label\n", r"users\.csv:1: no row behind the header, expected at least one"),
-        ("who,label\n1,a\n", r"users\.csv:1: no column for ids among who, label; say which"),
+        ("who,label\n1,a\n", r"users\.csv:1: no column for ids among who, label; say"),
         ("id,label\n1,a\n1,b\n", r"users\.csv:3: node 1 is listed a second time"),
         ("id,a,b\n1,NaN,1\n", r"users\.csv:2: found 'NaN' as x\[0\], expected a number"),
     ],

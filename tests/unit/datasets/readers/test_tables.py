@@ -100,8 +100,8 @@ def test_columns_are_chosen(tmp_path: Path) -> None:
             "column weight: weights are of type string, expected numbers",
         ),
         (
-            {"src": [1, 2], "dst": [1, 2], "time": [0.5, 1]},
-            "column time: times are of type double, expected integers or timestamps",
+            {"src": [1, 2], "dst": [1, 2], "time": [True, False]},
+            "column time: times are of type bool, expected integers or timestamps",
         ),
         ({"a": [1], "b": [1]}, "no column for src and dst among a, b; .*--columns"),
         (

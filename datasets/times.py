@@ -1,0 +1,91 @@
+"""Times that are no integers: numbers with fractions, ISO dates, as whole microseconds."""
+
+import re
+import warnings
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.types as pt
+
+from graphsys.core.errors import InputError
+
+PER_SECOND: Final = 1_000_000
+_ISO: Final = re.compile(rb"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?$")
+_EXPECTED: Final = (
+    "expected integers, numbers, or ISO dates such as 2024-05-01 or 2024-05-01T12:30:00.5"
+)
+
+
+def is_date(field: bytes) -> bool:
+    """Tell whether a field looks like an ISO date, or a date with a time of day."""
+    return _ISO.match(field) is not None
+
+
+def warn_of_microseconds(where: str, *, is_date: bool) -> None:
+    """Say in which unit times that are no integers are stored."""
+    what = "dates are stored as microseconds since 1970, UTC"
+    if not is_date:
+        what = "numbers with fractions are stored as millionths, whole ones"
+    warnings.warn(
+        f"{where}: column time: {what} (int64)",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def whole_times(values: Any, where: str, first_row: int = 0) -> npt.NDArray[np.int64]:
+    """Return times as int64 ``[n]``: integers as they are, others in microseconds.
+
+    Args:
+        values: Integers or float64 ``[n]``, or Arrow strings (or a dictionary of them).
+        where: What messages call the column.
+        first_row: Number of the first row, from 0, for messages.
+
+    Raises:
+        InputError: a time is no number or date, or too large.
+    """
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind in "iu":
+            return values.astype(np.int64, copy=False)
+        return _of_numbers(values.astype(np.float64), where, first_row)
+    if pt.is_floating(values.type):
+        numbers = values.to_numpy(zero_copy_only=False).astype(np.float64)
+        return _of_numbers(numbers, where, first_row)
+    codes = None
+    if pt.is_dictionary(values.type):
+        codes, values = values.indices.to_numpy(zero_copy_only=False), values.dictionary
+    times = _of_dates(values.cast(pa.string()), where)
+    return times if codes is None else times[codes]
+
+
+def _of_numbers(
+    values: npt.NDArray[np.float64], where: str, first_row: int
+) -> npt.NDArray[np.int64]:
+    scaled = np.rint(values * PER_SECOND)
+    wrong = ~(np.abs(scaled) < 2.0**63)  # NaN, too
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise InputError(
+            f"{where}, row {first_row + row}: found {values[row]}, expected a time whose "
+            "millionths fit 64 bits"
+        )
+    return scaled.astype(np.int64)
+
+
+def _of_dates(texts: pa.StringArray, where: str) -> npt.NDArray[np.int64]:
+    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        try:
+            whole = texts.cast(kind).cast(pa.int64())
+            times: npt.NDArray[np.int64] = whole.to_numpy(zero_copy_only=False)
+            return times
+        except pa.ArrowInvalid:
+            continue
+    for text in texts.to_pylist():
+        if not is_date(text.encode()):
+            raise InputError(f"{where}: found {text[:60]!r}, {_EXPECTED}")
+    raise InputError(
+        f"{where}: found dates that cannot be read, or some with a time zone and some "
+        f"without, {_EXPECTED}"
+    )
