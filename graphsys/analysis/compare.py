@@ -1,6 +1,7 @@
 """Two reports side by side: what changed from one run to the other."""
 
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -34,8 +35,10 @@ def compare_reports(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict
     """Return what differs between two reports of one schema version.
 
     Returns:
-        ``commands`` (of both), ``configuration`` (name to both values, where they differ),
-        and ``changes``: metrics whose value differs, the largest ratios first.
+        ``commands`` (of both), ``unlike`` (why their figures hardly compare: other verbs,
+        algorithms or graphs; None where they do), ``configuration`` (name to both values,
+        where they differ), and ``changes``: metrics whose value differs, the largest ratios
+        first.
     """
     left = {metric["name"]: metric for metric in before["metrics"]}
     right = {metric["name"]: metric for metric in after["metrics"]}
@@ -51,9 +54,34 @@ def compare_reports(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict
     changes.sort(key=_size, reverse=True)
     return {
         "commands": [before["command"], after["command"]],
+        "unlike": _unlike(before["command"], after["command"]),
         "configuration": _differences(before, after),
         "changes": [asdict(change) for change in changes],
     }
+
+
+def _unlike(before: str, after: str) -> str | None:
+    """Say in which words two commands are of different work, or None.
+
+    The words of a command that are neither options nor their values: the verb, what it
+    runs, and the graph or run.
+    """
+    left, right = (_work(command) for command in (before, after))
+    if left == right:
+        return None
+    return (
+        f"these are reports of unlike runs, {' '.join(left)!r} and {' '.join(right)!r}: "
+        "figures of one say little about the other"
+    )
+
+
+def _work(command: str) -> list[str]:
+    found: list[str] = []
+    for word in shlex.split(command)[1:]:
+        if word.startswith("-"):
+            break
+        found.append(word)
+    return found
 
 
 def _size(change: Change) -> float:

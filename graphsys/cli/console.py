@@ -4,10 +4,11 @@ Results on a terminal are laid out for the eye; piped, they are plain lines and
 tab-separated tables, never wrapped and never colored; with ``--json``, one object.
 """
 
+import contextlib
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,36 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 def print_note(text: str) -> None:
     """Print a line for people to stderr."""
     sys.stderr.write(text + "\n")
+
+
+_told: list[str] = []
+"""What was said of an interruption: the first to know what is kept says it, once."""
+
+
+def print_interrupted(what: str) -> None:
+    """Say that the command was interrupted, and what is kept, unless that was said."""
+    if not _told:
+        _told.append(what)
+        print_note(f"interrupted: {what}")
+
+
+def forget_interruption() -> None:
+    """Begin a command line: nothing was said yet."""
+    _told.clear()
+
+
+@contextlib.contextmanager
+def telling_what_is_kept(what: Callable[[], str]) -> Iterator[None]:
+    """Say after Ctrl-C what a command keeps, and how to go on.
+
+    Args:
+        what: Returns it, when it is asked for.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        print_interrupted(what())
+        raise
 
 
 def print_error(message: str) -> None:

@@ -8,6 +8,7 @@ and shows its traceback.
 import errno
 import io
 import os
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -33,7 +34,12 @@ from graphsys.cli import (
     verify,
 )
 from graphsys.cli.algorithm_help import AlgorithmVerb
-from graphsys.cli.console import print_error, print_note
+from graphsys.cli.console import (
+    forget_interruption,
+    print_error,
+    print_interrupted,
+    print_note,
+)
 from graphsys.cli.help import Verb, VerbGroup
 from graphsys.cli.options import examples
 from graphsys.cli.progress import CompileNotice
@@ -51,6 +57,8 @@ _PLACES = (
     errno.ELOOP,
 )
 _TARGETS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
+_INTERRUPTED = 130
+_NOTHING_KEPT = "nothing of this command is kept, and what there was before stays as it was"
 _NO_THREAD = "can't start new thread"
 _NO_MEMORY = "can't allocate memory"  # torch's
 
@@ -91,6 +99,7 @@ def start(
         typer.echo(context.get_help())
 
 
+_KINDS = {"run": AlgorithmVerb, "profile": profile.ProfileVerb}
 app.add_typer(dataset.app, name="dataset", rich_help_panel="Data")
 for _panel, _name, _verb, _epilog in (
     ("Data", "ingest", ingest.ingest, ingest.EPILOG),
@@ -106,7 +115,7 @@ for _panel, _name, _verb, _epilog in (
     ("Machine", "profile", profile.profile, profile.EPILOG),
     ("Machine", "doctor", doctor.doctor, doctor.EPILOG),
 ):
-    _kind = AlgorithmVerb if _verb is run.run else Verb
+    _kind = _KINDS.get(_name, Verb)
     app.command(_name, cls=_kind, epilog=_epilog, rich_help_panel=_panel)(_verb)
 app.add_typer(train.app, name="train", rich_help_panel="Embeddings")
 
@@ -122,6 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = [argument for argument in arguments if argument != "--debug"]
     warnings.showwarning = _show_warning
     _prepare_streams()
+    forget_interruption()
     tell_when_compiling(CompileNotice())
     global _is_debug
     _is_debug = is_debug
@@ -144,7 +154,7 @@ def perform(arguments: Sequence[str]) -> tuple[int, str | None]:
     try:
         return _run(list(arguments))
     except KeyboardInterrupt:
-        print_note("interrupted")
+        print_interrupted(_NOTHING_KEPT)
         return 130, None
     except BrokenPipeError:
         return _end_quietly(), "the reader of stdout went away"
@@ -167,15 +177,31 @@ def _run(arguments: list[str]) -> tuple[int, str | None]:
         return 2, message
     except typer.Abort:
         raise KeyboardInterrupt from None
+    if code == _INTERRUPTED:
+        raise KeyboardInterrupt
     return int(code or 0), None
 
 
 def _usage_message(err: typer.TyperException) -> str:
     """Say what is wrong with a command line, and where its help is."""
     message = err.format_message().strip().rstrip(".")
+    message = message.replace(". Did you mean", "; did you mean")
     context = getattr(err, "ctx", None)
     path = context.command_path if context is not None else "graphsys"
-    return f"{message[:1].lower()}{message[1:]}; see {path} --help"
+    message = message[:1].lower() + message[1:]
+    if _is_algorithm(message):
+        return f"{message}; algorithms are run by graphsys run NAME"
+    return f"{message}; see {path} --help"
+
+
+def _is_algorithm(message: str) -> bool:
+    """Whether what was taken for a command is an algorithm."""
+    found = re.match(r"no such command '(\w+)'", message)
+    if found is None:
+        return False
+    from graphsys.engine.algorithms import ALGORITHMS
+
+    return found[1] in ALGORITHMS
 
 
 def _describe(err: Exception) -> str | None:

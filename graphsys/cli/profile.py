@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from graphsys.cli.console import print_json, print_note, print_table
+from graphsys.cli.help import Verb
 from graphsys.cli.options import CONTROL, OUTPUT, OverwriteOption, examples
+from graphsys.core.errors import ConfigError, unknown_name
 
 EPILOG = examples(
     "graphsys profile -o report.html -- run bfs web -o hops.parquet --param source=42",
@@ -20,6 +22,7 @@ EPILOG = examples(
 )
 
 _NOT_PROFILED = ("profile",)
+_WITHOUT_COMMAND = ("--compare", "--compile", "--trace", "--ncu", "--help", "-h")
 
 Perform = Callable[[Sequence[str]], tuple[int, str | None]]
 """Runs a command line: its exit code, and the error message where there is one."""
@@ -131,7 +134,6 @@ def profile(
 ) -> int:
     """Run a graphsys command and write a page that says where its time went."""
     from graphsys.analysis.profile import counts_by_ncu
-    from graphsys.core.errors import ConfigError
 
     words = command or []
     if json and not compare and compile_ is None:
@@ -155,7 +157,7 @@ def profile(
         _compile(words[0], compile_, as_json=json)
         return 0
     if trace is None and ncu is None:
-        _check_words(words)
+        _check_words(words, _verbs_of(context))
     elif len(words) > (ncu is None) or chrome_trace is not None or (trace and ncu):
         raise ConfigError(
             "--trace takes one report's .json at most, --ncu nothing, and neither a command"
@@ -174,16 +176,35 @@ def profile(
     return _run(context.obj, words, out, chrome_trace, **settings)
 
 
-def _check_words(words: list[str]) -> None:
-    """Refuse what is no command to profile."""
-    from graphsys.core.errors import ConfigError
+class ProfileVerb(Verb):
+    """A verb that asks for ``--`` before the command it is given."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Say so, before the command's options are taken for those of profile."""
+        verbs = _verbs_of(ctx)
+        place = next((k for k, word in enumerate(args) if word in verbs), None)
+        if place is not None and not {"--", *_WITHOUT_COMMAND} & set(args):
+            raise ConfigError(
+                "give the command after --: graphsys profile "
+                f"{shlex.join([*args[:place], '--', *args[place:]])}"
+            )
+        return super().parse_args(ctx, args)
+
+
+def _verbs_of(context: Any) -> set[str]:
+    return set(getattr(context.find_root().command, "commands", {}))
+
+
+def _check_words(words: list[str], verbs: set[str]) -> None:
+    """Refuse what is no command to profile."""
     if not words:
         raise ConfigError(
             "give a command after --, such as: -- run pagerank web -o out.csv"
         )
     if words[0] in _NOT_PROFILED or words[0].startswith("-"):
         raise ConfigError(f"cannot profile {words[0]!r}; give a graphsys command after --")
+    if verbs and words[0] not in verbs:
+        raise unknown_name("command to profile", words[0], verbs - set(_NOT_PROFILED))
 
 
 def _run(
@@ -276,7 +297,6 @@ def _mix_text(mix: dict[str, int]) -> str:
 
 def _check_trace(path: Path, *, overwrite: bool) -> None:
     """Refuse a trace that could not be written, before anything runs."""
-    from graphsys.core.errors import ConfigError
     from graphsys.storage.output_file import require_writable
 
     if not path.name.endswith((".json", ".json.gz")):
@@ -314,6 +334,8 @@ def _compare(before: Path, after: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
+    if found["unlike"]:
+        print_note(f"warning: {found['unlike']}")
     for name, (old, new) in found["configuration"].items():
         print_note(f"differs: {name}: {old} -> {new}")
     rows = [

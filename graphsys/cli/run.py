@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphsys.cli.console import print_facts, print_json, print_note, print_table
+from graphsys.cli.console import (
+    print_facts,
+    print_json,
+    print_note,
+    print_table,
+    telling_what_is_kept,
+)
 from graphsys.cli.options import (
     CONTROL,
     OUTPUT,
@@ -244,7 +250,10 @@ def run(
             f"{algorithm} gives a value per node: name a file with --out FILE; --json is "
             "about the run alone"
         )
-    with graphsys.open(graph) as opened:
+    with (
+        telling_what_is_kept(lambda: _kept(checkpoint)),
+        graphsys.open(graph) as opened,
+    ):
         done = work.prepare(opened, settings).run(open_progress())
     if out is not None:
         write_result(done.table, out, format_, overwrite=overwrite)
@@ -257,6 +266,15 @@ def run(
         _report(done, algorithm, out, as_json=json)
     if out is None and not json and len(done):
         print_preview(done.table, work.shown)
+
+
+def _kept(checkpoint: Path | None) -> str:
+    """Return what an interrupted run left, and how to go on."""
+    if checkpoint is None:
+        return "nothing is kept; vertex programs keep their state with --checkpoint FOLDER"
+    if not (checkpoint / "checkpoint.json").exists():
+        return f"{checkpoint} holds no checkpoint yet, nothing is kept"
+    return f"{checkpoint} keeps the last checkpoint; go on by the same command and --resume"
 
 
 class _Work:

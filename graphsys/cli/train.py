@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphsys.cli.console import print_facts, print_json, print_note
+from graphsys.cli.console import print_facts, print_json, print_note, telling_what_is_kept
 from graphsys.cli.help import Verb, VerbGroup
 from graphsys.cli.options import (
     CONTROL,
@@ -276,11 +276,35 @@ def _train(
     from graphsys.core.progress import SILENT
 
     progress = open_progress() if is_telling else SILENT
-    with graphsys.open(graph) as opened:
+    model = library.__name__.rpartition(".")[2]
+    with (
+        telling_what_is_kept(lambda: _kept(model, graph, out)),
+        graphsys.open(graph) as opened,
+    ):
         report = library.train(opened, settings, out, progress=progress, **how)
     progress.close()
     if is_telling:
         _show(report, json=json, dry_run=how["dry_run"])
+
+
+def _kept(model: str, graph: Path, out: Path) -> str:
+    """Return what an interrupted training left, and how to go on."""
+    import importlib
+
+    from graphsys.core.errors import GraphsysError
+
+    try:
+        state = importlib.import_module(f"graphsys.{model}.run").read_state(out)
+    except (GraphsysError, OSError):
+        return "the training had no checkpoint yet, nothing is kept; begin again"
+    if state.is_complete:
+        return f"the run {out} that was there stays as it was; begin again"
+    epochs = f"{state.epoch} whole epoch{'' if state.epoch == 1 else 's'}"
+    more = " and a part" if getattr(state, "unit", getattr(state, "batch", 0)) else ""
+    return (
+        f"{out} keeps {epochs}{more}; go on with "
+        f"graphsys train {model} {graph} -o {out} --resume"
+    )
 
 
 def _show(report: Any, *, json: bool, dry_run: bool) -> None:

@@ -8,6 +8,7 @@ import resource
 import pytest
 
 from graphsys.cli import main as cli
+from graphsys.cli.console import telling_what_is_kept
 from graphsys.cli.options import parse_partitions
 from graphsys.core.errors import (
     ConfigError,
@@ -83,8 +84,42 @@ def test_out_of_memory_says_what_to_do(
     assert "--memory" in capsys.readouterr().err
 
 
-def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_is_130_and_says_what_is_kept(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run_with(monkeypatch, KeyboardInterrupt()) == 130
+    assert "interrupted: nothing of this command is kept" in capsys.readouterr().err
+
+    def told(_: list[str]) -> int:
+        with telling_what_is_kept(lambda: "half of it; go on with --resume"):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_run", told)
+    assert cli.main(["train"]) == 130
+    error = capsys.readouterr().err
+    assert error == "interrupted: half of it; go on with --resume\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["bsf"], "error: no such command 'bsf'; see graphsys --help"),
+        (["trian"], "'trian'; did you mean 'train'?; see graphsys --help"),
+        (["pagerank", "web"], "'pagerank'; algorithms are run by graphsys run NAME"),
+        (
+            ["profile", "-o", "r.html", "run", "wcc", "web", "-o", "x.csv"],
+            "after --: graphsys profile -o r.html -- run wcc web -o x.csv",
+        ),
+        (["profile", "-o", "r.html", "--", "rnu"], "unknown command to profile 'rnu'"),
+    ],
+)
+def test_commands_that_are_not_there_are_one_clear_line(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(words) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
 
 
 @pytest.mark.parametrize(
