@@ -1,5 +1,6 @@
-"""Graphs that are Python objects already: arrays, matrices, tables, NetworkX graphs."""
+"""Graphs that are Python objects already: arrays, matrices, tables, others' graphs."""
 
+import importlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -19,6 +20,10 @@ from graphsys.datasets.readers.tables import Batches, TableSource
 from graphsys.storage.source import Source
 
 _ROLES: Final = ("src", "dst", "weight")
+_LIBRARIES: Final = {
+    "torch_geometric": "graphsys.interop.pyg", "dgl": "graphsys.interop.dgl",
+}  # fmt: skip
+"""Who makes a source of a library's graph, which is there when the library is loaded."""
 _MAX_EXACT: Final = 2.0**53
 
 
@@ -34,12 +39,14 @@ def from_object(
     """Make a source of a Python object; arrays and tables are not copied as a whole.
 
     Args:
-        obj: One of: a numpy array ``[E, 2]`` or ``[E, 3]`` (the third column is the
-            weight); a tuple (src, dst) or (src, dst, weight) of arrays; a SciPy sparse
-            matrix (ids are 0-based rows and columns; booleans have no weight); a pandas
-            or Polars data frame, a dict of arrays, a pyarrow Table, RecordBatch or
+        obj: One of: a numpy array or torch tensor ``[E, 2]`` or ``[E, 3]`` (the third
+            column is the weight), or ``[2, E]`` (PyG's ``edge_index``); a tuple (src, dst)
+            or (src, dst, weight) of arrays or tensors; a SciPy sparse matrix (ids are
+            0-based rows and columns; booleans have no weight); a pandas or Polars data
+            frame, a dict of arrays, a pyarrow Table, RecordBatch or
             RecordBatchReader, or anything with ``__arrow_c_stream__``, with columns
-            found by name; a NetworkX graph with its node and edge attributes.
+            found by name; a NetworkX graph with its node and edge attributes; PyG's Data or
+            HeteroData, or DGL's graph, with their tensors.
         ids: "auto", "int" or "string".
         columns: Columns of a table to take, or the table's name of each role.
         undirected: Every edge stands for both directions; a NetworkX graph knows itself.
@@ -60,6 +67,18 @@ def from_object(
         return obj
     if scipy.sparse.issparse(obj):
         return _sparse(obj, options)
+    for package, reader in _LIBRARIES.items():
+        if _is_of(obj, package):
+            made: Source = importlib.import_module(reader).source_of(
+                obj, undirected=undirected
+            )
+            return made
+    if _is_of(obj, "torch") and tuple(obj.shape) in ((2, 2), (2, 3)):
+        raise InputError(
+            f"tensor of shape {list(obj.shape)}: may be two edges, or an edge_index of "
+            f"{obj.shape[1]}; pass (src, dst)"
+        )
+    obj = _values(obj)
     if isinstance(obj, np.ndarray):
         return _matrix_of_edges(obj, options)
     if _is_of(obj, "networkx") and hasattr(obj, "is_multigraph"):
@@ -74,6 +93,18 @@ def _is_of(obj: Any, package: str) -> bool:
     return package in sys.modules and any(
         kind.__module__.partition(".")[0] == package for kind in type(obj).__mro__
     )
+
+
+def _values(obj: Any) -> Any:
+    """Return a tensor of torch as a numpy array, and other objects as they are."""
+    if not _is_of(obj, "torch"):
+        return obj
+    if obj.layout != sys.modules["torch"].strided:
+        raise InputError(
+            f"tensor of layout {obj.layout}, expected a dense one; pass its indices, an "
+            "edge_index"
+        )
+    return obj.detach().cpu().numpy()
 
 
 def _sparse(matrix: Any, options: ReadOptions) -> Source:
@@ -97,17 +128,20 @@ def _sparse(matrix: Any, options: ReadOptions) -> Source:
 
 
 def _matrix_of_edges(array: npt.NDArray[Any], options: ReadOptions) -> Source:
+    if array.ndim == 2 and array.shape[0] == 2 and array.shape[1] not in (2, 3):
+        return _arrays([array[0], array[1]], options)  # an edge_index
     if array.ndim != 2 or array.shape[1] not in (2, 3):
-        hint = "; transpose it" if array.ndim == 2 and array.shape[0] in (2, 3) else ""
+        hint = "; transpose it" if array.ndim == 2 and array.shape[0] == 3 else ""
         raise InputError(
             f"array of shape {list(array.shape)}, expected [E, 2] or [E, 3] (src, dst, "
-            "weight)" + hint
+            "weight), or [2, E]" + hint
         )
     return _arrays([array[:, k] for k in range(array.shape[1])], options)
 
 
 def _arrays(parts: Sequence[Any], options: ReadOptions) -> Source:
     """Make a source of (src, dst) or (src, dst, weight), or of a list of such edges."""
+    parts = [_values(part) for part in parts]
     is_arrays = len(parts) in (2, 3) and all(
         isinstance(part, (np.ndarray, pa.Array, pa.ChunkedArray)) for part in parts
     )
@@ -193,7 +227,7 @@ def table_of(obj: Any) -> Batches:
         if isinstance(obj, (pa.Table, pa.RecordBatch)):
             return _batches(kind, obj if isinstance(obj, pa.Table) else pa.table(obj))
         if isinstance(obj, Mapping):
-            arrays = {str(name): pa.array(values) for name, values in obj.items()}
+            arrays = {str(name): pa.array(_values(v)) for name, v in obj.items()}
             return _batches("dict", pa.table(arrays))
         if hasattr(obj, "__arrow_c_stream__"):
             return _stream(kind, pa.RecordBatchReader.from_stream(obj))

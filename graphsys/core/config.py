@@ -9,26 +9,25 @@ Annotations understood: bool, int, float, str, ``Literal`` of strings, ``T | Non
 ``tuple[T, ...]``, ``Mapping[str, T]`` and other config classes.
 """
 
-import contextlib
 import copy
 import dataclasses
-import difflib
 import json
-import math
 import re
 import tomllib
-import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from graphsys.core.config_values import REQUIRED as REQUIRED
+from graphsys.core.config_values import Checked as Checked
+from graphsys.core.config_values import aliases_of as aliases_of
+from graphsys.core.config_values import build, renamed
 from graphsys.core.errors import ConfigError
 from graphsys.core.plain_files import read_plain
 
 T = TypeVar("T")
 Mapped = dict[str, Any]
-REQUIRED: Any = dataclasses.MISSING
 
 
 def option(
@@ -124,16 +123,7 @@ def from_mapping(cls: type[T], mapping: Mapping[str, Any], *, where: str = "") -
         Traceback (most recent call last):
         graphsys.core.errors.ConfigError: train.toml: epochs: got 0, expected an int >= 1
     """
-    return typing.cast("T", _build(cls, mapping, f"{where}: " if where else "", ()))
-
-
-def aliases_of(cls: type) -> dict[str, str]:
-    """Return the names of today by the names that fields of a config class once had."""
-    return {
-        alias: field.name
-        for field in dataclasses.fields(cls)
-        for alias in field.metadata.get("aliases", ())
-    }
+    return typing.cast("T", build(cls, mapping, f"{where}: " if where else ""))
 
 
 def with_todays_names(
@@ -155,7 +145,7 @@ def with_todays_names(
     """
     todays = aliases_of(cls)
     used = [old for old in todays if old in mapping]
-    given = dict(_renamed(cls, mapping, where))
+    given = dict(renamed(cls, mapping, where))
     settings = []
     for setting in overrides:
         key, equals, value = setting.partition("=")
@@ -214,133 +204,6 @@ def _merge(target: Mapped, source: Mapping[str, Any], setting: str) -> None:
             _merge(inner, value, setting)
         else:
             target[key] = value
-
-
-def _build(cls: type, mapping: Any, where: str, path: tuple[str, ...]) -> Any:
-    if not isinstance(mapping, Mapping):
-        raise _mismatch(mapping, "a table", where, path)
-    hints = typing.get_type_hints(cls)
-    fields = {field.name: field for field in dataclasses.fields(cls)}
-    mapping = _renamed(cls, mapping, where)
-    for key in mapping:
-        if key not in fields:
-            place = ".".join((*path, str(key)))
-            raise ConfigError(f"{where}unknown key {place!r}; {_nearest(cls, str(key))}")
-    values = {
-        name: _convert(mapping[name], hints[name], field.metadata, where, (*path, name))
-        for name, field in fields.items()
-        if name in mapping
-    }
-    for name, field in fields.items():
-        if name not in values and field.default is field.default_factory is REQUIRED:
-            wanted = _wanted(hints[name], field.metadata)
-            place = ".".join((*path, name))
-            raise ConfigError(f"{where}{place} is missing, expected {wanted}")
-    return cls(**values)
-
-
-def _nearest(cls: type, key: str) -> str:
-    """Say which key may be meant, also by a name it once had, and what it is for."""
-    fields = {field.name: field for field in dataclasses.fields(cls)}
-    todays = {name: name for name in fields} | aliases_of(cls)
-    close = difflib.get_close_matches(key, todays, n=1)
-    if not close:
-        return f"known: {', '.join(fields)}"
-    name = todays[close[0]]
-    help = fields[name].metadata.get("help", "")
-    return f"did you mean {name!r}?{f' ({help})' if help else ''}"
-
-
-def _renamed(cls: type, mapping: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    """Return a mapping whose keys have their names of today."""
-    renamed = dict(mapping)
-    for old, new in aliases_of(cls).items():
-        if old in renamed:
-            if new in renamed:
-                raise ConfigError(f"{where}{old}: got it beside {new}, its name; remove it")
-            renamed[new] = renamed.pop(old)
-    return renamed
-
-
-def _convert(
-    value: Any, hint: Any, limits: Mapping[str, Any], where: str, path: tuple[str, ...]
-) -> Any:
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (typing.Union, types.UnionType):
-        inner = next(argument for argument in arguments if argument is not type(None))
-        return None if value is None else _convert(value, inner, limits, where, path)
-    listed = limits.get("choices")
-    if origin is typing.Literal or listed:
-        known = tuple(listed()) if listed else arguments
-        if value not in known:
-            close = difflib.get_close_matches(str(value), known, n=1)
-            more = f"; did you mean {close[0]!r}?" if close else ""
-            if not close and limits.get("plugins"):
-                more = (
-                    "; install the package that brings it (entry point of "
-                    f"{limits['plugins']})"
-                )
-            raise _mismatch(value, f"one of {', '.join(known)}{more}", where, path)
-        return value
-    if origin is tuple:
-        if not isinstance(value, list | tuple):
-            raise _mismatch(value, "a list", where, path)
-        places = [(*path[:-1], f"{path[-1]}[{k}]") for k in range(len(value))]
-        return tuple(
-            _convert(item, arguments[0], limits, where, place)
-            for item, place in zip(value, places, strict=True)
-        )
-    if origin is not None and issubclass(origin, Mapping):
-        if not isinstance(value, Mapping):
-            raise _mismatch(value, "a table", where, path)
-        return {
-            key: _convert(v, arguments[1], limits, where, (*path, key))
-            for key, v in value.items()
-        }
-    if dataclasses.is_dataclass(hint):
-        return _build(typing.cast("type", hint), value, where, path)
-    return _scalar(value, hint, limits, where, path)
-
-
-def _scalar(
-    value: Any, hint: Any, limits: Mapping[str, Any], where: str, path: tuple[str, ...]
-) -> Any:
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        with contextlib.suppress(OverflowError):
-            value = float(value)
-    wanted = _wanted(hint, limits)
-    if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
-        raise _mismatch(value, wanted, where, path)
-    if hint in (int, float):
-        low, above, high = (limits.get(name) for name in ("minimum", "above", "maximum"))
-        is_low = (low is not None and value < low) or (above is not None and value <= above)
-        is_finite = hint is int or math.isfinite(value)
-        if not is_finite or is_low or (high is not None and value > high):
-            raise _mismatch(value, wanted, where, path)
-    return value
-
-
-def _wanted(hint: Any, limits: Mapping[str, Any]) -> str:
-    if typing.get_origin(hint) is typing.Literal:
-        return f"one of {', '.join(typing.get_args(hint))}"
-    bounds = [("minimum", ">="), ("above", ">"), ("maximum", "<=")]
-    name = getattr(hint, "__name__", "value")
-    return f"{'an' if hint is int else 'a'} {name}" + "".join(
-        f" {sign} {limits[name]}" for name, sign in bounds if limits.get(name) is not None
-    )
-
-
-def _mismatch(value: Any, wanted: str, where: str, path: tuple[str, ...]) -> ConfigError:
-    return ConfigError(f"{where}{'.'.join(path)}: got {_shown(value)}, expected {wanted}")
-
-
-def _shown(value: Any) -> str:
-    """Write a value for a message, cut where it is long."""
-    try:
-        text = repr(value)
-    except ValueError:  # 0xff... may have more digits than Python writes
-        return "an integer of thousands of digits"
-    return text if len(text) <= 200 else f"{text[:197]}..."
 
 
 def _plain(value: Any) -> Any:

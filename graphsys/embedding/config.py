@@ -186,12 +186,10 @@ class EmbeddingConfig(ControlConfig):
             UnknownNameError: An operator, comparator or loss that there is not.
             ConfigError: Fields that contradict each other.
         """
-        super().__post_init__()
         comparators.comparator_of(self.comparator)
         losses.loss_of(self.loss)
-        for name in (self.operator, *(r.operator for r in self.relations.values())):
-            if name is not None:
-                operators.operator_of(name)
+        operators.operator_of(self.operator)
+        super().__post_init__()
         if not any(t.dim for t in self.node_types.values()):
             for name in {self.operator, *(r.operator for r in self.relations.values())}:
                 require_dim(name, self.dim, "dim")

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from graphsys.core.config import option
+from graphsys.core.config import Checked, option
 from graphsys.core.errors import ConfigError
 
 StopMetric = Literal["mrr", "mr", "hits@1", "hits@3", "hits@10", "held_out_loss"]
@@ -23,7 +23,7 @@ class EdgeSetConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ControlConfig:
+class ControlConfig(Checked):
     """The part of an embedding's settings that no kernel sees."""
 
     # fmt: off
@@ -95,6 +95,7 @@ class ControlConfig:
         Raises:
             ConfigError: Fields that contradict each other.
         """
+        super().__post_init__()
         measures_loss = self.monitor == "held_out_loss"
         if self.patience and measures_loss and not self.eval_fraction:
             raise ConfigError(

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from graphsys.datasets.temporary import GraphLike
 from graphsys.embedding.checkpoints import find_checkpoint
 from graphsys.embedding.rows.trained_rows import TrainedRows
-from graphsys.storage.reader import Graph
 
 
 class Embeddings(TrainedRows):
@@ -87,7 +87,7 @@ class Embeddings(TrainedRows):
 
 
 def open_run(
-    path: str | Path, *, graph: Graph | None = None, epoch: int | None = None
+    path: str | Path, *, graph: GraphLike | None = None, epoch: int | None = None
 ) -> Embeddings:
     """Open a run for use; see :class:`Embeddings`.
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from graphsys.core.config import REQUIRED, option
+from graphsys.core.config import REQUIRED, Checked, option
 from graphsys.core.errors import ConfigError
 from graphsys.embedding.spec.losses import require_trait
 
@@ -24,7 +24,7 @@ _MOST_POOLS: Final = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolConfig:
+class PoolConfig(Checked):
     """One pool of negatives."""
 
     kind: PoolName = option(REQUIRED, "Where the negatives come from.")

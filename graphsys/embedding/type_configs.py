@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from graphsys.core.config import option
+from graphsys.core.config import Checked, option
 from graphsys.embedding.spec import operators
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelationConfig:
+class RelationConfig(Checked):
     """What differs for one relation."""
 
     operator: str | None = option(
@@ -23,9 +23,20 @@ class RelationConfig:
         False, "Every node of the partition in memory is a negative of its edges."
     )
 
+    def __post_init__(self) -> None:
+        """Check every field.
+
+        Raises:
+            UnknownNameError: There is no such operator.
+            ConfigError: A value of the wrong type or out of range.
+        """
+        if self.operator is not None:
+            operators.operator_of(self.operator)
+        super().__post_init__()
+
 
 @dataclass(frozen=True, kw_only=True)
-class NodeTypeConfig:
+class NodeTypeConfig(Checked):
     """What differs for the nodes of one type."""
 
     dim: int | None = option(

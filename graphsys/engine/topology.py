@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from graphsys.core.errors import InvalidGraphError
 from graphsys.core.types import EdgeType
+from graphsys.datasets.temporary import graph_of
 from graphsys.engine.node_numbers import NodeNumbers
 from graphsys.engine.united_rows import Direction, IndexBlock, is_whole, unite
 from graphsys.graph.csr import (
@@ -64,12 +65,15 @@ class Topology:
         self._blocks: dict[Direction, list[IndexBlock]] = {}
 
     @classmethod
-    def of(cls, graph: "Graph | Topology | str | os.PathLike[str]") -> "Topology":
-        """Return the topology of a store, given open or by its path."""
+    def of(cls, graph: "Graph | Topology | str | os.PathLike[str] | Any") -> "Topology":
+        """Return the topology of a store, or of anything else that holds a graph.
+
+        Args:
+            graph: A topology, or what :func:`graphsys.datasets.temporary.graph_of` takes.
+        """
         if isinstance(graph, Topology):
             return graph
-        if not isinstance(graph, Graph):
-            graph = Graph(graph)
+        graph = graph_of(graph)
         return cls(NodeNumbers.of(graph), is_directed=graph.is_directed, graph=graph)
 
     @classmethod

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphsys.core.threads import num_cores
-from graphsys.gnn.config_checks import check_fields
+from graphsys.gnn.config_checks import check_fields, check_names
 from graphsys.gnn.settings import GnnSettings
 from graphsys.training.config import ConfigLoader
 
@@ -21,6 +21,8 @@ class GnnConfig(GnnSettings):
         Raises:
             ConfigError: Fields that contradict each other.
         """
+        check_names(self)
+        super().__post_init__()
         check_fields(self)
 
 

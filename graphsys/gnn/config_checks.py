@@ -6,16 +6,25 @@ from graphsys.gnn.part_specs import DECODERS, SAMPLERS, TASKS
 from graphsys.gnn.settings import GnnSettings
 
 
+def check_names(config: GnnSettings) -> None:
+    """Check that there is what a config names.
+
+    Raises:
+        UnknownNameError: There is not.
+    """
+    spec_of(config.model)
+    for registry, name in (
+        (TASKS, config.task), (SAMPLERS, config.sampler), (DECODERS, config.decoder),
+    ):  # fmt: skip
+        registry.get(name)
+
+
 def check_fields(config: GnnSettings) -> None:
     """Check what concerns several fields at once.
 
     Raises:
         ConfigError: Fields that contradict each other.
     """
-    for registry, name in (
-        (TASKS, config.task), (SAMPLERS, config.sampler), (DECODERS, config.decoder),
-    ):  # fmt: skip
-        registry.get(name)
     _check_layers(config)
     _check_model(config)
     _check_links(config)

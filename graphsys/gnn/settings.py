@@ -5,13 +5,13 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from graphsys.core.config import option
+from graphsys.core.config import Checked, option
 from graphsys.gnn import part_specs
 from graphsys.gnn.model_spec import GROUP, model_names, spec_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class GnnSettings:
+class GnnSettings(Checked):
     """What a user sets; a :class:`graphsys.gnn.config.GnnConfig` is of ones that fit."""
 
     # what is learned

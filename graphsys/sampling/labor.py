@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.rng import draw_key
+from graphsys.datasets.temporary import GraphLike
 from graphsys.kernels.cpu.sampling.labor import pick_shared_entries
 from graphsys.sampling.adjacency import NeighborRows
 from graphsys.sampling.multi_hop import Frontier, Pair
 from graphsys.sampling.neighbors import NeighborSampler
 from graphsys.sampling.sample_builder import Growth
-from graphsys.storage.reader import Graph
 
 
 class LaborSampler(NeighborSampler):
@@ -39,7 +39,7 @@ class LaborSampler(NeighborSampler):
 
     def __init__(
         self,
-        graph: Graph | Sequence[NeighborRows],
+        graph: GraphLike | Sequence[NeighborRows],
         fanouts: Sequence[int] | Mapping[str, Sequence[int]],
         *,
         frontier: Frontier = "all",

@@ -7,12 +7,12 @@ import numpy as np
 
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.rng import draw_key
+from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.kernels.cpu.sampling.sampled_rows import pick_entries
 from graphsys.sampling.adjacency import NeighborRows
 from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.multi_hop import Frontier, HopSampler, Pair
 from graphsys.sampling.sample_builder import Growth
-from graphsys.storage.reader import Graph
 
 ALL = -1
 
@@ -25,7 +25,8 @@ class NeighborSampler(HopSampler):
     there.
 
     Args:
-        graph: An open graph of one relation, or the relations themselves.
+        graph: A graph of one relation (open, its path, or an object that holds one), or
+            the relations themselves.
         fanouts: Neighbors per hop, the hop next to the seeds first; -1 for all. Or a
             mapping with a list for each relation's name.
         frontier: ``all`` or ``new``; see :class:`HopSampler`.
@@ -53,7 +54,7 @@ class NeighborSampler(HopSampler):
 
     def __init__(
         self,
-        graph: Graph | Sequence[NeighborRows],
+        graph: GraphLike | Sequence[NeighborRows],
         fanouts: Sequence[int] | Mapping[str, Sequence[int]],
         *,
         frontier: Frontier = "all",
@@ -115,14 +116,17 @@ class NeighborSampler(HopSampler):
         return {"edge": buffers.room(("edge", name), 0, np.int64)[:end]}
 
 
-def as_rows(graph: Graph | Sequence[NeighborRows]) -> Sequence[NeighborRows]:
+def as_rows(graph: GraphLike | Sequence[NeighborRows]) -> Sequence[NeighborRows]:
     """Return the relations of a graph that has one, or those given.
 
     Raises:
         ConfigError: The graph has several relations.
     """
-    if not isinstance(graph, Graph):
+    if isinstance(graph, list | tuple) and all(
+        isinstance(rows, NeighborRows) for rows in graph
+    ):
         return graph
+    graph = graph_of(graph)
     from graphsys.sampling.adjacency import message_rows
 
     rows = message_rows(graph, reverse=False)

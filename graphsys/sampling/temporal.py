@@ -7,6 +7,7 @@ import numpy as np
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.rng import draw_key
+from graphsys.datasets.temporary import GraphLike
 from graphsys.kernels.cpu.sampling.timed_rows import (
     LATEST,
     UNIFORM,
@@ -18,7 +19,6 @@ from graphsys.sampling.blocks import Buffers
 from graphsys.sampling.multi_hop import Frontier, Pair
 from graphsys.sampling.neighbors import NeighborSampler
 from graphsys.sampling.sample_builder import GroupedGrowth, Growth, Ints
-from graphsys.storage.reader import Graph
 
 Choice = Literal["uniform", "latest"]
 
@@ -58,7 +58,7 @@ class TemporalSampler(NeighborSampler):
 
     def __init__(
         self,
-        graph: Graph | Sequence[NeighborRows],
+        graph: GraphLike | Sequence[NeighborRows],
         fanouts: Sequence[int] | Mapping[str, Sequence[int]],
         *,
         frontier: Frontier = "all",

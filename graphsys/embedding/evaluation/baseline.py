@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.types import EdgeType
+from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.data.buckets import read_bucket
 from graphsys.embedding.data.filtered_queries import Queries, held_out_queries
@@ -17,7 +18,7 @@ from graphsys.storage.reader import Graph
 Ranks = npt.NDArray[np.float64]
 
 
-def baselines(graph: Graph, split: str = "test") -> dict[str, dict[str, Any]]:
+def baselines(graph: GraphLike, split: str = "test") -> dict[str, dict[str, Any]]:
     """Rank the edges of a split without a model, by the protocol of ``evaluate``.
 
     ``random`` orders the candidates at random; its metrics are exact expectations.
@@ -25,7 +26,7 @@ def baselines(graph: Graph, split: str = "test") -> dict[str, dict[str, Any]]:
     answer.
 
     Args:
-        graph: The graph.
+        graph: The graph: open, its path, or an object that holds one.
         split: The split of the edges.
 
     Returns:
@@ -36,6 +37,7 @@ def baselines(graph: Graph, split: str = "test") -> dict[str, dict[str, Any]]:
     """
     chance: tuple[list[Ranks], list[Ranks]] = ([], [])
     popular: tuple[list[Ranks], list[Ranks]] = ([], [])
+    graph = graph_of(graph)
     chosen = with_split(graph, relation_sets(graph, EmbeddingConfig()), split)
     for edges in held_out_edges(graph, chosen, split):
         for asks_for_dst in (True, False):

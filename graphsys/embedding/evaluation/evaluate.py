@@ -16,6 +16,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.events import span
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import num_cores
+from graphsys.datasets.temporary import GraphLike
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.data.candidates import Draw, draw_candidates, require_draw
 from graphsys.embedding.data.held_out import HeldOut, held_out_edges, with_split
@@ -24,7 +25,6 @@ from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.evaluation.ranking import Ranks, rank_edges
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.scorer import Scorer
-from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
@@ -41,7 +41,7 @@ def evaluate(
     queries: int | None = None,
     seed: int = 0,
     breakdown: bool = True,
-    graph: Graph | None = None,
+    graph: GraphLike | None = None,
     threads: int = 0,
     progress: Progress = SILENT,
 ) -> dict[str, Any]:

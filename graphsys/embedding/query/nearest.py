@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError
+from graphsys.datasets.temporary import GraphLike
 from graphsys.embedding.query.ann_index import IndexKind, open_index, prepare, require_kind
 from graphsys.embedding.rows.trained_rows import TrainedRows
 from graphsys.embedding.spec.comparators import ComparatorSpec, comparator_of
-from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -27,7 +27,7 @@ def nearest(
     node_type: str | None = None,
     index: IndexKind = "exact",
     index_path: str | Path | None = None,
-    graph: Graph | None = None,
+    graph: GraphLike | None = None,
 ) -> pa.Table:
     """Find the nodes of the same type that are closest to a node.
 

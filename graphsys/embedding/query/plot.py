@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.datasets.temporary import GraphLike
 from graphsys.embedding.data.candidates import draw_candidates
 from graphsys.embedding.query.drawing import Plot, to_html, to_png, to_svg
 from graphsys.embedding.rows.trained_rows import TrainedRows
 from graphsys.storage.output_file import new_files, require_writable
-from graphsys.storage.reader import Graph
 
 Doubles = npt.NDArray[np.float64]
 SUFFIXES: Final = (".png", ".html", ".svg")
@@ -34,7 +34,7 @@ def picture(
     color: str | None = None,
     num_nodes: int = 5000,
     seed: int = 0,
-    graph: Graph | None = None,
+    graph: GraphLike | None = None,
     overwrite: bool = False,
 ) -> Path:
     """Draw the nodes by the two principal components of their rows.

@@ -12,13 +12,13 @@ import pyarrow as pa
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import num_cores
+from graphsys.datasets.temporary import GraphLike
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.data.filtered_queries import Queries, find, query_batches
 from graphsys.embedding.query.topk import best_answers
 from graphsys.embedding.query.triples import Group, as_table, groups, relation_names
 from graphsys.embedding.rows.scorer import Scorer
 from graphsys.embedding.rows.trained_rows import TrainedRows
-from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
@@ -32,7 +32,7 @@ def predict(
     k: int = 10,
     *,
     known: Known = "drop",
-    graph: Graph | None = None,
+    graph: GraphLike | None = None,
     threads: int = 0,
     progress: Progress = SILENT,
 ) -> pa.Table:
@@ -84,7 +84,7 @@ def score(
     run: str | Path | TrainedRows,
     triples: pa.Table | Mapping[str, Sequence[Any]],
     *,
-    graph: Graph | None = None,
+    graph: GraphLike | None = None,
 ) -> Doubles:
     """Score triples by the run's comparator: inner product, cosine or minus the distance.
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.errors import ConfigError, UnknownNameError, unknown_name
+from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.embedding import run as runs
 from graphsys.embedding.model import RelationSet, relation_sets
 from graphsys.embedding.rows.node_rows import NodeRows
@@ -29,19 +30,20 @@ class TrainedRows:
 
     Args:
         path: The run's folder.
-        graph: The graph it was trained on; opened from the recorded path if not given.
+        graph: The graph it was trained on, or its path; opened from the recorded path if
+            not given.
 
     Raises:
         ConfigError: There is no run, its graph is gone, or another was given.
         CorruptStoreError: A file of the checkpoint is missing or damaged.
     """
 
-    def __init__(self, path: str | Path, *, graph: Graph | None = None) -> None:
+    def __init__(self, path: str | Path, *, graph: GraphLike | None = None) -> None:
         self.path = Path(path)
         self.state = runs.read_state(self.path)
         self.config = runs.read_config(self.path)
         runs.check_files(self.path, self.state)
-        self.graph = graph or self._open_graph()
+        self.graph = self._open_graph() if graph is None else graph_of(graph)
         runs.require_same_graph(self.state.graph, self.graph, self.path)
         self.model: list[RelationSet] = relation_sets(self.graph, self.config)
         self._node_rows = NodeRows(self.graph, self.config)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,6 +23,7 @@ from graphsys.core.memory import (
     return_large_blocks,
 )
 from graphsys.core.progress import SILENT, Progress
+from graphsys.datasets.temporary import stored_graph
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.config import EmbeddingConfig, load_config
@@ -46,7 +48,7 @@ _METER_S = 0.1  # seconds between looks at the memory
 
 
 def train(
-    graph: Graph,
+    graph: Graph | str | os.PathLike[str],
     config: EmbeddingConfig | None,
     out: str | Path,
     *,
@@ -60,7 +62,7 @@ def train(
     """Train embeddings and leave a run on disk.
 
     Args:
-        graph: An open graph.
+        graph: An open graph, or its path.
         config: The settings; None for the defaults, or for ``resume`` those of the run,
             which others may not differ from.
         out: Folder of the run.
@@ -91,7 +93,7 @@ def train(
         StorageFullError: The disk is full; the last checkpoint stays.
         TrainingFailedError: The loss is not a number; the last checkpoint stays.
     """
-    out = Path(out)
+    out, graph = Path(out), stored_graph(graph)
     stated = None if memory is None else parse_bytes(memory)
     if config is None:
         config = run_config(out) if resume else EmbeddingConfig()

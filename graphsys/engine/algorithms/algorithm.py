@@ -26,7 +26,7 @@ _NATIVE = "graphsys.engine.native."
 _PROGRAMS = "graphsys.engine.programs."
 _RUN_OPTIONS = ("num_threads",)
 Parameters = ParamSpec("Parameters")
-GraphLike = Graph | Topology | str | os.PathLike[str]
+GraphLike = Graph | Topology | str | os.PathLike[str] | Any
 
 
 class NativeOptions(TypedDict, total=False):

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from graphsys.core.errors import BudgetError, ConfigError
 from graphsys.core.memory import MemoryMeter, format_bytes, parse_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.rng import draw_key
+from graphsys.datasets.temporary import stored_graph
 from graphsys.gnn import run as runs
 from graphsys.gnn.config import GnnConfig, load_config, num_threads
 from graphsys.gnn.context import TrainingContext
@@ -38,7 +40,7 @@ _REPEATED = 1.2  # plans of one training, measured again and again, differ by 0.
 
 
 def train(
-    graph: Graph,
+    graph: Graph | str | os.PathLike[str],
     config: GnnConfig | None,
     out: str | Path,
     *,
@@ -52,7 +54,7 @@ def train(
     """Train a graph neural network and leave a run on disk.
 
     Args:
-        graph: An open graph.
+        graph: An open graph, or its path.
         config: The settings; None for the defaults, or for ``resume`` those of the run,
             which others may not differ from.
         out: Folder of the run.
@@ -78,7 +80,7 @@ def train(
         StorageFullError: The disk is full; the last checkpoint stays.
         TrainingFailedError: The loss is not a number; the last checkpoint stays.
     """
-    out = Path(out)
+    out, graph = Path(out), stored_graph(graph)
     budget = None if memory is None else parse_bytes(memory)
     if config is None:
         config = run_config(out) if resume else GnnConfig()

@@ -8,8 +8,8 @@ import numpy.typing as npt
 import torch
 
 from graphsys.core.progress import SILENT, Progress
+from graphsys.datasets.temporary import GraphLike
 from graphsys.gnn.use.trained_model import OpenedRun, open_run
-from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
 
@@ -18,7 +18,7 @@ def evaluate(
     run: str | Path | OpenedRun,
     *,
     split: str = "test",
-    graph: Graph | None = None,
+    graph: GraphLike | None = None,
     device: str = "cpu",
     progress: Progress = SILENT,
 ) -> dict[str, Any]:

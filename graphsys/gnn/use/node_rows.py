@@ -10,11 +10,11 @@ import torch
 
 from graphsys.core.errors import ConfigError, UnknownNameError, unknown_name
 from graphsys.core.progress import SILENT, Progress
+from graphsys.datasets.temporary import GraphLike
 from graphsys.gnn.tasks.link_prediction import LinkPrediction
 from graphsys.gnn.tasks.link_ranking import Ends
 from graphsys.gnn.tasks.multiplex_links import MultiplexLinks
 from graphsys.gnn.use.trained_model import OpenedRun, open_run
-from graphsys.storage.reader import Graph
 from graphsys.training.row_files import check_target, write_rows
 
 Ints = npt.NDArray[np.int64]
@@ -162,7 +162,7 @@ def nearest(
     *,
     node_type: str | None = None,
     relation: str | None = None,
-    graph: Graph | None = None,
+    graph: GraphLike | None = None,
     device: str = "cpu",
     progress: Progress = SILENT,
 ) -> pa.Table:
@@ -206,7 +206,7 @@ def export(
     *,
     node_type: str | None = None,
     relation: str | None = None,
-    graph: Graph | None = None,
+    graph: GraphLike | None = None,
     device: str = "cpu",
     overwrite: bool = False,
     progress: Progress = SILENT,

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
+from graphsys.datasets.temporary import GraphLike
 from graphsys.gnn.use.trained_model import OpenedRun, open_run
-from graphsys.storage.reader import Graph
 
 
 def predict(
@@ -18,7 +18,7 @@ def predict(
     nodes: Sequence[Any] | None = None,
     *,
     relation: str | None = None,
-    graph: Graph | None = None,
+    graph: GraphLike | None = None,
     device: str = "cpu",
     progress: Progress = SILENT,
 ) -> pa.Table:

@@ -11,12 +11,12 @@ import torch
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
+from graphsys.datasets.temporary import GraphLike
 from graphsys.gnn.tasks.decoders import Dot
 from graphsys.gnn.tasks.link_prediction import LinkPrediction
 from graphsys.gnn.tasks.link_ranking import Ends
 from graphsys.gnn.use.node_rows import NodeRows
 from graphsys.gnn.use.trained_model import OpenedRun, open_run
-from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
 Known = Literal["drop", "mark", "keep"]
@@ -30,7 +30,7 @@ def recommend(
     *,
     known: Known = "drop",
     relation: str | None = None,
-    graph: Graph | None = None,
+    graph: GraphLike | None = None,
     device: str = "cpu",
     progress: Progress = SILENT,
 ) -> pa.Table:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError, StoreBusyError
 from graphsys.core.progress import SILENT, Progress
+from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.gnn import run as runs
 from graphsys.gnn.config import num_threads
 from graphsys.gnn.context import TrainingContext
@@ -40,14 +41,14 @@ class OpenedRun:
     """
 
     def __init__(
-        self, path: str | Path, *, graph: Graph | None = None, device: str = "cpu"
+        self, path: str | Path, *, graph: GraphLike | None = None, device: str = "cpu"
     ) -> None:
         self.path = Path(path)
         self.state = runs.read_state(self.path)
         self.config = runs.read_config(self.path)
         run_folder.check_files(self.path, self.state.files, self.state.checksums)
         self.transfer = open_transfer(device, self.config)
-        self.graph = graph or self._open_graph()
+        self.graph = self._open_graph() if graph is None else graph_of(graph)
         self._is_other = not run_folder.is_same_graph(self.state.graph, self.graph)
         if graph is None:
             self.require_same_graph()
@@ -153,7 +154,7 @@ class OpenedRun:
 
 
 def open_run(
-    run: str | Path | OpenedRun, *, graph: Graph | None = None, device: str = "cpu"
+    run: str | Path | OpenedRun, *, graph: GraphLike | None = None, device: str = "cpu"
 ) -> OpenedRun:
     """Open a run for use, unless it is open; see :class:`OpenedRun`."""
     if isinstance(run, OpenedRun):

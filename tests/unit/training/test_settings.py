@@ -7,13 +7,15 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from graphsys.cli.main import main
 from graphsys.core.config import aliases_of, from_mapping
 from graphsys.core.errors import ConfigError
-from graphsys.embedding import EmbeddingConfig
+from graphsys.embedding import EmbeddingConfig, RelationConfig
 from graphsys.embedding import load_config as load_embedding
+from graphsys.embedding.negatives_config import PoolConfig
 from graphsys.gnn import GnnConfig
 from graphsys.gnn import load_config as load_gnn
 from graphsys.training.settings import as_markdown, as_toml, settings_of
@@ -122,3 +124,42 @@ def test_tables_are_told_with_their_keys() -> None:
         assert line in text
     page = as_markdown(EmbeddingConfig, "x")
     assert "| `negatives[].num` | unset | an int >= 1 |" in page
+
+
+WRONG: list[tuple[Any, dict[str, Any], str]] = [
+    (EmbeddingConfig, {"dim": 0}, "dim: got 0, expected an int >= 1"),
+    (EmbeddingConfig, {"lr": -0.1}, "lr: got -0.1, expected a float > 0"),
+    (EmbeddingConfig, {"epochs": 1.5}, "epochs: got 1.5, expected an int >= 1"),
+    (EmbeddingConfig, {"bias": 1}, "bias: got 1, expected a bool"),
+    (EmbeddingConfig, {"row_dtype": "float8"}, "row_dtype: got 'float8', expected one of"),
+    (EmbeddingConfig, {"eval_fraction": 0.95}, "eval_fraction: got 0.95, expected a float"),
+    (EmbeddingConfig, {"lr": float("nan")}, "lr: got nan, expected a float > 0"),
+    (GnnConfig, {"dropout": 1.0}, "dropout: got 1.0, expected a float >= 0 <= 0.99"),
+    (GnnConfig, {"layers": 0}, "layers: got 0, expected an int >= 1"),
+    (GnnConfig, {"fanouts": (10, "all")}, r"fanouts\[1\]: got 'all', expected an int"),
+    (GnnConfig, {"norm": "group"}, "norm: got 'group', expected one of none, layer, batch"),
+]
+
+
+@pytest.mark.parametrize(("kind", "given", "said"), WRONG, ids=str)
+def test_a_bound_holds_in_python_as_in_toml(
+    kind: Any, given: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"^{said}"):
+        kind(**given)
+    with pytest.raises(ConfigError, match=f"^here: {said}"):
+        from_mapping(kind, given, where="here")
+
+
+def test_numbers_and_lists_of_python_become_what_a_setting_is() -> None:
+    config = EmbeddingConfig(dim=np.int64(8), lr=1, edge_types=["a"])  # type: ignore[arg-type]
+    assert config == EmbeddingConfig(dim=8, lr=1.0, edge_types=("a",))
+    assert type(config.dim) is int
+    assert type(config.lr) is float
+    assert GnnConfig(fanouts=[3, 2]).fanouts == (3, 2)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="dim: got True, expected an int >= 1"):
+        EmbeddingConfig(dim=True)
+    with pytest.raises(ConfigError, match=r"weight: got -1\.0, expected a float >= 0"):
+        RelationConfig(weight=-1)
+    with pytest.raises(ConfigError, match="num: got 0, expected an int >= 1"):
+        PoolConfig(kind="uniform", num=0)

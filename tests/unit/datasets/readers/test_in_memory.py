@@ -102,8 +102,8 @@ def test_networkx_attributes_become_columns() -> None:
     [
         (lambda: object(), "builtins object: no graph; expected paths, numpy arrays"),
         (
-            lambda: np.zeros((2, 9)),
-            r"array of shape \[2, 9\], expected \[E, 2\].*transpose it",
+            lambda: np.zeros((3, 9)),
+            r"array of shape \[3, 9\], expected \[E, 2\].*transpose it",
         ),
         (lambda: np.array([[1, 2], [-3, 4]]), "column src, row 1: found -3 as an id"),
         (lambda: np.array([[1.5, 2]]), "column src, row 0: found 1.5 as an id"),

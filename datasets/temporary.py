@@ -1,0 +1,67 @@
+"""A graph wherever one is wanted: open, by its path, or a Python object that holds one."""
+
+import os
+import shutil
+import tempfile
+import warnings
+import weakref
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from graphsys.core.errors import ConfigError
+from graphsys.datasets.readers.in_memory import from_object
+from graphsys.storage.ingest.ingest import ingest
+from graphsys.storage.reader import Graph
+from graphsys.storage.source import Source
+
+GraphLike: TypeAlias = Graph | str | os.PathLike[str] | Any
+"""What :func:`graph_of` takes."""
+
+
+def graph_of(graph: GraphLike) -> Graph:
+    """Return a graph to read from.
+
+    Args:
+        graph: An open graph, its path, or what :func:`from_object` takes: edges as arrays
+            or tensors, a SciPy matrix, a data frame, a graph of NetworkX, PyG or DGL. Such
+            an object is written to a store in the folder for temporary files, which goes
+            when nobody uses the graph any more.
+
+    Raises:
+        InvalidGraphError: There is no graph at the path.
+        InputError: The object holds no graph.
+    """
+    if isinstance(graph, Graph):
+        return graph
+    if isinstance(graph, str | os.PathLike):
+        return Graph(graph)
+    return temporary_graph(from_object(graph))
+
+
+def temporary_graph(source: Source) -> Graph:
+    """Return a graph whose store goes when nobody uses it any more."""
+    folder = Path(tempfile.mkdtemp(prefix="graphsys-"))
+    try:
+        with warnings.catch_warnings():  # of twins and loops: it is no store to keep
+            warnings.simplefilter("ignore", UserWarning)
+            graph = ingest(source, folder / "graph").graph
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(graph, shutil.rmtree, folder, ignore_errors=True)
+    return graph
+
+
+def stored_graph(graph: GraphLike) -> Graph:
+    """Return a graph whose store stays: an open one, or one by its path.
+
+    Raises:
+        ConfigError: It is an object in memory, whose store would go before the run.
+        InvalidGraphError: There is no graph at the path.
+    """
+    if isinstance(graph, Graph | str | os.PathLike):
+        return graph_of(graph)
+    raise ConfigError(
+        f"graph: got a {type(graph).__name__}, expected an open graph or its path, which a "
+        "run refers to later; make one by gs.ingest(data, folder)"
+    )
