@@ -6,7 +6,14 @@ if __name__ == "datasets":
         "sys.path"
     )
 
-from graphsys.datasets.build_store import ingest as ingest
-from graphsys.datasets.opening import format_names as format_names
-from graphsys.datasets.opening import open_source as open_source
-from graphsys.datasets.readers.in_memory import from_object as from_object
+from typing import TYPE_CHECKING
+
+from graphsys.core.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from graphsys.datasets.build_store import ingest as ingest
+    from graphsys.datasets.opening import format_names as format_names
+    from graphsys.datasets.opening import open_source as open_source
+    from graphsys.datasets.readers.in_memory import from_object as from_object
+
+__getattr__ = lazy_exports(__name__)

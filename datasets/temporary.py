@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from graphsys.core.errors import ConfigError
-from graphsys.datasets.readers.in_memory import from_object
-from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import Source
 
@@ -35,11 +33,15 @@ def graph_of(graph: GraphLike) -> Graph:
         return graph
     if isinstance(graph, str | os.PathLike):
         return Graph(graph)
+    from graphsys.datasets.readers.in_memory import from_object  # slow: scipy
+
     return temporary_graph(from_object(graph))
 
 
 def temporary_graph(source: Source) -> Graph:
     """Return a graph whose store goes when nobody uses it any more."""
+    from graphsys.storage.ingest.ingest import ingest  # slow: numba
+
     folder = Path(tempfile.mkdtemp(prefix="graphsys-"))
     try:
         with warnings.catch_warnings():  # of twins and loops: it is no store to keep

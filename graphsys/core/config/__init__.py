@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from graphsys.core.config_values import REQUIRED as REQUIRED
-from graphsys.core.config_values import Checked as Checked
-from graphsys.core.config_values import aliases_of as aliases_of
-from graphsys.core.config_values import build, renamed
+from graphsys.core.config.values import REQUIRED as REQUIRED
+from graphsys.core.config.values import Checked as Checked
+from graphsys.core.config.values import aliases_of as aliases_of
+from graphsys.core.config.values import build, renamed
 from graphsys.core.errors import ConfigError
 from graphsys.core.plain_files import read_plain
 
