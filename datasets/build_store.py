@@ -75,7 +75,7 @@ def ingest(
             ids=ids, columns=columns, separator=separator, skip=skip,
             undirected=undirected, edge_type=edge_type, num_threads=num_threads,
         )  # fmt: skip
-        source = open_given(nodes or {}, edges or {}, options_of)
+        source = open_given(nodes or {}, edges or {}, options_of, format=format)
     elif _is_paths(data):
         source = open_source(
             data,

@@ -29,6 +29,7 @@ _READERS: Final = (
     "readers.matlab",
     "readers.gap",
     "table_spec",
+    "table_spec.adjacency",
     "folders.ogb",
     "folders.property_csv",
     "readers.pbg",

@@ -98,7 +98,8 @@ def _default_names(file: InputFile, first: DataLine) -> tuple[str, ...]:
     if found > 3:
         raise InputError(
             f"{where}: found {found} columns, expected 2 (src dst) or 3 (src dst weight): "
-            f"{show(first.text)}; name them with --columns src,dst,NAME,...{hint}"
+            f"{show(first.text)}; name them with --columns src,dst,NAME,..., or pass "
+            f"--format adjacency if these are lists of neighbors{hint}"
         )
     if found == 3 and not is_number(first.fields[2]):
         raise InputError(

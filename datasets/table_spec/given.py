@@ -17,13 +17,15 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from graphsys.core.errors import ConfigError, InputError, cut_list, unknown_name
-from graphsys.core.types import EdgeType
+from graphsys.core.types import DEFAULT_SPLIT, EdgeType
 from graphsys.datasets.base import ReadOptions, base_name
 from graphsys.datasets.files import InputFile, input_file
 from graphsys.datasets.readers.delimited import separator_of
 from graphsys.datasets.readers.in_memory import table_of
 from graphsys.datasets.readers.tables import Batches, arrow_batches, parquet_batches
 from graphsys.datasets.roles import find_roles
+from graphsys.datasets.split_names import by_split
+from graphsys.datasets.table_spec.adjacency import leading_comments
 from graphsys.datasets.table_spec.source import DescribedSource
 from graphsys.datasets.table_spec.spec import TablesCard
 from graphsys.datasets.text.layout import is_integer, is_missing, is_number
@@ -36,15 +38,20 @@ _POSITIONS: Final = ("src", "dst", "weight")
 
 
 def open_given(
-    nodes: Mapping[str, Any], edges: Mapping[Any, Any], options: ReadOptions
+    nodes: Mapping[str, Any],
+    edges: Mapping[Any, Any],
+    options: ReadOptions,
+    *,
+    format: str | None = None,
 ) -> Source:
     """Make a source of tables by their types.
 
     Args:
         nodes: Table of each node type: a path, or a table of any library.
         edges: Table of each edge type (source type, relation, destination type), or
-            "user,trusts,user".
+            "user,trusts,user"; several files called train, valid and test are splits.
         options: Kind of ids, separator, direction; ``roles`` names columns.
+        format: "adjacency" where edges are lists of neighbors; None for tables.
 
     Raises:
         ConfigError: a type or the name of a column does not make sense.
@@ -57,12 +64,21 @@ def open_given(
             "columns of tables by type are named TYPE.ROLE=NAME, such as user.id=uid or "
             "trusts.src=truster; leave out other forms, skip and edge_type"
         )
+    if format not in (None, "adjacency"):
+        raise ConfigError(
+            f"format: got {format!r} for tables by type, expected adjacency, or none for "
+            "CSV, Parquet and Arrow by their suffixes"
+        )
     kinds = {edge_type_of(key): table for key, table in edges.items()}
     _check_roles(options.roles, [*nodes, *(kind.relation for kind in kinds)])
-    looks = _Looks(options)
+    looks = _Looks(options, has_lists=format is not None)
     cards: dict[str, Any] = {"directed": not options.is_undirected}
     cards["nodes"] = [looks.nodes(name, table) for name, table in nodes.items()]
-    cards["edges"] = [looks.edges(kind, table) for kind, table in kinds.items()]
+    cards["edges"] = [
+        looks.edges(kind, part) | {"split": split}
+        for kind, table in kinds.items()
+        for part, split in _parts(table)
+    ]
     where = ", ".join(looks.names)
     return DescribedSource(
         where,
@@ -108,7 +124,8 @@ def _check_roles(roles: Mapping[str, str], types: Sequence[str]) -> None:
 class _Looks:
     """Looks at the names of every table's columns, and describes it."""
 
-    def __init__(self, options: ReadOptions) -> None:
+    def __init__(self, options: ReadOptions, *, has_lists: bool) -> None:
+        self._has_lists = has_lists
         self.names: list[str] = []
         self.tables: dict[str, Batches] = {}
         self._options = options
@@ -133,6 +150,8 @@ class _Looks:
 
     def edges(self, kind: EdgeType, table: Any) -> dict[str, Any]:
         """Describe a table of edges."""
+        if self._has_lists:
+            return self._lists(kind, table)
         card, header, where = self._look(f"edges {','.join(kind)}", table)
         card |= {"type": list(kind)}
         if not self.tables.get(card["file"]) and all(map(_is_id, header[:2])):
@@ -154,6 +173,18 @@ class _Looks:
             raise InputError(str(err).replace("--columns src=NAME,dst=NAME", hint)) from err
         names = {role: column for column, role in roles.items()}
         return card | {"names": names, "header": True}
+
+    def _lists(self, kind: EdgeType, table: Any) -> dict[str, Any]:
+        if not isinstance(table, (str, os.PathLike)):
+            raise ConfigError("format: adjacency lists are files, got a table in memory")
+        file = input_file(table)
+        self.names.append(file.name)
+        return {
+            "file": str(file.path.absolute()),
+            "type": list(kind),
+            "layout": "lists",
+            "skip": leading_comments(file),
+        }
 
     def _look(self, what: str, table: Any) -> tuple[dict[str, Any], list[str], str]:
         """Return how a table is read, the names of its columns, what messages call it."""
@@ -252,6 +283,18 @@ class _Looks:
                 UserWarning,
                 stacklevel=2,
             )
+
+
+def _parts(table: Any) -> list[tuple[Any, str]]:
+    """Return the tables of an edge type with their splits; of several files, by name."""
+    is_files = isinstance(table, (list, tuple)) and all(
+        isinstance(it, (str, os.PathLike)) for it in table
+    )
+    if not is_files:
+        return [(table, DEFAULT_SPLIT)]
+    return [
+        (file.path, split) for file, split in by_split([input_file(it) for it in table])
+    ]
 
 
 def _columnar(file: InputFile) -> Batches | None:

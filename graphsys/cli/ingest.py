@@ -51,7 +51,7 @@ def ingest(
         typer.Option(
             "--edges",
             metavar="SRC,RELATION,DST=FILE",
-            help="A table of edges of a type, instead of FILES; once for each type.",
+            help="Edges of a type, instead of FILES; once for each file.",
             rich_help_panel=INPUT,
         ),
     ] = None,
@@ -158,7 +158,9 @@ def ingest(
     from graphsys.storage.ingest.process_budget import kept_bytes
 
     node_files, edge_files = _by_type("--nodes", nodes), _by_type("--edges", edges)
-    given = [*(node_files or {}).values(), *(edge_files or {}).values()]
+    given = [
+        path for found in (node_files, edge_files) for it in found.values() for path in it
+    ]
     if bool(files) == bool(given):
         raise ConfigError("expected either FILES, or tables with --nodes and --edges")
     plain = [Path(file) for file in [*(files or []), *given]]
@@ -167,8 +169,8 @@ def ingest(
     report = datasets.ingest(
         files or None,
         out,
-        nodes=node_files,
-        edges=edge_files,
+        nodes={name: one for name, (one,) in node_files.items()} or None,
+        edges=edge_files or None,
         format=format_,
         ids=ids,
         columns=columns,
@@ -190,21 +192,22 @@ def ingest(
     print_ingest_report(report, as_json=json)
 
 
-def _by_type(option: str, pairs: list[str] | None) -> dict[str, Path] | None:
-    """Read ``TYPE=FILE`` pairs.
+def _by_type(option: str, pairs: list[str] | None) -> dict[str, list[Path]]:
+    """Read ``TYPE=FILE`` pairs; a type of edges may have several files.
 
     Raises:
-        ConfigError: one is none, or a type is given twice.
+        ConfigError: one is none, or a type of nodes is given twice.
     """
     from graphsys.core.errors import ConfigError
 
-    found: dict[str, Path] = {}
+    found: dict[str, list[Path]] = {}
     for pair in pairs or []:
         name, _, file = pair.partition("=")
-        if not name or not file or name in found:
-            what = "a type that is given twice" if name in found else "no TYPE=FILE"
+        is_second = name in found and option == "--nodes"
+        if not name or not file or is_second:
+            what = "a type that is given twice" if is_second else "no TYPE=FILE"
             raise ConfigError(
                 f"{option}: got {pair!r}, {what}; give one file for each type"
             )
-        found[name] = Path(file)
-    return found or None
+        found.setdefault(name, []).append(Path(file))
+    return found
