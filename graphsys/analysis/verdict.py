@@ -2,11 +2,22 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphsys.analysis.host import HostFigures
 from graphsys.analysis.metrics import Metric
+
+_SHORT = (
+    "Supersteps are short: a native implementation, where there is one, runs several in "
+    "one call."
+)
+_IN_TRAININGS = (
+    (_SHORT, "Steps are short: larger batches do more in each."),
+    ("supersteps", "epochs"),
+    ("superstep", "step"),
+)
+"""What the findings say of supersteps, and what they say of a training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +67,19 @@ def verdict_of(
     )
     if not figures.steps and not figures.kernels:
         return verdict_from([], _of_spans(figures, metrics))
-    found = verdict_from([found for found in findings if found is not None], nothing)
+    known = [found for found in findings if found is not None]
+    if any("epoch" in step.facts for step in figures.steps):
+        known = [_of_training(found) for found in known]
+    found = verdict_from(known, nothing)
     return {**found, "summary": f"{_breakdown(figures, metrics)}{found['summary']}"}
+
+
+def _of_training(found: Finding) -> Finding:
+    """Speak of epochs where a training has no supersteps."""
+    texts = [found.text, found.advice]
+    for old, new in _IN_TRAININGS:
+        texts = [text.replace(old, new) for text in texts]
+    return replace(found, text=texts[0], advice=texts[1])
 
 
 def _of_spans(figures: HostFigures, metrics: Mapping[str, Metric]) -> str:
@@ -165,8 +187,7 @@ def _host_share(figures: HostFigures, metrics: Mapping[str, Metric]) -> Finding 
         (1.0 - inside) * min(sum(known) / wall, 1.0),
         f"{_percent(1.0 - inside)} of the supersteps' time passed outside kernels (a "
         f"superstep takes {1e3 * typical:.3g} ms, median of {len(known)}).",
-        "Supersteps are short: a native implementation, where there is one, runs several "
-        "in one call.",
+        _SHORT,
     )
 
 

@@ -74,10 +74,18 @@ def page_of(report: Mapping[str, Any]) -> str:
         "millions": _millions,
     }
     metrics = {metric["name"]: metric for metric in report["metrics"]}
-    main = [(label, metrics[name]) for name, label in _MAIN if name in metrics]
+    is_training = any(step["mode"] == "train" for step in report["supersteps"])
+    main = [
+        (label.replace("supersteps", "epochs") if is_training else label, metrics[name])
+        for name, label in _MAIN
+        if name in metrics
+    ]
     return environment.get_template("report.html").render(
         report=report,
-        main=[(label, figure_text(metric), metric) for label, metric in main],
+        main=[(label, figure_text(it)) for label, it in main if it["value"] is not None],
+        unknown=[(label, figure_text(it)) for label, it in main if it["value"] is None],
+        is_training=is_training,
+        epochs=_epochs(report["supersteps"]) if is_training else [],
         metrics=[(metric, figure_text(metric)) for metric in report["metrics"]],
         steps=_step_table(report["supersteps"][:MAX_STEPS]),
         num_steps=len(report["supersteps"]),
@@ -93,13 +101,30 @@ def _step_table(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         for name, label, kind in _STEP_COLUMNS
         if any(step[name] not in (None, "") for step in steps)
     ]
+    is_training = any(step["mode"] == "train" for step in steps)
     return {
-        "title": "Batches" if any(s["mode"] == "train" for s in steps) else "Supersteps",
+        "title": "Steps" if is_training else "Supersteps",
         "heads": [{"label": label, "is_text": kind == "text"} for _, label, kind in shown],
         "rows": [
             [_step_cell(step, name, kind) for name, _, kind in shown] for step in steps
         ],
     }
+
+
+def _epochs(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a training's epochs: their steps, edges and seconds."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for step in steps:
+        found.setdefault(step["phase"], []).append(step)
+    return [
+        {
+            "name": name,
+            "steps": len(own),
+            "edges": sum(step["edges"] or 0 for step in own),
+            "seconds": sum(step["seconds"] or 0.0 for step in own),
+        }
+        for name, own in found.items()
+    ]
 
 
 def _step_cell(step: Mapping[str, Any], name: str, kind: str) -> dict[str, Any]:

@@ -194,6 +194,15 @@ def test_a_training_is_profiled(graph: Graph, tmp_path: Path, call: Call) -> Non
     batches = facts["metrics"]["batches"]
     assert metrics["supersteps"] == len(report["supersteps"]) == batches
     assert {step["phase"] for step in report["supersteps"]} == {"epoch 1", "epoch 2"}
+    text = page.read_text()
+    assert 'id="epochs"' in text
+    assert text.count("epoch 1</td>") == batches // 2 + 1
+    shown, _, _ = text.partition("<h2>Timeline</h2>")
+    assert "Time in epochs" in shown
+    assert "superstep" not in shown.partition("<body>")[2].lower()
+    told, _, folded = shown.partition('<details id="unknown">')
+    assert 'class="none"' not in told.partition("<body>")[2]
+    assert 'class="none"' in folded
     assert metrics["kernel_invocations"] > batches
     assert metrics["work_per_invocation"] > 0
     operators = {row["name"]: row for row in report["operators"]}
