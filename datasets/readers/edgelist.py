@@ -102,9 +102,14 @@ def _default_names(file: InputFile, first: DataLine) -> tuple[str, ...]:
             f"--format adjacency if these are lists of neighbors{hint}"
         )
     if found == 3 and not is_number(first.fields[2]):
+        if is_header([field.decode(errors="replace") for field in first.fields]):
+            raise InputError(
+                f"{where}: found the header {show(first.text)}; pass --format csv, which "
+                "reads columns by their names"
+            )
         raise InputError(
-            f"{where}: found {show(first.fields[2])} as weight, expected a number; name "
-            "other "
+            f"{where}: found {show(first.fields[2])} as weight, expected a number; for "
+            "triples of head, relation and tail pass --format triples, else name other "
             f"columns with --columns src,dst,NAME{hint}"
         )
     return ("src", "dst", "weight")[:found]

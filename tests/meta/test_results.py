@@ -24,6 +24,7 @@ SAVERS = {
     "cuda_registers": (),
     "cuda_registers_embedding": (),
     "cuda_registers_gnn": (),
+    "first_hour": ("--data", ".", "--save"),
     "fuzz_readers": (),
     "kill_ingest": ("--save",),
     "kill_training": ("--save",),

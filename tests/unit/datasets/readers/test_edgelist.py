@@ -183,7 +183,11 @@ BAD_LINES = [
     ("", r"g\.txt: the file is empty, expected edges"),
     ("10670\n1 2\n", r"g\.txt:1: found 1 column, expected at least 2.*--skip 1"),
     ("4 5 0 0 1\n1 2\n", r"g\.txt:1: found 5 columns, .*--columns src,dst,NAME.*--skip 1"),
-    ("src dst time\n1 2 3\n", r"g\.txt:1: found 'time' as weight, .*--skip 1"),
+    (
+        "src dst time\n1 2 3\n",
+        r"g\.txt:1: found the header 'src dst time'; pass --format csv",
+    ),
+    ("a likes b\n", r"g\.txt:1: found 'b' as weight, .*--format triples.*--skip 1"),
     (
         "# x\nsrc dst\n1 2\n",
         r"g\.txt:2: found the header 'src dst' above integer .*--skip 2",
