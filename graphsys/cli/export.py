@@ -70,6 +70,7 @@ def export(
     """Write the rows of a run's nodes (of users and of items) to a file, with their ids."""
     from graphsys.core.errors import ConfigError
     from graphsys.storage.runs.run_folder import is_gnn_run
+    from graphsys.training.row_files import check_target
 
     written = [out]
     is_network = is_gnn_run(run)
@@ -78,6 +79,8 @@ def export(
             "--relation-types writes all of a run of embeddings, as PyTorch-BigGraph does; "
             "leave it out for a network, and with --node-type"
         )
+    if relation_types is None:
+        check_target(out, overwrite=overwrite)  # before anything is loaded
     if is_network:
         _export_network(run, out, node_type, relation, overwrite=overwrite)
     elif relation_types is None:
@@ -100,11 +103,8 @@ def export(
 def _export_network(
     run: Path, out: Path, node_type: str | None, relation: str | None, *, overwrite: bool
 ) -> None:
-    from graphsys.cli.progress import open_progress
-    from graphsys.training.row_files import check_target
-
-    check_target(out, overwrite=overwrite)
     from graphsys import gnn
+    from graphsys.cli.progress import open_progress
 
     progress = open_progress()
     gnn.export(

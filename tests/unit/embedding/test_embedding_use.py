@@ -145,6 +145,22 @@ def test_text_is_quoted_only_where_it_must_be(
     assert ids == {'a"b', "c", "d\te"}
 
 
+def test_a_csv_has_a_header_and_a_column_per_dimension(
+    shop_run: Embeddings, tmp_path: Path
+) -> None:
+    with export(shop_run, tmp_path / "all.csv").open(newline="") as lines:
+        found = list(csv.DictReader(lines))
+    table = pa.parquet.read_table(export(shop_run, tmp_path / "all.parquet")).to_pylist()
+    dim = len(table[0]["embedding"])
+    assert list(found[0]) == ["id", "type", *map(str, range(dim))]
+    assert [(row["id"], row["type"]) for row in found] == [
+        (row["id"], row["type"]) for row in table
+    ]
+    assert [float(found[-1][str(k)]) for k in range(dim)] == pytest.approx(
+        table[-1]["embedding"], rel=1e-6
+    )
+
+
 def test_an_export_makes_its_folder(shop_run: Embeddings, tmp_path: Path) -> None:
     out = export(shop_run, tmp_path / "new" / "folder" / "emb.parquet", node_type="user")
     assert out.exists()
