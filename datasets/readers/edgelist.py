@@ -5,6 +5,7 @@ named by the user) and the type of ids; every later line must look the same.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from graphsys.core.errors import ConfigError, InputError
@@ -42,13 +43,22 @@ from graphsys.storage.source import Source
 _HEADER_HINT: Final = "; if it is a header or a count, pass --skip {line}"
 
 
-def open_edgelist(files: list[InputFile], options: ReadOptions) -> Source:
+def open_edgelist(
+    files: list[InputFile], options: ReadOptions, *, third_is_weight: bool = False
+) -> Source:
     """Make a source of edge lists; all files are of one kind.
+
+    Args:
+        files: The files.
+        options: What the user says.
+        third_is_weight: The format says so; else a third column is looked at.
 
     Raises:
         InputError: the first line of a file is not an edge.
     """
     parts = [_part(file, options, split) for file, split in by_split(files)]
+    if third_is_weight:
+        parts = [replace(part, is_weight_guessed=False) for part in parts]
     return TextSource(
         parts, is_directed=not options.is_undirected, num_threads=options.num_threads
     )

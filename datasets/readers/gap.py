@@ -249,7 +249,7 @@ def open_gap(files: list[InputFile], options: ReadOptions) -> Source:
     """
     endings = {base_name(file.path)[1] for file in files}
     if not endings & {".gr", ".sg", ".wsg"}:
-        return open_edgelist(files, options)
+        return open_edgelist(files, options, third_is_weight=True)
     if options.columns or options.roles or options.skip:
         raise ConfigError("gap files have fixed columns; leave out --columns and --skip")
     if len(files) != 1:

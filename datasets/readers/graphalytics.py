@@ -122,7 +122,7 @@ def open_graphalytics(files: list[InputFile], options: ReadOptions) -> Source:
         )
     path = files[0].path
     vertices, edge_file = input_file(_pair(path, ".v")), input_file(_pair(path, ".e"))
-    edges = open_edgelist([edge_file], options)
+    edges = open_edgelist([edge_file], options, third_is_weight=True)
     if not isinstance(edges, TextSource):
         raise TypeError(f"expected a TextSource, got {type(edges)}")
     says = _says_directed(path)

@@ -3,25 +3,27 @@
 ``network`` (or the only square sparse matrix) holds the edges, ``group`` one column for
 each label; a node may have several, so that the node column ``labels`` is a list of the
 groups' numbers, from 0. Ids are MATLAB's row numbers, from 1. A symmetric matrix is
-undirected, an edge for each pair once. Equal weights of 1 are left out. Nothing is
-unpickled: the format has no pickles; but SciPy's reader, which is C, may crash on a file
-that was damaged on purpose.
+undirected, an edge for each pair once. Vectors with a number for each node become columns,
+dense matrices with a row for each become features; what is left out is named. Weights that
+are all 1 are left out. Nothing is unpickled: the format has no pickles; but SciPy's reader,
+which is C, may crash on a file that was damaged on purpose.
 
 References:
     Tang, Liu, "Relational learning via latent social dimensions", KDD 2009.
 """
 
 import io
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import scipy.io
 import scipy.sparse
 
 from graphsys.core.errors import ConfigError, InputError, cut_list
-from graphsys.core.types import EDGE, EdgeType
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.columns import check_weights
 from graphsys.datasets.files import InputFile, describe
@@ -33,33 +35,43 @@ _GROUPS: Final = ("group", "groups", "label", "labels")
 
 
 class MatlabSource(Source):
-    """The edges of a matrix, and the groups of its rows."""
+    """The edges of a matrix, and the groups and other columns of its rows."""
 
     def __init__(
-        self, edges: MatrixSource, groups: Any | None, edge_type: EdgeType
+        self,
+        edges: MatrixSource,
+        groups: Any | None,
+        columns: Mapping[str, npt.NDArray[Any]],
+        features: Mapping[str, npt.NDArray[Any]],
     ) -> None:
         self.name = edges.name
         self.total_bytes = edges.total_bytes
         self.is_directed = edges.is_directed
         self._edges = edges
         self._groups = groups
-        self._edge_type = edge_type
+        self._columns, self._features = columns, features
 
     def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
         """Yield all nodes with their groups, then the edges."""
         for chunk in self._edges.chunks():
-            if isinstance(chunk, NodeChunk) and self._groups is not None:
-                first = int(chunk.ids[0]) - 1
-                rows = self._groups[first : first + len(chunk.ids)]
-                labels = pa.ListArray.from_arrays(
+            if not isinstance(chunk, NodeChunk):
+                yield chunk
+                continue
+            first = int(chunk.ids[0]) - 1
+            part = slice(first, first + len(chunk.ids))
+            columns: dict[str, Any] = {name: it[part] for name, it in self._columns.items()}
+            if self._groups is not None:
+                rows = self._groups[part]
+                columns["labels"] = pa.ListArray.from_arrays(
                     pa.array(rows.indptr.astype(np.int32)),
                     pa.array(rows.indices.astype(np.int32)),
                 )
-                yield NodeChunk(
-                    ids=chunk.ids, node_type=chunk.node_type, columns={"labels": labels}
-                )
-            else:
-                yield chunk
+            yield NodeChunk(
+                ids=chunk.ids,
+                node_type=chunk.node_type,
+                columns=columns,
+                features={name: it[part] for name, it in self._features.items()},
+            )
 
 
 def open_matlab(files: list[InputFile], options: ReadOptions) -> Source:
@@ -76,8 +88,11 @@ def open_matlab(files: list[InputFile], options: ReadOptions) -> Source:
         )
     file = files[0]
     variables = _load(file)
-    network = _network(file, variables)
+    name, network = _network(file, variables)
     groups = _groups(file, variables, network.shape[0])
+    taken = {name, _group_name(variables)}
+    others = {key: it for key, it in variables.items() if key not in taken}
+    columns, features = _further(file, others, network.shape[0])
     matrix = _matrix(file, network)
     edges = MatrixSource(
         file.name,
@@ -86,7 +101,33 @@ def open_matlab(files: list[InputFile], options: ReadOptions) -> Source:
         is_undirected=options.is_undirected,
         num_bytes=file.num_bytes,
     )
-    return MatlabSource(edges, groups, options.edge_type or EDGE)
+    return MatlabSource(edges, groups, columns, features)
+
+
+def _further(
+    file: InputFile, others: Mapping[str, Any], num_nodes: int
+) -> tuple[dict[str, npt.NDArray[Any]], dict[str, npt.NDArray[Any]]]:
+    """Return the vectors and the dense matrices with a row for each node; name the rest."""
+    columns: dict[str, npt.NDArray[Any]] = {}
+    features: dict[str, npt.NDArray[Any]] = {}
+    left_out = []
+    for name, value in others.items():
+        is_dense = isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
+        if is_dense and value.shape in ((num_nodes, 1), (1, num_nodes)) and name != "id":
+            columns[name] = value.ravel()
+        elif is_dense and value.ndim == 2 and value.shape[0] == num_nodes:
+            features[name] = value.astype(np.float32)
+        else:
+            shape = "x".join(map(str, getattr(value, "shape", ()))) or "none"
+            left_out.append(f"{ascii(name)[1:-1][:40]} ({shape})")
+    if left_out:
+        warnings.warn(
+            f"{file.name}: left out {cut_list(left_out, 8)}: neither the network nor "
+            f"numbers with a row for each of {num_nodes} nodes",
+            UserWarning,
+            stacklevel=3,
+        )
+    return columns, features
 
 
 def _load(file: InputFile) -> dict[str, Any]:
@@ -102,7 +143,7 @@ def _load(file: InputFile) -> dict[str, Any]:
     return {key: value for key, value in loaded.items() if not key.startswith("__")}
 
 
-def _network(file: InputFile, variables: dict[str, Any]) -> Any:
+def _network(file: InputFile, variables: dict[str, Any]) -> tuple[str, Any]:
     square = {
         key: value
         for key, value in variables.items()
@@ -118,7 +159,7 @@ def _network(file: InputFile, variables: dict[str, Any]) -> Any:
             f"{file.name}: holds {names}, expected one square matrix of numbers, called "
             "network"
         )
-    return _coo(file, square[chosen[0]])
+    return chosen[0], _coo(file, square[chosen[0]])
 
 
 def _coo(file: InputFile, matrix: Any) -> Any:
@@ -135,8 +176,12 @@ def _coo(file: InputFile, matrix: Any) -> Any:
         raise InputError(f"{file.name}: a damaged matrix: {describe(err)}") from err
 
 
+def _group_name(variables: dict[str, Any]) -> str | None:
+    return next((key for key in _GROUPS if key in variables), None)
+
+
 def _groups(file: InputFile, variables: dict[str, Any], num_nodes: int) -> Any | None:
-    name = next((key for key in _GROUPS if key in variables), None)
+    name = _group_name(variables)
     if name is None:
         return None
     groups = _coo(file, variables[name]).tocsr()

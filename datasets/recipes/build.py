@@ -1,6 +1,7 @@
 """Builds: find or fetch the files of a data set, ingest them, check the counts."""
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -46,6 +47,7 @@ def build(
     out: str | os.PathLike[str],
     *,
     folder: str | os.PathLike[str] | None = None,
+    allow_other_counts: bool = False,
     progress: Progress = SILENT,
     **options: Any,
 ) -> "IngestReport":
@@ -55,6 +57,7 @@ def build(
         name: Name of the data set.
         out: Where the store goes.
         folder: Where its files lie, by their base names; None to fetch them.
+        allow_other_counts: Warn where counts differ from the published ones, and go on.
         progress: Told of downloads and of the ingest.
         **options: Parameters of a generator (its card lists them), and options of
             ``graphsys.storage.ingest.ingest.ingest``.
@@ -74,6 +77,8 @@ def build(
             _find(recipe, Path(folder)) if folder is not None else _fetch(recipe, progress)
         )
         source = _opened(recipe, paths)
+    if isinstance(source, CountedSource):
+        source.allows_others = allow_other_counts
     return ingest(source, out, progress=progress, **options)
 
 
@@ -174,6 +179,9 @@ class CountedSource(Source):
     """A source whose nodes and edges are counted against a card while they pass.
 
     The check comes before the store is committed: at the end of ``chunks``.
+
+    Attributes:
+        allows_others: Whether other counts are but a warning.
     """
 
     def __init__(self, source: Source, recipe: Recipe) -> None:
@@ -182,6 +190,7 @@ class CountedSource(Source):
         self.is_directed = source.is_directed
         self._source = source
         self._recipe = recipe
+        self.allows_others = False
         self._edges: Counter[str] = Counter()
         self._nodes: dict[str, Any] = {}
         self._marks: dict[str, npt.NDArray[np.bool_]] = {}
@@ -203,14 +212,19 @@ class CountedSource(Source):
         num_nodes = sum(len(ids) for ids in self._nodes.values())
         num_nodes += sum(int(marks.sum()) for marks in self._marks.values())
         found = {**self._edges, "nodes": num_nodes}
-        for key, expected in self._recipe.counts.items():
-            if found.get(key, 0) != expected:
-                what = key if key == "nodes" else f"{key} edges"
-                raise InputError(
-                    f"{self._recipe.name}: found {found.get(key, 0)} {what}, expected "
-                    f"{expected} as published; the files are another version, fetch them "
-                    "again"
-                )
+        wrong = [
+            f"{found.get(key, 0)} {key if key == 'nodes' else f'{key} edges'}, expected "
+            f"{expected} as published"
+            for key, expected in self._recipe.counts.items()
+            if found.get(key, 0) != expected
+        ]
+        if not wrong:
+            return
+        what = f"{self._recipe.name}: found {'; '.join(wrong)}"
+        what += "; the files are another version"
+        if not self.allows_others:
+            raise InputError(f"{what}: fetch them again, or pass --allow-other-counts")
+        warnings.warn(what, UserWarning, stacklevel=2)
 
     def _see(self, node_type: str, ids: Any) -> None:
         """Add ids to the distinct ones of a type."""

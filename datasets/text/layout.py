@@ -102,7 +102,7 @@ def _split_quoted(line: bytes, separator: int) -> list[bytes]:
     field, is_quoted, k = b"", False, 0
     while k < len(line):
         byte = line[k : k + 1]
-        if byte == b'"':
+        if byte == b'"' and (is_quoted or not field.strip(b" \t")):  # else it is plain
             if is_quoted and line[k + 1 : k + 2] == b'"':
                 field += byte
                 k += 1

@@ -107,6 +107,14 @@ def build(
             rich_help_panel=INPUT,
         ),
     ] = None,
+    allow_other_counts: Annotated[
+        bool,
+        typer.Option(
+            "--allow-other-counts",
+            help="Go on where nodes or edges are not as many as published.",
+            rich_help_panel=INPUT,
+        ),
+    ] = False,
     partitions: PartitionsOption = "1",
     partitioner: PartitionerOption = "hash",
     order: OrderOption = "auto",
@@ -130,6 +138,7 @@ def build(
         name,
         out,
         folder=folder,
+        allow_other_counts=allow_other_counts,
         partitions=parse_partitions(partitions),
         partitioner=partitioner,
         order=order,

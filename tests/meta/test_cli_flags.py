@@ -11,8 +11,8 @@ FLAGS = {
     "graphsys dataset": "--help",
     "graphsys dataset list": "--help --json",
     "graphsys dataset show": "NAME --help --json",
-    "graphsys dataset build": "NAME --from --help --json --memory --order --out "
-    "--overwrite --param --partitioner --partitions --seed",
+    "graphsys dataset build": "NAME --allow-other-counts --from --help --json --memory "
+    "--order --out --overwrite --param --partitioner --partitions --seed",
     "graphsys ingest": "FILES --coalesce --columns --drop-self-loops --edges --features-as "
     "--format --help --ids --json --memory --nodes --order --out --overwrite --partitioner "
     "--partitions --seed --separator --skip --split --undirected",

@@ -8,6 +8,7 @@ import pytest
 import scipy.io
 import scipy.sparse
 
+import graphsys as gs
 from graphsys.core.errors import InputError
 from graphsys.datasets import open_source
 from graphsys.storage.source import EdgeChunk, NodeChunk
@@ -200,3 +201,30 @@ def test_damaged_matlab_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "g.mat").write_bytes(b"MATLAB 5.0 " + bytes(range(256)) * 2)
     with pytest.raises(InputError, match=r"g\.mat: cannot be read as a MATLAB file"):
         edges(tmp_path / "g.mat")
+
+
+def test_further_variables_of_mat_files_are_kept_or_named(tmp_path: Path) -> None:
+    path = tmp_path / "g.mat"
+    network = scipy.sparse.csc_array(np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]]) * 1.0)
+    x = np.arange(6.0).reshape(3, 2)
+    content = {
+        "network": network,
+        "age": [[4, 5, 6]],
+        "x": x,
+        "note": "hello",
+        "y": [[1, 2]],
+    }
+    scipy.io.savemat(path, content)
+    with pytest.warns(
+        UserWarning,
+        match=r"g\.mat: left out note \(1\), y \(1x2\): neither the network nor",
+    ):
+        report = gs.ingest(path, tmp_path / "g", order="original")
+    nodes = report.graph.nodes("node", 0)
+    assert dict(zip(nodes["id"].to_pylist(), nodes["age"].to_pylist(), strict=True)) == {
+        1: 4, 2: 5, 3: 6,
+    }  # fmt: skip
+    places = np.argsort(nodes["id"].to_numpy())
+    features = report.graph.features("node", 0, "x")
+    assert isinstance(features, np.ndarray)
+    np.testing.assert_array_equal(features[places], x)

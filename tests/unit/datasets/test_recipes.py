@@ -3,6 +3,7 @@
 import hashlib
 import tarfile
 import threading
+import warnings
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from graphsys.cli.main import main
 from graphsys.core.errors import ConfigError, InputError, UnknownNameError
 from graphsys.core.progress import SILENT
 from graphsys.datasets import recipes
@@ -157,10 +159,23 @@ def test_other_counts_than_published_are_refused(tmp_path: Path) -> None:
     for split in ("train", "valid", "test"):
         (tmp_path / f"{split}.txt").write_text("a\tb\tc\n")
     with pytest.raises(
-        InputError, match="wn18rr: found 2 nodes, expected 40943 as published"
+        InputError,
+        match=r"wn18rr: found 2 nodes, expected 40943 as published; 1 train edges, "
+        r"expected 86835 as .*; 1 valid edges, .*; 1 test edges, .*; the files are another "
+        r"version: fetch them again, or pass --allow-other-counts",
     ):
         recipes.build("wn18rr", tmp_path / "g", folder=tmp_path)
     assert not (tmp_path / "g").exists()
+    command = ["dataset", "build", "wn18rr", "-o", str(tmp_path / "g"), "--from"]
+    with pytest.warns(UserWarning, match=r"found 2 nodes, expected 40943.*version$"):
+        report = recipes.build(
+            "wn18rr", tmp_path / "g", folder=tmp_path, allow_other_counts=True
+        )
+    assert report.graph.num_edges == 1
+    assert main([*command, str(tmp_path), "--overwrite"]) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        assert main([*command, str(tmp_path), "--overwrite", "--allow-other-counts"]) == 0
 
 
 def test_counts_that_agree_pass(tmp_path: Path) -> None:

@@ -101,3 +101,14 @@ def test_edges_that_mostly_repeat_are_told(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         gs.ingest(path, tmp_path / "times", columns="src,dst,time")
         gs.ingest(path, tmp_path / "one", coalesce=True)
+
+
+@pytest.mark.parametrize("name", ["g.e", "g.wel"])
+def test_formats_that_say_what_the_third_column_is_are_believed(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    path.write_text("".join(f"{k} {(k + 1) % 40} {k}\n" for k in range(40)))
+    (tmp_path / "g.v").write_text("".join(f"{k}\n" for k in range(40)))
+    chunks = [it for it in read(path) if hasattr(it, "src")]
+    assert sorted(chunks[0].columns["weight"].tolist()) == list(range(40))
