@@ -22,6 +22,7 @@ from graphsys.storage.first_look import (
     check_nodes,
     check_rows,
 )
+from graphsys.storage.in_hand import InHand
 from graphsys.storage.lookup import lookup_ids
 from graphsys.storage.manifest import EdgeTypeEntry, NodeTypeEntry
 from graphsys.storage.opening import check_file, pin_current
@@ -37,16 +38,11 @@ from graphsys.storage.views import (
 from graphsys.storage.write.feature_encoding import split_rows
 
 _UNREADABLE = (
-    pa.ArrowException,
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-)
+    pa.ArrowException, OSError, ValueError, LookupError, TypeError, AttributeError,
+)  # fmt: skip
 
 
-class Graph:
+class Graph(InHand):
     """A store opened for reading; its generation stays until :meth:`close`.
 
     Opening checks that every listed file is there with its size and its Arrow footer.

@@ -1,0 +1,116 @@
+"""A graph in the hand: neighbors, parts of it, other libraries' graphs, against edges."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphsys as gs
+from graphsys.core.errors import ConfigError, UnknownNameError
+from graphsys.storage import Graph, NodeChunk
+from tests.stores import edge_chunk, make_store
+
+EDGES = [("a", "b"), ("a", "c"), ("b", "c"), ("c", "d"), ("d", "d")]
+
+
+@pytest.fixture(params=[True, False], ids=["directed", "undirected"])
+def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Graph:
+    """Return five edges over two partitions; nodes have a color and features."""
+    import pyarrow as pa
+
+    nodes = NodeChunk(
+        ids=pa.array(["a", "b", "c", "d"]), columns={"color": pa.array([1, 2, 3, 4])},
+        features={"x": np.arange(8, dtype=np.float32).reshape(4, 2)},
+    )  # fmt: skip
+    weights = np.arange(1, 6, dtype=np.float32)
+    chunk = edge_chunk(EDGES, weight=weights)
+    store = make_store(
+        tmp_path / "g",
+        nodes,
+        chunk,
+        is_directed=request.param,
+        partitions=2,
+        partitioner="range",
+    )
+    return store.graph
+
+
+def test_neighbors_and_degrees(graph: Graph) -> None:
+    out = {a: sorted(d for s, d in EDGES if s == a) for a in "abcd"}
+    into = {a: sorted(s for s, d in EDGES if d == a) for a in "abcd"}
+    for node in "abcd":
+        if graph.is_directed:
+            assert sorted(graph.neighbors(node)) == out[node]
+            assert sorted(graph.neighbors(node, direction="in")) == into[node]
+            both = sorted(graph.neighbors(node, direction="both"))
+            assert both == sorted(out[node] + into[node])
+            assert graph.degree(node, direction="both") == len(both)
+        else:
+            loops = [node] if (node, node) in EDGES else []
+            found = sorted(graph.neighbors(node))
+            assert found == sorted([*out[node], *(n for n in into[node] if n != node)])
+            assert graph.degree(node) == len(found)
+            assert found.count(node) == len(loops)
+    with pytest.raises(UnknownNameError, match="'z'"):
+        graph.neighbors("z")
+    with pytest.raises(ConfigError, match="direction: got 'up', expected one of out, in"):
+        graph.neighbors("a", direction="up")  # type: ignore[arg-type]
+
+
+def test_edges_in_other_shapes(graph: Graph) -> None:
+    chunks = list(graph.edge_chunks())
+    assert len(chunks) > 1
+    assert sum(len(chunk) for chunk in chunks) == 5
+    frame = graph.to_pandas()
+    found = {(r.src, r.dst): r.weight for r in frame.itertuples()}
+    assert found == {edge: k + 1.0 for k, edge in enumerate(EDGES)}
+    assert graph.to_polars().height == 5
+    number = {key: int(graph.lookup("node", [key])[0]) for key in "abcd"}
+    wanted = {(number[s], number[d]) for s, d in EDGES}
+    if not graph.is_directed:
+        wanted |= {(d, s) for s, d in wanted}
+    index = graph.edge_index()
+    assert str(index.dtype) == "torch.int64"
+    assert index.shape == (2, 5 if graph.is_directed else 9)
+    assert set(map(tuple, index.T.tolist())) == wanted
+    matrix = graph.to_scipy()
+    assert {(int(a), int(b)) for a, b in zip(*matrix.nonzero(), strict=True)} == wanted
+    assert matrix[number["b"], number["c"]] == 3.0
+    assert "node" in graph._repr_html_()
+    assert "<table>" in graph._repr_html_()
+
+
+def test_graphs_of_other_libraries(graph: Graph) -> None:
+    nx = pytest.importorskip("networkx")
+    found = graph.to_networkx()
+    assert found.is_directed() == graph.is_directed
+    assert found.nodes["b"]["color"] == 2
+    wanted = nx.MultiDiGraph(EDGES) if graph.is_directed else nx.MultiGraph(EDGES)
+    assert nx.utils.edges_equal(found.edges(), wanted.edges(), directed=graph.is_directed)
+    pytest.importorskip("torch_geometric")
+    data = graph.to_pyg()
+    assert data.num_nodes == 4
+    assert data.x.shape == (4, 2)
+
+
+def test_parts_of_a_graph_keep_what_nodes_and_edges_have(
+    graph: Graph, tmp_path: Path
+) -> None:
+    part = graph.subgraph(["a", "c", "d"], tmp_path / "part")
+    assert (part.num_nodes, part.num_edges) == (3, 3)
+    frame = part.to_pandas()
+    assert {(r.src, r.dst): r.weight for r in frame.itertuples()} == {
+        ("a", "c"): 2.0, ("c", "d"): 4.0, ("d", "d"): 5.0,
+    }  # fmt: skip
+    nodes = part.nodes("node", 0)
+    colors = dict(zip(*(nodes.column(c).to_pylist() for c in ("id", "color")), strict=True))
+    assert colors == {"a": 1, "c": 3, "d": 4}
+    at = int(part.lookup("node", ["c"])[0])
+    assert part.features("node", 0, "x")[at].tolist() == [4.0, 5.0]
+    assert part.is_directed == graph.is_directed
+    assert gs.open(tmp_path / "part").num_edges == 3
+    drawn = graph.sample(2, seed=1)
+    assert drawn.num_nodes == 2
+    assert graph.sample(2, seed=1).to_pandas().equals(drawn.to_pandas())
+    with pytest.raises(ConfigError, match="num_nodes: got 0, expected an int >= 1"):
+        graph.sample(0)
