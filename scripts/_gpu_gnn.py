@@ -209,7 +209,7 @@ def train(
     from graphsys.gnn.data.device_transfer import open_transfer
     from graphsys.gnn.ops.adjacency import kernel_threads
     from graphsys.gnn.training.api import build_context
-    from graphsys.gnn.training.stats import Figures
+    from graphsys.gnn.training.stats import TrainingStats
     from graphsys.gnn.training.trainer import Trainer
 
     config = GnnConfig(**{**SAGE, **options})
@@ -222,13 +222,13 @@ def train(
         losses, began = [], 0.0
         for batch in trainer.batches(0, seeds):
             if batch.number == num_warm:
-                began, trainer.figures = time.perf_counter(), Figures({})
+                began, trainer.stats = time.perf_counter(), TrainingStats({})
             losses.append(trainer.train_batch(0, batch, len(seeds)))
             trainer.loader.release(batch)
         seconds = time.perf_counter() - began
     num_timed = len(seeds) - num_warm
     metrics: dict[str, Any] = {}
-    trainer.figures.update(metrics)
+    trainer.stats.update(metrics)
     stages = ("sample", "gather", "forward", "backward", "step")
     per_batch = {f"{s}_ms": 1e3 * metrics[f"{s}_seconds"] / num_timed for s in stages}
     return {

@@ -115,7 +115,8 @@ def planted(
     name = f"planted:{seed}"
     split, feature = Draws(f"{name}:split"), Draws(f"{name}:feature")
     ends, inside = Draws(f"{name}:ends"), Draws(f"{name}:inside")
-    centers = as_normals(Draws(f"{name}:center").words(num_classes * dim))
+    key = f"{name}:centre"  # so spelled by the first graphs, which come out the same
+    centers = as_normals(Draws(key).words(num_classes * dim))
     centers = centers.reshape(num_classes, dim)
 
     def nodes(first: int, last: int) -> list[NodeChunk]:
