@@ -65,11 +65,11 @@ def nearest(
             node_type=node_type,
             index=index,  # type: ignore[arg-type]  # checked there
         )
-    rows = list(zip(found["id"].to_pylist(), found["score"].to_pylist(), strict=True))
+    rows = found.to_pylist()
     if json:
-        print_json({"neighbors": [{"id": id_, "score": score} for id_, score in rows]})
+        print_json({"neighbors": rows})
     else:
-        print_table(["id", "score"], rows)
+        print_table(found.column_names, [list(row.values()) for row in rows])
 
 
 def _by_network(

@@ -4,6 +4,7 @@ Every edge of the split asks two questions, for its destination and for its sour
 ``ranking.py`` for how one is ranked, ``graphsys/metrics`` for what is made of the ranks.
 """
 
+import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,13 @@ from graphsys.datasets.temporary import GraphLike
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.data.candidates import Draw, draw_candidates, require_draw
 from graphsys.embedding.data.held_out import HeldOut, held_out_edges, with_split
+from graphsys.embedding.data.held_out_split import GraphWithHeldOut
 from graphsys.embedding.data.relation_stats import degrees_of, relation_categories
 from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.evaluation.ranking import Ranks, rank_edges
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.scorer import Scorer
+from graphsys.storage.merged_view import stored_graph
 
 Ints = npt.NDArray[np.int64]
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
@@ -51,7 +54,8 @@ def evaluate(
 
     Args:
         run: A run or its folder.
-        split: The split of the edges.
+        split: The split of the edges; ``held_out``: those that ``eval_fraction`` kept out
+            of the training.
         candidates: Rank among a sample of so many nodes instead of all; every edge meets
             one of 32 samples. Such metrics are higher than those among all nodes, and
             comparable only with those of an equal sample.
@@ -86,6 +90,7 @@ def evaluate(
             raise ConfigError(f"{name}: got {value}, expected an int >= {least}")
     require_draw(draw)
     opened = run if isinstance(run, Embeddings) else Embeddings(run, graph=graph)
+    opened = _with_held_out(opened, split)
     chosen = with_split(opened.graph, opened.model, split)
     most = None if queries is None else queries // 2
     held = held_out_edges(opened.graph, chosen, split, most=most, seed=seed)
@@ -107,6 +112,16 @@ def evaluate(
             result |= _break_down(opened, found, is_sampled=candidates is not None)
     progress.close()
     return {"split": split, "metrics": result}
+
+
+def _with_held_out(run: Embeddings, split: str) -> Embeddings:
+    """Return the run with what it held out itself, where no edges are in the split."""
+    is_stored = any(split in run.graph.splits(m.edge_type) for m in run.model)
+    if is_stored or not run.config.eval_fraction:
+        return run
+    found = copy.copy(run)
+    found.graph = GraphWithHeldOut(stored_graph(run.graph), run.config)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

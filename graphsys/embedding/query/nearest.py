@@ -46,7 +46,8 @@ def nearest(
         graph: The graph trained on, if it is not where it was.
 
     Returns:
-        Columns ``id`` and ``score``, best first, ties by the order of the store.
+        Columns ``id`` and ``score``, best first, ties by the order of the store; ``name``
+        too, where the nodes have such a column (OpenKE's do).
 
     Raises:
         ConfigError: ``k`` is below 1, the type is not clear, or there is no such index.
@@ -65,10 +66,12 @@ def nearest(
         scores, numbers = found.search(rows, k + 1)
     kept = (numbers[0] != number) & (numbers[0] >= 0)
     order = np.lexsort((numbers[0][kept], -scores[0][kept]))[:k]
-    ids = opened.ids(chosen, numbers[0][kept][order].tolist())
+    best = numbers[0][kept][order].tolist()
     comparator = comparator_of(opened.config.comparator)
     score = _as_score(scores[0][kept][order], comparator)
-    return pa.table({"id": ids, "score": pa.array(score)})
+    columns = {"id": opened.ids(chosen, best), "score": pa.array(score)}
+    names = opened.names(chosen, best)
+    return pa.table(columns if names is None else columns | {"name": names})
 
 
 def _search_all(

@@ -159,6 +159,16 @@ class TrainedRows:
         taken = column.take(pa.array(np.asarray(list(numbers), dtype=np.int64)))
         return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
 
+    def names(self, node_type: str, numbers: Iterable[int]) -> pa.Array | None:
+        """Return what the column ``name`` calls nodes; None where they have none."""
+        parts = range(self.graph.num_partitions(node_type))
+        tables = [self.graph.nodes(node_type, part) for part in parts]
+        if not all("name" in table.column_names for table in tables):
+            return None
+        column = pa.chunked_array([c for table in tables for c in table["name"].chunks])
+        taken = column.take(pa.array(np.asarray(list(numbers), dtype=np.int64)))
+        return taken.combine_chunks()
+
     def operators(self, relations: RelationSet) -> Floats:
         """Return the operator parameters of an edge type (see ``RelationSet.initial``)."""
         name = runs.find_file(self.state, runs.relations_file(relations.name, 0))

@@ -13,6 +13,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from graphsys import ingest
+from graphsys.cli.main import main
 from graphsys.core.errors import (
     ConfigError,
     CorruptStoreError,
@@ -226,3 +227,24 @@ def test_a_config_that_does_not_fit_the_rows_is_named(
     assert config.read_text() != text
     with pytest.raises(CorruptStoreError, match=r"shape|has the checksum"):
         Embeddings(shop_run.path, graph=shop).rows(shop_run.node_types[0], 0)
+
+
+def test_nearest_shows_the_names_of_entities(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "entity2id.txt").write_text("3\nparis\t0\nrome\t1\noslo\t2\n")
+    (tmp_path / "relation2id.txt").write_text("1\nlikes\t0\n")
+    triples = tmp_path / "train2id.txt"
+    triples.write_text("3\n0 1 0\n1 2 0\n2 0 0\n")
+    graph, run = str(tmp_path / "graph"), str(tmp_path / "run")
+    assert main(["ingest", str(triples), "-o", graph, "--partitions", "2"]) == 0
+    words = ["train", "embedding", graph, "-o", run, "--set", "dim=4", "--set", "epochs=1"]
+    assert main(words) == 0
+    capsys.readouterr()
+    assert main(["nearest", run, "0", "-k", "2"]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header == "id\tscore\tname"
+    assert {(row.split("\t")[0], row.split("\t")[2]) for row in rows} == {
+        ("1", "rome"),
+        ("2", "oslo"),
+    }

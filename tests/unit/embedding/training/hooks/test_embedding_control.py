@@ -162,6 +162,11 @@ def test_held_out_edges_are_not_trained_and_are_ranked_on_request(
     ((epoch, mrr),) = report.metrics["held_out_mrr"]
     assert epoch == 30
     assert 0.0 < mrr < 1.0
+    later = evaluate(tmp_path / "run", split="held_out", graph=graph)["metrics"]
+    assert later["mrr"] == mrr
+    assert later["num_queries"] == 2 * held
+    with pytest.raises(ConfigError, match=r"'none' has no edges; the graph has held_out, "):
+        evaluate(tmp_path / "run", split="none", graph=graph)
     # what follows from the other edges of the ring is learnt, and measured as loss too
     losses = [value for _, value in report.metrics["held_out_loss"]]
     assert losses[-1] < losses[0]
