@@ -7,6 +7,7 @@ make an edge from a ``node`` to a ``context``, as skip-gram has rows of its own 
 the window of every middle is drawn between 1 and the whole, as in word2vec.
 """
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +70,9 @@ def pair_graph(graph: gs.Graph, walks: Walks, folder: Path, *, seed: int = 0) ->
             columns = {} if name is None else {"relation": _repeat(name, len(middle))}
             chunks.append(EdgeChunk(src=middle, dst=near, edge_type=NEAR, columns=columns))
     pairs = ArraySource("pairs of walks", chunks)
-    return ingest(pairs, folder / "pairs", overwrite=True).graph
+    with warnings.catch_warnings():  # a pair counts as often as walks meet it
+        warnings.filterwarnings("ignore", message=".* repeat another")
+        return ingest(pairs, folder / "pairs", overwrite=True).graph
 
 
 def edges_of(

@@ -137,7 +137,8 @@ def test_categories_are_those_of_bordes(runs: list[Embeddings]) -> None:
 def test_repeated_edges_do_not_change_a_category(tmp_path: Path) -> None:
     chunk = edge_chunk([(k % 3, k % 3 + 10) for k in range(12)])
     again = edge_chunk([(k, k + 10) for k in range(3)], split="test")
-    ingest(ListSource([chunk, again]), tmp_path / "graph")
+    with pytest.warns(UserWarning, match="9 of the 15 edges of 'edge' repeat another"):
+        ingest(ListSource([chunk, again]), tmp_path / "graph")
     train(Graph(tmp_path / "graph"), EmbeddingConfig(dim=2, epochs=1), tmp_path / "run")
     run = Embeddings(tmp_path / "run")
     assert relation_categories(run.graph, run.model[0]) == ["1-1"]

@@ -337,7 +337,7 @@ def test_what_is_watched_is_the_metric_of_the_watched_split(library: Graph) -> N
     assert LinkPrediction(library, config_of(eval_split="nowhere")).watch(output) is None
 
 
-def test_pairs_of_walks_are_watched_by_recommendations_alone(tmp_path: Any) -> None:
+def test_pairs_of_walks_are_watched_by_links_and_by_recommendations(tmp_path: Any) -> None:
     kind = EdgeType("board", "holds", "pin")
     pairs = [(b, p) for b in range(4) for p in range(6) if (b + p) % 2]
     make_store(
@@ -349,7 +349,10 @@ def test_pairs_of_walks_are_watched_by_recommendations_alone(tmp_path: Any) -> N
     def output(node_type: str, nodes: Any) -> torch.Tensor:
         return torch.ones(len(nodes), 2)
 
-    assert LinkPrediction(graph, config_of(**config)).watch(output) is None
+    watched = LinkPrediction(graph, config_of(**config)).watch(output)
+    assert watched is not None  # the boards, which have no rows, are the mean of their pins
+    assert watched[0] == 1 - watched[1]
+    assert 0 < watched[1] < 1
     recommended = config_of(**config, task="recommendation")
     found = Recommendation(graph, recommended).watch(output)
     assert found == (0, 1)  # there are fewer than 20 pins
