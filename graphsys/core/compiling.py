@@ -34,7 +34,9 @@ class CompileWatch:
 
     def __enter__(self) -> "CompileWatch":
         from numba.core import event
+        from numba.core.registry import cpu_target
 
+        _ = cpu_target.target_context  # made once, in .2 s that are no kernel's
         own = {"on_start": self._start, "on_end": self._end}
         listener = type("Listener", (event.Listener,), own)()
         # held while code is made and while it comes from the cache

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import pyarrow as pa
+
 from graphsys.core.compiling import CompileWatch, compile_bytes
 from graphsys.core.events import observing_seconds
 from graphsys.core.progress import SILENT, Progress
@@ -56,6 +58,7 @@ class NativeRun:
     def run(self, progress: Progress = SILENT) -> Result:
         """Run it; the time to compile its kernels is told apart, progress is not."""
         topology = placed(self.choice, self.topology)
+        pa.array([0])  # with its first array pyarrow loads pandas, where it is installed
         with CompileWatch() as compiling:  # numba is loaded here, if it was not yet
             begin, observing = time.perf_counter(), observing_seconds()
             done = self.function(topology, **self.options)

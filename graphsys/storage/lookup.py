@@ -30,19 +30,17 @@ def lookup_ids(
     """
     wanted = _as_type(ids, known.type, where)
     if len(wanted) == 1:  # a scan is much faster than hashing all that are known
-        place = pc.index(known, wanted[0]).as_py()
-        found = pa.array([None if place < 0 else place], type=pa.int64())
+        numbers = np.array([pc.index(known, wanted[0]).as_py()], dtype=np.int64)
     else:
-        found = pc.index_in(wanted, value_set=known.combine_chunks())
-    if found.null_count:
-        missing = np.flatnonzero(found.is_null())
+        found = pc.fill_null(pc.index_in(wanted, value_set=known.combine_chunks()), -1)
+        numbers = found.to_numpy(zero_copy_only=False).astype(np.int64)
+    if len(missing := np.flatnonzero(numbers < 0)):
         first = ids[int(missing[0])]
         shown = first.item() if isinstance(first, np.generic) else first
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise UnknownNameError(
             f"node {shown!r}{more} is not among the {len(known)} nodes of type {where}"
         )
-    numbers: npt.NDArray[np.int64] = found.to_numpy(zero_copy_only=False).astype(np.int64)
     return numbers
 
 
@@ -62,4 +60,7 @@ def _as_type(
                 f"node {key!r} is not an integer, but the ids of type {where} are"
             ) from err
     # beyond 64 bits an id is unknown like any other; -1 is no id
-    return pa.array([n if abs(n) < 2**63 else -1 for n in numbers], type=kind)
+    known = np.array([n if abs(n) < 2**63 else -1 for n in numbers], dtype=np.int64)
+    # not pa.array, which imports pandas where it is installed: .2 s
+    made = pa.Array.from_buffers(pa.int64(), len(known), [None, pa.py_buffer(known)])
+    return made.cast(kind)
