@@ -4,11 +4,22 @@ import importlib
 import warnings
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from graphsys.core.errors import unknown_name
 
 T = TypeVar("T")
+
+
+class Named(Protocol):
+    """What carries the name that it is registered under."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+
+
+S = TypeVar("S", bound=Named)
 
 
 class Registry(Generic[T]):
@@ -90,12 +101,26 @@ class Registry(Generic[T]):
                 )
 
 
-def instance_of(cls: type[T]) -> Callable[[Any], T]:
-    """Return what takes a plug-in of a class as it is, for ``adapt``, and no other."""
+class SpecRegistry(Registry[S]):
+    """A registry of specs: objects of one class that carry their names.
 
-    def checked(found: Any) -> T:
-        if not isinstance(found, cls):
-            raise TypeError(f"expected a {cls.__name__}, got {type(found).__name__}")
-        return found
+    Args:
+        kind: What is registered, for messages ("model").
+        group: Entry-point group of third-party specs.
+        cls: The class; an entry point that gives anything else is broken.
+        modules: As of :class:`Registry`.
+    """
 
-    return checked
+    def __init__(
+        self, kind: str, group: str, cls: type[S], *, modules: Sequence[str] = ()
+    ) -> None:
+        def checked(found: Any) -> S:
+            if not isinstance(found, cls):
+                raise TypeError(f"expected a {cls.__name__}, got {type(found).__name__}")
+            return found
+
+        super().__init__(kind, group, adapt=checked, modules=modules)
+
+    def add(self, spec: S) -> S:
+        """Register a spec under its name, which is given once."""
+        return self.register(spec.name)(spec)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from graphsys.core.errors import ConfigError
-from graphsys.core.registry import Registry, instance_of
+from graphsys.core.registry import SpecRegistry
 
 GROUP: Final = "graphsys.models"
 _FILES: Final = (
@@ -88,26 +88,9 @@ class ModelSpec:
             )
 
 
-models: Registry[ModelSpec] = Registry(
-    "model", GROUP, adapt=instance_of(ModelSpec),
-    modules=[f"graphsys.gnn.models.{name}" for name in _FILES],
-)  # fmt: skip
-
-
-def register(spec: ModelSpec) -> ModelSpec:
-    """Put a model on the list; its name is given once."""
-    return models.register(spec.name)(spec)
-
-
-def spec_of(name: str) -> ModelSpec:
-    """Return what a model is.
-
-    Raises:
-        UnknownNameError: There is no such model; the message lists those that there are.
-    """
-    return models.get(name)
-
-
-def model_names() -> list[str]:
-    """Return the names of all models, sorted."""
-    return models.names()
+models = SpecRegistry(
+    "model", GROUP, ModelSpec, modules=[f"graphsys.gnn.models.{name}" for name in _FILES]
+)
+register = models.add
+spec_of = models.get
+model_names = models.names

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from graphsys.core.registry import Registry, instance_of
+from graphsys.core.registry import SpecRegistry
 
 TASKS_GROUP: Final = "graphsys.tasks"
 SAMPLERS_GROUP: Final = "graphsys.samplers"
@@ -74,18 +74,16 @@ class DecoderSpec:
     make: Callable[[Any, int], Any]
 
 
-TASKS: Registry[TaskSpec] = Registry(
-    "task", TASKS_GROUP, adapt=instance_of(TaskSpec),
+TASKS = SpecRegistry(
+    "task", TASKS_GROUP, TaskSpec,
     modules=(
         "graphsys.gnn.tasks.task", "graphsys.gnn.tasks.regression",
         "graphsys.gnn.tasks.link_prediction",
     ),
 )  # fmt: skip
-SAMPLERS: Registry[SamplerSpec] = Registry(
-    "sampler", SAMPLERS_GROUP, adapt=instance_of(SamplerSpec),
-    modules=("graphsys.gnn.data.samplers",),
-)  # fmt: skip
-DECODERS: Registry[DecoderSpec] = Registry(
-    "decoder", DECODERS_GROUP, adapt=instance_of(DecoderSpec),
-    modules=("graphsys.gnn.tasks.decoders",),
-)  # fmt: skip
+SAMPLERS = SpecRegistry(
+    "sampler", SAMPLERS_GROUP, SamplerSpec, modules=["graphsys.gnn.data.samplers"]
+)
+DECODERS = SpecRegistry(
+    "decoder", DECODERS_GROUP, DecoderSpec, modules=["graphsys.gnn.tasks.decoders"]
+)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
-from graphsys.core.registry import Registry, instance_of
+from graphsys.core.registry import SpecRegistry
 from graphsys.embedding.spec.functions import Function, address_in, kernel_at
 
 GROUP: Final = "graphsys.comparators"
@@ -128,23 +128,9 @@ class ComparatorSpec:
         return out
 
 
-COMPARATORS: Registry[ComparatorSpec] = Registry(
-    "comparator", GROUP, adapt=instance_of(ComparatorSpec)
-)
-
-
-def register(spec: ComparatorSpec) -> ComparatorSpec:
-    """Put a comparator on the list; its name is given once."""
-    return COMPARATORS.register(spec.name)(spec)
-
-
-def comparator_of(name: str) -> ComparatorSpec:
-    """Return what a comparator is.
-
-    Raises:
-        UnknownNameError: There is no such comparator.
-    """
-    return COMPARATORS.get(name)
+COMPARATORS = SpecRegistry("comparator", GROUP, ComparatorSpec)
+register = COMPARATORS.add
+comparator_of = COMPARATORS.get
 
 
 register(

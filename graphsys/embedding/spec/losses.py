@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final
 
 from graphsys.core.errors import ConfigError
-from graphsys.core.registry import Registry, instance_of
+from graphsys.core.registry import SpecRegistry
 from graphsys.embedding.spec.functions import Function, address_in, kernel_at
 
 GROUP: Final = "graphsys.losses"
@@ -79,21 +79,9 @@ class LossSpec:
         return address_in(owner, "query_loss", self.query_loss, call_query_loss)
 
 
-LOSSES: Registry[LossSpec] = Registry("loss", GROUP, adapt=instance_of(LossSpec))
-
-
-def register(spec: LossSpec) -> LossSpec:
-    """Put a loss on the list; its name is given once."""
-    return LOSSES.register(spec.name)(spec)
-
-
-def loss_of(name: str) -> LossSpec:
-    """Return what a loss is.
-
-    Raises:
-        UnknownNameError: There is no such loss.
-    """
-    return LOSSES.get(name)
+LOSSES = SpecRegistry("loss", GROUP, LossSpec)
+register = LOSSES.add
+loss_of = LOSSES.get
 
 
 def require_trait(name: str, trait: str, where: str, value: object, reason: str) -> None:

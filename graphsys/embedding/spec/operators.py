@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
-from graphsys.core.registry import Registry, instance_of
+from graphsys.core.registry import SpecRegistry
 from graphsys.embedding.spec.functions import Function, address_in
 
 GROUP: Final = "graphsys.operators"
@@ -127,23 +127,9 @@ class OperatorSpec:
         )
 
 
-OPERATORS: Registry[OperatorSpec] = Registry(
-    "operator", GROUP, adapt=instance_of(OperatorSpec)
-)
-
-
-def register(spec: OperatorSpec) -> OperatorSpec:
-    """Put an operator on the list; its name is given once."""
-    return OPERATORS.register(spec.name)(spec)
-
-
-def operator_of(name: str) -> OperatorSpec:
-    """Return what an operator is.
-
-    Raises:
-        UnknownNameError: There is no such operator.
-    """
-    return OPERATORS.get(name)
+OPERATORS = SpecRegistry("operator", GROUP, OperatorSpec)
+register = OPERATORS.add
+operator_of = OPERATORS.get
 
 
 def _ones(dim: int) -> Floats:

@@ -38,4 +38,4 @@ for _spec in (
         has_times=True, has_all_edges=False,
     ),
 ):  # fmt: skip
-    SAMPLERS.register(_spec.name)(_spec)
+    SAMPLERS.add(_spec)

@@ -97,4 +97,4 @@ for _spec in (
     DecoderSpec(name="distmult", make=lambda config, num_features: DistMult(num_features)),
     DecoderSpec(name="mlp", make=lambda config, num_features: MLP(num_features)),
 ):
-    DECODERS.register(_spec.name)(_spec)
+    DECODERS.add(_spec)

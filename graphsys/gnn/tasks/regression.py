@@ -123,4 +123,4 @@ def _read_values(
     return found.astype(np.float32)
 
 
-TASKS.register("regression")(TaskSpec(name="regression", make=NodeRegression))
+TASKS.add(TaskSpec(name="regression", make=NodeRegression))

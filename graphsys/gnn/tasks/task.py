@@ -199,6 +199,4 @@ class NodeClassification(NodeSeeds):
         return functional.cross_entropy(found, target)
 
 
-TASKS.register("node_classification")(
-    TaskSpec(name="node_classification", make=NodeClassification, has_times=True)
-)
+TASKS.add(TaskSpec(name="node_classification", make=NodeClassification, has_times=True))
