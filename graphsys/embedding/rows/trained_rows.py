@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from graphsys.core.errors import ConfigError, UnknownNameError, unknown_name
+from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.embedding import run as runs
 from graphsys.embedding.model import RelationSet, relation_sets
 from graphsys.embedding.rows.node_rows import NodeRows
 from graphsys.embedding.rows.row_precision import Stored, stored_dtype, to_floats
 from graphsys.embedding.rows.table_files import first_table, read_global
+from graphsys.storage.find_node import find_node
 from graphsys.storage.reader import Graph
 
 if TYPE_CHECKING:
@@ -135,23 +136,7 @@ class TrainedRows:
         if node_type is not None:
             self._require_type(node_type)
             return node_type, int(self.graph.lookup(node_type, [node])[0])
-        found: list[tuple[str, int]] = []
-        for name in self.node_types:
-            try:
-                found.append((name, int(self.graph.lookup(name, [node])[0])))
-            except (UnknownNameError, ValueError):
-                continue
-        if not found:
-            raise UnknownNameError(
-                f"node {node!r} is not in the graph {self.graph.path} (node types "
-                f"{', '.join(self.node_types)})"
-            )
-        if len(found) > 1:
-            names = ", ".join(name for name, _ in found)
-            raise ConfigError(
-                f"node {node!r} is of several types ({names}); give node_type"
-            )
-        return found[0]
+        return find_node(self.graph, node, self.node_types)
 
     def ids(self, node_type: str, numbers: Iterable[int]) -> pa.Array:
         """Return the user's ids of nodes given by their numbers."""

@@ -112,7 +112,7 @@ class LinkPrediction:
         self._now = PairBatches(self, self.pairs.epoch(epoch), epoch)
         return self._now
 
-    def ends(self, pairs: Ints, epoch: int, number: int) -> SeedsByType:
+    def make_seeds(self, pairs: Ints, epoch: int, number: int) -> SeedsByType:
         """Return the ends of pairs and their negatives, as seeds by type.
 
         Where both ends are of one type its seeds are sources, destinations, shared
@@ -179,8 +179,21 @@ class LinkPrediction:
         """Return the metrics of a split; see :func:`rank_pairs`."""
         return rank_pairs(self.graph, self.pairs, split, output, self._score)
 
-    def ends_of(self, output: Output) -> Ends:
-        """Compute the rows of both ends of the pairs."""
+    def row_types(self, relation: str | None = None) -> list[str]:
+        """Return the node types of the edges that are learned."""
+        kind = self.graph.edge_type(self.pairs.edge_type)
+        return list(dict.fromkeys((kind.src_type, kind.dst_type)))
+
+    def rows(
+        self, output: Output, node_type: str, relation: str | None = None
+    ) -> torch.Tensor:
+        """Return the rows of a type; one without rows has the means of its neighbors'."""
+        if node_type in (self.pairs.src_type, self.pairs.dst_type):
+            return output(node_type, np.arange(self.graph.num_nodes_of(node_type)))
+        return self.ends(output).src.cpu()
+
+    def ends(self, output: Output, relation: str | None = None) -> Ends:
+        """Return the rows of both ends of the pairs."""
         return read_ends(self.graph, self.pairs, output, self._score)
 
     def scores(self, query: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
@@ -241,7 +254,7 @@ for _name, _task in (
     ("link_prediction", LinkPrediction),
     ("recommendation", Recommendation),
 ):
-    TASKS.register(_name)(TaskSpec(name=_name, make=_task, is_of_links=True))
+    TASKS.add(TaskSpec(name=_name, make=_task, is_of_links=True))
 
 
 def pair_loss(
@@ -289,4 +302,4 @@ class PairBatches(Sequence[SeedsByType]):
             return [self[k] for k in range(*number.indices(len(self)))]
         if not 0 <= number < len(self):
             raise IndexError(number)
-        return self._task.ends(self.pairs_of(number), self._epoch, number)
+        return self._task.make_seeds(self.pairs_of(number), self._epoch, number)

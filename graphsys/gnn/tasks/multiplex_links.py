@@ -16,10 +16,12 @@ from graphsys.gnn.models.gatne import Contexts, names_by_type
 from graphsys.gnn.ops.adjacency import SparseRows
 from graphsys.gnn.ops.functional import sddmm
 from graphsys.gnn.process_group import current_process_group
+from graphsys.gnn.tasks.decoders import Dot
 from graphsys.gnn.tasks.edge_metrics import tell_edges
 from graphsys.gnn.tasks.link_prediction import pair_loss
+from graphsys.gnn.tasks.link_ranking import Ends
 from graphsys.gnn.tasks.output import Output, rows_column
-from graphsys.gnn.tasks.skipgram import Ends, WalkWindows
+from graphsys.gnn.tasks.skipgram import TypePair, WalkWindows
 from graphsys.sampling import NegativeSampler, relation_names, relation_rows
 from graphsys.sampling.adjacency import NeighborRows
 from graphsys.storage.reader import Graph
@@ -38,7 +40,7 @@ class PairGroup:
             out as the second nodes are.
     """
 
-    ends: Ends
+    ends: TypePair
     rows: SparseRows
     negatives: Ints | SparseRows
 
@@ -175,6 +177,40 @@ class MultiplexLinks:
         """Return ``embedding``: the rows of a relation; see :meth:`rows_of`."""
         return {"embedding": rows_column(self.rows_of(found, relation))}
 
+    def row_types(self, relation: str | None) -> list[str]:
+        """Return the node types of a relation, or of any."""
+        return [n for n, names in self.names.items() if relation in (None, *names)]
+
+    def rows(self, output: Output, node_type: str, relation: str | None) -> torch.Tensor:
+        """Return the rows of a relation of all nodes of a type."""
+        found = output(node_type, np.arange(self.graph.num_nodes_of(node_type)))
+        own = self.rows_of(found.numpy(), relation, node_type)
+        return torch.from_numpy(np.ascontiguousarray(own))
+
+    def ends(self, output: Output, relation: str | None) -> Ends:
+        """Return the rows of both ends of a relation's edges."""
+        if relation is None:
+            raise self._no_relation(self.node_type)
+        if relation not in self.relations:
+            raise unknown_name("relation", relation, self.relations)
+        edge_type, code = self.relations[relation]
+        kind = self.graph.edge_type(edge_type)
+        src, dst = (self.rows(output, n, relation) for n in (kind.src_type, kind.dst_type))
+        return Ends(
+            graph=self.graph, edge_type=edge_type, relation=code, src=src, dst=dst,
+            src_type=kind.src_type, dst_type=kind.dst_type,
+        )  # fmt: skip
+
+    def scores(self, query: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+        """Return the inner products of every query with every other row, ``[n, m]``."""
+        return Dot()(query, others)  # type: ignore[no-any-return]
+
+    def _no_relation(self, node_type: str) -> ConfigError:
+        return ConfigError(
+            "nodes have a row for each of the relations "
+            f"{', '.join(self.names[node_type])}; choose one with --relation"
+        )
+
     def rows_of(
         self,
         output: npt.NDArray[np.float32],
@@ -187,19 +223,17 @@ class MultiplexLinks:
             ConfigError: No relation.
             UnknownNameError: The node type has no part in it.
         """
-        names = self.names[node_type or self.node_type]
+        node_type = node_type or self.node_type
+        names = self.names[node_type]
         if relation is None:
-            raise ConfigError(
-                f"nodes have a row for each of the relations {', '.join(names)}; choose "
-                "one with --relation"
-            )
+            raise self._no_relation(node_type)
         if relation not in names:
             raise unknown_name("relation", relation, names)
         begin = names.index(relation) * self.config.dim
         return output[:, begin : begin + self.config.dim]
 
     def _group(
-        self, ends: Ends, pairs: Ints, seeds: Ints, epoch: int, number: int
+        self, ends: TypePair, pairs: Ints, seeds: Ints, epoch: int, number: int
     ) -> PairGroup:
         """Lay pairs ``[n, 3]`` out in rows, and draw their negatives."""
         first, second = ends
@@ -274,7 +308,9 @@ def _make_negatives(
     return NegativeSampler(into, config.negatives, degrees=degrees, seed=config.seed)  # type: ignore[arg-type]
 
 
-def _shares(found: Mapping[Ends, Ints], chosen: Ints) -> Iterator[tuple[Ends, Ints]]:
+def _shares(
+    found: Mapping[TypePair, Ints], chosen: Ints
+) -> Iterator[tuple[TypePair, Ints]]:
     """Yield the chosen ones of all pairs, counted through, where there are any."""
     begin = 0
     for ends, pairs in found.items():

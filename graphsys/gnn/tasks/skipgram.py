@@ -11,7 +11,7 @@ from graphsys.sampling import relation_name, walk
 from graphsys.sampling.adjacency import NeighborRows
 
 Ints = npt.NDArray[np.int64]
-Ends = tuple[str, str]
+TypePair = tuple[str, str]
 """Node types of the first and of the second of a pair."""
 
 
@@ -64,7 +64,7 @@ class WalkWindows:
         ]
         return generator(self.seed, "starts", epoch).permutation(np.concatenate(every))
 
-    def pairs(self, starts: Ints, *, epoch: int, batch: int) -> dict[Ends, Ints]:
+    def pairs(self, starts: Ints, *, epoch: int, batch: int) -> dict[TypePair, Ints]:
         """Walk from starts; return the pairs by the types of their ends.
 
         Args:
@@ -76,7 +76,7 @@ class WalkWindows:
             First, second and the relation's place among those of the first's type, int64
             ``[n, 3]``; a node may be met again by itself.
         """
-        found: dict[Ends, list[Ints]] = {}
+        found: dict[TypePair, list[Ints]] = {}
         for number, path in enumerate(self._paths):
             place = list(self._starts).index(path[0].node_type)
             walks = walk(

@@ -8,13 +8,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import torch
 
-from graphsys.core.errors import ConfigError, UnknownNameError, unknown_name
+from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike
-from graphsys.gnn.tasks.link_prediction import LinkPrediction
 from graphsys.gnn.tasks.link_ranking import Ends
-from graphsys.gnn.tasks.multiplex_links import MultiplexLinks
+from graphsys.gnn.tasks.link_task import LinkTask
 from graphsys.gnn.use.trained_model import OpenedRun, open_run
+from graphsys.storage.find_node import find_node
 from graphsys.training.row_files import check_target, write_rows
 
 Ints = npt.NDArray[np.int64]
@@ -43,23 +43,16 @@ class NodeRows:
             run, run.graph, relation, progress,
         )  # fmt: skip
         self._found: dict[str, Floats] = {}
+        run.require_relation(relation)
         task = run.context.task
-        if relation is not None and not isinstance(task, MultiplexLinks):
-            raise ConfigError(
-                f"relation: got {relation!r}, but this run of model {run.config.model} "
-                "does not tell relations apart; leave it out"
-            )
+        self._links = task if isinstance(task, LinkTask) else None
 
     @property
     def node_types(self) -> list[str]:
         """The types that have rows."""
-        task = self.run.context.task
-        if isinstance(task, LinkPrediction):
-            kind = self.graph.edge_type(task.pairs.edge_type)
-            return list(dict.fromkeys((kind.src_type, kind.dst_type)))
-        if isinstance(task, MultiplexLinks):
-            return [n for n in task.names if self.relation in (None, *task.names[n])]
-        return [self.run.node_type]
+        if self._links is None:
+            return [self.run.node_type]
+        return self._links.row_types(self.relation)
 
     def dim_of(self, node_type: str) -> int:
         """Return the length of a type's rows."""
@@ -89,46 +82,11 @@ class NodeRows:
             UnknownNameError: No type has it.
             ConfigError: Several types have it and none was given.
         """
-        kinds = self.node_types if node_type is None else [node_type]
-        found: list[tuple[str, int]] = []
-        for name in kinds:
-            if name not in self.node_types:
-                raise unknown_name("node type", name, self.node_types)
-            try:
-                found.append((name, int(self.graph.lookup(name, [node])[0])))
-            except (UnknownNameError, ValueError):
-                continue
-        if not found:
-            raise UnknownNameError(
-                f"node {node!r} is not in the graph {self.graph.path} (node types "
-                f"{', '.join(kinds)})"
-            )
-        if len(found) > 1:
-            names = ", ".join(name for name, _ in found)
-            raise ConfigError(
-                f"node {node!r} is of several types ({names}); give node_type"
-            )
-        return found[0]
-
-    def _compute(self, node_type: str) -> None:
-        task = self.run.context.task
-        if isinstance(task, LinkPrediction) and node_type not in (
-            task.pairs.src_type,
-            task.pairs.dst_type,
-        ):
-            ends = task.ends_of(self._output)  # the means of its neighbors' rows
-            self._found[ends.src_type] = ends.src.cpu().numpy()
-            self._found[ends.dst_type] = ends.dst.cpu().numpy()
-            return
-        every = np.arange(self.graph.num_nodes_of(node_type))
-        found = self._output(node_type, every).numpy()
-        if isinstance(task, MultiplexLinks):
-            found = task.rows_of(found, self.relation, node_type)
-        self._found[node_type] = np.ascontiguousarray(found)
-
-    def _output(self, node_type: str, nodes: Ints) -> torch.Tensor:
-        found = self.run.output(nodes, node_type=node_type, progress=self._progress)
-        return torch.from_numpy(found)
+        if node_type is None:
+            return find_node(self.graph, node, self.node_types)
+        if node_type not in self.node_types:
+            raise unknown_name("node type", node_type, self.node_types)
+        return node_type, int(self.graph.lookup(node_type, [node])[0])
 
     def ends(self) -> Ends:
         """Return the rows of both ends of links, and which links there are.
@@ -136,23 +94,33 @@ class NodeRows:
         Raises:
             ConfigError: The run's task has no links, or a relation is missing.
         """
-        task = self.run.context.task
-        if isinstance(task, LinkPrediction):
-            return task.ends_of(self._output)
-        if not isinstance(task, MultiplexLinks):
+        return self.links.ends(self._output, self.relation)
+
+    @property
+    def links(self) -> LinkTask:
+        """The run's task.
+
+        Raises:
+            ConfigError: It has no links.
+        """
+        if self._links is None:
             raise ConfigError(
                 f"the run {self.run.path} is of task {self.run.config.task}, which has no "
                 "links to predict; leave out --top-k for what it says of nodes"
             )
-        if self.relation is None:
-            task.rows_of(np.empty((0, 0), dtype=np.float32), None)  # says which there are
-        edge_type, code = task.relations[str(self.relation)]
-        kind = self.graph.edge_type(edge_type)
-        src, dst = (torch.from_numpy(self.of(n)) for n in (kind.src_type, kind.dst_type))
-        return Ends(
-            graph=self.graph, edge_type=edge_type, relation=code, src=src, dst=dst,
-            src_type=kind.src_type, dst_type=kind.dst_type,
-        )  # fmt: skip
+        return self._links
+
+    def _compute(self, node_type: str) -> None:
+        if self._links is None:
+            every = np.arange(self.graph.num_nodes_of(node_type))
+            found = self._output(node_type, every)
+        else:
+            found = self._links.rows(self._output, node_type, self.relation)
+        self._found[node_type] = found.numpy()
+
+    def _output(self, node_type: str, nodes: Ints) -> torch.Tensor:
+        found = self.run.output(nodes, node_type=node_type, progress=self._progress)
+        return torch.from_numpy(found)
 
 
 def nearest(

@@ -47,11 +47,7 @@ def predict(
     """
     opened = open_run(run, graph=graph, device=device)
     task = opened.context.task
-    if relation is not None and not task.relations:
-        raise ConfigError(
-            f"relation: got {relation!r}, but this run of model {opened.config.model} does "
-            "not tell relations apart; leave it out"
-        )
+    opened.require_relation(relation)
     node_type = opened.node_type
     ids = opened.graph.node_ids(node_type)
     numbers = None

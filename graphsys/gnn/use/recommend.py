@@ -12,9 +12,7 @@ import torch
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike
-from graphsys.gnn.tasks.decoders import Dot
-from graphsys.gnn.tasks.link_prediction import LinkPrediction
-from graphsys.gnn.tasks.link_ranking import Ends
+from graphsys.gnn.tasks.link_ranking import Ends, Scores
 from graphsys.gnn.use.node_rows import NodeRows
 from graphsys.gnn.use.trained_model import OpenedRun, open_run
 
@@ -65,19 +63,18 @@ def recommend(
             f"known: got {known!r}, expected one of {', '.join(get_args(Known))}"
         )
     opened = open_run(run, graph=graph, device=device)
-    ends = NodeRows(opened, relation, progress).ends()
+    rows = NodeRows(opened, relation, progress)
+    ends = rows.ends()
     if nodes is None:
         heads = np.arange(len(ends.src))
     else:
         heads = opened.graph.lookup(ends.src_type, nodes).astype(np.int64)
-    task = opened.context.task
-    score = task.scores if isinstance(task, LinkPrediction) else Dot()
     pairs = ends.known(opened.graph.splits(ends.edge_type)).tocsr()
     progress.stage("recommend", len(heads), "nodes")
     parts = []
     for begin in range(0, len(heads), _AT_A_TIME):
         some = heads[begin : begin + _AT_A_TIME]
-        parts.append(_best(ends, score, pairs, some, k, known))
+        parts.append(_best(ends, rows.links.scores, pairs, some, k, known))
         parts[-1]["query"] += begin
         progress.advance(len(some))
     progress.close()
@@ -86,7 +83,7 @@ def recommend(
 
 @torch.no_grad()
 def _best(
-    ends: Ends, score: Any, pairs: Any, heads: Ints, k: int, known: Known
+    ends: Ends, score: Scores, pairs: Any, heads: Ints, k: int, known: Known
 ) -> dict[str, Any]:
     """Return the best answers to some nodes, one after the other, as columns."""
     scores = score(ends.src[torch.from_numpy(heads)], ends.dst).cpu().numpy()

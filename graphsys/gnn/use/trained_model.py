@@ -129,6 +129,18 @@ class OpenedRun:
             found = whole_output(context.network, layer, x, chosen).cpu().numpy()
             return found if nodes is None else found[nodes]
 
+    def require_relation(self, relation: str | None) -> None:
+        """Check that a relation is given only where nodes have rows of several.
+
+        Raises:
+            ConfigError: They have one row each.
+        """
+        if relation is not None and not self.context.task.relations:
+            raise ConfigError(
+                f"relation: got {relation!r}, but this run of model {self.config.model} "
+                "does not tell relations apart; leave it out"
+            )
+
     def _require_still(self) -> None:
         """Check that no training has written over the rows that were read.
 
