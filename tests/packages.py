@@ -45,11 +45,26 @@ def describe(
 
 def run(site: Path, *arguments: str, code: int = 0, is_there: bool = True) -> str:
     """Run a command in a process of its own that finds the folder's packages, or not."""
+    words = ("-m", "graphsys.cli.main", *arguments)
+    done = _python(site, *words, is_there=is_there)
+    assert done.returncode == code, done.stderr
+    return done.stderr if code else done.stdout
+
+
+def run_contracts(site: Path) -> str:
+    """Run ``test_contracts.py`` of the folder as its author does; return what it prints."""
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_contracts.py")
+    done = _python(site, *words)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def _python(
+    site: Path, *words: str, is_there: bool = True
+) -> subprocess.CompletedProcess[str]:
     extra = {"PYTHONPATH": str(site)} if is_there else {}
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "graphsys.cli.main", *arguments],
+    return subprocess.run(
+        [sys.executable, "-P", *words],
         capture_output=True, text=True, cwd=site, timeout=300, check=False,
         env={**os.environ, **extra},
     )  # fmt: skip
-    assert done.returncode == code, done.stderr
-    return done.stderr if code else done.stdout

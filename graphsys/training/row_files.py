@@ -1,7 +1,8 @@
 """Rows of nodes as files: Parquet, Arrow, CSV, TSV, NumPy, safetensors, keyed by ids."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -114,19 +115,19 @@ def to_batches(run: RowSource, types: list[str]) -> Iterator[pa.RecordBatch]:
 
 
 def _write_parquet(run: RowSource, types: list[str], to: list[Path], bar: Progress) -> None:
-    writer = None
-    for batch in to_batches(run, types):
-        writer = writer or pyarrow.parquet.ParquetWriter(to[0], batch.schema)
-        writer.write_batch(batch)
-        bar.advance(batch.num_rows)
-    if writer is not None:
-        writer.close()
+    _write_batches(run, types, partial(pyarrow.parquet.ParquetWriter, to[0]), bar)
 
 
 def _write_arrow(run: RowSource, types: list[str], to: list[Path], bar: Progress) -> None:
+    _write_batches(run, types, partial(pa.ipc.new_file, to[0]), bar)
+
+
+def _write_batches(
+    run: RowSource, types: list[str], open_writer: Callable[[pa.Schema], Any], bar: Progress
+) -> None:
     writer = None
     for batch in to_batches(run, types):
-        writer = writer or pa.ipc.new_file(to[0], batch.schema)
+        writer = writer or open_writer(batch.schema)
         writer.write_batch(batch)
         bar.advance(batch.num_rows)
     if writer is not None:

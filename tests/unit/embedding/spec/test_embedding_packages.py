@@ -1,10 +1,7 @@
 """A stranger's comparator, loss and operator, each one file, do all that ours do."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -19,7 +16,7 @@ from graphsys.embedding.spec.comparators import ComparatorSpec
 from graphsys.embedding.spec.losses import LossSpec
 from graphsys.embedding.spec.operators import OperatorSpec
 from tests.conftest import ROOT
-from tests.packages import describe, install, run
+from tests.packages import describe, install, run, run_contracts
 
 HEADING = "A comparator, a loss or an operator of one's own"
 OTHERS = '''
@@ -164,14 +161,7 @@ def test_a_device_an_index_and_pbg_refuse_what_they_do_not_know(site: Path) -> N
 
 def test_their_contracts_can_be_run_by_whoever_wrote_them(site: Path) -> None:
     (site / "test_contracts.py").write_text(CONTRACTS)
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider",
-         "test_contracts.py"],
-        capture_output=True, text=True, cwd=site, timeout=300, check=False,
-        env={**os.environ, "PYTHONPATH": str(site)},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout
-    assert "8 passed" in done.stdout
+    assert "8 passed" in run_contracts(site)
 
 
 def _too_many(dim: int) -> npt.NDArray[np.float32]:

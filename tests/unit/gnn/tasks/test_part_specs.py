@@ -1,10 +1,7 @@
 """Every task, sampler and decoder keeps its contract; a stranger's train as ours do."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +11,7 @@ from graphsys.gnn import GnnConfig
 from graphsys.gnn.part_specs import DECODERS, SAMPLERS, TASKS
 from graphsys.gnn.testing import DecoderContract, SamplerContract, TaskContract
 from tests.conftest import ROOT
-from tests.packages import describe, run
+from tests.packages import describe, run, run_contracts
 
 SETTINGS = {"regression": {"label": "number"}}
 
@@ -116,14 +113,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_strangers_parts_keep_the_contracts(site: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider",
-         "test_contracts.py"],
-        capture_output=True, text=True, cwd=site, timeout=300, check=False,
-        env={**os.environ, "PYTHONPATH": str(site)},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout
-    assert "8 passed" in done.stdout
+    assert "8 passed" in run_contracts(site)
 
 
 def test_a_strangers_parts_train_and_are_missed_where_they_are_not(site: Path) -> None:
