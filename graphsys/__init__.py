@@ -9,8 +9,9 @@ Examples:
     ``with gs.profile("report.html"):`` explains where the time went.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from graphsys.core.lazy_exports import lazy_exports
 
 __version__ = "0.1.0"
 
@@ -52,41 +53,6 @@ if TYPE_CHECKING:
     from graphsys.storage.reader import Graph as Graph
     from graphsys.storage.reader import open_graph as open
 
-_PROGRAM = "graphsys.engine.program"
-_LAZY = {
-    "EdgeType": ("graphsys.core.types", "EdgeType"),
-    "Graph": ("graphsys.storage.reader", "Graph"),
-    "open": ("graphsys.storage.reader", "open_graph"),
-    "ingest": ("graphsys.datasets", "ingest"),
-    "split": ("graphsys.storage.ingest.split", "split"),
-    "profile": ("graphsys.analysis.profile", "profile"),
-    "NO_NODE": (_PROGRAM, "NO_NODE"),
-    "NodeId": (_PROGRAM, "NodeId"),
-    "Phase": (_PROGRAM, "Phase"),
-    "VertexProgram": (_PROGRAM, "VertexProgram"),
-    "aggregator": (_PROGRAM, "aggregator"),
-    "argmax": (_PROGRAM, "argmax"),
-    "argmin": (_PROGRAM, "argmin"),
-    "combiner": (_PROGRAM, "combiner"),
-    "edge_state": (_PROGRAM, "edge_state"),
-    "maximum": (_PROGRAM, "maximum"),
-    "minimum": (_PROGRAM, "minimum"),
-    "mode": (_PROGRAM, "mode"),
-    "NumberedStates": (_PROGRAM, "NumberedStates"),
-    "own_id": (_PROGRAM, "own_id"),
-    "random": (_PROGRAM, "random"),
-    "state": (_PROGRAM, "state"),
-    "any": (_PROGRAM, "any_"),
-    "sum": (_PROGRAM, "sum_"),
-    "Result": ("graphsys.engine.result", "Result"),
-    "Topology": ("graphsys.engine.topology", "Topology"),
-    "run": ("graphsys.engine.run", "run"),
-}
-_ROOMS = (
-    "analysis", "datasets", "embedding", "engine", "gnn", "partitioners", "sampling",
-    "storage",
-)  # fmt: skip
-
 __all__ = [
     "NO_NODE",
     "EdgeType",
@@ -127,17 +93,4 @@ __all__ = [
     "sum",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "algorithms":
-        return importlib.import_module("graphsys.engine.algorithms")
-    if name in _LAZY:
-        module, attribute = _LAZY[name]
-        return getattr(importlib.import_module(module), attribute)
-    if name in _ROOMS:
-        return importlib.import_module(f"graphsys.{name}")
-    raise AttributeError(f"module 'graphsys' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__ = lazy_exports(__name__)

@@ -2,7 +2,6 @@
 
 import ast
 import importlib
-import inspect
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -16,23 +15,32 @@ def lazy_exports(package: str) -> Callable[[str], Any]:
             ``from module import name as name``, is what it offers.
     """
     module = sys.modules[package]
+    text = module.__loader__.get_source(package)  # type: ignore[union-attr]
     found = {
         name.asname or name.name: (statement.module, name.name)
-        for block in ast.parse(inspect.getsource(module)).body
+        for block in ast.parse(text).body
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
         for statement in block.body
         if isinstance(statement, ast.ImportFrom) and statement.module
         for name in statement.names
     }
-    module.__all__ = sorted(found)  # type: ignore[attr-defined]
+    vars(module).setdefault("__all__", sorted(found))
 
     def get(name: str) -> Any:
         if name not in found:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         place, original = found[name]
-        value = getattr(importlib.import_module(place), original)
+        value = _load(package, place, original)
         setattr(module, name, value)
         return value
 
     module.__dir__ = lambda: sorted({*vars(module), *found})  # type: ignore[method-assign]
     return get
+
+
+def _load(package: str, place: str, name: str) -> Any:
+    """Return what a module has under a name, or its own module of that name."""
+    module = importlib.import_module(place)
+    if place != package and hasattr(module, name):
+        return getattr(module, name)
+    return importlib.import_module(f"{place}.{name}")
