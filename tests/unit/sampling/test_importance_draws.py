@@ -13,6 +13,7 @@ from graphsys.core.types import EdgeType
 from graphsys.kernels.cpu.hashing import mix64
 from graphsys.sampling import ImportanceSampler, rows_of
 from graphsys.sampling.adjacency import NeighborRows
+from graphsys.sampling.blocks import Buffers
 from graphsys.storage import Graph
 from tests.stores import edge_chunk, make_store
 from tests.unit.sampling.conftest import Store
@@ -162,3 +163,46 @@ def test_rows_that_lead_elsewhere_are_named(boards: Graph) -> None:
         ImportanceSampler(to_board)
     with pytest.raises(ConfigError, match=f"{way}, then pin to board; give rows that"):
         ImportanceSampler(to_board, to_board)
+
+
+def test_rows_that_end_give_nobody(tmp_path: Path) -> None:
+    make_store(tmp_path / "g", edge_chunk([(0, 1)], EdgeType("node", "edge", "node")))
+    rows = rows_of(Graph(tmp_path / "g"), "edge", "out")
+    nodes = Graph(tmp_path / "g").lookup("node", [1])  # no edge leaves it
+    indptr, found, weights = ImportanceSampler(rows).neighborhoods(nodes, 4)
+    assert (indptr.tolist(), len(found), len(weights)) == ([0, 0], 0, 0)
+
+
+def test_no_more_room_is_taken_than_walks_can_fill(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = rows_of(store(1), "edge")
+    sampler = ImportanceSampler(
+        rows, num_neighbors=(2**20, 4), num_walks=5, walk_length=3, frontier="new"
+    )
+    found = sampler.neighborhoods(np.array([3, 29]), 2**60)[1]  # 2**60 would not fit
+    assert 0 < len(found) <= 2 * 15
+    asked: dict[Any, list[int]] = {}
+    room = Buffers.room
+
+    def recorded(self: Buffers, name: Any, size: int, dtype: Any) -> Any:
+        asked.setdefault(name[0] if isinstance(name, tuple) else name, []).append(size)
+        return room(self, name, size, dtype)
+
+    monkeypatch.setattr(Buffers, "room", recorded)
+    filled = Buffers.filled
+
+    def filling(self: Buffers, name: Any, size: int, dtype: Any, value: int) -> Any:
+        asked.setdefault(name, []).append(size)
+        return filled(self, name, size, dtype, value)
+
+    monkeypatch.setattr(Buffers, "filled", filling)
+    with sampler.sample(np.array([3, 29, 8])) as sample:
+        inner, outer = sample.blocks[1], sample.blocks[0]
+        first, last = inner.num_edges, outer.num_dst
+    # hop 0: 3 seeds, of each at most 15 visits; hop 1: of each new node at most 4
+    assert asked["indptr"][0] == 3 + 1
+    assert asked["neighbors"][0] == 3 * 15
+    assert last + 1 in asked["indptr"]
+    assert first + (last - 3) * 4 in asked["neighbors"]
+    assert {*asked["visited"], *asked["visits"], *asked["used"]} == {32}  # > 2 * 5 * 3
