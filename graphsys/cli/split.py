@@ -21,7 +21,7 @@ from graphsys.cli.report import print_graph
 EPILOG = examples(
     "graphsys split trust -o trust-split",
     "graphsys split trust -o trust-split --ratio 0.7,0,0.3 --by time",
-    "graphsys split kg -o kg-split --ratio 1000,1000",
+    "graphsys split kg -o kg-split --ratio 1000,1000 --negatives 1",
 )
 
 
@@ -58,6 +58,16 @@ def split(
             rich_help_panel=CONTROL,
         ),
     ] = "random",
+    negatives: Annotated[
+        int,
+        typer.Option(
+            "--negatives",
+            metavar="N",
+            help="Pairs to draw for each edge of valid and test that are edges in no "
+            "split: the splits valid_negative and test_negative.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = 0,
     memory: MemoryOption = "4GB",
     seed: SeedOption = 0,
     overwrite: OverwriteOption = False,
@@ -82,6 +92,7 @@ def split(
             ratio,
             by=by,
             seed=seed,
+            negatives=negatives,
             memory=kept,
             overwrite=overwrite,
             progress=open_progress(),

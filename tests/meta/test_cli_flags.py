@@ -16,7 +16,8 @@ FLAGS = {
     "graphsys ingest": "FILES --coalesce --columns --drop-self-loops --edges --features-as "
     "--format --help --ids --json --memory --nodes --order --out --overwrite --partitioner "
     "--partitions --seed --separator --skip --split --undirected",
-    "graphsys split": "GRAPH --by --help --json --memory --out --overwrite --ratio --seed",
+    "graphsys split": "GRAPH --by --help --json --memory --negatives --out --overwrite "
+    "--ratio --seed",
     "graphsys info": "GRAPH --help --json",
     "graphsys verify": "GRAPH|RUN --help --json",
     "graphsys partition": "GRAPH --compare --help --json --memory --order --out "

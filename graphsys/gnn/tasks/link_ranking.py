@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import torch
 
 from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.core.types import true_splits
 from graphsys.gnn.data.positive_pairs import Pairs, read_pairs
 from graphsys.gnn.tasks.decoders import Decoder, Dot
 from graphsys.gnn.tasks.output import Output
@@ -100,7 +101,7 @@ def rank_pairs(
     require_split(graph, pairs.edge_type, split)
     ends = read_ends(graph, pairs, output, score)
     wanted, src, dst = ends.pairs_of(split), ends.src, ends.dst
-    known = ends.known(graph.splits(pairs.edge_type))
+    known = ends.known(true_splits(graph.splits(pairs.edge_type)))
     tails = _ranks(score, src, dst, wanted, known.tocsr())
     asked = score if score.is_symmetric else _turned(score)
     heads = _ranks(asked, dst, src, wanted[:, ::-1], known.T.tocsr())

@@ -11,6 +11,7 @@ import torch
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
+from graphsys.core.types import true_splits
 from graphsys.datasets.temporary import GraphLike
 from graphsys.gnn.tasks.link_ranking import Ends, Scores
 from graphsys.gnn.use.node_rows import NodeRows
@@ -69,7 +70,7 @@ def recommend(
         heads = np.arange(len(ends.src))
     else:
         heads = opened.graph.lookup(ends.src_type, nodes).astype(np.int64)
-    pairs = ends.known(opened.graph.splits(ends.edge_type)).tocsr()
+    pairs = ends.known(true_splits(opened.graph.splits(ends.edge_type))).tocsr()
     progress.stage("recommend", len(heads), "nodes")
     parts = []
     for begin in range(0, len(heads), _AT_A_TIME):

@@ -82,7 +82,7 @@ class GraphSource(Source):
             if name != "id"
         }
         return NodeChunk(
-            ids=_as_ids(table.column("id").combine_chunks()),
+            ids=as_ids(table.column("id").combine_chunks()),
             node_type=node_type,
             columns=columns,
             features=features,
@@ -101,7 +101,7 @@ class GraphSource(Source):
         for name in entry.columns.keys() - columns.keys():
             columns[name] = _nothing_of(entry.columns[name])
         ends = [
-            _as_ids(graph.node_ids(name).slice(0, 0).combine_chunks())
+            as_ids(graph.node_ids(name).slice(0, 0).combine_chunks())
             for name in (edge_type.src_type, edge_type.dst_type)
         ]
         return EdgeChunk(
@@ -117,10 +117,11 @@ class _Numbered:
 
     def take(self, local: npt.NDArray[Any]) -> Any:
         numbers = local.astype(np.int64) + self._offset
-        return _as_ids(self._ids.take(pa.array(numbers)))
+        return as_ids(self._ids.take(pa.array(numbers)))
 
 
-def _as_ids(ids: pa.Array) -> Any:
+def as_ids(ids: pa.Array) -> Any:
+    """Return ids as a chunk has them: integers as NumPy, strings as Arrow."""
     return ids.to_numpy() if pa.types.is_integer(ids.type) else ids
 
 

@@ -146,7 +146,7 @@ def _ingest_split(
     """Ingest into a temporary store, part its edges, and write it again."""
     with _stored(source, options, transaction, progress, "unsplit") as graph:
         parted, again = SplitSource(graph, spec, source.name), _again(options)
-        kept = reserved_memory(graph, options.memory_bytes)
+        kept = reserved_memory(graph, options.memory_bytes, spec)
         again = replace(again, memory_bytes=kept)
         if options.needs_structure:
             manifest = _ingest_twice(parted, again, transaction, progress)

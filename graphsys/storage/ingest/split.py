@@ -20,6 +20,7 @@ def split(
     *,
     by: str = "random",
     seed: int = 0,
+    negatives: int = 0,
     memory: int | str = "4GB",
     overwrite: bool = False,
     progress: Progress = SILENT,
@@ -28,8 +29,9 @@ def split(
 
     At random, copies of an edge and its reverse stay together, and every node and
     relation of valid and test is in train: an edge that is the only one of a node stays
-    there. By time the last edges are held out, those of one time together. Nodes,
-    features, partitions and numbers stay as they are.
+    there. By time the last edges are held out, those of one time together. Edges of
+    another type that are the reverse of all edges of a type are held out with them.
+    Nodes, features, partitions and numbers stay as they are.
 
     Args:
         graph: The graph or its path; all its edges are in train.
@@ -37,12 +39,16 @@ def split(
         shares: Shares of train, valid and test, or two numbers of edges of valid and test.
         by: "random", "time", or "relation" (of each its share).
         seed: Seed of what is drawn; the outcome depends on it and on the user's ids alone.
+        negatives: Pairs drawn for each edge of valid and test that are edges in no split
+            (of its relation), with the edge's other columns: the splits
+            ``valid_negative`` and ``test_negative``. They depend on the stored order, too.
         memory: Budget of anonymous memory for what is kept.
         overwrite: Whether a graph in ``out`` may be replaced.
         progress: Told of every stage.
 
     Raises:
-        ConfigError: shares that are none, or a column to split by that is not there.
+        ConfigError: shares that are none, a column to split by that is not there, or more
+            negatives than there are pairs without an edge.
         InputError: the graph has splits already, or train would be empty.
         BudgetError: ``memory`` is too little.
         OutputExistsError: ``out`` holds something and may not be replaced.
@@ -50,10 +56,11 @@ def split(
     if not isinstance(graph, Graph):
         with open_graph(graph) as opened:
             return split(
-                opened, out, shares, by=by, seed=seed, memory=memory,
-                overwrite=overwrite, progress=progress,
+                opened, out, shares, by=by, seed=seed, negatives=negatives,
+                memory=memory, overwrite=overwrite, progress=progress,
             )  # fmt: skip
-    source = SplitSource(graph, split_spec(shares, by=by, seed=seed))
+    spec = split_spec(shares, by=by, seed=seed, negatives=negatives)
+    source = SplitSource(graph, spec)
     assigned = {name: _as_stored(graph, name) for name in graph.node_types}
     orders = set(graph.manifest.order.values())
     order = orders.pop() if len(orders) == 1 else "original"
@@ -65,7 +72,7 @@ def split(
         partitioner=str(graph.manifest.partitioning.get("method", "hash")),
         order=order if order in ORDERS else "original",
         seed=int(graph.manifest.partitioning.get("seed", 0)),
-        memory=reserved_memory(graph, memory),
+        memory=reserved_memory(graph, memory, spec),
         overwrite=overwrite,
         progress=progress,
         features_as=kept_form(graph.manifest),

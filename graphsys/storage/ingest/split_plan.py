@@ -79,6 +79,15 @@ class SplitPlan:
             found.append(codes)
         return np.concatenate(found)
 
+    def count_held(self) -> npt.NDArray[np.int64]:
+        """Return how many edges of each relation are in valid and test, ``[R]``."""
+        counts = np.zeros(len(self._relations), dtype=np.int64)
+        for bucket, i, j, piece in self._pieces():
+            is_held = self.codes(bucket, i, j, piece) > 0
+            held = relation_codes(bucket, piece)[is_held]
+            counts += np.bincount(held, minlength=len(counts))
+        return counts
+
     def _require(self, column: str) -> None:
         if column != "random" and column not in self._entry.columns:
             has = column == "relation" and self._entry.relations is not None
@@ -108,9 +117,7 @@ class SplitPlan:
     ) -> tuple[Keys, npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """Return keys, groups, and whether the edges are free to be held out."""
         src, dst = self._ends(bucket, i, j, piece)
-        relations = np.zeros(len(src), dtype=np.int64)
-        if bucket.relation is not None:
-            relations = bucket.relation[piece].astype(np.int64)
+        relations = relation_codes(bucket, piece)
         groups = relations if self._num_groups > 1 else np.zeros(len(src), dtype=np.int64)
         if self._spec.by == "time":
             times = np.ascontiguousarray(bucket.time[piece])  # type: ignore[index] # required
@@ -165,6 +172,13 @@ class SplitPlan:
         for bucket, i, j, piece in self._pieces():
             keys, groups, free = self._keys(bucket, i, j, piece)
             yield keys[free], groups[free]
+
+
+def relation_codes(bucket: EdgeBucket, piece: slice) -> npt.NDArray[np.int64]:
+    """Return the codes of edges' relations, 0 without any."""
+    if bucket.relation is None:
+        return np.zeros(len(bucket.src[piece]), dtype=np.int64)
+    return bucket.relation[piece].astype(np.int64)
 
 
 def _node_hashes(graph: Graph, node_type: str, seed: int) -> Keys:

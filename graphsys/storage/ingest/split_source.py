@@ -12,16 +12,19 @@ import pyarrow as pa
 from graphsys.core.errors import BudgetError, InputError
 from graphsys.core.memory import format_bytes, parse_bytes
 from graphsys.core.types import EdgeType
-from graphsys.storage.ingest.graph_source import GraphSource
+from graphsys.storage.ingest.graph_source import GraphSource, as_ids
 from graphsys.storage.ingest.options import MIN_MEMORY
-from graphsys.storage.ingest.split_plan import SplitPlan
+from graphsys.storage.ingest.split_negatives import FEW_PAIRS, NegativePairs
+from graphsys.storage.ingest.split_plan import SplitPlan, relation_codes
 from graphsys.storage.ingest.split_spec import SplitSpec
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk
 from graphsys.storage.views import EdgeBucket
 
+Ints = npt.NDArray[np.int64]
 _NAMES = ("train", "valid", "test")
 _NODE_BYTES = 16
+_PAIR_BYTES = 100  # drawn twice, sorted, permuted
 _UNDER_WAY_BYTES = 40 << 20
 
 
@@ -41,6 +44,7 @@ class SplitSource(GraphSource):
         super().__init__(graph, name)
         self._spec = spec
         self._plans: dict[EdgeType, SplitPlan] = {}
+        self._negatives: dict[EdgeType, NegativePairs] = {}
         for kind in graph.edge_types:
             if graph.splits(kind) != ["train"]:
                 raise InputError(
@@ -56,7 +60,29 @@ class SplitSource(GraphSource):
         for code, name in enumerate(_NAMES):
             rows = np.flatnonzero(codes == code)
             if len(rows):
-                yield _rows(replace(chunk, split=name), rows)
+                part = _rows(replace(chunk, split=name), rows)
+                yield part
+                if code and self._spec.negatives:
+                    relations = relation_codes(bucket, piece)[rows]
+                    yield from self._negatives_of(part, relations)
+
+    def _negatives_of(self, held: EdgeChunk, relations: Ints) -> Iterator[EdgeChunk]:
+        """Yield pairs that are no edges for held-out edges, each with its columns."""
+        kind, graph = held.edge_type, self._graph
+        if kind not in self._negatives:
+            self._negatives = {kind: self._draw(kind)}
+        for _ in range(self._spec.negatives):
+            numbers = self._negatives[kind].take(relations)
+            src, dst = (
+                as_ids(graph.node_ids(name).take(pa.array(ends)).combine_chunks())
+                for name, ends in zip((kind.src_type, kind.dst_type), numbers, strict=True)
+            )
+            yield replace(held, src=src, dst=dst, split=f"{held.split}_negative")
+
+    def _draw(self, edge_type: EdgeType) -> NegativePairs:
+        """Draw as many pairs of each relation as its held-out edges ask for."""
+        counts = self._plan(edge_type).count_held() * self._spec.negatives
+        return NegativePairs(self._graph, edge_type, counts, self._spec.seed)
 
     def _plan(self, edge_type: EdgeType) -> SplitPlan:
         if edge_type not in self._plans:
@@ -73,7 +99,7 @@ class SplitSource(GraphSource):
         return self._plans[edge_type]
 
 
-def reserved_memory(graph: Graph, memory: int | str) -> int:
+def reserved_memory(graph: Graph, memory: int | str, spec: SplitSpec) -> int:
     """Return what a budget leaves beside what a plan of the split holds.
 
     Raises:
@@ -81,6 +107,9 @@ def reserved_memory(graph: Graph, memory: int | str) -> int:
     """
     budget = parse_bytes(memory)
     held = _NODE_BYTES * graph.num_nodes + _UNDER_WAY_BYTES
+    for kind in graph.edge_types if spec.negatives else ():
+        pairs = spec.negatives * sum(spec.held_out(graph.num_edges_of(kind)))
+        held += _PAIR_BYTES * max(pairs, FEW_PAIRS)
     if budget - held >= MIN_MEMORY:
         return budget - held
     raise BudgetError(

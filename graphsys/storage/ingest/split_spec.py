@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias
 
 from graphsys.core.errors import ConfigError
@@ -22,6 +23,7 @@ class SplitSpec:
         by: "random"; "time" (the last edges are held out); "relation" (of each relation
             its share, at random).
         seed: Seed of what is drawn.
+        negatives: Pairs that are no edges, for each edge of valid and test.
     """
 
     valid: float
@@ -29,6 +31,7 @@ class SplitSpec:
     is_count: bool = False
     by: str = "random"
     seed: int = 0
+    negatives: int = 0
 
     def held_out(self, num_edges: int) -> tuple[int, int]:
         """Return how many of so many edges go to valid, and to test."""
@@ -38,7 +41,9 @@ class SplitSpec:
         return valid, test
 
 
-def split_spec(shares: Shares, *, by: str = "random", seed: int = 0) -> SplitSpec:
+def split_spec(
+    shares: Shares, *, by: str = "random", seed: int = 0, negatives: int = 0
+) -> SplitSpec:
     """Check what the user says.
 
     Args:
@@ -46,6 +51,7 @@ def split_spec(shares: Shares, *, by: str = "random", seed: int = 0) -> SplitSpe
             numbers of edges, those of valid and of test ("1000,1000").
         by: "random", "time" or "relation".
         seed: Seed of what is drawn.
+        negatives: Pairs that are no edges, for each edge of valid and test.
 
     Raises:
         ConfigError: neither of these, or nothing would be held out.
@@ -58,6 +64,9 @@ def split_spec(shares: Shares, *, by: str = "random", seed: int = 0) -> SplitSpe
     """
     if by not in BY:
         raise ConfigError(f"split by: got {by!r}, expected one of {', '.join(BY)}")
+    if not isinstance(negatives, int) or not 0 <= negatives < 2**16:
+        raise ConfigError(f"negatives: got {negatives!r}, expected an int >= 0")
+    make = partial(SplitSpec, by=by, seed=seed, negatives=negatives)
     parts = shares.split(",") if isinstance(shares, str) else list(shares)
     expected = (
         "expected three shares that add up to 1, such as 0.8,0.1,0.1 (train, valid, test), "
@@ -70,12 +79,12 @@ def split_spec(shares: Shares, *, by: str = "random", seed: int = 0) -> SplitSpe
     is_fine = all(math.isfinite(number) and number >= 0 for number in numbers)
     if is_fine and len(numbers) == 3 and math.isclose(sum(numbers), 1.0, abs_tol=1e-6):
         if numbers[0] > 0 and numbers[0] < 1:
-            return SplitSpec(valid=numbers[1], test=numbers[2], by=by, seed=seed)
+            return make(valid=numbers[1], test=numbers[2])
         expected += "; train needs edges, and valid or test"
     if is_fine and len(numbers) == 2 and all(it == int(it) for it in numbers):
         if sum(numbers):
             valid, test = numbers
-            return SplitSpec(valid=valid, test=test, is_count=True, by=by, seed=seed)
+            return make(valid=valid, test=test, is_count=True)
         expected += "; valid or test needs edges"
     shown = shares if isinstance(shares, str) else ",".join(map(str, parts))
     raise ConfigError(f"split: got {shown!r}, {expected}")

@@ -168,7 +168,7 @@ def test_rows_that_lead_elsewhere_are_named(boards: Graph) -> None:
 def test_rows_that_end_give_nobody(tmp_path: Path) -> None:
     make_store(tmp_path / "g", edge_chunk([(0, 1)], EdgeType("node", "edge", "node")))
     rows = rows_of(Graph(tmp_path / "g"), "edge", "out")
-    nodes = Graph(tmp_path / "g").lookup("node", [1])  # no edge leaves it
+    nodes = Graph(tmp_path / "g").lookup("node", [1]).astype(np.int64)  # no edge leaves it
     indptr, found, weights = ImportanceSampler(rows).neighborhoods(nodes, 4)
     assert (indptr.tolist(), len(found), len(weights)) == ([0, 0], 0, 0)
 
