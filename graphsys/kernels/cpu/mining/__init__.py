@@ -1,0 +1,1 @@
+"""Kernels that count small patterns."""

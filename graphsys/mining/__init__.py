@@ -1,0 +1,1 @@
+"""Patterns: counted, listed, found often; see README.md."""

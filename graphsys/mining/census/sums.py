@@ -1,0 +1,175 @@
+"""Sums over a graph that motif counts follow from, and the kernels that make them.
+
+Kernels: kernels/cpu/mining/.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.threads import ThreadTeam
+from graphsys.core.types import number_dtype
+from graphsys.kernels.cpu.mining import cliques, squares
+from graphsys.kernels.cpu.mining.wide import wide_totals
+from graphsys.kernels.cpu.rows.chunks import balanced_chunks
+
+Numbers = npt.NDArray[Any]
+Counts = npt.NDArray[np.int64]
+Kernel = Callable[..., Any]
+
+
+class Rows(Protocol):
+    """A simple undirected graph whose nodes are numbered by descending degree.
+
+    Attributes:
+        indptr: Row offsets, int64 ``[N + 1]``.
+        indices: Neighbors, sorted in every row, both directions ``[2 M]``.
+    """
+
+    @property
+    def indptr(self) -> Counts: ...  # noqa: D102
+    @property
+    def indices(self) -> Numbers: ...  # noqa: D102
+
+
+class Kernels:
+    """Runs kernels on one graph: threads, chunks of nodes and scratch arrays are shared.
+
+    Args:
+        rows: The graph.
+        team: Threads.
+    """
+
+    def __init__(self, rows: Rows, team: ThreadTeam) -> None:
+        self.indptr, self.indices = rows.indptr, rows.indices
+        self.num_nodes = len(rows.indptr) - 1
+        self.num_edges = len(rows.indices) // 2
+        self.threads = team.num_threads
+        self._team = team
+        self._bounds = balanced_chunks(self.indptr, 1024, align=1)
+
+    def scratch(self, dtype: Any) -> Numbers:
+        """Return zeros, a row of ``N`` for every thread."""
+        return np.zeros((self.threads, self.num_nodes), dtype=dtype)
+
+    def run(self, kernel: Kernel, *arguments: Any, after: tuple[Any, ...] = ()) -> None:
+        """Call a kernel once in every thread.
+
+        Args:
+            kernel: Takes thread, offsets, neighbors, ``arguments``, chunks, the number of
+                the next chunk, ``after``.
+            arguments: In front of the chunks.
+            after: Behind them.
+        """
+        counter = np.zeros(1, dtype=np.int64)
+        self._team.run(
+            kernel, self.indptr, self.indices, *arguments, self._bounds, counter, *after
+        )
+
+    def sums(
+        self, kernel: Kernel, num: int, *arguments: Any, after: tuple[Any, ...] = ()
+    ) -> list[int]:
+        """Call a kernel whose last argument receives ``num`` sums; return them."""
+        sums = np.zeros((self.threads, 2 * num), dtype=np.int64)
+        self.run(kernel, *arguments, after=(*after, sums))
+        return wide_totals(sums)
+
+
+@contextlib.contextmanager
+def kernels_of(rows: Rows, num_threads: int | None) -> Iterator[Kernels]:
+    """Return what runs kernels on a graph, with threads of its own."""
+    with ThreadTeam(num_threads) as team:
+        yield Kernels(rows, team)
+
+
+def degrees_of(rows: Rows) -> Counts:
+    """Return the degree of every node ``[N]``."""
+    return np.diff(rows.indptr)
+
+
+def sum_over_degrees(rows: Rows, term: Callable[[int], int]) -> int:
+    """Sum a term of the degree over all nodes, exactly.
+
+    Args:
+        rows: The graph.
+        term: Of a degree.
+    """
+    values, nums = np.unique(degrees_of(rows), return_counts=True)
+    return sum(
+        num * term(degree)
+        for degree, num in zip(values.tolist(), nums.tolist(), strict=True)
+    )
+
+
+def exact_dot(left: Counts, right: Counts) -> int:
+    """Sum the products of int64 values that are not negative, without overflow."""
+    total = 0
+    for k in (0, 32):
+        for m in (0, 32):
+            parts = (
+                (values >> bits) & 0xFFFFFFFF for values, bits in ((left, k), (right, m))
+            )
+            one, other = (part.astype(np.uint64) for part in parts)
+            total += exact_sum(one * other) << (k + m)
+    return total
+
+
+def row_sums(rows: Rows, values: Counts) -> Counts:
+    """Sum a value of the neighbors of every node ``[N]``.
+
+    Args:
+        rows: The graph.
+        values: Of every entry ``[2 M]``.
+    """
+    totals = np.zeros(len(values) + 1, dtype=np.int64)
+    np.cumsum(values, out=totals[1:])
+    of_rows: Counts = totals[rows.indptr[1:]] - totals[rows.indptr[:-1]]
+    return of_rows
+
+
+def exact_sum(values: npt.NDArray[np.int64] | npt.NDArray[np.uint64]) -> int:
+    """Sum values that are not negative, without overflow."""
+    low = int(np.sum(values & 0xFFFFFFFF))
+    return low + (int(np.sum(values >> 32)) << 32)
+
+
+def small_sums(kernels: Kernels) -> list[int]:
+    """Return the sums of :func:`graphsys.kernels.cpu.mining.squares.count_small`."""
+    scratch = kernels.scratch(np.uint8), kernels.scratch(np.int32)
+    return kernels.sums(squares.count_small, 5, after=scratch)
+
+
+def clique_counts(kernels: Kernels, size: int) -> list[int]:
+    """Return the numbers of triangles, 4-cliques and 5-cliques.
+
+    Args:
+        kernels: Of the graph.
+        size: The largest cliques that are wanted, 3 to 5.
+    """
+    longest = int(cliques.longest_prefix(kernels.indptr, kernels.indices))
+    words = (longest + 63) // 64
+    scratch = (
+        kernels.scratch(np.int32),
+        np.zeros((kernels.threads, longest, words), dtype=np.uint64),
+        np.zeros((kernels.threads, words), dtype=np.uint64),
+    )
+    return kernels.sums(cliques.count_cliques, 3, size, after=scratch)
+
+
+def number_edges(kernels: Kernels) -> Numbers:
+    """Return the number of the edge of every entry ``[2 M]``."""
+    pairs = np.empty(len(kernels.indices), dtype=number_dtype(kernels.num_edges))
+    cursor = kernels.indptr[:-1].copy()
+    squares.number_edges(kernels.indptr, kernels.indices, cursor, pairs)
+    return pairs
+
+
+def edge_triangles(kernels: Kernels, pairs: Numbers) -> Numbers:
+    """Return the triangles of every edge, int32 ``[M]``."""
+    triangles = np.zeros(kernels.num_edges, dtype=np.int32)
+    after = kernels.scratch(np.uint8), triangles
+    kernels.run(squares.count_edge_triangles, pairs, after=after)
+    return triangles

@@ -1,0 +1,79 @@
+"""Patterns whose number follows from few sums, without a loop for each of their nodes.
+
+Stars follow from degrees; 2-edge paths to diamonds from degrees and the triangles of
+edges; a 4-cycle is a pair of wedges between the same two nodes; a house is a triangle and
+a 4-cycle that share an edge, less those whose tip lies on the cycle: four for every
+diamond. Cliques are counted by words of bits. All counts are edge-induced.
+"""
+
+from collections.abc import Callable
+from math import comb
+
+import numpy as np
+
+from graphsys.kernels.cpu.mining import squares
+from graphsys.mining.census.small import copies_by_sums
+from graphsys.mining.census.sums import (
+    Kernels,
+    Rows,
+    clique_counts,
+    edge_triangles,
+    exact_sum,
+    kernels_of,
+    number_edges,
+    small_sums,
+    sum_over_degrees,
+)
+
+ClosedForm = Callable[[Kernels], int]
+
+
+def squares_of(kernels: Kernels) -> int:
+    """Count the 4-cycles."""
+    return kernels.sums(squares.count_squares, 1, after=(kernels.scratch(np.int32),))[0]
+
+
+def houses_of(kernels: Kernels) -> int:
+    """Count the houses, edge-induced."""
+    pairs = number_edges(kernels)
+    triangles = edge_triangles(kernels, pairs)
+    scratch = (kernels.scratch(np.int32),)
+    both = kernels.sums(squares.sum_squares, 1, triangles[pairs], after=scratch)[0]
+    wide = triangles.astype(np.int64)
+    return both - 4 * exact_sum(wide * (wide - 1) // 2)
+
+
+def _star(size: int) -> ClosedForm:
+    return lambda kernels: sum_over_degrees(kernels, lambda degree: comb(degree, size - 1))
+
+
+def _by_sums(name: str) -> ClosedForm:
+    return lambda kernels: copies_by_sums(small_sums(kernels))[name]
+
+
+CLOSED_FORMS: dict[str, ClosedForm] = {
+    "3-path": _star(3),
+    "triangle": lambda kernels: clique_counts(kernels, 3)[0],
+    "4-star": _star(4),
+    "5-star": _star(5),
+    "4-path": _by_sums("4-path"),
+    "tailed-triangle": _by_sums("tailed-triangle"),
+    "4-cycle": squares_of,
+    "diamond": _by_sums("diamond"),
+    "4-clique": lambda kernels: clique_counts(kernels, 4)[1],
+    "5-clique": lambda kernels: clique_counts(kernels, 5)[2],
+    "house": houses_of,
+}
+"""How a graph is counted, by its name in census/shapes.py."""
+
+
+def count_closed(rows: Rows, name: str, num_threads: int | None = None) -> int:
+    """Count the copies of a graph, edge-induced, by its closed form.
+
+    Args:
+        rows: The graph.
+        name: A name of :data:`CLOSED_FORMS`.
+        num_threads: All cores by default.
+    """
+    with kernels_of(rows, num_threads) as kernels:
+        return CLOSED_FORMS[name](kernels)
