@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from graphsys import embedding as embedding
     from graphsys import engine as engine
     from graphsys import gnn as gnn
+    from graphsys import mining as mining
     from graphsys import partitioners as partitioners
     from graphsys import sampling as sampling
     from graphsys import storage as storage
@@ -79,6 +80,7 @@ __all__ = [
     "ingest",
     "maximum",
     "minimum",
+    "mining",
     "mode",
     "open",
     "own_id",

@@ -11,7 +11,6 @@ import pyarrow as pa
 from graphsys.core.errors import InvalidGraphError
 from graphsys.core.types import EdgeType
 from graphsys.datasets.temporary import graph_of
-from graphsys.engine.node_numbers import NodeNumbers
 from graphsys.engine.united_rows import Direction, IndexBlock, is_whole, unite
 from graphsys.graph.csr import (
     COLUMNS,
@@ -22,6 +21,7 @@ from graphsys.graph.csr import (
     simple_undirected,
     transpose,
 )
+from graphsys.storage.node_numbers import NodeNumbers
 from graphsys.storage.reader import Graph
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.engine.node_numbers import NodeNumbers
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr, transpose
+from graphsys.storage.node_numbers import NodeNumbers
 
 Values = npt.NDArray[Any]
 

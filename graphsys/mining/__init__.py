@@ -1,1 +1,12 @@
 """Patterns: counted, listed, found often; see README.md."""
+
+from typing import TYPE_CHECKING
+
+from graphsys.core.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from graphsys.mining.motifs import motif_census as motif_census
+    from graphsys.mining.motifs import orbits as orbits
+    from graphsys.mining.simple_graph import SimpleGraph as SimpleGraph
+
+__getattr__ = lazy_exports(__name__)

@@ -16,7 +16,7 @@ from graphsys.storage.reader import Graph
 
 
 class NodeNumbers:
-    """Which number each node has in the engine, and its id.
+    """Which number each node has among those of all types, and its id.
 
     Types follow one another in the order of the manifest; inside a type the numbers are
     the store's.

@@ -1,0 +1,87 @@
+"""Motifs of a graph as users ask for them: of the whole, or of every node and edge."""
+
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from graphsys.core.errors import ConfigError
+from graphsys.datasets.temporary import GraphLike
+from graphsys.mining.census.motifs import motif_counts
+from graphsys.mining.census.orbits import edge_orbits, node_orbits
+from graphsys.mining.simple_graph import SimpleGraph
+
+Per = Literal["node", "edge"]
+
+
+def motif_census(
+    graph: SimpleGraph | GraphLike,
+    size: int,
+    *,
+    induced: str = "vertex",
+    num_threads: int | None = None,
+) -> dict[str, int]:
+    """Count all connected motifs of a size in a graph, by name.
+
+    The graph counts as simple and undirected. See
+    :func:`graphsys.mining.census.motifs.motif_counts`.
+
+    Args:
+        graph: A store, its path, or an object that holds a graph.
+        size: 3, 4 or 5 nodes.
+        induced: ``vertex`` counts the sets of nodes whose edges are the motif, ``edge``
+            the sets of edges.
+        num_threads: All cores by default.
+
+    Raises:
+        ConfigError: motifs of this size are not counted, or ``induced`` is neither word.
+    """
+    rows = SimpleGraph.of(graph)
+    return motif_counts(rows, size, induced=induced, num_threads=num_threads)
+
+
+def orbits(
+    graph: SimpleGraph | GraphLike,
+    *,
+    per: Per = "node",
+    features: bool = False,
+    num_threads: int | None = None,
+) -> pa.Table:
+    """Count in which places of the graphs of up to 4 nodes every node or edge stands.
+
+    Counts are vertex-induced, of the simple undirected graph.
+
+    Args:
+        graph: A store, its path, or an object that holds a graph.
+        per: ``node``: ``orbit_0`` to ``orbit_14``, numbered as by ORCA; ``edge``: a column
+            for each place of an edge, by the names of ``census.rooted.EDGE_ORBITS``.
+        features: Give one column ``orbits``, lists of ``log(1 + count)``, float32, which
+            an ingest takes as features of nodes.
+        num_threads: All cores by default.
+
+    Returns:
+        ``id`` (and ``type`` where there are several node types) or ``src`` and ``dst``,
+        and the counts, int64.
+
+    Raises:
+        ConfigError: ``per`` is neither word.
+        InvalidGraphError: a node has so many neighbors that counts may exceed 64 bits.
+    """
+    if per not in ("node", "edge"):
+        raise ConfigError(f"per={per!r} is neither 'node' nor 'edge'")
+    rows = SimpleGraph.of(graph)
+    if per == "node":
+        table = rows.table(node_orbits(rows, num_threads=num_threads))
+    else:
+        src, dst, counts = edge_orbits(rows, num_threads=num_threads)
+        table = pa.table({"src": rows.ids(src), "dst": rows.ids(dst), **counts})
+    return _as_features(table) if features else table
+
+
+def _as_features(table: pa.Table) -> pa.Table:
+    """Join the columns of counts to one of lists."""
+    keys = [name for name in table.column_names if name in ("id", "type", "src", "dst")]
+    counts = [table[name].to_numpy() for name in table.column_names if name not in keys]
+    values = np.log1p(np.stack(counts, axis=1)).astype(np.float32)
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), len(counts))
+    return table.select(keys).append_column("orbits", lists)

@@ -1,0 +1,99 @@
+"""Motifs and orbits of stores: by id, whatever the partitions, as features of nodes."""
+
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import graphsys as gs
+from graphsys.core.errors import ConfigError
+from graphsys.core.types import EdgeType
+from graphsys.mining import SimpleGraph, motif_census, orbits
+from tests.stores import edge_chunk, make_store
+
+EDGES = [(10, 20), (20, 30), (30, 10), (30, 40), (40, 30), (10, 10), (40, 50), (20, 30)]
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("is_directed", [True, False])
+def test_a_store_counts_as_simple_and_undirected(
+    tmp_path: Path, partitions: int, is_directed: bool
+) -> None:
+    make_store(
+        tmp_path / "g", edge_chunk(EDGES), is_directed=is_directed, partitions=partitions
+    )
+    assert motif_census(tmp_path / "g", 3) == {"3-path": 3, "triangle": 1}
+    copies = motif_census(tmp_path / "g", 3, induced="edge")
+    assert copies == {"3-path": 6, "triangle": 1}
+    table = orbits(gs.open(tmp_path / "g")).to_pydict()
+    counted = dict(zip(table["id"], table["orbit_3"], strict=True))
+    assert counted == {10: 1, 20: 1, 30: 1, 40: 0, 50: 0}
+    degrees = dict(zip(table["id"], table["orbit_0"], strict=True))
+    assert degrees == {10: 2, 20: 2, 30: 3, 40: 2, 50: 1}
+
+
+def test_rows_are_sorted_and_nodes_descend_by_degree(rng: np.random.Generator) -> None:
+    edges = rng.integers(0, 80, (400, 2))
+    graph = SimpleGraph.of((edges[:, 0], edges[:, 1]))
+    expected = nx.Graph((a, b) for a, b in edges.tolist() if a != b)
+    degrees = np.diff(graph.indptr)
+    assert (np.diff(degrees) <= 0).all()
+    ids = graph.ids(np.arange(graph.num_nodes)).to_pylist()
+    assert graph.num_edges == expected.number_of_edges()
+    for v, node in enumerate(ids):
+        row = graph.indices[graph.indptr[v] : graph.indptr[v + 1]]
+        assert (np.diff(row) > 0).all()
+        neighbors = set(expected[node]) if node in expected else set()
+        assert {ids[w] for w in row.tolist()} == neighbors
+
+
+def test_nodes_of_several_types_are_told_apart(tmp_path: Path) -> None:
+    likes, knows = EdgeType("user", "likes", "item"), EdgeType("user", "knows", "user")
+    make_store(
+        tmp_path / "g",
+        edge_chunk([("a", "x"), ("b", "x")], likes),
+        edge_chunk([("a", "b")], knows),
+    )
+    table = orbits(tmp_path / "g")
+    assert table["type"].to_pylist() == ["item", "user", "user"]
+    assert table["id"].to_pylist() == ["x", "a", "b"]
+    assert table["orbit_3"].to_pylist() == [1, 1, 1]
+
+
+def test_orbits_of_edges_have_both_ends(tmp_path: Path) -> None:
+    make_store(tmp_path / "g", edge_chunk(EDGES))
+    rows = orbits(tmp_path / "g", per="edge").to_pylist()
+    triangles = {frozenset((row["src"], row["dst"])): row["triangle"] for row in rows}
+    ring = [frozenset(pair) for pair in ((10, 20), (20, 30), (10, 30))]
+    assert triangles == dict.fromkeys(ring, 1) | {
+        frozenset((30, 40)): 0,
+        frozenset((40, 50)): 0,
+    }
+
+
+def test_orbits_become_features_of_a_store(tmp_path: Path) -> None:
+    make_store(tmp_path / "g", edge_chunk(EDGES))
+    table = orbits(tmp_path / "g", features=True)
+    assert table["orbits"].type == pa.list_(pa.float32(), 15)
+    edges = pa.table({"src": [a for a, _ in EDGES], "dst": [b for _, b in EDGES]})
+    kind = ("node", "edge", "node")
+    gs.ingest(out=tmp_path / "h", nodes={"node": table}, edges={kind: edges})
+    graph = gs.open(tmp_path / "h")
+    assert graph.feature_names("node") == ["orbits"]
+    stored = dict(
+        zip(
+            graph.node_ids("node").to_pylist(),
+            np.asarray(graph.features("node", 0, "orbits")),
+            strict=True,
+        )
+    )
+    assert stored[30][0] == pytest.approx(np.log1p(3))
+    assert stored[50][3] == 0
+
+
+def test_what_is_neither_node_nor_edge_is_refused(tmp_path: Path) -> None:
+    make_store(tmp_path / "g", edge_chunk(EDGES))
+    with pytest.raises(ConfigError, match="per='graph' is neither 'node' nor 'edge'"):
+        orbits(tmp_path / "g", per="graph")  # type: ignore[arg-type]
