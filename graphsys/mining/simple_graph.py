@@ -91,7 +91,7 @@ class SimpleGraph:
         return len(self.indices) // 2
 
     def table(self, columns: Mapping[str, Numbers]) -> pa.Table:
-        """Return columns of all nodes ``[N]`` keyed by their ids, in the order of the store.
+        """Return columns of all nodes ``[N]`` by their ids, in the order of the store.
 
         Args:
             columns: In the order of this graph's nodes.

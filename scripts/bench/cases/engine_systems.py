@@ -69,9 +69,9 @@ class Graphsys:
     """Ours, through the functions that users call; tables are made in the time."""
 
     def __init__(self, arrays: Arrays) -> None:
-        from graphsys.engine.node_numbers import NodeNumbers
         from graphsys.engine.topology import Topology
         from graphsys.graph.csr import Csr
+        from graphsys.storage.node_numbers import NodeNumbers
 
         rows = Csr(indptr=arrays.indptr, indices=arrays.indices, weight=arrays.weight)
         self.topology = Topology(
