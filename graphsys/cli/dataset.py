@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from graphsys.cli.console import print_facts, print_json, print_table
-from graphsys.cli.help import Verb, VerbGroup
+from graphsys.cli.help_pages.verbs import Verb, VerbGroup
 from graphsys.cli.options import (
     INPUT,
     GraphOutOption,

@@ -24,6 +24,7 @@ from graphsys.cli import (
     export,
     info,
     ingest,
+    mine,
     nearest,
     partition,
     predict,
@@ -33,14 +34,14 @@ from graphsys.cli import (
     train,
     verify,
 )
-from graphsys.cli.algorithm_help import AlgorithmVerb
 from graphsys.cli.console import (
     forget_interruption,
     print_error,
     print_interrupted,
     print_note,
 )
-from graphsys.cli.help import Verb, VerbGroup
+from graphsys.cli.help_pages.algorithms import AlgorithmVerb
+from graphsys.cli.help_pages.verbs import Verb, VerbGroup
 from graphsys.cli.options import examples
 from graphsys.cli.progress import CompileNotice
 from graphsys.core.errors import GraphsysError
@@ -108,6 +109,7 @@ for _panel, _name, _verb, _epilog in (
     ("Data", "verify", verify.verify, verify.EPILOG),
     ("Data", "partition", partition.partition, partition.EPILOG),
     ("Algorithms", "run", run.run, run.EPILOG),
+    ("Algorithms", "mine", mine.mine, mine.EPILOG),
     ("Embeddings", "evaluate", evaluate.evaluate, evaluate.EPILOG),
     ("Embeddings", "predict", predict.predict, predict.EPILOG),
     ("Embeddings", "nearest", nearest.nearest, nearest.EPILOG),

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from graphsys.cli.console import print_json, print_note, print_table
-from graphsys.cli.help import Verb
+from graphsys.cli.help_pages.verbs import Verb
 from graphsys.cli.options import CONTROL, OUTPUT, OverwriteOption, examples
 from graphsys.core.errors import ConfigError, unknown_name
 

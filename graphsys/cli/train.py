@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from graphsys.cli.console import print_facts, print_json, print_note, telling_what_is_kept
-from graphsys.cli.help import Verb, VerbGroup
+from graphsys.cli.help_pages.verbs import Verb, VerbGroup
 from graphsys.cli.options import (
     CONTROL,
     OUTPUT,

@@ -1,5 +1,6 @@
 """Motifs and orbits of stores: by id, whatever the partitions, as features of nodes."""
 
+import re
 from pathlib import Path
 
 import networkx as nx
@@ -97,3 +98,9 @@ def test_what_is_neither_node_nor_edge_is_refused(tmp_path: Path) -> None:
     make_store(tmp_path / "g", edge_chunk(EDGES))
     with pytest.raises(ConfigError, match="per='graph' is neither 'node' nor 'edge'"):
         orbits(tmp_path / "g", per="graph")  # type: ignore[arg-type]
+
+
+def test_the_example_of_the_readme_holds() -> None:
+    text = (Path(gs.__file__).parent / "mining" / "README.md").read_text()
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(block, {})

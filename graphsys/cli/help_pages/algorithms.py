@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from graphsys.cli.help import Verb
+from graphsys.cli.help_pages.verbs import Verb
 
 if TYPE_CHECKING:
     from graphsys.engine.algorithms import Algorithm

@@ -1,0 +1,1 @@
+"""What --help shows: of verbs, and of the algorithms of ``graphsys run``."""

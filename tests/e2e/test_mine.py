@@ -1,0 +1,87 @@
+"""``graphsys mine``, as a user would."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from tests.conftest import Run
+
+pytestmark = pytest.mark.e2e
+
+EDGES = [(1, 2), (2, 3), (3, 1), (3, 4), (4, 5), (5, 3), (1, 1), (2, 1)]
+BUTTERFLY = {"3-path": 4, "triangle": 2}
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory, run_cli: Run) -> Path:
+    folder = tmp_path_factory.mktemp("mine")
+    (folder / "edges.txt").write_text("\n".join(f"{a} {b}" for a, b in EDGES))
+    done = run_cli("ingest", folder / "edges.txt", "-o", folder / "graph")
+    assert done.returncode == 0, done.stderr
+    return folder / "graph"
+
+
+def test_motifs_are_counted(graph: Path, run_cli: Run) -> None:
+    done = run_cli("mine", graph, "--motifs", "3", "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said.keys() == {"counts", "induced", "seconds", "compile_seconds"}
+    assert said["counts"] == BUTTERFLY
+    assert said["induced"] == "vertex"
+    done = run_cli("mine", graph, "--motifs", "3", "--induced", "edge")
+    lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+    assert lines["3-path"] == "10"
+    assert lines["counted"] == "edge-induced, each once"
+
+
+def test_places_of_nodes_and_edges_are_written(
+    graph: Path, tmp_path: Path, run_cli: Run
+) -> None:
+    out = tmp_path / "orbits.parquet"
+    done = run_cli("mine", graph, "--motifs", "4", "--per-node", "-o", out, "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["rows"] == 5
+    table = pyarrow.parquet.read_table(out).to_pydict()
+    triangles = dict(zip(table["id"], table["orbit_3"], strict=True))
+    assert triangles == {1: 1, 2: 1, 3: 2, 4: 1, 5: 1}
+    done = run_cli(
+        "mine", graph, "--motifs", "4", "--per-edge", "-o", "-", "--format", "csv"
+    )
+    header, *rows = done.stdout.splitlines()
+    assert header.replace('"', "").startswith("src,dst,3-path,triangle,4-path_end")
+    assert len(rows) == 6
+    done = run_cli("mine", graph, "--motifs", "4", "--per-node")
+    assert done.returncode == 0, done.stderr
+    assert "orbit_14" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "error: nothing to count; name motifs by --motifs 4"),
+        (["--motifs", "6"], "error: motifs of 6 nodes are not counted; "),
+        (["--motifs", "4", "--induced", "node"], "error: induced='node' is neither"),
+        (
+            ["--motifs", "4", "--per-node", "--per-edge"],
+            "error: --per-node and --per-edge make two tables",
+        ),
+        (["--motifs", "5", "--per-node"], "error: --motifs 5: nodes and edges are counted"),
+        (
+            ["--motifs", "4", "--per-node", "--induced", "edge"],
+            "error: --induced edge: places of nodes and edges are counted vertex-induced",
+        ),
+        (["--motifs", "4", "--per-node", "--json"], "error: counts of every node or edge"),
+        (["--motifs", "4", "--features"], "error: --features is for counts of every node"),
+        (["--motifs", "4", "-o", "x.parquet"], "error: --out is for counts of every node"),
+    ],
+)
+def test_what_is_not_counted_is_said_in_a_line(
+    graph: Path, run_cli: Run, options: list[str], said: str
+) -> None:
+    done = run_cli("mine", graph, *options)
+    assert done.returncode == 2
+    assert done.stderr.startswith(said)
+    assert len(done.stderr.splitlines()) == 1
