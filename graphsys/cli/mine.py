@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphsys.cli.console import print_facts, print_json
+from graphsys.cli.console import print_facts, print_json, print_note, print_table
 from graphsys.cli.options import (
     CONTROL,
     OUTPUT,
@@ -20,13 +20,17 @@ from graphsys.cli.results import FormatOption, check_target, print_preview, writ
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from graphsys.mining import FrequentPattern
+
 EPILOG = examples(
     "graphsys mine web --motifs 4",
     "graphsys mine web --motifs 4 --per-node -o orbits.parquet",
     "graphsys mine web --motifs 4 --per-node --features -o features.parquet",
+    "graphsys mine papers --frequent --support 300 --max-edges 3 --json",
 )
 
 PATTERNS = "Patterns"
+FREQUENT = "Frequent patterns"
 _STDOUT = Path("-")
 
 
@@ -76,6 +80,52 @@ def mine(
             rich_help_panel=PATTERNS,
         ),
     ] = False,
+    frequent: Annotated[
+        bool,
+        typer.Option(
+            "--frequent",
+            help="Find the labeled patterns with at least --support.",
+            rich_help_panel=FREQUENT,
+        ),
+    ] = False,
+    support: Annotated[
+        int | None,
+        typer.Option(
+            "--support",
+            metavar="N",
+            help="Least nodes that each node of a frequent pattern can be (MNI).",
+            show_default=False,
+            rich_help_panel=FREQUENT,
+        ),
+    ] = None,
+    max_edges: Annotated[
+        int,
+        typer.Option(
+            "--max-edges",
+            metavar="N",
+            help="Most edges of a frequent pattern, 1 to 4.",
+            rich_help_panel=FREQUENT,
+        ),
+    ] = 4,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            "--labels",
+            metavar="NAME",
+            help="Labels of nodes: type, or a column; types where there are several, else "
+            "the column label, by default.",
+            show_default=False,
+            rich_help_panel=FREQUENT,
+        ),
+    ] = None,
+    edge_labels: Annotated[
+        bool,
+        typer.Option(
+            "--edge-labels",
+            help="Relations and edge types are labels of edges.",
+            rich_help_panel=FREQUENT,
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -103,15 +153,28 @@ def mine(
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Count motifs of a graph, which counts as simple and undirected.
+    """Count motifs of a graph, or find its frequent patterns.
 
-    Every set of nodes, or of edges, is counted once.
+    The graph counts as simple and undirected; every set of nodes, or of edges, counts once.
     """
     from graphsys.core.errors import ConfigError
 
     check_target(out, format_, overwrite=overwrite, as_json=json)
+    if frequent == (motifs is not None):
+        raise ConfigError(
+            "ask for one thing: motifs by --motifs 4, for example, or --frequent patterns"
+        )
+    if motifs is not None and (support is not None or labels is not None or edge_labels):
+        raise ConfigError(
+            "--support, --labels and --edge-labels are for --frequent; motifs have no labels"
+        )
     if motifs is None:
-        raise ConfigError("nothing to count; name motifs by --motifs 4, for example")
+        _refuse_without_support(support, out)
+        wanted = {"support": support, "max_edges": max_edges, "labels": labels}
+        wanted |= {"edge_labels": edge_labels, "num_threads": threads}
+        found, facts = _timed(lambda: _frequent(graph, wanted))
+        _report_patterns(found, facts, as_json=json)
+        return
     if per_node or per_edge:
         _refuse_other_orbits(motifs, induced, per_node and per_edge, out is None and json)
         table, facts = _timed(lambda: _orbits(graph, per_edge, features, threads))
@@ -125,6 +188,16 @@ def mine(
         print_json({"counts": counts, "induced": induced, **facts})
     else:
         print_facts({**counts, "counted": f"{induced}-induced, each once", **facts})
+
+
+def _refuse_without_support(support: int | None, out: Path | None) -> None:
+    """Refuse a search for frequent patterns that says too little or too much."""
+    from graphsys.core.errors import ConfigError
+
+    if support is None:
+        raise ConfigError("--frequent: how often? give --support 300, for example")
+    if out is not None:
+        raise ConfigError("--out is for counts of every node; --json prints the patterns")
 
 
 def _refuse_other_orbits(motifs: int, induced: str, has_both: bool, is_lost: bool) -> None:
@@ -165,6 +238,12 @@ def _orbits(
     return mining.orbits(graph, per=per, features=features, num_threads=threads)
 
 
+def _frequent(graph: Path, wanted: dict[str, Any]) -> "list[FrequentPattern]":
+    from graphsys import mining
+
+    return mining.frequent_patterns(graph, **wanted)
+
+
 def _timed(work: Any) -> tuple[Any, dict[str, float]]:
     """Return what a function does, and its seconds without and in compiling."""
     from graphsys.core.compiling import CompileWatch
@@ -197,3 +276,15 @@ def _report_table(
         print_facts(facts)
         if out is None and table.num_rows:
             print_preview(table, "stored")
+
+
+def _report_patterns(
+    found: "list[FrequentPattern]", facts: dict[str, Any], *, as_json: bool
+) -> None:
+    """Print frequent patterns and their support."""
+    if as_json:
+        rows = [{"pattern": it.pattern, "support": it.support} for it in found]
+        print_json({"patterns": rows, "induced": "edge", **facts})
+        return
+    print_table(["pattern", "support"], [[it.pattern, it.support] for it in found])
+    print_note(f"{len(found):,} patterns, edge-induced, in {facts['seconds']:.1f} s")

@@ -52,7 +52,7 @@ class SimpleGraph:
             return graph
         graph = graph_of(graph)
         numbers = NodeNumbers.of(graph)
-        ends = [_edges(graph, kind, numbers) for kind in graph.edge_types]
+        ends = [edges_of(graph, kind, numbers)[:2] for kind in graph.edge_types]
         none = np.empty(0, dtype=np.int64)
         src = np.concatenate([none, *(src for src, _ in ends)])
         dst = np.concatenate([none, *(dst for _, dst in ends)])
@@ -110,15 +110,30 @@ class SimpleGraph:
         return self.numbers.ids(self.nodes[nodes])
 
 
-def _edges(graph: Graph, kind: EdgeType, numbers: NodeNumbers) -> tuple[Numbers, Numbers]:
-    """Return both ends of the training edges of a type, by number."""
+def edges_of(
+    graph: Graph, kind: EdgeType, numbers: NodeNumbers
+) -> tuple[Numbers, Numbers, Numbers | None]:
+    """Return both ends of the training edges of a type, by number, and their relations.
+
+    Args:
+        graph: An open graph.
+        kind: The edge type.
+        numbers: Its nodes.
+
+    Returns:
+        Sources and destinations, int64 ``[E]``; codes of relations ``[E]``, or None. An
+        undirected edge may come twice.
+    """
     first, offsets = numbers.base(kind.src_type), graph.offsets(kind.src_type)
-    none = np.empty(0, dtype=np.int64)
-    sources, targets = [none], [none]
+    sources, targets = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    relations = []
     for part in range(graph.num_partitions(kind.src_type)):
         index = graph.out_index(kind, part)
         lengths = row_lengths(index.indptr)
         begin = first + int(offsets[part])
         sources.append(np.repeat(np.arange(begin, begin + len(lengths)), lengths))
         targets.append(index.indices.astype(np.int64) + numbers.base(kind.dst_type))
-    return np.concatenate(sources), np.concatenate(targets)
+        if index.relation is not None:
+            relations.append(index.relation)
+    codes = np.concatenate(relations) if relations else None
+    return np.concatenate(sources), np.concatenate(targets), codes

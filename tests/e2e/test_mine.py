@@ -58,10 +58,31 @@ def test_places_of_nodes_and_edges_are_written(
     assert "orbit_14" in done.stdout
 
 
+def test_frequent_patterns_are_found(graph: Path, run_cli: Run) -> None:
+    done = run_cli("mine", graph, "--frequent", "--support", "5", "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said.keys() == {"patterns", "induced", "seconds", "compile_seconds"}
+    assert said["patterns"][0] == {"pattern": "a-b", "support": 5}
+    assert {"pattern": "a-b a-c b-c", "support": 5} in said["patterns"]
+    done = run_cli("mine", graph, "--frequent", "--support", "5", "--max-edges", "1")
+    assert done.stdout.splitlines() == ["pattern\tsupport", "a-b\t5"]
+    assert "1 patterns, edge-induced" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "error: nothing to count; name motifs by --motifs 4"),
+        ([], "error: ask for one thing: motifs by --motifs 4"),
+        (["--motifs", "4", "--frequent"], "error: ask for one thing: motifs by --motifs 4"),
+        (["--motifs", "4", "--labels", "color"], "error: --support, --labels and --edge-l"),
+        (["--frequent"], "error: --frequent: how often? give --support 300"),
+        (["--frequent", "--support", "0"], "error: support=0: expected 1 or more nodes"),
+        (["--frequent", "--support", "1", "-o", "x.csv"], "error: --out is for counts of"),
+        (
+            ["--frequent", "--support", "1", "--labels", "color"],
+            "error: unknown column of nodes 'color'; known: type",
+        ),
         (["--motifs", "6"], "error: motifs of 6 nodes are not counted; "),
         (["--motifs", "4", "--induced", "node"], "error: induced='node' is neither"),
         (
