@@ -166,7 +166,7 @@ def mine(
         )
     if motifs is not None and (support is not None or labels is not None or edge_labels):
         raise ConfigError(
-            "--support, --labels and --edge-labels are for --frequent; motifs have no labels"
+            "--support, --labels and --edge-labels are for --frequent; leave them out"
         )
     if motifs is None:
         _refuse_without_support(support, out)
