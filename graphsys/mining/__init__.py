@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING
 from graphsys.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from graphsys.mining.approximate import Estimate as Estimate
+    from graphsys.mining.approximate import estimate as estimate
     from graphsys.mining.frequent.search import FrequentPattern as FrequentPattern
     from graphsys.mining.frequent.search import frequent_patterns as frequent_patterns
     from graphsys.mining.motifs import motif_census as motif_census
     from graphsys.mining.motifs import orbits as orbits
+    from graphsys.mining.pattern import Pattern as Pattern
     from graphsys.mining.simple_graph import SimpleGraph as SimpleGraph
 
 __getattr__ = lazy_exports(__name__)
