@@ -1,5 +1,6 @@
 """``graphsys mine``: how often small patterns are in a graph, and where."""
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from graphsys.mining import FrequentPattern
 
 EPILOG = examples(
+    "graphsys mine web --pattern triangle --pattern 'a-b b-c c-d d-a'",
+    "graphsys mine web --pattern 6-cycle --explain",
     "graphsys mine web --motifs 4",
     "graphsys mine web --motifs 4 --per-node -o orbits.parquet",
     "graphsys mine web --motifs 4 --per-node --features -o features.parquet",
@@ -37,6 +40,17 @@ _STDOUT = Path("-")
 # long: an option takes several lines of its signature, and a command has them all
 def mine(
     graph: GraphArgument,
+    pattern: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pattern",
+            metavar="TEXT",
+            help="Count a pattern: triangle, 5-clique, house, or its edges, 'a-b b-c c-a'; "
+            "may be repeated.",
+            show_default=False,
+            rich_help_panel=PATTERNS,
+        ),
+    ] = None,
     motifs: Annotated[
         int | None,
         typer.Option(
@@ -48,14 +62,24 @@ def mine(
         ),
     ] = None,
     induced: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--induced",
             metavar="KIND",
-            help="vertex: sets of nodes whose edges are the motif; edge: sets of edges.",
+            help="vertex: sets of nodes whose edges are the pattern (so --motifs counts); "
+            "edge: sets of edges (so --pattern).",
+            show_default=False,
             rich_help_panel=PATTERNS,
         ),
-    ] = "vertex",
+    ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Say how --pattern would be counted, and end.",
+            rich_help_panel=PATTERNS,
+        ),
+    ] = False,
     per_node: Annotated[
         bool,
         typer.Option(
@@ -153,28 +177,41 @@ def mine(
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Count motifs of a graph, or find its frequent patterns.
+    """Count patterns or motifs of a graph, or find its frequent patterns.
 
     The graph counts as simple and undirected; every set of nodes, or of edges, counts once.
     """
     from graphsys.core.errors import ConfigError
 
     check_target(out, format_, overwrite=overwrite, as_json=json)
-    if frequent == (motifs is not None):
+    if frequent + (motifs is not None) + bool(pattern) != 1:
         raise ConfigError(
-            "ask for one thing: motifs by --motifs 4, for example, or --frequent patterns"
+            "ask for one thing: --pattern triangle, --motifs 4, for example, or --frequent"
         )
-    if motifs is not None and (support is not None or labels is not None or edge_labels):
+    if explain and not pattern:
+        raise ConfigError("--explain is for --pattern; motifs are always counted one way")
+    if not frequent and (support is not None or labels is not None or edge_labels):
         raise ConfigError(
             "--support, --labels and --edge-labels are for --frequent; leave them out"
         )
-    if motifs is None:
+    if frequent:
         _refuse_without_support(support, out)
         wanted = {"support": support, "max_edges": max_edges, "labels": labels}
         wanted |= {"edge_labels": edge_labels, "num_threads": threads}
         found, facts = _timed(lambda: _frequent(graph, wanted))
         _report_patterns(found, facts, as_json=json)
         return
+    if pattern:
+        _refuse_tables(out, per_node or per_edge or features)
+        kind = induced or "edge"
+        if explain:
+            _explain(pattern, kind, as_json=json)
+            return
+        counts, facts = _timed(lambda: _count(graph, pattern, kind, threads))
+        _report_counts(counts, kind, facts, as_json=json)
+        return
+    assert motifs is not None  # one of the three
+    induced = induced or "vertex"
     if per_node or per_edge:
         _refuse_other_orbits(motifs, induced, per_node and per_edge, out is None and json)
         table, facts = _timed(lambda: _orbits(graph, per_edge, features, threads))
@@ -184,10 +221,18 @@ def mine(
         given = "--features" if features else "--out"
         raise ConfigError(f"{given} is for counts of every node or edge; add --per-node")
     counts, facts = _timed(lambda: _census(graph, motifs, induced, threads))
-    if json:
-        print_json({"counts": counts, "induced": induced, **facts})
-    else:
-        print_facts({**counts, "counted": f"{induced}-induced, each once", **facts})
+    _report_counts(counts, induced, facts, as_json=json)
+
+
+def _refuse_tables(out: Path | None, is_wanted: bool) -> None:
+    """Refuse to write a table of what is one number."""
+    from graphsys.core.errors import ConfigError
+
+    if out is not None or is_wanted:
+        raise ConfigError(
+            "--pattern gives a number for the graph; tables (--out, --per-node, "
+            "--per-edge, --features) are for --motifs 4"
+        )
 
 
 def _refuse_without_support(support: int | None, out: Path | None) -> None:
@@ -221,6 +266,43 @@ def _refuse_other_orbits(motifs: int, induced: str, has_both: bool, is_lost: boo
             "counts of every node or edge are a table: name a file with --out FILE; --json "
             "is about the run alone"
         )
+
+
+def _count(
+    graph: Path, patterns: list[str], induced: str, threads: int | None
+) -> dict[str, int]:
+    from graphsys import mining
+
+    for text in patterns:  # before the graph is read
+        mining.plan_count(text, induced=induced)
+    rows = mining.SimpleGraph.of(graph)
+    return {
+        text: mining.count(rows, text, induced=induced, num_threads=threads)
+        for text in patterns
+    }
+
+
+def _explain(patterns: list[str], induced: str, *, as_json: bool) -> None:
+    """Say how patterns would be counted."""
+    from graphsys import mining
+
+    plans = {it: mining.plan_count(it, induced=induced).lines() for it in patterns}
+    if as_json:
+        print_json({"plans": plans, "induced": induced})
+        return
+    for text, lines in plans.items():
+        sys.stdout.write(f"{text} ({induced}-induced)\n")
+        sys.stdout.writelines(f"  {line}\n" for line in lines)
+
+
+def _report_counts(
+    counts: dict[str, int], induced: str, facts: dict[str, float], *, as_json: bool
+) -> None:
+    """Print counts by pattern."""
+    if as_json:
+        print_json({"counts": counts, "induced": induced, **facts})
+    else:
+        print_facts({**counts, "counted": f"{induced}-induced, each once", **facts})
 
 
 def _census(graph: Path, size: int, induced: str, threads: int | None) -> dict[str, int]:

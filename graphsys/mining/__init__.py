@@ -7,6 +7,9 @@ from graphsys.core.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from graphsys.mining.approximate import Estimate as Estimate
     from graphsys.mining.approximate import estimate as estimate
+    from graphsys.mining.counting import CountPlan as CountPlan
+    from graphsys.mining.counting import count as count
+    from graphsys.mining.counting import plan_count as plan_count
     from graphsys.mining.frequent.search import FrequentPattern as FrequentPattern
     from graphsys.mining.frequent.search import frequent_patterns as frequent_patterns
     from graphsys.mining.motifs import motif_census as motif_census

@@ -12,6 +12,7 @@ from graphsys.core.rng import draw_key
 from graphsys.core.threads import ThreadTeam
 from graphsys.datasets.temporary import GraphLike
 from graphsys.kernels.cpu.mining.samples import SAMPLES_A_CHUNK, draw_matches
+from graphsys.mining.counting import plan_count
 from graphsys.mining.pattern import Pattern
 from graphsys.mining.simple_graph import SimpleGraph
 
@@ -96,7 +97,8 @@ class _Draws:
     ) -> None:  # fmt: skip
         self._rows = rows
         self._team = team
-        self._needed, self._refused = _bits(pattern, is_induced)
+        steps = plan_count(pattern, induced="vertex" if is_induced else "edge").steps
+        self._needed, self._refused = steps[:, 0].copy(), steps[:, 1].copy()
         self._ways = pattern.num_automorphisms()
         self._key = draw_key(seed, "pattern")
         degrees = np.diff(rows.indptr)
@@ -129,27 +131,3 @@ class _Draws:
             samples=samples,
             converged=mean > 0 and half <= relative_error * mean,
         )
-
-
-def _bits(
-    pattern: Pattern, is_induced: bool
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return, for every step, the steps before with and those that must be without an edge.
-
-    Nodes come in an order in which each has as many edges as can be to those before; the
-    first has the most.
-    """
-    near = [pattern.neighbors(node) for node in range(pattern.num_nodes)]
-    order = [max(range(pattern.num_nodes), key=lambda node: len(near[node]))]
-    while len(order) < pattern.num_nodes:
-        left = set(range(pattern.num_nodes)) - set(order)
-        order.append(
-            max(sorted(left), key=lambda it: (len(near[it] & set(order)), len(near[it])))
-        )
-    needed = [
-        sum(1 << k for k, other in enumerate(order[:step]) if other in near[node])
-        for step, node in enumerate(order)
-    ]
-    refused = [((1 << step) - 1) & ~bits for step, bits in enumerate(needed)]
-    without = refused if is_induced else [0] * len(order)
-    return np.array(needed, dtype=np.int64), np.array(without, dtype=np.int64)

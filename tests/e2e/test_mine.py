@@ -58,6 +58,24 @@ def test_places_of_nodes_and_edges_are_written(
     assert "orbit_14" in done.stdout
 
 
+def test_patterns_are_counted_as_typed(graph: Path, run_cli: Run) -> None:
+    options = ["--pattern", "triangle", "--pattern", "a-b b-c", "--pattern", "bowtie"]
+    done = run_cli("mine", graph, *options, "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["counts"] == {"triangle": 2, "a-b b-c": 10, "bowtie": 1}
+    assert said["induced"] == "edge"
+    done = run_cli("mine", graph, "--pattern", "a-b b-c", "--induced", "vertex")
+    assert done.stdout.split()[:3] == ["a-b", "b-c", "4"]
+    done = run_cli("mine", graph, "--pattern", "6-cycle", "--explain")
+    assert done.stdout.splitlines()[1] == "  match by match, the last node counted:"
+    done = run_cli("mine", graph, "--pattern", "bull", "--explain", "--json")
+    assert json.loads(done.stdout) == {
+        "plans": {"bull": ["bull: by the census of all motifs of 5 nodes"]},
+        "induced": "edge",
+    }
+
+
 def test_frequent_patterns_are_found(graph: Path, run_cli: Run) -> None:
     done = run_cli("mine", graph, "--frequent", "--support", "5", "--json")
     assert done.returncode == 0, done.stderr
@@ -73,9 +91,16 @@ def test_frequent_patterns_are_found(graph: Path, run_cli: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "error: ask for one thing: motifs by --motifs 4"),
-        (["--motifs", "4", "--frequent"], "error: ask for one thing: motifs by --motifs 4"),
+        ([], "error: ask for one thing: --pattern triangle, "),
+        (["--motifs", "4", "--frequent"], "error: ask for one thing: --pattern triangle, "),
         (["--motifs", "4", "--labels", "color"], "error: --support, --labels and --edge-l"),
+        (["--motifs", "4", "--explain"], "error: --explain is for --pattern"),
+        (["--pattern", "bull", "--motifs", "4"], "error: ask for one thing: --pattern"),
+        (["--pattern", "bull", "--per-node"], "error: --pattern gives a number for the"),
+        (["--pattern", "a-b c-d"], "error: the pattern is in several parts"),
+        (["--pattern", "hous"], "error: unknown pattern 'hous'; known: "),
+        (["--pattern", "a-a"], "error: a pattern has no loops, but a-a is one"),
+        (["--pattern", "9-path"], "error: pattern '9-path': expected 2 to 8 nodes"),
         (["--frequent"], "error: --frequent: how often? give --support 300"),
         (["--frequent", "--support", "0"], "error: support=0: expected 1 or more nodes"),
         (["--frequent", "--support", "1", "-o", "x.csv"], "error: --out is for counts of"),

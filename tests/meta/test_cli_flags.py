@@ -26,9 +26,9 @@ FLAGS = {
     "--device-memory --explain --format --help --implementation --json --list "
     "--max-supersteps --memory --out --overwrite --param --require-convergence --resume "
     "--strategy --threads",
-    "graphsys mine": "GRAPH --edge-labels --features --format --frequent --help --induced "
-    "--json --labels --max-edges --motifs --out --overwrite --per-edge --per-node "
-    "--support --threads",
+    "graphsys mine": "GRAPH --edge-labels --explain --features --format --frequent --help "
+    "--induced --json --labels --max-edges --motifs --out --overwrite --pattern --per-edge "
+    "--per-node --support --threads",
     "graphsys train": "--help",
     "graphsys train embedding": "GRAPH --config --device --dry-run --help --json --memory "
     "--out --overwrite --preset --resume --set --settings",

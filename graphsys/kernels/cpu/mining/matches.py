@@ -1,0 +1,110 @@
+"""Matches of a pattern, step by step: every further node fits to those before.
+
+Depth first, so that memory is a list of candidates for each step; the last step is counted
+and not walked. Nodes are numbered by descending degree.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.kernels.cpu.atomics import atomic_add
+from graphsys.kernels.cpu.mining.squares import place_of
+from graphsys.kernels.cpu.mining.wide import Sums, add_wide
+from graphsys.kernels.jit import lean_inline_jit, lean_jit
+
+Offsets = npt.NDArray[np.int64]
+Numbers = npt.NDArray[Any]
+
+NEEDED, REFUSED, ABOVE = range(3)
+"""Columns of the steps: bits of the steps before that a step has an edge with, must not
+have an edge with, and must have a larger number than."""
+
+
+@lean_jit
+def count_matches(
+    thread: int,
+    indptr: Offsets,
+    indices: Numbers,
+    steps: Offsets,
+    bounds: Offsets,
+    counter: Offsets,
+    candidates: Numbers,
+    frames: Offsets,
+    sums: Sums,
+) -> None:
+    """Count the matches of a pattern.
+
+    Args:
+        thread: Number of this thread.
+        indptr: Row offsets ``[N + 1]``.
+        indices: Neighbors, sorted in every row.
+        steps: What a node of a step must fulfil ``[K, 3]``, K at least 2.
+        bounds: Chunks of nodes ``[C + 1]``.
+        counter: Next chunk.
+        candidates: Scratch ``[T, K, D]``, D the largest degree.
+        frames: Scratch ``[T, 3, K]``.
+        sums: Zeros ``[T, 2]``; receives the count.
+    """
+    image, num, place = frames[thread, 0], frames[thread, 1], frames[thread, 2]
+    fits, found, last = candidates[thread], sums[thread], len(steps) - 1
+    while True:
+        chunk = atomic_add(counter, 0, 1)
+        if chunk >= len(bounds) - 1:
+            break
+        for v in range(bounds[chunk], bounds[chunk + 1]):
+            image[0] = v
+            step = 1
+            num[1], place[1] = list_fitting(indptr, indices, steps, 1, image, fits), 0
+            while step > 0:
+                if step == last:
+                    add_wide(found, 0, num[step])
+                    step -= 1
+                elif place[step] >= num[step]:
+                    step -= 1
+                else:
+                    image[step] = fits[step, place[step]]
+                    place[step] += 1
+                    step += 1
+                    num[step] = list_fitting(indptr, indices, steps, step, image, fits)
+                    place[step] = 0
+
+
+@lean_inline_jit
+def list_fitting(
+    indptr: Any, indices: Any, steps: Any, step: Any, image: Any, fits: Any
+) -> Any:
+    """List the nodes that a step can be, given those before; return how many."""
+    needed, refused = steps[step, NEEDED], steps[step, REFUSED]
+    anchor, above = -1, np.int64(-1)
+    for before in range(step):
+        node = image[before]
+        if steps[step, ABOVE] >> before & 1:
+            above = max(above, node)
+        if needed >> before & 1:
+            degree = indptr[node + 1] - indptr[node]
+            if anchor < 0 or degree < indptr[image[anchor] + 1] - indptr[image[anchor]]:
+                anchor = before
+    num = np.int64(0)
+    begin, end = indptr[image[anchor]], indptr[image[anchor] + 1]
+    for e in range(place_of(indices, begin, end, above + 1), end):
+        w = np.int64(indices[e])
+        good = True
+        for before in range(step):
+            node = image[before]
+            if node == w:
+                good = False
+                break
+            is_needed = needed >> before & 1
+            if before != anchor and (is_needed or refused >> before & 1):
+                stop = indptr[node + 1]
+                place = place_of(indices, indptr[node], stop, w)
+                has = place < stop and np.int64(indices[place]) == w
+                if has != (is_needed != 0):
+                    good = False
+                    break
+        if good:
+            fits[step, num] = w
+            num += 1
+    return num

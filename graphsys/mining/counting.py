@@ -1,0 +1,161 @@
+"""How often a pattern is in a graph: by a closed form, by a census, or match by match."""
+
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import ConfigError
+from graphsys.datasets.temporary import GraphLike
+from graphsys.kernels.cpu.mining.matches import count_matches
+from graphsys.mining.census.motifs import motif_counts
+from graphsys.mining.census.sums import degrees_of, kernels_of
+from graphsys.mining.closed_forms import CLOSED_FORMS, count_closed
+from graphsys.mining.pattern import Pattern
+from graphsys.mining.simple_graph import SimpleGraph
+
+Way = Literal["closed form", "census", "matches"]
+
+
+@dataclass(frozen=True, slots=True)
+class CountPlan:
+    """How a pattern will be counted.
+
+    Attributes:
+        way: ``closed form``, ``census`` (of all motifs of the size) or ``matches``.
+        shape: The pattern's name among the motifs, or None.
+        order: The pattern's nodes in the order in which they are matched.
+        steps: For every step the bits of those before with which it needs an edge, must
+            have none, and than which its number must be larger, int64 ``[K, 3]``.
+    """
+
+    way: Way
+    shape: str | None
+    order: tuple[int, ...]
+    steps: npt.NDArray[np.int64]
+
+    def lines(self) -> list[str]:
+        """Say it in words, a line each."""
+        if self.way == "closed form":
+            return [f"{self.shape}: from few sums over the graph, without its matches"]
+        if self.way == "census":
+            return [f"{self.shape}: by the census of all motifs of {len(self.order)} nodes"]
+        said = ["match by match, the last node counted:"]
+        for step, (needed, refused, above) in enumerate(self.steps.tolist()):
+            words = [f"{step + 1}. node {self.order[step]}"]
+            for text, bits in (
+                ("neighbor of", needed), ("not of", refused), ("numbered above", above)
+            ):  # fmt: skip
+                nodes = [str(self.order[k]) for k in range(step) if bits >> k & 1]
+                words += [f"{text} {', '.join(nodes)}"] if nodes else []
+            said.append("; ".join(words))
+        return said
+
+
+def plan_count(
+    pattern: Pattern | str | Any, *, induced: str = "edge", way: Way | None = None
+) -> CountPlan:
+    """Decide how to count a pattern; see :func:`count`."""
+    if induced not in ("vertex", "edge"):
+        raise ConfigError(f"induced={induced!r} is neither 'vertex' nor 'edge'")
+    pattern = Pattern.of(pattern)
+    shape, order = pattern.shape(), _order_of(pattern)
+    ways: list[Way] = ["matches"]
+    if shape is not None:
+        ways = ["census", *ways]
+    if shape in CLOSED_FORMS and induced == "edge":
+        ways = ["closed form", *ways]
+    if way is not None and way not in ways:
+        raise ConfigError(f"way={way!r}: this pattern is counted by {' or '.join(ways)}")
+    steps = _steps(pattern, order, is_induced=induced == "vertex")
+    return CountPlan(way or ways[0], shape, order, steps)
+
+
+def count(
+    graph: SimpleGraph | GraphLike,
+    pattern: Pattern | str | Any,
+    *,
+    induced: str = "edge",
+    way: Way | None = None,
+    num_threads: int | None = None,
+) -> int:
+    """Count a pattern, each set of edges (or of nodes) once; exact at any size.
+
+    Args:
+        graph: A store, its path, or an object that holds a graph; counts as simple and
+            undirected.
+        pattern: What :meth:`graphsys.mining.pattern.Pattern.of` takes: 2 to 8 nodes.
+        induced: ``edge`` counts the sets of edges that are the pattern; ``vertex`` the
+            sets of nodes whose edges are it.
+        way: ``closed form`` (stars, cliques, 4-cycle, diamond, house ...), ``census`` (3 to
+            5 nodes) or ``matches`` (any); the first that the pattern has by default.
+        num_threads: All cores by default.
+
+    Raises:
+        ConfigError: the pattern is not one, or is not counted in this way.
+        UnknownNameError: there is no pattern of this name.
+
+    Examples:
+        >>> import numpy as np
+        >>> count((np.array([0, 1, 2, 2]), np.array([1, 2, 0, 3])), "a-b b-c")
+        5
+    """
+    plan = plan_count(pattern, induced=induced, way=way)
+    rows = SimpleGraph.of(graph)
+    if plan.way == "closed form":
+        assert plan.shape is not None  # it has a closed form
+        return count_closed(rows, plan.shape, num_threads)
+    if plan.way == "census":
+        assert plan.shape is not None  # it is in a census
+        size = len(plan.order)
+        counts = motif_counts(rows, size, induced=induced, num_threads=num_threads)
+        return counts[plan.shape]
+    return _count_matches(rows, plan, num_threads)
+
+
+def _count_matches(rows: SimpleGraph, plan: CountPlan, num_threads: int | None) -> int:
+    size, longest = len(plan.order), int(degrees_of(rows).max(initial=0))
+    with kernels_of(rows, num_threads) as kernels:
+        candidates = np.empty((kernels.threads, size, longest), dtype=rows.indices.dtype)
+        frames = np.zeros((kernels.threads, 3, size), dtype=np.int64)
+        return kernels.sums(count_matches, 1, plan.steps, after=(candidates, frames))[0]
+
+
+def _order_of(pattern: Pattern) -> tuple[int, ...]:
+    """Return an order in which each node has as many edges as can be to those before."""
+    near = [pattern.neighbors(node) for node in range(pattern.num_nodes)]
+    order = [max(range(pattern.num_nodes), key=lambda node: len(near[node]))]
+    while len(order) < pattern.num_nodes:
+        left = sorted(set(range(pattern.num_nodes)) - set(order))
+        order.append(max(left, key=lambda it: (len(near[it] & set(order)), len(near[it]))))
+    return tuple(order)
+
+
+def _steps(
+    pattern: Pattern, order: tuple[int, ...], *, is_induced: bool
+) -> npt.NDArray[np.int64]:
+    """Return the steps, with restrictions that leave one match of those that are alike.
+
+    Step by step: of all nodes that an automorphism which keeps the nodes before moves a
+    node to, the node itself gets the smallest number (Grochow, Kellis, "Network motif
+    discovery using subgraph enumeration and symmetry-breaking", RECOMB 2007).
+    """
+    places = {node: step for step, node in enumerate(order)}
+    edges = {frozenset((places[a], places[b])) for a, b in pattern.edges}
+    size = len(order)
+    same = [
+        it
+        for it in permutations(range(size))
+        if all(frozenset((it[a], it[b])) in edges for a, b in edges)
+    ]
+    steps = np.zeros((size, 3), dtype=np.int64)
+    for step in range(size):
+        for other in {it[step] for it in same} - {step}:
+            steps[other, 2] |= 1 << step
+        same = [it for it in same if it[step] == step]
+        needed = sum(1 << k for k in range(step) if frozenset((k, step)) in edges)
+        steps[step, 0] = needed
+        steps[step, 1] = ((1 << step) - 1) & ~needed if is_induced else 0
+    return steps
