@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphsys.cli.console import print_facts, print_json, print_note, print_table
+from graphsys.cli.console import print_json
+from graphsys.cli.mining_facts import (
+    refuse_other_orbits,
+    refuse_tables,
+    refuse_without_support,
+    report_counts,
+    report_listing,
+    report_patterns,
+    report_table,
+)
 from graphsys.cli.options import (
     CONTROL,
     OUTPUT,
@@ -16,7 +25,7 @@ from graphsys.cli.options import (
     OverwriteOption,
     examples,
 )
-from graphsys.cli.results import FormatOption, check_target, print_preview, write_result
+from graphsys.cli.results import FormatOption, check_target
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
 EPILOG = examples(
     "graphsys mine web --pattern triangle --pattern 'a-b b-c c-d d-a'",
     "graphsys mine web --pattern 6-cycle --explain",
+    "graphsys mine web --pattern house --list -o houses.parquet --limit 1000",
     "graphsys mine web --motifs 4",
     "graphsys mine web --motifs 4 --per-node -o orbits.parquet",
     "graphsys mine web --motifs 4 --per-node --features -o features.parquet",
@@ -34,7 +44,6 @@ EPILOG = examples(
 
 PATTERNS = "Patterns"
 FREQUENT = "Frequent patterns"
-_STDOUT = Path("-")
 
 
 # long: an option takes several lines of its signature, and a command has them all
@@ -150,6 +159,24 @@ def mine(
             rich_help_panel=FREQUENT,
         ),
     ] = False,
+    list_: Annotated[
+        bool,
+        typer.Option(
+            "--list",
+            help="Write the matches of --pattern to -o FILE.parquet, not only count.",
+            rich_help_panel=PATTERNS,
+        ),
+    ] = False,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit",
+            metavar="N",
+            help="With --list: most matches.",
+            show_default=False,
+            rich_help_panel=PATTERNS,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -195,77 +222,41 @@ def mine(
             "--support, --labels and --edge-labels are for --frequent; leave them out"
         )
     if frequent:
-        _refuse_without_support(support, out)
+        refuse_without_support(support, out)
         wanted = {"support": support, "max_edges": max_edges, "labels": labels}
         wanted |= {"edge_labels": edge_labels, "num_threads": threads}
         found, facts = _timed(lambda: _frequent(graph, wanted))
-        _report_patterns(found, facts, as_json=json)
+        report_patterns(found, facts, as_json=json)
+        return
+    if (list_ and not pattern) or (limit is not None and not list_):
+        raise ConfigError("--list is for --pattern, --limit for --list; leave it out")
+    if pattern and list_ and not explain:
+        listed, facts = _timed(
+            lambda: _list(graph, pattern, induced or "edge", out, limit, overwrite)
+        )
+        report_listing(listed, induced or "edge", str(out), facts, as_json=json)
         return
     if pattern:
-        _refuse_tables(out, per_node or per_edge or features)
+        refuse_tables(out, per_node or per_edge or features)
         kind = induced or "edge"
         if explain:
             _explain(pattern, kind, as_json=json)
             return
         counts, facts = _timed(lambda: _count(graph, pattern, kind, threads))
-        _report_counts(counts, kind, facts, as_json=json)
+        report_counts(counts, kind, facts, as_json=json)
         return
     assert motifs is not None  # one of the three
     induced = induced or "vertex"
     if per_node or per_edge:
-        _refuse_other_orbits(motifs, induced, per_node and per_edge, out is None and json)
+        refuse_other_orbits(motifs, induced, per_node and per_edge, out is None and json)
         table, facts = _timed(lambda: _orbits(graph, per_edge, features, threads))
-        _report_table(table, facts, out, format_, overwrite=overwrite, as_json=json)
+        report_table(table, facts, out, format_, overwrite=overwrite, as_json=json)
         return
     if features or out is not None:
         given = "--features" if features else "--out"
         raise ConfigError(f"{given} is for counts of every node or edge; add --per-node")
     counts, facts = _timed(lambda: _census(graph, motifs, induced, threads))
-    _report_counts(counts, induced, facts, as_json=json)
-
-
-def _refuse_tables(out: Path | None, is_wanted: bool) -> None:
-    """Refuse to write a table of what is one number."""
-    from graphsys.core.errors import ConfigError
-
-    if out is not None or is_wanted:
-        raise ConfigError(
-            "--pattern gives a number for the graph; tables (--out, --per-node, "
-            "--per-edge, --features) are for --motifs 4"
-        )
-
-
-def _refuse_without_support(support: int | None, out: Path | None) -> None:
-    """Refuse a search for frequent patterns that says too little or too much."""
-    from graphsys.core.errors import ConfigError
-
-    if support is None:
-        raise ConfigError("--frequent: how often? give --support 300, for example")
-    if out is not None:
-        raise ConfigError("--out is for counts of every node; --json prints the patterns")
-
-
-def _refuse_other_orbits(motifs: int, induced: str, has_both: bool, is_lost: bool) -> None:
-    """Refuse counts of nodes and edges that are not made."""
-    from graphsys.core.errors import ConfigError
-
-    if has_both:
-        raise ConfigError("--per-node and --per-edge make two tables; ask for one of them")
-    if motifs != 4:
-        raise ConfigError(
-            f"--motifs {motifs}: nodes and edges are counted in motifs of up to 4 nodes; "
-            "give --motifs 4"
-        )
-    if induced != "vertex":
-        raise ConfigError(
-            f"--induced {induced}: places of nodes and edges are counted vertex-induced; "
-            "leave it out"
-        )
-    if is_lost:
-        raise ConfigError(
-            "counts of every node or edge are a table: name a file with --out FILE; --json "
-            "is about the run alone"
-        )
+    report_counts(counts, induced, facts, as_json=json)
 
 
 def _count(
@@ -295,14 +286,24 @@ def _explain(patterns: list[str], induced: str, *, as_json: bool) -> None:
         sys.stdout.writelines(f"  {line}\n" for line in lines)
 
 
-def _report_counts(
-    counts: dict[str, int], induced: str, facts: dict[str, float], *, as_json: bool
-) -> None:
-    """Print counts by pattern."""
-    if as_json:
-        print_json({"counts": counts, "induced": induced, **facts})
-    else:
-        print_facts({**counts, "counted": f"{induced}-induced, each once", **facts})
+def _list(
+    graph: Path,
+    patterns: list[str],
+    induced: str,
+    out: Path | None,
+    limit: int | None,
+    overwrite: bool,
+) -> int:
+    from graphsys import mining
+    from graphsys.core.errors import ConfigError
+
+    if out is None or len(patterns) > 1:
+        raise ConfigError(
+            "--list writes the matches of one --pattern to a file; name it: -o x.parquet"
+        )
+    return mining.write_matches(
+        graph, patterns[0], out, induced=induced, limit=limit, overwrite=overwrite
+    )
 
 
 def _census(graph: Path, size: int, induced: str, threads: int | None) -> dict[str, int]:
@@ -336,37 +337,3 @@ def _timed(work: Any) -> tuple[Any, dict[str, float]]:
         seconds = time.perf_counter() - began
     facts = {"seconds": seconds - watch.seconds, "compile_seconds": watch.seconds}
     return done, facts
-
-
-def _report_table(
-    table: "pa.Table",
-    facts: dict[str, Any],
-    out: Path | None,
-    format_: str | None,
-    *,
-    overwrite: bool,
-    as_json: bool,
-) -> None:
-    """Write a table of counts, and say so."""
-    facts = {"rows": table.num_rows, "induced": "vertex", **facts}
-    if out is not None:
-        write_result(table, out, format_, overwrite=overwrite)
-        facts["output"] = str(out)
-    if as_json:
-        print_json(facts)
-    elif out != _STDOUT:
-        print_facts(facts)
-        if out is None and table.num_rows:
-            print_preview(table, "stored")
-
-
-def _report_patterns(
-    found: "list[FrequentPattern]", facts: dict[str, Any], *, as_json: bool
-) -> None:
-    """Print frequent patterns and their support."""
-    if as_json:
-        rows = [{"pattern": it.pattern, "support": it.support} for it in found]
-        print_json({"patterns": rows, "induced": "edge", **facts})
-        return
-    print_table(["pattern", "support"], [[it.pattern, it.support] for it in found])
-    print_note(f"{len(found):,} patterns, edge-induced, in {facts['seconds']:.1f} s")

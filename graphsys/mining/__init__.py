@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from graphsys.mining.counting import plan_count as plan_count
     from graphsys.mining.frequent.search import FrequentPattern as FrequentPattern
     from graphsys.mining.frequent.search import frequent_patterns as frequent_patterns
+    from graphsys.mining.listing import matches as matches
+    from graphsys.mining.listing import write_matches as write_matches
     from graphsys.mining.motifs import motif_census as motif_census
     from graphsys.mining.motifs import orbits as orbits
     from graphsys.mining.pattern import Pattern as Pattern

@@ -76,6 +76,22 @@ def test_patterns_are_counted_as_typed(graph: Path, run_cli: Run) -> None:
     }
 
 
+def test_matches_are_listed(graph: Path, tmp_path: Path, run_cli: Run) -> None:
+    out = tmp_path / "matches.parquet"
+    options = ["--pattern", "a-b b-c c-a", "--list", "-o", out, "--json"]
+    done = run_cli("mine", graph, *options)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert (said["matches"], said["induced"]) == (2, "edge")
+    rows = pyarrow.parquet.read_table(out).to_pylist()
+    assert {frozenset(row.values()) for row in rows} == {
+        frozenset((1, 2, 3)),
+        frozenset((3, 4, 5)),
+    }
+    done = run_cli("mine", graph, *options, "--limit", "1", "--overwrite")
+    assert json.loads(done.stdout)["matches"] == 1
+
+
 def test_frequent_patterns_are_found(graph: Path, run_cli: Run) -> None:
     done = run_cli("mine", graph, "--frequent", "--support", "5", "--json")
     assert done.returncode == 0, done.stderr
@@ -101,6 +117,13 @@ def test_frequent_patterns_are_found(graph: Path, run_cli: Run) -> None:
         (["--pattern", "hous"], "error: unknown pattern 'hous'; known: "),
         (["--pattern", "a-a"], "error: a pattern has no loops, but a-a is one"),
         (["--pattern", "9-path"], "error: pattern '9-path': expected 2 to 8 nodes"),
+        (["--motifs", "4", "--list"], "error: --list is for --pattern, --limit for --list"),
+        (["--pattern", "bull", "--limit", "3"], "error: --list is for --pattern, --limit"),
+        (["--pattern", "bull", "--list"], "error: --list writes the matches of one"),
+        (
+            ["--pattern", "bull", "--list", "-o", "x.csv"],
+            "error: cannot list matches to 'x.csv': expected a .parquet file",
+        ),
         (["--frequent"], "error: --frequent: how often? give --support 300"),
         (["--frequent", "--support", "0"], "error: support=0: expected 1 or more nodes"),
         (["--frequent", "--support", "1", "-o", "x.csv"], "error: --out is for counts of"),

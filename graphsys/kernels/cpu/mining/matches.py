@@ -108,3 +108,56 @@ def list_fitting(
             fits[step, num] = w
             num += 1
     return num
+
+
+@lean_jit
+def fill_matches(
+    indptr: Offsets,
+    indices: Numbers,
+    steps: Offsets,
+    state: Offsets,
+    candidates: Numbers,
+    frames: Offsets,
+    rows: Numbers,
+) -> np.int64:
+    """Write matches until there is no more room, and go on from there the next time.
+
+    Args:
+        indptr: Row offsets ``[N + 1]``.
+        indices: Neighbors, sorted in every row.
+        steps: What a node of a step must fulfil ``[K, 3]``, K at least 2.
+        state: Next node to begin with, and the step under way, 0 in front of the first
+            ``[2]``; kept from call to call.
+        candidates: As of :func:`count_matches`, of one thread ``[K, D]``; kept.
+        frames: As of :func:`count_matches`, of one thread ``[3, K]``; kept.
+        rows: Receives the nodes of the steps ``[R, K]``.
+
+    Returns:
+        Number of matches written; less than R at the end.
+    """
+    image, num, place = frames[0], frames[1], frames[2]
+    last, written, step = len(steps) - 1, np.int64(0), state[1]
+    while written < len(rows):
+        if step == 0:
+            if state[0] >= len(indptr) - 1:
+                break
+            image[0] = state[0]
+            state[0] += 1
+            step = 1
+            num[1] = list_fitting(indptr, indices, steps, 1, image, candidates)
+            place[1] = 0
+        elif place[step] >= num[step]:
+            step -= 1
+        else:
+            image[step] = candidates[step, place[step]]
+            place[step] += 1
+            if step == last:
+                for k in range(len(steps)):
+                    rows[written, k] = image[k]
+                written += 1
+            else:
+                step += 1
+                num[step] = list_fitting(indptr, indices, steps, step, image, candidates)
+                place[step] = 0
+    state[1] = step
+    return written

@@ -1,0 +1,106 @@
+"""What ``graphsys mine`` refuses, and how it shows what it found."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphsys.cli.console import print_facts, print_json, print_note, print_table
+from graphsys.cli.results import STDOUT, print_preview, write_result
+from graphsys.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from graphsys.mining import FrequentPattern
+
+
+def refuse_tables(out: Path | None, is_wanted: bool) -> None:
+    """Refuse to write a table of what is one number."""
+    if out is not None or is_wanted:
+        raise ConfigError(
+            "--pattern gives a number for the graph; tables (--out, --per-node, "
+            "--per-edge, --features) are for --motifs 4"
+        )
+
+
+def refuse_without_support(support: int | None, out: Path | None) -> None:
+    """Refuse a search for frequent patterns that says too little or too much."""
+    if support is None:
+        raise ConfigError("--frequent: how often? give --support 300, for example")
+    if out is not None:
+        raise ConfigError("--out is for counts of every node; --json prints the patterns")
+
+
+def refuse_other_orbits(motifs: int, induced: str, has_both: bool, is_lost: bool) -> None:
+    """Refuse counts of nodes and edges that are not made."""
+    if has_both:
+        raise ConfigError("--per-node and --per-edge make two tables; ask for one of them")
+    if motifs != 4:
+        raise ConfigError(
+            f"--motifs {motifs}: nodes and edges are counted in motifs of up to 4 nodes; "
+            "give --motifs 4"
+        )
+    if induced != "vertex":
+        raise ConfigError(
+            f"--induced {induced}: places of nodes and edges are counted vertex-induced; "
+            "leave it out"
+        )
+    if is_lost:
+        raise ConfigError(
+            "counts of every node or edge are a table: name a file with --out FILE; --json "
+            "is about the run alone"
+        )
+
+
+def report_counts(
+    counts: dict[str, int], induced: str, facts: dict[str, float], *, as_json: bool
+) -> None:
+    """Print counts by pattern."""
+    if as_json:
+        print_json({"counts": counts, "induced": induced, **facts})
+    else:
+        print_facts({**counts, "counted": f"{induced}-induced, each once", **facts})
+
+
+def report_table(
+    table: "pa.Table",
+    facts: dict[str, Any],
+    out: Path | None,
+    format_: str | None,
+    *,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """Write a table of counts, and say so."""
+    facts = {"rows": table.num_rows, "induced": "vertex", **facts}
+    if out is not None:
+        write_result(table, out, format_, overwrite=overwrite)
+        facts["output"] = str(out)
+    if as_json:
+        print_json(facts)
+    elif out != STDOUT:
+        print_facts(facts)
+        if out is None and table.num_rows:
+            print_preview(table, "stored")
+
+
+def report_patterns(
+    found: "list[FrequentPattern]", facts: dict[str, Any], *, as_json: bool
+) -> None:
+    """Print frequent patterns and their support."""
+    if as_json:
+        rows = [{"pattern": it.pattern, "support": it.support} for it in found]
+        print_json({"patterns": rows, "induced": "edge", **facts})
+        return
+    print_table(["pattern", "support"], [[it.pattern, it.support] for it in found])
+    print_note(f"{len(found):,} patterns, edge-induced, in {facts['seconds']:.1f} s")
+
+
+def report_listing(
+    num: int, induced: str, out: str, facts: dict[str, float], *, as_json: bool
+) -> None:
+    """Say how many matches were written."""
+    said = {"matches": num, "output": out, "induced": induced, **facts}
+    if as_json:
+        print_json(said)
+    else:
+        print_facts(said)

@@ -1,0 +1,155 @@
+"""The matches of a pattern, one by one, as a stream."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from graphsys.core.errors import ConfigError, StorageFullError
+from graphsys.core.machine import describe_disk
+from graphsys.core.memory import format_bytes
+from graphsys.datasets.temporary import GraphLike
+from graphsys.kernels.cpu.mining.matches import fill_matches
+from graphsys.mining.approximate import estimate
+from graphsys.mining.census.sums import degrees_of
+from graphsys.mining.counting import plan_count
+from graphsys.mining.pattern import Pattern
+from graphsys.mining.simple_graph import SimpleGraph
+from graphsys.storage.output_file import new_files, require_writable
+
+BATCH = 1 << 18
+"""Matches of a batch."""
+_LETTERS = "abcdefgh"
+
+
+def matches(
+    graph: SimpleGraph | GraphLike,
+    pattern: Pattern | str | Any,
+    *,
+    induced: str = "edge",
+    limit: int | None = None,
+) -> Iterator[pa.Table]:
+    """Yield the matches of a pattern, each set of edges (or nodes) once.
+
+    Args:
+        graph: A store, its path, or an object that holds a graph; counts as simple and
+            undirected.
+        pattern: What :meth:`graphsys.mining.pattern.Pattern.of` takes.
+        induced: ``edge``, or ``vertex``: no other edges among a match's nodes.
+        limit: Most matches; 1 tells whether there is any.
+
+    Returns:
+        Tables of up to 262,144 rows: ids in columns ``a``, ``b``, ..., the pattern's
+        nodes in the order in which its text names them.
+
+    Raises:
+        ConfigError: the pattern is not one, or a negative limit.
+        UnknownNameError: there is no pattern of this name.
+
+    Complexity:
+        Memory: a batch, and the largest degree times the pattern's nodes.
+    """
+    if limit is not None and limit < 0:
+        raise ConfigError(f"limit={limit}: expected 0 or more matches")
+    plan = plan_count(pattern, induced=induced, way="matches")
+    rows = SimpleGraph.of(graph)
+    return _batches(rows, plan.steps, plan.order, limit)
+
+
+def _batches(
+    rows: SimpleGraph, steps: Any, order: tuple[int, ...], limit: int | None
+) -> Iterator[pa.Table]:
+    size, longest = len(order), int(degrees_of(rows).max(initial=0))
+    state = np.zeros(2, dtype=np.int64)
+    candidates = np.empty((size, longest), dtype=rows.indices.dtype)
+    frames = np.zeros((3, size), dtype=np.int64)
+    left = limit
+    while left is None or left > 0:
+        room = BATCH if left is None else min(BATCH, left)
+        found = np.empty((room, size), dtype=rows.indices.dtype)
+        num = int(
+            fill_matches(rows.indptr, rows.indices, steps, state, candidates, frames, found)
+        )
+        left = None if left is None else left - num
+        if num:
+            columns = {
+                _LETTERS[node]: rows.ids(found[:num, order.index(node)])
+                for node in range(size)
+            }
+            yield pa.table(columns)
+        if num < room:
+            return
+
+
+def write_matches(
+    graph: SimpleGraph | GraphLike,
+    pattern: Pattern | str | Any,
+    out: str | os.PathLike[str],
+    *,
+    induced: str = "edge",
+    limit: int | None = None,
+    overwrite: bool = False,
+) -> int:
+    """Write the matches of a pattern to a Parquet file; see :func:`matches`.
+
+    How large the file may become is estimated first, without compression.
+
+    Args:
+        graph: As for :func:`matches`.
+        pattern: As for :func:`matches`.
+        out: A name that ends in ``.parquet``.
+        induced: As for :func:`matches`.
+        limit: Most matches.
+        overwrite: Whether a file may be replaced.
+
+    Returns:
+        How many matches were written.
+
+    Raises:
+        ConfigError: as for :func:`matches`, or another name.
+        OutputExistsError: the file exists.
+        StorageFullError: the matches may not fit the disk, or it is full.
+    """
+    out = Path(out)
+    if out.suffix != ".parquet":
+        raise ConfigError(f"cannot list matches to {out.name!r}: expected a .parquet file")
+    require_writable(out, overwrite=overwrite)
+    shape = Pattern.of(pattern)
+    rows = SimpleGraph.of(graph)
+    found = matches(rows, shape, induced=induced, limit=limit)
+    _require_room(rows, shape, out, induced, limit)
+    num = 0
+    with new_files(out) as [new]:
+        names = _LETTERS[: shape.num_nodes]
+        kind = rows.ids(np.empty(0, dtype=np.int64)).type
+        schema = pa.schema([(name, kind) for name in names])
+        with pq.ParquetWriter(new, schema) as writer:
+            for table in found:
+                writer.write_table(table)
+                num += table.num_rows
+    return num
+
+
+def _require_room(
+    rows: SimpleGraph, pattern: Pattern, out: Path, induced: str, limit: int | None
+) -> None:
+    """Refuse a listing that the disk may not hold."""
+    folder = out.absolute().parent
+    while not folder.exists():
+        folder = folder.parent
+    free = int(describe_disk(folder)["free_bytes"])
+    a_row = pattern.num_nodes * rows.numbers.id_bytes
+    if limit is not None and limit * a_row <= free:
+        return
+    likely = estimate(rows, pattern, induced=induced, relative_error=0.2).count
+    num = likely if limit is None else min(likely, limit)
+    if num * a_row > free:
+        raise StorageFullError(
+            f"about {num:,.0f} matches take up to {format_bytes(num * a_row)}, but "
+            f"{folder} has {format_bytes(free)} free; list some of them with a limit, or "
+            "count them"
+        )
