@@ -11,6 +11,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.rng import draw_key
 from graphsys.core.threads import ThreadTeam
 from graphsys.datasets.temporary import GraphLike
+from graphsys.kernels.cpu.mining.matches import ABOVE
 from graphsys.kernels.cpu.mining.samples import SAMPLES_A_CHUNK, draw_matches
 from graphsys.mining.counting import plan_count
 from graphsys.mining.pattern import Pattern
@@ -97,8 +98,9 @@ class _Draws:
     ) -> None:  # fmt: skip
         self._rows = rows
         self._team = team
-        steps = plan_count(pattern, induced="vertex" if is_induced else "edge").steps
-        self._needed, self._refused = steps[:, 0].copy(), steps[:, 1].copy()
+        kind = "vertex" if is_induced else "edge"
+        self._steps = plan_count(pattern, induced=kind).steps.copy()
+        self._steps[:, ABOVE] = 0  # automorphic matches are divided out
         self._ways = pattern.num_automorphisms()
         self._key = draw_key(seed, "pattern")
         degrees = np.diff(rows.indptr)
@@ -106,7 +108,8 @@ class _Draws:
             np.arange(rows.num_nodes, dtype=rows.indices.dtype), degrees
         )
         longest = int(degrees.max(initial=0))
-        self._candidates = np.empty((team.num_threads, longest), rows.indices.dtype)
+        scratch = team.num_threads, len(self._steps), longest
+        self._candidates = np.empty(scratch, rows.indices.dtype)
         self._sums: npt.NDArray[np.float64] = np.empty((0, 2))
 
     def estimate(self, num_chunks: int, relative_error: float) -> Estimate:
@@ -116,9 +119,9 @@ class _Draws:
         more = np.zeros((num_chunks - len(self._sums), 2))
         self._team.run(
             draw_matches, self._rows.indptr, self._rows.indices, self._owners,
-            self._needed, self._refused, self._key, len(self._sums),
+            self._steps, self._key, len(self._sums),
             np.zeros(1, dtype=np.int64), self._candidates,
-            np.zeros((self._team.num_threads, len(self._needed)), dtype=np.int64), more,
+            np.zeros((self._team.num_threads, len(self._steps)), dtype=np.int64), more,
         )  # fmt: skip
         self._sums = np.concatenate([self._sums, more])
         samples = num_chunks * SAMPLES_A_CHUNK
