@@ -22,8 +22,6 @@ from graphsys.engine.united_rows import Direction
 
 _PAIR_BYTES = 44
 _FEW_PAIRS = 1 << 16
-_RESULT_BYTES = 28 << 20
-"""What writing a result takes of what all processes are charged, once the work is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +165,7 @@ def _degree_statistics(facts: Facts) -> Need:
 
 
 def _degree_assortativity(facts: Facts) -> Need:
-    most = 64 * facts.nodes + (24 << 20)
-    return Need(rows=("out",), bytes=max(most - _RESULT_BYTES, 0))
+    return Need(rows=("out",), bytes=64 * facts.nodes + (24 << 20))
 
 
 def _apsp(facts: Facts) -> Need:
