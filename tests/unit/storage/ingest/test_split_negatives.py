@@ -96,7 +96,7 @@ def test_reverse_edges_of_another_type_are_held_out_together(tmp_path: Path) -> 
     }
     gs.ingest(out=tmp_path / "g", edges=edges)
     graph = gs.split(tmp_path / "g", tmp_path / "h", negatives=1).graph
-    by_type: dict[str, Any] = {}
+    by_type: dict[tuple[str, str], Any] = {}
     for kind in graph.edge_types:
         ids = [graph.node_ids(name).to_numpy() for name in (kind.src_type, kind.dst_type)]
         for split in graph.splits(kind):
