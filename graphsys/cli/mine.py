@@ -240,7 +240,7 @@ def mine(
         refuse_tables(out, per_node or per_edge or features)
         kind = induced or "edge"
         if explain:
-            _explain(pattern, kind, as_json=json)
+            _explain(graph, pattern, kind, as_json=json)
             return
         counts, facts = _timed(lambda: _count(graph, pattern, kind, threads))
         report_counts(counts, kind, facts, as_json=json)
@@ -273,17 +273,25 @@ def _count(
     }
 
 
-def _explain(patterns: list[str], induced: str, *, as_json: bool) -> None:
+def _explain(graph: Path, patterns: list[str], induced: str, *, as_json: bool) -> None:
     """Say how patterns would be counted."""
     from graphsys import mining
 
-    plans = {it: mining.plan_count(it, induced=induced).lines() for it in patterns}
+    for text in patterns:  # before the graph is read
+        mining.plan_count(text, induced=induced)
+    rows = mining.SimpleGraph.of(graph)
+    found = {it: mining.explain_count(rows, it, induced=induced) for it in patterns}
     if as_json:
-        print_json({"plans": plans, "induced": induced})
+        plans = {text: lines for text, (lines, _) in found.items()}
+        python = {text: code for text, (_, code) in found.items() if code}
+        more = {"python": python} if python else {}
+        print_json({"plans": plans, **more, "induced": induced})
         return
-    for text, lines in plans.items():
+    for text, (lines, code) in found.items():
         sys.stdout.write(f"{text} ({induced}-induced)\n")
         sys.stdout.writelines(f"  {line}\n" for line in lines)
+        if code:
+            sys.stdout.write(f"\n{code}")
 
 
 def _list(

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from graphsys.mining.approximate import estimate as estimate
     from graphsys.mining.counting import CountPlan as CountPlan
     from graphsys.mining.counting import count as count
+    from graphsys.mining.counting import explain_count as explain_count
     from graphsys.mining.counting import plan_count as plan_count
     from graphsys.mining.frequent.search import FrequentPattern as FrequentPattern
     from graphsys.mining.frequent.search import frequent_patterns as frequent_patterns

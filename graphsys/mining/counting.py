@@ -9,14 +9,20 @@ import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
 from graphsys.datasets.temporary import GraphLike
+from graphsys.generated.modules import load_module
 from graphsys.kernels.cpu.mining.matches import count_matches
 from graphsys.mining.census.motifs import motif_counts
 from graphsys.mining.census.sums import degrees_of, kernels_of
 from graphsys.mining.closed_forms import CLOSED_FORMS, count_closed
+from graphsys.mining.compiler.choose import choose_schedule
+from graphsys.mining.compiler.emit import kernel_text
+from graphsys.mining.compiler.schedule import Schedule
 from graphsys.mining.pattern import Pattern
 from graphsys.mining.simple_graph import SimpleGraph
 
 Way = Literal["closed form", "census", "matches"]
+WORTH_COMPILING = 5e6
+"""Cost of a schedule from which a kernel of its own, made in half a second, pays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +96,8 @@ def count(
         induced: ``edge`` counts the sets of edges that are the pattern; ``vertex`` the
             sets of nodes whose edges are it.
         way: ``closed form`` (stars, cliques, 4-cycle, diamond, house ...), ``census`` (3 to
-            5 nodes) or ``matches`` (any); the first that the pattern has by default.
+            5 nodes) or ``matches`` (any): loops that are compiled for the pattern, where
+            that pays; the first that the pattern has by default.
         num_threads: All cores by default.
 
     Raises:
@@ -112,15 +119,61 @@ def count(
         size = len(plan.order)
         counts = motif_counts(rows, size, induced=induced, num_threads=num_threads)
         return counts[plan.shape]
-    return _count_matches(rows, plan, num_threads)
+    choice = choose_schedule(rows, Pattern.of(pattern), is_induced=induced == "vertex")
+    if choice.cost < WORTH_COMPILING:
+        return _count_step_by_step(rows, plan, num_threads)
+    return count_scheduled(rows, choice.schedule, num_threads)
 
 
-def _count_matches(rows: SimpleGraph, plan: CountPlan, num_threads: int | None) -> int:
+def explain_count(
+    graph: SimpleGraph | GraphLike, pattern: Pattern | str | Any, *, induced: str = "edge"
+) -> tuple[list[str], str]:
+    """Say how a pattern would be counted in a graph.
+
+    Returns:
+        Lines of words: the way; where matches are found the order, what each step must
+        fulfil, and what it is expected to cost. And the Python that would be compiled,
+        empty where none is.
+
+    Raises:
+        ConfigError: as :func:`count`.
+        UnknownNameError: as :func:`count`.
+    """
+    plan = plan_count(pattern, induced=induced)
+    if plan.way != "matches":
+        return plan.lines(), ""
+    rows = SimpleGraph.of(graph)
+    choice = choose_schedule(rows, Pattern.of(pattern), is_induced=induced == "vertex")
+    if choice.cost < WORTH_COMPILING:
+        return [*plan.lines(), f"cost {choice.cost:.2g}: nothing is compiled for it"], ""
+    return ["loops compiled for it, the last node counted:", *choice.lines()], kernel_text(
+        choice.schedule
+    )[0]
+
+
+def _count_step_by_step(rows: SimpleGraph, plan: CountPlan, num_threads: int | None) -> int:
+    """Count by the kernel of all patterns, which needs no compiling."""
     size, longest = len(plan.order), int(degrees_of(rows).max(initial=0))
     with kernels_of(rows, num_threads) as kernels:
         candidates = np.empty((kernels.threads, size, longest), dtype=rows.indices.dtype)
         frames = np.zeros((kernels.threads, 3, size), dtype=np.int64)
         return kernels.sums(count_matches, 1, plan.steps, after=(candidates, frames))[0]
+
+
+def count_scheduled(
+    rows: SimpleGraph, schedule: Schedule, num_threads: int | None = None
+) -> int:
+    """Count the matches of a schedule by a kernel that is compiled for it.
+
+    Complexity:
+        Memory: the longest row for each of its sets and each thread.
+    """
+    text, num_sets = kernel_text(schedule)
+    kernel = load_module(text).count
+    longest = int(degrees_of(rows).max(initial=0))
+    with kernels_of(rows, num_threads) as kernels:
+        shape = (kernels.threads, max(num_sets, 1), longest + 1)
+        return kernels.sums(kernel, 1, after=(np.empty(shape, rows.indices.dtype),))[0]
 
 
 def _order_of(pattern: Pattern) -> tuple[int, ...]:

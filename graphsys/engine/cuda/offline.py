@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import MissingDependencyError
-from graphsys.engine.codegen.cache import load_module
 from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
 from graphsys.engine.cuda.cuda_source import module_source, user_lines
 from graphsys.engine.cuda.disassembly import count_kinds, count_lines, disassembly
+from graphsys.generated.modules import load_module
 
 CAPABILITY = (9, 0)
 """Hopper."""

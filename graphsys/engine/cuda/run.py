@@ -8,7 +8,6 @@ from graphsys.core.errors import NotConvergedError
 from graphsys.core.events import is_asked
 from graphsys.core.memory import parse_bytes
 from graphsys.core.progress import Progress
-from graphsys.engine.codegen.cache import load_module
 from graphsys.engine.codegen.plan import ProgramPlan, plan_of
 from graphsys.engine.codegen.spec import spec_of
 from graphsys.engine.cuda.cuda_source import module_source
@@ -19,6 +18,7 @@ from graphsys.engine.execute.prepared import prepare, run_on_host, state_columns
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
+from graphsys.generated.modules import load_module
 
 
 def run_on_device(

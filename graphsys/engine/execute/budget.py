@@ -21,7 +21,6 @@ from graphsys.core.memory import (
     parse_bytes,
     resident_bytes,
 )
-from graphsys.engine.codegen.cache import load_module
 from graphsys.engine.codegen.cpu import module_source
 from graphsys.engine.codegen.plan import ProgramPlan
 from graphsys.engine.execute.arrays import Allocate
@@ -30,6 +29,7 @@ from graphsys.engine.execute.rows import MemoryRows, Rows
 from graphsys.engine.execute.scratch_arrays import ScratchArrays, scratch_is_memory
 from graphsys.engine.execute.stream import PagedRows, StreamRows
 from graphsys.engine.topology import Topology
+from graphsys.generated.modules import load_module
 from graphsys.kernels.cpu.rows.csr import count_rows
 
 Mode = Literal["memory", "streamed", "paged"]

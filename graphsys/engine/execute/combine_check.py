@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import ConfigError
-from graphsys.engine.codegen.cache import load_module
 from graphsys.engine.codegen.cpu import module_source
 from graphsys.engine.codegen.lowered import EDGE_COLUMNS, Input, Lowered
 from graphsys.engine.codegen.plan import PhasePlan
@@ -18,6 +17,7 @@ from graphsys.engine.execute.directions import out_going, push_directions
 from graphsys.engine.execute.executor import Executor
 from graphsys.engine.execute.launch import Launch
 from graphsys.engine.execute.rows import RowBlock
+from graphsys.generated.modules import load_module
 
 _SENDERS = 32
 _MESSAGES = 48

@@ -11,7 +11,6 @@ import numpy as np
 from graphsys.core.errors import ConfigError, NotConvergedError
 from graphsys.core.events import observing_seconds
 from graphsys.core.progress import SILENT, Progress
-from graphsys.engine.codegen.cache import load_module
 from graphsys.engine.codegen.cpu import module_source
 from graphsys.engine.codegen.plan import ProgramPlan, plan_of
 from graphsys.engine.codegen.spec import spec_of
@@ -30,6 +29,7 @@ from graphsys.engine.execute.executor import Executor, Superstep
 from graphsys.engine.program import NodeId, VertexProgram
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
+from graphsys.generated.modules import load_module
 from graphsys.storage.reader import Graph
 
 

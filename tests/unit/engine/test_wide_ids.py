@@ -3,7 +3,6 @@
 import numpy as np
 
 import graphsys as gs
-from graphsys.engine.codegen.cache import load_module
 from graphsys.engine.codegen.cpu import module_source
 from graphsys.engine.codegen.plan import plan_of
 from graphsys.engine.codegen.spec import spec_of
@@ -13,6 +12,7 @@ from graphsys.engine.program import VertexProgram
 from graphsys.engine.programs.bfs import BreadthFirst
 from graphsys.engine.programs.pagerank import PageRank
 from graphsys.engine.topology import Topology
+from graphsys.generated.modules import load_module
 from graphsys.graph.csr import Csr
 
 

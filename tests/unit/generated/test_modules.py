@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from graphsys.engine.codegen import cache
+from graphsys.generated import modules
 from graphsys.kernels import compiled
 
 
@@ -15,12 +15,12 @@ def test_a_module_is_loaded_where_no_folder_can_be_written(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("GRAPHSYS_CACHE", str(tmp_path / "file"))
     monkeypatch.setattr(tempfile, "tempdir", "/dev/null")
-    cache._private.cache_clear()
+    modules._private.cache_clear()
     source = (
         "from graphsys.kernels.jit import jit\n\n@jit\ndef seven(x):\n    return x + 7\n"
     )
     compiled._tell_uncached.cache_clear()
-    module = cache.load_module(source)
+    module = modules.load_module(source)
     with pytest.warns(UserWarning, match="no folder for compiled kernels"):
         assert module.seven(1) == 8
-    assert cache.load_module(source) is module
+    assert modules.load_module(source) is module

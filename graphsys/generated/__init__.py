@@ -1,0 +1,1 @@
+"""Python that graphsys writes: modules of kernels made for one program or pattern."""
