@@ -337,6 +337,29 @@ def test_what_is_watched_is_the_metric_of_the_watched_split(library: Graph) -> N
     assert LinkPrediction(library, config_of(eval_split="nowhere")).watch(output) is None
 
 
+def test_rows_are_the_network_s_or_the_mean_of_neighbors(tmp_path: Any) -> None:
+    kind = EdgeType("board", "holds", "pin")
+    make_store(tmp_path / "g", edge_chunk([(0, 0), (0, 1), (1, 2)], kind))
+    graph = Graph(tmp_path / "g")
+    config: dict[str, Any] = {"positives": "walks", "node_type": "pin", "dim": 2}
+    rows = torch.tensor([[1.0, 0.0], [3.0, 2.0], [5.0, 5.0]])
+
+    def output(node_type: str, nodes: Any) -> torch.Tensor:
+        assert node_type == "pin"
+        return rows[nodes]
+
+    task = LinkPrediction(graph, config_of(**config))
+    assert task.row_types() == ["board", "pin"]
+    assert task.rows(output, "pin").tolist() == rows.tolist()
+    boards = task.rows(output, "board").tolist()
+    ids = graph.node_ids("pin").to_pylist()
+    near = {0: [ids.index(0), ids.index(1)], 1: [ids.index(2)]}
+    wanted = [
+        rows[near[it]].mean(dim=0).tolist() for it in graph.node_ids("board").to_pylist()
+    ]
+    assert boards == wanted
+
+
 def test_pairs_of_walks_are_watched_by_links_and_by_recommendations(tmp_path: Any) -> None:
     kind = EdgeType("board", "holds", "pin")
     pairs = [(b, p) for b in range(4) for p in range(6) if (b + p) % 2]

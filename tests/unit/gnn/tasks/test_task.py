@@ -121,7 +121,36 @@ def test_several_classes_a_node_are_told_one_by_one(groups: Store) -> None:
     one = groups(1, columns={"label": pa.array(labels)})
     high = low.clone()
     high[3, 0] = 1
+    high[3, 1] = 0  # says nothing
     assert watched(one, high)[1][1] == 1
+
+
+def test_answers_are_the_likeliest_class_or_all_above_one_half(groups: Store) -> None:
+    rows = outputs(3).float().numpy()
+    rows[0] = [0, 0, 2]
+    found = make_task(groups(1), config_of()).answers(rows, None)
+    chances = np.exp(rows) / np.exp(rows).sum(axis=1, keepdims=True)
+    assert found["prediction"].to_pylist() == rows.argmax(axis=1).tolist()
+    wanted = chances.max(axis=1).tolist()
+    assert found["probability"].to_pylist() == pytest.approx(wanted, rel=1e-5)
+    several = groups(1, columns={"label": pa.array(SEVERAL)})
+    found = make_task(several, config_of()).answers(rows, None)
+    likely = [["abc"[k] for k in np.flatnonzero(row > 0)] for row in rows]
+    assert [] in likely  # a node may have none
+    assert likely[0] == ["c"]  # one half is not enough
+    assert found["prediction"].to_pylist() == likely
+    sigmoid = 1 / (1 + np.exp(-rows))
+    for own, row in zip(found["probability"].to_pylist(), sigmoid, strict=True):
+        assert own == pytest.approx(row[row > 0.5].tolist(), rel=1e-5)
+
+
+def test_a_split_is_measured_with_the_number_of_its_nodes(groups: Store) -> None:
+    rows = outputs(3)
+    found = make_task(groups(1), config_of()).measure("test", lambda _, nodes: rows[nodes])
+    test = NODES[PART == 3]
+    accuracy = (rows.numpy()[test].argmax(axis=1) == test % 3).mean()
+    assert found["accuracy"] == pytest.approx(accuracy)
+    assert found["num_nodes"] == len(test)
 
 
 def test_nothing_is_watched_of_a_split_without_nodes(groups: Store) -> None:
