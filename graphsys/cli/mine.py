@@ -25,6 +25,7 @@ from graphsys.cli.options import (
     OverwriteOption,
     examples,
 )
+from graphsys.cli.progress import open_progress
 from graphsys.cli.results import FormatOption, check_target
 
 if TYPE_CHECKING:
@@ -268,7 +269,9 @@ def _count(
         mining.plan_count(text, induced=induced)
     rows = mining.SimpleGraph.of(graph)
     return {
-        text: mining.count(rows, text, induced=induced, num_threads=threads)
+        text: mining.count(
+            rows, text, induced=induced, num_threads=threads, progress=open_progress()
+        )
         for text in patterns
     }
 
@@ -317,7 +320,9 @@ def _list(
 def _census(graph: Path, size: int, induced: str, threads: int | None) -> dict[str, int]:
     from graphsys import mining
 
-    return mining.motif_census(graph, size, induced=induced, num_threads=threads)
+    return mining.motif_census(
+        graph, size, induced=induced, num_threads=threads, progress=open_progress()
+    )
 
 
 def _orbits(

@@ -11,6 +11,7 @@ from math import comb
 
 import numpy as np
 
+from graphsys.core.progress import SILENT, Progress
 from graphsys.kernels.cpu.mining import squares
 from graphsys.mining.census.small import copies_by_sums
 from graphsys.mining.census.sums import (
@@ -67,13 +68,16 @@ CLOSED_FORMS: dict[str, ClosedForm] = {
 """How a graph is counted, by its name in census/shapes.py."""
 
 
-def count_closed(rows: Rows, name: str, num_threads: int | None = None) -> int:
+def count_closed(
+    rows: Rows, name: str, num_threads: int | None = None, progress: Progress = SILENT
+) -> int:
     """Count the copies of a graph, edge-induced, by its closed form.
 
     Args:
         rows: The graph.
         name: A name of :data:`CLOSED_FORMS`.
         num_threads: All cores by default.
+        progress: Receives a stage for each kernel.
     """
-    with kernels_of(rows, num_threads) as kernels:
+    with kernels_of(rows, num_threads, progress) as kernels:
         return CLOSED_FORMS[name](kernels)

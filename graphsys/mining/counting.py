@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
+from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike
 from graphsys.generated.modules import load_module
 from graphsys.kernels.cpu.mining.matches import count_matches
@@ -86,6 +87,7 @@ def count(
     induced: str = "edge",
     way: Way | None = None,
     num_threads: int | None = None,
+    progress: Progress = SILENT,
 ) -> int:
     """Count a pattern, each set of edges (or of nodes) once; exact at any size.
 
@@ -99,6 +101,7 @@ def count(
             5 nodes) or ``matches`` (any): loops that are compiled for the pattern, where
             that pays; the first that the pattern has by default.
         num_threads: All cores by default.
+        progress: Receives a stage for each kernel.
 
     Raises:
         ConfigError: the pattern is not one, or is not counted in this way.
@@ -113,16 +116,18 @@ def count(
     rows = SimpleGraph.of(graph)
     if plan.way == "closed form":
         assert plan.shape is not None  # it has a closed form
-        return count_closed(rows, plan.shape, num_threads)
+        return count_closed(rows, plan.shape, num_threads, progress)
     if plan.way == "census":
         assert plan.shape is not None  # it is in a census
         size = len(plan.order)
-        counts = motif_counts(rows, size, induced=induced, num_threads=num_threads)
+        counts = motif_counts(
+            rows, size, induced=induced, num_threads=num_threads, progress=progress
+        )
         return counts[plan.shape]
     choice = choose_schedule(rows, Pattern.of(pattern), is_induced=induced == "vertex")
     if choice.cost < WORTH_COMPILING:
         return _count_step_by_step(rows, plan, num_threads)
-    return count_scheduled(rows, choice.schedule, num_threads)
+    return count_scheduled(rows, choice.schedule, num_threads, progress)
 
 
 def explain_count(
@@ -161,7 +166,10 @@ def _count_step_by_step(rows: SimpleGraph, plan: CountPlan, num_threads: int | N
 
 
 def count_scheduled(
-    rows: SimpleGraph, schedule: Schedule, num_threads: int | None = None
+    rows: SimpleGraph,
+    schedule: Schedule,
+    num_threads: int | None = None,
+    progress: Progress = SILENT,
 ) -> int:
     """Count the matches of a schedule by a kernel that is compiled for it.
 
@@ -171,7 +179,7 @@ def count_scheduled(
     text, num_sets = kernel_text(schedule)
     kernel = load_module(text).count
     longest = int(degrees_of(rows).max(initial=0))
-    with kernels_of(rows, num_threads) as kernels:
+    with kernels_of(rows, num_threads, progress) as kernels:
         shape = (kernels.threads, max(num_sets, 1), longest + 1)
         return kernels.sums(kernel, 1, after=(np.empty(shape, rows.indices.dtype),))[0]
 

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphsys.core.errors import ConfigError
+from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike
 from graphsys.mining.census.motifs import motif_counts
 from graphsys.mining.census.orbits import edge_orbits, node_orbits
@@ -20,6 +21,7 @@ def motif_census(
     *,
     induced: str = "vertex",
     num_threads: int | None = None,
+    progress: Progress = SILENT,
 ) -> dict[str, int]:
     """Count all connected motifs of a size in a graph, by name.
 
@@ -32,12 +34,15 @@ def motif_census(
         induced: ``vertex`` counts the sets of nodes whose edges are the motif, ``edge``
             the sets of edges.
         num_threads: All cores by default.
+        progress: Receives a stage for each kernel.
 
     Raises:
         ConfigError: motifs of this size are not counted, or ``induced`` is neither word.
     """
     rows = SimpleGraph.of(graph)
-    return motif_counts(rows, size, induced=induced, num_threads=num_threads)
+    return motif_counts(
+        rows, size, induced=induced, num_threads=num_threads, progress=progress
+    )
 
 
 def orbits(

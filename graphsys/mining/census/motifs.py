@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from graphsys.core.errors import ConfigError
+from graphsys.core.progress import SILENT, Progress
 from graphsys.mining.census.five import copies_of_5
 from graphsys.mining.census.shapes import induced_counts, shapes_of
 from graphsys.mining.census.small import copies_of_3, copies_of_4
@@ -17,7 +18,12 @@ _COPIES: Final[dict[int, Callable[[Kernels], dict[str, int]]]] = {
 
 
 def motif_counts(
-    rows: Rows, size: int, *, induced: str = "vertex", num_threads: int | None = None
+    rows: Rows,
+    size: int,
+    *,
+    induced: str = "vertex",
+    num_threads: int | None = None,
+    progress: Progress = SILENT,
 ) -> dict[str, int]:
     """Count all connected motifs of a size, by name.
 
@@ -30,6 +36,7 @@ def motif_counts(
         induced: ``vertex`` counts the sets of nodes whose edges are the motif, each set
             once; ``edge`` the sets of edges that are the motif.
         num_threads: All cores by default.
+        progress: Receives a stage for each kernel.
 
     Raises:
         ConfigError: motifs of this size are not counted, or ``induced`` is neither word.
@@ -50,7 +57,7 @@ def motif_counts(
             f"induced={induced!r} is neither 'vertex' nor 'edge'; motifs are counted "
             "vertex-induced unless 'edge' is asked for"
         )
-    with kernels_of(rows, num_threads) as kernels:
+    with kernels_of(rows, num_threads, progress) as kernels:
         copies = _COPIES[size](kernels)
     named = {name: copies[name] for name in shapes_of(size)}
     return induced_counts(size, named) if induced == "vertex" else named

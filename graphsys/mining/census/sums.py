@@ -4,12 +4,16 @@ Kernels: kernels/cpu/mining/.
 """
 
 import contextlib
+import contextvars
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import ThreadTeam
 from graphsys.core.types import number_dtype
 from graphsys.kernels.cpu.mining import cliques, squares
@@ -19,6 +23,7 @@ from graphsys.kernels.cpu.rows.chunks import balanced_chunks
 Numbers = npt.NDArray[Any]
 Counts = npt.NDArray[np.int64]
 Kernel = Callable[..., Any]
+_TELL_S = 0.2
 
 
 class Rows(Protocol):
@@ -41,15 +46,17 @@ class Kernels:
     Args:
         rows: The graph.
         team: Threads.
+        progress: Receives a stage for each kernel.
     """
 
-    def __init__(self, rows: Rows, team: ThreadTeam) -> None:
+    def __init__(self, rows: Rows, team: ThreadTeam, progress: Progress = SILENT) -> None:
         self.indptr, self.indices = rows.indptr, rows.indices
         self.num_nodes = len(rows.indptr) - 1
         self.num_edges = len(rows.indices) // 2
         self.threads = team.num_threads
-        self._team = team
+        self._team, self._progress = team, progress
         self._bounds = balanced_chunks(self.indptr, 1024, align=1)
+        self._num_chunks = len(self._bounds) - 1
 
     def scratch(self, dtype: Any) -> Numbers:
         """Return zeros, a row of ``N`` for every thread."""
@@ -65,9 +72,31 @@ class Kernels:
             after: Behind them.
         """
         counter = np.zeros(1, dtype=np.int64)
-        self._team.run(
-            kernel, self.indptr, self.indices, *arguments, self._bounds, counter, *after
-        )
+        self._progress.stage(kernel.__name__.replace("_", " "), self._num_chunks, "chunks")
+        work = partial(
+            self._team.run, kernel, self.indptr, self.indices, *arguments, self._bounds,
+            counter, *after,
+        )  # fmt: skip
+        with ThreadPoolExecutor(1) as pool:  # so that this thread hears of Ctrl-C
+            running = pool.submit(contextvars.copy_context().run, work)
+            try:
+                self._follow(running, counter)
+            except BaseException:
+                counter[0] = 1 << 62  # no chunk is left; loops of patterns end at once
+                while not running.done():  # a second Ctrl-C does not leave them behind
+                    with contextlib.suppress(KeyboardInterrupt):
+                        wait([running])
+                raise
+
+    def _follow(self, running: "Future[Any]", counter: Counts) -> None:
+        """Wait for a kernel, and say how many chunks were begun."""
+        told = 0
+        while not wait([running], timeout=_TELL_S).done:
+            begun = min(int(counter[0]), self._num_chunks)
+            self._progress.advance(begun - told)
+            told = begun
+        running.result()
+        self._progress.advance(self._num_chunks - told)
 
     def sums(
         self, kernel: Kernel, num: int, *arguments: Any, after: tuple[Any, ...] = ()
@@ -79,10 +108,13 @@ class Kernels:
 
 
 @contextlib.contextmanager
-def kernels_of(rows: Rows, num_threads: int | None) -> Iterator[Kernels]:
+def kernels_of(
+    rows: Rows, num_threads: int | None, progress: Progress = SILENT
+) -> Iterator[Kernels]:
     """Return what runs kernels on a graph, with threads of its own."""
     with ThreadTeam(num_threads) as team:
-        yield Kernels(rows, team)
+        yield Kernels(rows, team, progress)
+    progress.close()
 
 
 def degrees_of(rows: Rows) -> Counts:

@@ -27,6 +27,8 @@ def count(thread, indptr, indices, bounds, counter, sets, sums):
     found = sums[thread]
 """
 Bits = int
+STOP = 1 << 62
+"""Number of a chunk from which a kernel ends at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,9 @@ def kernel_text(schedule: Schedule) -> tuple[str, int]:
         for other in _possibly_same(schedule, step):
             text.add(step, f"if v{step} == v{other}:")
             text.add(step + 1, "continue")
+        if step == 1 or step < last - 2:  # not where it would cost
+            text.add(step, f"if atomic_add(counter, 0, 0) >= {STOP}:")
+            text.add(step + 1, "return")
         _bind(text, step)
     if schedule.is_paired:
         _count_pairs(text, last)

@@ -4,6 +4,7 @@ The text is run as plain Python, with plain functions in place of kernels, so th
 of programs are tried; some are compiled.
 """
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from graphsys.core.progress import Progress
 from graphsys.mining import Pattern, SimpleGraph
 from graphsys.mining.compiler.choose import choose_schedule
 from graphsys.mining.compiler.emit import kernel_text
@@ -61,7 +63,7 @@ def in_python(schedule: Schedule, rows: SimpleGraph) -> int:
         "intersect_size": intersect_size, "subtract": subtract, "add_wide": add_wide,
     }  # fmt: skip
     chunks = iter((0, 1))
-    names["atomic_add"] = lambda *_: next(chunks)
+    names["atomic_add"] = lambda _, __, more: next(chunks) if more else 0
     exec(compile(own, "<loops>", "exec"), names)
     sets = np.empty((1, max(num_sets, 1), rows.num_nodes), dtype=rows.indices.dtype)
     sums = np.zeros((1, 1), dtype=object)
@@ -147,3 +149,40 @@ def test_an_explanation_has_order_cost_and_python() -> None:
     assert explain_count(small, "house") == (
         ["house: from few sums over the graph, without its matches"], ""
     )  # fmt: skip
+
+
+class Told(Progress):
+    """Keeps what it is told; may be interrupted as Ctrl-C interrupts."""
+
+    def __init__(self, *, is_impatient: bool = False) -> None:
+        self.stages: list[tuple[str, int | None]] = []
+        self.steps, self.is_impatient = 0, is_impatient
+
+    def stage(self, name: str, total: int | None = None, unit: str = "") -> None:
+        """Keep the stage."""
+        self.stages.append((name, total))
+
+    def advance(self, steps: int, **figures: float) -> None:
+        """Count."""
+        self.steps += steps
+        if self.is_impatient:
+            raise KeyboardInterrupt
+
+
+def test_counting_tells_how_far_it_is() -> None:
+    told = Told()
+    rows = as_rows(nx.gnp_random_graph(40, 0.3, seed=2))
+    assert count(rows, "4-clique", progress=told) == count(rows, "4-clique")
+    assert [name for name, _ in told.stages] == ["longest prefix", "count cliques"][-1:]
+    assert told.steps == sum(total or 0 for _, total in told.stages) > 0
+
+
+def test_an_interrupted_count_ends_at_once() -> None:
+    rows = as_rows(nx.gnp_random_graph(500, 0.3, seed=2))  # 1e15 paths: for minutes
+    choice = choose_schedule(rows, Pattern.of("7-path"), is_induced=False)
+    with pytest.raises(KeyboardInterrupt):
+        count_scheduled(rows, choice.schedule, progress=Told(is_impatient=True))
+    began = time.perf_counter()  # and now it is compiled
+    with pytest.raises(KeyboardInterrupt):
+        count_scheduled(rows, choice.schedule, progress=Told(is_impatient=True))
+    assert time.perf_counter() - began < 30
