@@ -37,3 +37,24 @@ def test_the_buffer_keeps_the_budget(
     assert told["planned_memory_bytes"] <= parse_bytes(BUDGET)
     assert peak <= parse_bytes(BUDGET) + SLACK  # without torch, closer than promised
     assert peak <= told["planned_memory_bytes"] + SLACK
+
+
+def test_a_plan_of_a_network_counts_what_is_evaluated(
+    tmp_path: Path, run_cli: Run, graphsys_command: str
+) -> None:
+    graph, out = tmp_path / "graph", tmp_path / "run"
+    recipes.build("planted", graph, num_nodes=1 << 16, dim=64)
+    settings = {"model": "sage", "dim": 256, "epochs": 1, "batch_size": 64, "threads": 2}
+    words = ["train", "gnn", graph, "-o", out, "--json"]
+    for name, value in settings.items():
+        words += ["--set", f"{name}={value}"]
+
+    def planned(*changes: str) -> int:
+        done = run_cli(*words, *changes, "--dry-run")
+        return int(json.loads(done.stdout)["metrics"]["planned_memory_bytes"])
+
+    told = planned()
+    peak, _ = peak_of(graphsys_command, *words)
+    rows = 4 * 256 << 16
+    assert told > planned("--set", "eval_every=0") + rows
+    assert 0.75 * told <= peak <= told

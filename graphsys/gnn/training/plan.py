@@ -12,9 +12,15 @@ from typing import Any
 import torch
 
 from graphsys.core.errors import StorageFullError
-from graphsys.core.memory import MemoryMeter, format_bytes, resident_bytes
+from graphsys.core.memory import (
+    MemoryMeter,
+    format_bytes,
+    release_free_memory,
+    resident_bytes,
+)
 from graphsys.gnn.context import TrainingContext
 from graphsys.gnn.data.loader import Batch
+from graphsys.gnn.inference import are_rows_on_disk, probe
 from graphsys.gnn.run import RunState
 from graphsys.gnn.tasks.factory import make_task
 from graphsys.gnn.training.trainer import Trainer
@@ -31,8 +37,9 @@ def make_plan(context: TrainingContext) -> Mapping[str, Any]:
 
     Returns:
         ``planned_memory_bytes`` (the most that the process held, and the batches that
-        wait), ``planned_parameter_bytes``, ``planned_rows_bytes`` (learned rows on disk,
-        with those of two checkpoints), ``planned_disk_bytes`` (see :func:`disk_bytes`),
+        wait, or an evaluation if that takes more), ``planned_parameter_bytes``,
+        ``planned_rows_bytes`` (learned rows on disk, with those of two checkpoints),
+        ``planned_disk_bytes`` (see :func:`disk_bytes`),
         ``planned_device_memory_bytes`` (the most taken on a GPU), ``planned_batches`` per
         epoch, ``probed_edges_per_batch``,
         ``estimated_seconds_per_epoch`` and ``estimated_seconds``, both without evaluation.
@@ -50,11 +57,15 @@ def make_plan(context: TrainingContext) -> Mapping[str, Any]:
             edges = max(edges, batch.num_edges)
             waiting = max(waiting, _input_bytes(batch))
             trainer.loader.release(batch)
+    del batch  # its rows are not there in an evaluation
+    evaluated = _evaluation_bytes(context)
     parameters = sum(p.numel() * p.element_size() for p in context.network.parameters())
     rows = sum(each.most_bytes for each in context.network.stored)
     epoch_s = min(times) * len(seeds)
     return {
-        "planned_memory_bytes": meter.peak_bytes + waiting * config.prefetch,
+        "planned_memory_bytes": max(
+            meter.peak_bytes + waiting * config.prefetch, evaluated
+        ),
         "planned_parameter_bytes": parameters,
         **({"planned_rows_bytes": rows} if rows else {}),
         "planned_disk_bytes": disk_bytes(context),
@@ -108,6 +119,33 @@ def _try_batch(context: TrainingContext, size: int) -> tuple[int, int]:
             trainer.train_batch(0, batch, 1)
             trainer.loader.release(batch)
     return base, meter.peak_bytes
+
+
+class _AskedError(Exception):
+    """Ends an evaluation where it first asks for rows."""
+
+
+def _evaluation_bytes(context: TrainingContext) -> int:
+    """Return the bytes of the process at most while it computes what is evaluated."""
+    config = context.config
+    if not config.eval_every or config.is_whole_graph:  # training takes all of that
+        return 0
+
+    def ask(node_type: str, nodes: Any) -> torch.Tensor:
+        raise _AskedError(node_type)
+
+    try:
+        context.task.watch(ask)
+        return 0
+    except _AskedError as asked:
+        node_type = str(asked)
+    is_on_disk = are_rows_on_disk(context)
+    release_free_memory()  # as the trainer does
+    with MemoryMeter(_METER_S) as meter:
+        base = resident_bytes()
+        rows = probe(_untrained(context), node_type)
+    kept = (meter.peak_bytes - base) // 3  # by the heap, of batches that are not probed
+    return meter.peak_bytes + kept + (0 if is_on_disk else rows)
 
 
 def _untrained(context: TrainingContext) -> TrainingContext:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 
 from graphsys.core.events import count, span
+from graphsys.core.memory import release_free_memory
 from graphsys.core.progress import Progress
 from graphsys.gnn import run as runs
 from graphsys.gnn.context import TrainingContext
@@ -121,6 +122,7 @@ class Trainer:
             layer, x = self._whole_graph()
             found = whole_output(self.network, layer, x, node_type).cpu()
             return found[torch.from_numpy(nodes)]
+        release_free_memory()  # of batches, whose sizes are others
         rows = infer(
             context, node_type, nodes=nodes, scratch=scratch_of(context, self.path),
             entries=entries_within(context),

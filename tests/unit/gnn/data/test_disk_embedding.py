@@ -13,7 +13,7 @@ import torch
 from graphsys import gnn
 from graphsys.core.errors import BudgetError, ConfigError, CorruptStoreError, StoreBusyError
 from graphsys.core.memory import MemoryMeter, release_free_memory, resident_bytes
-from graphsys.gnn import GnnConfig, inference
+from graphsys.gnn import GnnConfig, layer_by_layer
 from graphsys.gnn import run as runs
 from graphsys.gnn.models.model import key_of
 from graphsys.gnn.process_group import ProcessGroup
@@ -219,7 +219,9 @@ def test_memory_stays_below_the_table(
     bare: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """256 MB of rows, nearly all of which are trained; evaluation reads all of them."""
-    monkeypatch.setattr(inference, "_NODES_AT_A_TIME", 1024)  # batches are not the point
+    monkeypatch.setattr(
+        layer_by_layer, "_NODES_AT_A_TIME", 1024
+    )  # batches are not the point
     num_nodes, dim = 500_000, 128
     rng = np.random.default_rng(0)
     columns = {

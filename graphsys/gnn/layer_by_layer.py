@@ -1,0 +1,179 @@
+"""Each layer of all nodes before the next, in batches of nodes and entries."""
+
+import itertools
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from graphsys.core.progress import SILENT, Progress
+from graphsys.core.threads import map_in_order
+from graphsys.gnn.context import TrainingContext
+from graphsys.gnn.data.message_graph import Layer, MessageGraph
+from graphsys.sampling import Sample
+from graphsys.storage.transaction import disk_errors
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+_NODES_AT_A_TIME = 8192
+_PROBED = 8
+
+
+class LayerByLayer:
+    """Computes each layer for all nodes before the next.
+
+    Args:
+        context: The network and what it reads.
+        scratch: Folder for files that hold the rows of layers; None: memory.
+        entries: How many a batch has.
+        progress: Receives a stage per layer.
+    """
+
+    def __init__(
+        self, context: TrainingContext, scratch: Path | None, entries: int,
+        progress: Progress = SILENT,
+    ) -> None:  # fmt: skip
+        self._context, self._scratch = context, scratch
+        self._entries, self._progress = entries, progress
+
+    def run(self, node_type: str, nodes: Ints | None) -> Floats:
+        """Return the output for nodes of a type; for all of them by default."""
+        sizes, num_layers = self._context.message_graph.sampler.sizes, self._num_layers
+        before: dict[str, Floats] | None = None
+        for k in range(num_layers):
+            is_last = k == num_layers - 1
+            wanted = {
+                name: np.arange(size, dtype=np.int64)
+                for name, size in sizes.items()
+                if not is_last or name == node_type
+            }
+            if is_last and nodes is not None:
+                wanted[node_type] = np.ascontiguousarray(nodes, dtype=np.int64)
+            total = sum(len(numbers) for numbers in wanted.values())
+            self._progress.stage(f"layer {k + 1} of all nodes", total, "nodes")
+            after = {
+                name: self._compute(k, name, numbers, before)
+                for name, numbers in wanted.items()
+            }
+            before = {name: rows for name, rows in after.items() if rows is not None}
+        assert before is not None  # there is at least one layer
+        return before[node_type]
+
+    def probe(self, node_type: str) -> int:
+        """Compute a few batches of each layer, the largest too, from rows of zeros.
+
+        Returns:
+            Bytes of the rows of a layer and of the layer before it, at most.
+        """
+        sizes, num_layers = self._context.message_graph.sampler.sizes, self._num_layers
+        before: dict[str, Floats] | None = None
+        sums = [0]
+        for k in range(num_layers):
+            after = {}
+            for name in sizes if k < num_layers - 1 else [node_type]:
+                nodes = np.arange(sizes[name], dtype=np.int64)
+                rows = self._compute(k, name, self._probed(name, nodes), before)
+                if rows is not None:
+                    zeros = np.zeros((1, rows.shape[1]), dtype=np.float32)
+                    after[name] = np.broadcast_to(zeros, (sizes[name], rows.shape[1]))
+            before = after
+            sums.append(sum(rows.nbytes for rows in after.values()))
+        return max(a + b for a, b in itertools.pairwise(sums))
+
+    def _probed(self, node_type: str, nodes: Ints) -> Ints:
+        """Return the nodes of some batches: evenly spaced ones, then the largest."""
+        message_graph = self._context.message_graph
+        work = np.append(0, np.cumsum(_work(message_graph, node_type, nodes)))
+        spans = _spans(message_graph, node_type, nodes, self._entries)
+        by_size = sorted(spans, key=lambda span: int(work[span[1]] - work[span[0]]))
+        step = max(len(spans) // _PROBED, 1)
+        chosen = [*spans[::step][: _PROBED - 2], *by_size[-2:]]
+        return np.concatenate([nodes[slice(*span)] for span in chosen] or [nodes])
+
+    @property
+    def _num_layers(self) -> int:
+        return self._context.config.layers
+
+    def _compute(
+        self, k: int, node_type: str, nodes: Ints, before: dict[str, Floats] | None
+    ) -> Floats | None:
+        """Compute layer ``k`` of nodes of a type; None if no messages reach it."""
+        message_graph, network = self._context.message_graph, self._context.network
+        result: Floats | None = None
+        sampler = message_graph.one_hop(k)
+
+        def make(span: tuple[int, int]) -> tuple[tuple[int, int], Sample, Layer]:
+            sample = sampler.sample({node_type: nodes[slice(*span)]})
+            return span, sample, message_graph.wrap(sample.layers)[0]
+
+        spans = _spans(message_graph, node_type, nodes, self._entries)
+        for span, sample, rows in map_in_order(make, spans, num_threads=1):
+            h, layer = self._inputs(sample, rows, before)
+            num_seeds = sample.num_seeds.get(node_type, 0)
+            own = {t: v[:num_seeds] for t, v in h.items() if t == node_type}
+            found = network.convolve(k, layer, h, own)
+            if node_type in found:
+                values = found[node_type]
+                if k == self._num_layers - 1:
+                    values = network.finish({node_type: values})[node_type]
+                values = values.cpu()[torch.from_numpy(sample.seed_places[node_type])]
+                if result is None:
+                    result = _room((len(nodes), values.shape[1]), self._scratch)
+                result[slice(*span)] = values.numpy()
+            sample.release()
+            self._progress.advance(span[1] - span[0])
+        return result
+
+    def _inputs(
+        self, sample: Sample, layer: Layer, before: dict[str, Floats] | None
+    ) -> tuple[Mapping[str, torch.Tensor], Layer]:
+        """Return the rows that a layer reads, of the layer before, and its entries."""
+        network, transfer = self._context.network, self._context.transfer
+        x: Mapping[str, Any]
+        if before is None:
+            x = self._context.features.gather(sample.nodes)
+        else:
+            known = {t: n for t, n in sample.nodes.items() if t in before}
+            x = {t: torch.from_numpy(before[t][n]) for t, n in known.items()}
+        if transfer is not None:
+            layer = transfer.layer(layer)
+            x = transfer.input(x, network.stored if before is None else ())
+        return (network.embed(x) if before is None else x), layer
+
+
+def _spans(
+    message_graph: MessageGraph, node_type: str, nodes: Ints, entries: int
+) -> list[tuple[int, int]]:
+    """Cut nodes into batches of so many nodes and entries, at least one node each."""
+    work = np.cumsum(_work(message_graph, node_type, nodes))
+    spans, begin = [], 0
+    while begin < len(nodes):
+        spent = int(work[begin - 1]) if begin else 0
+        end = int(np.searchsorted(work, spent + entries, side="right"))
+        end = min(max(end, begin + 1), begin + _NODES_AT_A_TIME, len(nodes))
+        spans.append((begin, end))
+        begin = end
+    return spans
+
+
+def _work(message_graph: MessageGraph, node_type: str, nodes: Ints) -> Ints:
+    """Return how many entries each node has, of all types of edges."""
+    work = np.zeros(len(nodes), dtype=np.int64)
+    for rows in message_graph.rows:
+        if rows.node_type == node_type:
+            work += rows.degrees()[nodes]
+    return work
+
+
+def _room(shape: tuple[int, int], folder: Path | None) -> Floats:
+    if folder is None:
+        return np.empty(shape, dtype=np.float32)
+    with disk_errors(folder), tempfile.TemporaryFile(dir=folder) as file:
+        # reserved: a page without room on the disk would end the process
+        os.posix_fallocate(file.fileno(), 0, max(4 * shape[0] * shape[1], 1))
+        return np.memmap(file, dtype=np.float32, mode="w+", shape=shape)
