@@ -10,6 +10,7 @@ from graphsys.core.types import EdgeType
 from graphsys.gnn.data.labels import node_column
 from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.data.positive_pairs import make_pairs, read_pairs
+from graphsys.gnn.part_specs import TASKS
 from graphsys.gnn.process_group import ProcessGroup
 from graphsys.gnn.tasks.link_prediction import LinkPrediction, Recommendation, pair_loss
 from graphsys.gnn.tasks.link_ranking import rank_pairs
@@ -379,3 +380,11 @@ def test_pairs_of_walks_are_watched_by_links_and_by_recommendations(tmp_path: An
     recommended = config_of(**config, task="recommendation")
     found = Recommendation(graph, recommended).watch(output)
     assert found == (0, 1)  # there are fewer than 20 pins
+
+
+def test_tasks_of_links_say_so() -> None:
+    assert {name for name in TASKS.names() if TASKS.get(name).is_of_links} >= {
+        "link_prediction", "recommendation",
+    }  # fmt: skip
+    assert not TASKS.get("node_classification").is_of_links
+    assert TASKS.get("node_classification").has_times

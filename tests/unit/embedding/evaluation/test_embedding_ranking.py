@@ -16,6 +16,7 @@ from graphsys.embedding import EmbeddingConfig, Embeddings, evaluate
 from graphsys.embedding.data.candidates import draw_candidates
 from graphsys.embedding.data.held_out import HeldOut, held_out_edges
 from graphsys.embedding.evaluation import evaluate as evaluation
+from graphsys.embedding.evaluation import ranking
 from graphsys.embedding.evaluation.ranking import Ranks, rank_edges
 from graphsys.embedding.model import RelationSet, relation_sets
 from graphsys.embedding.rows.scorer import Scorer
@@ -279,7 +280,18 @@ def test_blocks_change_nothing_where_candidates_move(
     near(whole["metrics"], ask_all(run, "test"))
     monkeypatch.setattr("graphsys.embedding.evaluation.ranking._QUERY_BLOCK", 3)
     monkeypatch.setattr("graphsys.embedding.evaluation.ranking._CANDIDATE_BLOCK", 11)
+    cut = ranking._Batch._blocks
+    blocks: list[list[int]] = []
+
+    def watched(batch: Any, chosen: Any) -> Any:
+        found = cut(batch, chosen)
+        if batch.scorer.moves_candidates:
+            blocks.extend(batch.queries.relation[each].tolist() for each in found)
+        return found
+
+    monkeypatch.setattr(ranking._Batch, "_blocks", watched)
     assert evaluate(run, threads=2) == whole
+    assert {tuple(sorted(set(relation))) for relation in blocks} == {(0,), (1,)}
 
 
 def test_samples_are_drawn_by_size_seed_and_way(run: Given) -> None:

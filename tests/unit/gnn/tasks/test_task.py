@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from graphsys.gnn.data.loader import Batch
+from graphsys.gnn.part_specs import TASKS
 from graphsys.gnn.tasks.factory import make_task
 from graphsys.gnn.tasks.link_prediction import LinkPrediction, Recommendation
 from graphsys.gnn.tasks.regression import NodeRegression
@@ -175,3 +176,8 @@ def test_a_config_names_its_task(groups: Store, library: Graph) -> None:
     assert type(make_task(library, link_config())) is LinkPrediction
     recommended = link_config(task="recommendation")
     assert type(make_task(library, recommended)) is Recommendation
+
+
+def test_classes_of_nodes_may_be_asked_at_times() -> None:
+    assert TASKS.get("node_classification").has_times
+    assert not TASKS.get("link_prediction").has_times
