@@ -248,6 +248,9 @@ class VertexProgram(_Functions):
     simple: ClassVar[bool] = False
     """Run on the simple undirected graph: no direction, loops, repetitions and columns."""
 
+    start_bytes: ClassVar[int] = 0
+    """What ``start`` takes for itself, in bytes per node: part of what a run needs."""
+
     results: ClassVar[tuple[str, ...] | None] = None
     """The states that the result shows; all by default."""
 

@@ -136,6 +136,7 @@ def choose(plan: ProgramPlan, topology: Topology, budget: int | None) -> Choice:
 def _needs(estimate: Estimate, base: int) -> dict[Mode, int]:
     topology, nodes = estimate.topology, estimate.node_bytes
     base += estimate.edge_state_bytes + (8 * estimate.num_nodes if estimate.ranking else 0)
+    base += estimate.plan.spec.program.start_bytes * estimate.num_nodes
     states = nodes + estimate.list_bytes(None) + estimate.result_bytes
     rows = estimate.rows
     beside: dict[Mode, int] = {"memory": states + rows.in_memory}

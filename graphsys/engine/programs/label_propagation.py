@@ -30,6 +30,7 @@ class LabelPropagation(gs.VertexProgram):
     results = ("label",)
     direction = "both"
     combine = gs.mode
+    start_bytes = 32  # numbers and labels, of parts and of all
     max_supersteps: int | None = 1000
 
     def __init__(self, **parameters: Any) -> None:

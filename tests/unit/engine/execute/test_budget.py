@@ -50,6 +50,22 @@ def test_modes_take_less_one_after_the_other(graph: Graph) -> None:
         choose(plan, topology, needs["paged"] - 1)
 
 
+def test_what_a_start_takes_is_counted(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget, "base_bytes", lambda kernels: 0)
+
+    class Greedy(PageRank):
+        start_bytes = 1000
+
+    topology = Topology.of(graph)
+    plain, greedy = (
+        choose(compile_program(each, topology)[0], topology, None).needs
+        for each in (PageRank(), Greedy())
+    )
+    assert {greedy[it] - plain[it] for it in plain} == {1000 * topology.num_nodes}
+
+
 def test_a_budget_too_small_names_one_that_works(graph: Graph) -> None:
     with pytest.raises(BudgetError, match=r"PageRank on .* needs .* got 1\.0 MiB") as error:
         run(PageRank(iterations=3), graph, memory="1MiB")
