@@ -19,6 +19,15 @@ BY_ID: Final = ("hashes", "ranks", "num_partitions", "seed")
 BY_STREAM: Final = ("stream", "num_partitions", "seed")
 
 
+_PIECE: Final = 1 << 20
+
+
+def pieces(length: int) -> Iterator[slice]:
+    """Cut nodes into pieces: what is made of one takes no memory to speak of."""
+    for begin in range(0, length, _PIECE):
+        yield slice(begin, min(begin + _PIECE, length))
+
+
 class Partitioner(Protocol):
     """Assigns each node of a type to a partition, from its id alone."""
 

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.partitioners.base import PARTITIONERS
+from graphsys.partitioners.base import PARTITIONERS, pieces
 
 
 @PARTITIONERS.register("hash")
@@ -18,4 +18,7 @@ def hash_partition(
     Returns:
         Partition of every node, uint32 ``[N]``.
     """
-    return (hashes % np.uint64(num_partitions)).astype(np.uint32)
+    parts = np.empty(len(hashes), dtype=np.uint32)
+    for piece in pieces(len(hashes)):
+        parts[piece] = hashes[piece] % np.uint64(num_partitions)
+    return parts

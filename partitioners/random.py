@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.rng import generator
-from graphsys.partitioners.base import PARTITIONERS
+from graphsys.partitioners.base import PARTITIONERS, pieces
 
 
 @PARTITIONERS.register("random")
@@ -25,8 +25,11 @@ def random_partition(
     mask = np.uint64(
         generator(seed, "random-partition").integers(2**64 - 1, dtype=np.uint64)
     )
-    words = (hashes ^ mask) * np.uint64(0x9E3779B97F4A7C15)
-    words ^= words >> np.uint64(29)
-    words *= np.uint64(0xBF58476D1CE4E5B9)
-    words ^= words >> np.uint64(32)
-    return (words % np.uint64(num_partitions)).astype(np.uint32)
+    parts = np.empty(len(hashes), dtype=np.uint32)
+    for piece in pieces(len(hashes)):
+        words = (hashes[piece] ^ mask) * np.uint64(0x9E3779B97F4A7C15)
+        words ^= words >> np.uint64(29)
+        words *= np.uint64(0xBF58476D1CE4E5B9)
+        words ^= words >> np.uint64(32)
+        parts[piece] = words % np.uint64(num_partitions)
+    return parts

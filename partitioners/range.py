@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.partitioners.base import PARTITIONERS
+from graphsys.partitioners.base import PARTITIONERS, pieces
 
 _MAX_SAMPLE = 1 << 22
 
@@ -24,7 +24,13 @@ def range_partition(
         Partition of every node, uint32 ``[N]``.
     """
     step = -(-len(ranks) // _MAX_SAMPLE)
-    sample = ranks if step <= 1 else ranks[hashes % np.uint64(step) == 0]
+    sample = np.concatenate(
+        [ranks[it][hashes[it] % np.uint64(max(step, 1)) == 0] for it in pieces(len(ranks))]
+        or [ranks]
+    )
     cuts = (np.arange(1, num_partitions) * len(sample)) // num_partitions
     bounds = np.sort(sample)[cuts] if len(sample) else np.zeros(len(cuts), dtype=np.uint64)
-    return np.searchsorted(bounds, ranks, side="right").astype(np.uint32)
+    parts = np.empty(len(ranks), dtype=np.uint32)
+    for it in pieces(len(ranks)):
+        parts[it] = np.searchsorted(bounds, ranks[it], side="right")
+    return parts

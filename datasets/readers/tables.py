@@ -103,8 +103,9 @@ class TableSource(Source):
         def numbered() -> Iterator[tuple[int, pa.RecordBatch]]:
             first = 0
             for batch in table.read(list(roles)):
-                for begin in range(0, batch.num_rows, CHUNK_ROWS):
-                    yield first + begin, batch.slice(begin, CHUNK_ROWS)
+                rows = _rows_of(batch.schema, batch.schema.names)
+                for begin in range(0, batch.num_rows, rows):
+                    yield first + begin, batch.slice(begin, rows)
                 first += batch.num_rows
 
         def convert(item: tuple[int, pa.RecordBatch]) -> EdgeChunk:
@@ -230,10 +231,17 @@ def parquet_batches(file: InputFile) -> Batches:
         raise InputError(f"{file.name}: no Parquet file: {describe(err)}") from err
 
     def read(names: list[str]) -> Iterator[pa.RecordBatch]:
-        batches = reader.iter_batches(CHUNK_ROWS, columns=names, use_threads=True)
+        rows = _rows_of(schema, names)
+        batches = reader.iter_batches(rows, columns=names, use_threads=True)
         yield from _guarded(file, batches)
 
     return Batches(file.name, schema, read)
+
+
+def _rows_of(schema: pa.Schema, names: Sequence[str]) -> int:
+    """Return how many rows a chunk has: fewer of columns that are wide."""
+    is_wide = any(not pt.is_primitive(schema.field(name).type) for name in names)
+    return CHUNK_ROWS >> 3 if is_wide else CHUNK_ROWS
 
 
 def open_arrow(files: list[InputFile], options: ReadOptions) -> Source:

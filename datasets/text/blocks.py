@@ -15,7 +15,7 @@ from graphsys.datasets.files import UTF8_MARK, InputFile, describe
 
 Bytes = npt.NDArray[np.uint8]
 
-BLOCK_BYTES: Final = 16 << 20
+BLOCK_BYTES: Final = 8 << 20
 """Text parsed at once; about a million edges."""
 
 MAX_LINE_BYTES: Final = 1 << 20

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
@@ -183,6 +184,38 @@ def test_ingest_says_its_minimum_and_keeps_it(
     assert re.search(r"give --memory \d+MB or more$", done.stderr.strip())
     peak, _ = peak_of(graphsys_command, *again, "--memory", named[1])
     assert peak <= parse_bytes(named[1]) + SLACK
+
+
+@pytest.mark.parametrize("kind", ["integers", "strings", "tables"])
+def test_ingest_keeps_a_budget_that_its_nodes_would_fill(
+    kind: str, tmp_path: Path, graphsys_command: str
+) -> None:
+    num = 2_500_000 if kind == "strings" else 5_000_000  # edges; twice as many nodes
+    ids = np.random.default_rng(0).permutation(2 * num) * 7919
+    ends = {"src": pa.array(ids[:num]), "dst": pa.array(ids[num:])}
+    if kind == "strings":
+        ends = {it: pc.cast(values, pa.string()) for it, values in ends.items()}
+    edges, nodes = tmp_path / "edges.parquet", tmp_path / "nodes.parquet"
+    pyarrow.parquet.write_table(pa.table(ends), edges)
+    words: list[Any] = ["ingest", edges]
+    if kind == "tables":
+        columns = {"id": ids, "label": ids % 7, "x": ids / 3}
+        pyarrow.parquet.write_table(pa.table(columns), nodes)
+        words = ["ingest", "--nodes", f"node={nodes}", "--edges", f"node,to,node={edges}"]
+    budget, out = 270_000_000, tmp_path / "graph"
+    peak, printed = peak_of(
+        graphsys_command,
+        *words,
+        "-o",
+        out,
+        "--partitions",
+        "2",
+        "--memory",
+        budget,
+        "--json",
+    )
+    assert json.loads(printed)["num_nodes"] == 2 * num
+    assert peak <= budget + SLACK, f"{peak / 1e6:.0f} MB"
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ ORDERS: Final = ("auto", "degree", "original", "rabbit", "rcm")
 _SKEW = 20
 _LOCAL_SPREAD = 0.05
 _SAMPLE_SIZE = 1 << 20
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +131,7 @@ class NodeNumbering:
         ranks = None
         if assigned is not None and assigned.ranks is not None:
             ranks = assigned.ranks[places]
-        counts = np.bincount(parts, minlength=num_partitions)
+        counts = _count_parts(parts, num_partitions)
         self.offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
         self.order = self._choose_order() if order == "auto" else order
         self._by_number = self._sort(parts, num_partitions, ranks)
@@ -148,8 +149,10 @@ class NodeNumbering:
         if self._stream is None:
             return pa.array([], type=pa.int64())
         if isinstance(self._stream, IntegerIds):
-            return pa.array(self._stream.known[codes])
-        data, offsets = take_strings(codes, self._stream.offsets, self._stream.data)
+            return pa.array(self._taken(self._stream.known, codes))
+        data, offsets = take_strings(
+            codes, self._stream.offsets, self._stream.data, self._scratch
+        )
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
         return pa.Array.from_buffers(pa.large_string(), len(codes), buffers)
 
@@ -158,14 +161,24 @@ class NodeNumbering:
         if self._stream is None:
             return np.empty(0, dtype=np.uint32)
         if self._degrees is None:
-            self._degrees = self._scratch.array(self.num_nodes, np.uint32)
-            np.take(self._stream.degrees, self._by_number, out=self._degrees)
+            self._degrees = self._taken(self._stream.degrees, self._by_number)
         return self._degrees
 
     def release(self) -> None:
         """Give up ids, degrees and numbers; offsets and counts stay."""
         self._stream = self._degrees = None
         self._by_number = self._numbers = np.empty(0, dtype=np.uint32)
+
+    def _taken(
+        self, values: npt.NDArray[Any], places: npt.NDArray[Any]
+    ) -> npt.NDArray[Any]:
+        """Return ``values[places]``, in scratch; places a piece at a time: they widen."""
+        found = self._scratch.array(len(places), values.dtype)
+        for begin in range(0, len(places), _PIECE):
+            piece = slice(begin, begin + _PIECE)
+            # every place is one: mode "clip" spares a copy of the result
+            np.take(values, places[piece], out=found[piece], mode="clip")
+        return found
 
     def _partition(
         self, name: str, num_partitions: int, seed: int
@@ -174,7 +187,7 @@ class NodeNumbering:
         stream = self._stream
         assert stream is not None
         if num_partitions == 1:
-            return np.zeros(len(stream.degrees), dtype=np.uint32)
+            return self._scratch.zeros(len(stream.degrees), np.uint32)
         if isinstance(stream, IntegerIds):
             hashes = self._scratch.array(len(stream.known), np.uint64)
             hashing.hash_integers(stream.known, hashes)
@@ -183,7 +196,9 @@ class NodeNumbering:
             hashes = self._scratch.array(len(stream.degrees), np.uint64)
             hashing.hash_strings(stream.offsets, stream.data, hashes)
             rank = stream.first
-        return assign(hashes, rank, num_partitions, seed)
+        parts = self._scratch.array(len(hashes), np.uint32)
+        parts[:] = assign(hashes, rank, num_partitions, seed)
+        return parts
 
     def _places(self, ids: pa.Array) -> npt.NDArray[np.int32]:
         """Return where each code's id stands among ``ids``."""
@@ -238,9 +253,7 @@ class NodeNumbering:
         order = stable_argsort(keys, self._scratch.array)
         if by_rank is None:
             return order
-        by_number = self._scratch.array(num_nodes, by_rank.dtype)
-        np.take(by_rank, order, out=by_number)
-        return by_number
+        return self._taken(by_rank, order)
 
 
 class _LocalityProbe:
@@ -275,6 +288,16 @@ class _LocalityProbe:
         ranks = np.searchsorted(ladder, np.concatenate(self._pairs, axis=1))
         distances = np.abs(ranks[0] - ranks[1])
         return bool(np.median(distances) < _LOCAL_SPREAD * len(ladder))
+
+
+def _count_parts(
+    parts: npt.NDArray[np.uint32], num_partitions: int
+) -> npt.NDArray[np.int64]:
+    """Return the nodes of each partition; a piece at a time, which NumPy makes wider."""
+    counts = np.zeros(num_partitions, dtype=np.int64)
+    for begin in range(0, len(parts), _PIECE):
+        counts += np.bincount(parts[begin : begin + _PIECE], minlength=num_partitions)
+    return counts
 
 
 def _clean_ids(ids: Any, node_type: str) -> npt.NDArray[Any] | pa.DictionaryArray:

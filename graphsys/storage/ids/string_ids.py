@@ -264,9 +264,12 @@ def take_strings(
     order: npt.NDArray[np.integer],
     offsets: npt.NDArray[np.int64],
     data: npt.NDArray[np.uint8],
+    scratch: Scratch | None = None,
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """Copy strings in an order; returns their bytes and their offsets ``[n + 1]``."""
-    out_offsets = ends_to_offsets(np.diff(offsets)[order])
-    out = np.empty(int(out_offsets[-1]), dtype=np.uint8)
+    array = np.empty if scratch is None else scratch.array
+    out_offsets = array(len(order) + 1, np.int64)
+    dictionary.gather_ends(order, offsets, out_offsets)
+    out = array(int(out_offsets[-1]), np.uint8)
     dictionary.gather_strings(order, offsets, data, out_offsets, out)
     return out, out_offsets

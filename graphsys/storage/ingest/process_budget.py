@@ -43,6 +43,7 @@ def kept_bytes(memory: int | str, total_bytes: int | None = None) -> int:
             amount that works.
     """
     budget = parse_bytes(memory)
+    keep_to_budget()
     under_way = _UNDER_WAY_BYTES
     if total_bytes is not None:
         under_way = min(under_way, _UNDER_WAY_SHARE * total_bytes)

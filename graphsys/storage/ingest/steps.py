@@ -187,7 +187,6 @@ class IngestSteps:
             )
             for kind, log in self._logs.items()
         }
-        placed: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in self._tables}
 
         def group(item: "tuple[EdgeRecord, Any, Any]") -> tuple[EdgeTypeWriter, int, Any]:
             record, src, dst = item
@@ -195,17 +194,17 @@ class IngestSteps:
             columns = self._logs[record.edge_type].read(record, writer.dtypes)
             return writer, record.length, writer.group(record.split, src, dst, columns)
 
-        for writer, length, grouped in map_in_order(group, self._numbered(placed)):
+        for writer, length, grouped in map_in_order(group, self._numbered()):
             writer.append(*grouped)
             self._progress.advance(length)
         for node_type, table in self._tables.items():
-            table.place(placed[node_type], self._numberings[node_type])
+            table.check_places(self._numberings[node_type])
         return writers
 
     def _numbered(
-        self, placed: dict[str, list[npt.NDArray[Any]]]
+        self,
     ) -> Iterator[tuple[EdgeRecord, npt.NDArray[Any], npt.NDArray[Any]]]:
-        """Yield the chunks of edges as numbers; collect the numbers of node tables."""
+        """Yield the chunks of edges as numbers; tell node tables theirs."""
         streams = {
             name: numbering.batches() for name, numbering in self._numberings.items()
         }
@@ -214,7 +213,9 @@ class IngestSteps:
                 src = next(streams[record.edge_type.src_type])
                 yield record, src, next(streams[record.edge_type.dst_type])
             else:
-                placed[record[0]].append(next(streams[record[0]]))
+                name = record[0]
+                num_nodes = self._numberings[name].num_nodes
+                self._tables[name].place(next(streams[name]), num_nodes)
 
     def _write(self, writers: dict[EdgeType, EdgeTypeWriter]) -> Manifest:
         self._progress.stage("write", len(writers) + len(self._numberings), "types")

@@ -77,13 +77,14 @@ class IncomingIndex:
             name: self._scratch.array(total, dtype) for name, dtype in self._dtypes.items()
         }
         cursor = self._scratch.array(num_rows, np.int64)
-        ends = np.cumsum(counts)
-        cursor[:] = ends - counts
+        ends = self._scratch.array(num_rows, np.int64)
+        np.cumsum(counts, out=ends)
+        np.subtract(ends, counts, out=cursor)
         shares = np.searchsorted(ends, total * np.arange(1, num_cores()) // num_cores())
         bounds = [0, *shares.tolist(), num_rows]
         for piece in pieces:
             self._scatter(piece, bounds, cursor, indices, columns)
-        return index_batch(counts, indices, columns)
+        return index_batch(counts, indices, columns, self._scratch)
 
     def _pieces(self, part: int) -> list[_Piece]:
         num_src, num_dst = self._counts.shape
@@ -164,7 +165,10 @@ class IncomingIndex:
 
 
 def index_batch(
-    counts: npt.NDArray[np.int64], neighbor: npt.NDArray[Any], columns: Columns
+    counts: npt.NDArray[np.int64],
+    neighbor: npt.NDArray[Any],
+    columns: Columns,
+    scratch: Scratch,
 ) -> pa.RecordBatch:
     """Build the one-row record batch of an index file.
 
@@ -172,12 +176,16 @@ def index_batch(
         counts: Edges of every row, int64 ``[N]``.
         neighbor: Numbers of the neighbors, row after row ``[E]``.
         columns: Columns in the same order.
+        scratch: Where what is made of them is held.
     """
     length = int(counts.sum())
-    indptr = np.zeros(len(counts) + 1, dtype=np.uint32 if length < 2**32 else np.int64)
+    indptr = scratch.array(len(counts) + 1, np.uint32 if length < 2**32 else np.int64)
+    indptr[0] = 0
     np.cumsum(counts, out=indptr[1:])
     if "edge" in columns and (not length or int(columns["edge"].max()) < 2**32):
-        columns = {**columns, "edge": columns["edge"].astype(np.uint32)}
+        edge = scratch.array(length, np.uint32)
+        edge[:] = columns["edge"]
+        columns = {**columns, "edge": edge}
     arrays = {"indptr": indptr, "indices": neighbor, **columns}
     lists = [
         pa.LargeListArray.from_arrays(

@@ -28,6 +28,7 @@ _MAX_RANGES = 1 << 14
 _SORT_BYTES = 16  # an edge under way: its key, twice
 _UNDER_WAY = 4
 _LOOKUP_BITS = 20
+_CUT_ROWS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +67,7 @@ class RangePlan:
         limit = max(limit, total // (_MAX_RANGES // 2))
         bounds, parts = [0], []
         for part, (begin, end) in enumerate(pairwise(offsets.tolist())):
-            ends = np.cumsum(degrees[begin:end], dtype=np.int64)
-            pieces = -(-int(ends[-1]) // limit) if len(ends) else 0
-            by_edges = np.searchsorted(ends, limit * np.arange(1, pieces)) + 1 + begin
+            by_edges = begin + _cuts_by_edges(degrees[begin:end], limit)
             by_rows = np.arange(begin + max_rows, end, max_rows)
             cuts = np.union1d(by_edges, by_rows)
             cuts = cuts[(cuts > begin) & (cuts < end)]
@@ -88,6 +87,21 @@ class RangePlan:
         firsts = np.arange(0, num_rows, 1 << shift)
         ranges = np.searchsorted(self.bounds, firsts, side="right") - 1
         return np.minimum(ranges, self.num_ranges - 1).astype(np.uint16), shift
+
+
+def _cuts_by_edges(degrees: npt.NDArray[np.uint32], limit: int) -> npt.NDArray[np.int64]:
+    """Return how many rows have 1, 2, ... times so many edges, while any are left."""
+    total = int(degrees.sum(dtype=np.int64))
+    cuts: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
+    before, wanted = 0, limit
+    for begin in range(0, len(degrees), _CUT_ROWS):
+        piece = degrees[begin : begin + _CUT_ROWS]
+        ends = before + np.cumsum(piece, dtype=np.int64)
+        before = int(ends[-1])
+        reached = np.arange(wanted, min(before + 1, total), limit)
+        cuts.append(np.searchsorted(ends, reached) + 1 + begin)
+        wanted += limit * len(reached)
+    return np.concatenate(cuts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -170,7 +170,7 @@ class EdgeTypeWriter:
             columns = {k: v for k, v in rows.columns.items() if k != "record"}
             if self._log.rows is not None:
                 columns["edge"] = self._positions(rows.length, order, first_edge)
-            batch = index_batch(rows.counts, rows.neighbor, columns)
+            batch = index_batch(rows.counts, rows.neighbor, columns, self._scratch)
             path = names.index_file(self._transaction.generation, self.name, "out", part)
             index = pool.submit(self._transaction.add_file, path, batch)
         entries = [task.result() for task in buckets]

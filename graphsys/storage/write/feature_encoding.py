@@ -144,7 +144,7 @@ def share_rows(rows: npt.NDArray[Any], scratch: Scratch) -> pa.DictionaryArray |
     if count < 0:
         return None
     kept = scratch.array(count * rows.shape[1], rows.dtype)
-    np.take(rows, first[:count], axis=0, out=kept.reshape(count, -1))
+    np.take(rows, first[:count], axis=0, out=kept.reshape(count, -1), mode="clip")
     lists = pa.FixedSizeListArray.from_arrays(pa.array(kept), rows.shape[1])
     return pa.DictionaryArray.from_arrays(pa.array(codes), lists)
 

@@ -40,6 +40,8 @@ class NodeTables:
         self._schema: frozenset[str] | None = None
         self._num_rows = 0
         self._row_of: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._num_placed = 0
+        self._twice: list[npt.NDArray[np.int64]] = []
 
     def add(self, chunk: NodeChunk) -> None:
         """Append the columns and features of a chunk.
@@ -101,19 +103,27 @@ class NodeTables:
             )
         file.append(values)
 
-    def place(self, batches: list[npt.NDArray[Any]], numbering: NodeNumbering) -> None:
-        """Learn the numbers of the rows, chunk by chunk in the order of :meth:`add`.
+    def place(self, numbers: npt.NDArray[Any], num_nodes: int) -> None:
+        """Learn the numbers of the next chunk of rows, in the order of :meth:`add`."""
+        if not len(self._row_of):
+            self._row_of = self._scratch.array(num_nodes, np.int64)
+            self._row_of[:] = -1
+        rows = self._num_placed + np.arange(len(numbers))
+        is_known = self._row_of[numbers] >= 0
+        self._row_of[numbers] = rows
+        is_known |= self._row_of[numbers] != rows
+        if is_known.any():
+            self._twice.append(np.unique(numbers[is_known]).astype(np.int64))
+        self._num_placed += len(numbers)
+
+    def check_places(self, numbering: NodeNumbering) -> None:
+        """Check that no node was placed twice.
 
         Raises:
-            InputError: a node is listed twice.
+            InputError: one was.
         """
-        self._row_of = self._scratch.array(numbering.num_nodes, np.int64)
-        self._row_of[:] = -1
-        numbers = np.concatenate(batches) if batches else np.empty(0, dtype=np.int64)
-        self._row_of[numbers] = np.arange(len(numbers))
-        if np.count_nonzero(self._row_of >= 0) < len(numbers):
-            values, counts = np.unique(numbers, return_counts=True)
-            twice = _ids_of(numbering, values[counts > 1])
+        if self._twice:
+            twice = _ids_of(numbering, np.unique(np.concatenate(self._twice)))
             raise InputError(
                 f"node type {self.node_type!r} lists {len(twice)} nodes more than once: "
                 f"{cut_list(twice)}; keep one row of each"
@@ -170,7 +180,7 @@ class NodeTables:
         return entries
 
     def _check_complete(self, numbering: NodeNumbering) -> None:
-        if not self._feature_entries():
+        if not self._feature_entries() or self._num_placed == numbering.num_nodes:
             return
         without = np.flatnonzero(self._row_of < 0)
         if len(without):
@@ -186,8 +196,8 @@ class NodeTables:
         for name, (file, dtype, dim) in self._features.items():
             source = file.mapped(dtype).reshape(-1, dim)
             taken = self._scratch.array(len(rows) * dim, dtype)
-            np.take(source, rows, axis=0, out=taken.reshape(len(rows), dim))
             matrix = taken.reshape(len(rows), dim)
+            np.take(source, rows, axis=0, out=matrix, mode="clip")  # no copy of the result
             shared = share_rows(matrix, self._scratch) if self._is_sharing else None
             if shared is not None:
                 self._shared.add(name)

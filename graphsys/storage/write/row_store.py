@@ -11,6 +11,9 @@ import pyarrow as pa
 from graphsys.core.errors import InputError
 from graphsys.storage.scratch import Scratch
 
+_PIECE = 1 << 20  # rows, a multiple of 8
+_WIDTHS = (8, 16, 32, 64)
+
 
 class RowStore:
     """Rows appended chunk by chunk and, after :meth:`finish`, taken in any order.
@@ -21,6 +24,7 @@ class RowStore:
     """
 
     def __init__(self, scratch: Scratch, name: str) -> None:
+        self._scratch = scratch
         file = scratch.file(name)
         self._path = Path(file.path)
         self._sink = pa.OSFile(str(self._path), "wb")
@@ -28,6 +32,7 @@ class RowStore:
         self._schema: pa.Schema | None = None
         self._num_rows = 0
         self._table: pa.Table | None = None
+        self._fixed: dict[str, _Fixed] = {}
 
     def append(self, columns: Mapping[str, pa.Array]) -> int:
         """Append rows and return the position of the first.
@@ -70,12 +75,77 @@ class RowStore:
         return self._schema if self._schema is not None else pa.schema([])
 
     def take(self, rows: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
-        """Return the columns at some rows; a negative row gives nulls."""
+        """Return the columns at some rows; a negative row gives nulls.
+
+        Numbers, dates and times are in scratch; what else there is, in memory.
+        """
         if self._table is None:
             return {}
-        index = pa.array(rows, mask=rows < 0)
-        taken = self._table.take(index)
-        return {name: _one_chunk(taken.column(name)) for name in taken.column_names}
+        found: dict[str, pa.Array] = {}
+        for field in self._table.schema:
+            if pa.types.is_primitive(field.type) and field.type.bit_width in _WIDTHS:
+                found[field.name] = self._take_fixed(field, rows)
+        others = self._table.drop_columns(list(found))
+        if others.num_columns:
+            taken = others.take(pa.array(rows, mask=rows < 0))
+            for name in taken.column_names:
+                found[name] = _one_chunk(taken.column(name))
+        return {name: found[name] for name in self._table.column_names}
+
+    def _take_fixed(self, field: pa.Field, rows: npt.NDArray[np.int64]) -> pa.Array:
+        """Return a column of values of one size at some rows."""
+        assert self._table is not None
+        if field.name not in self._fixed:
+            column = self._table.column(field.name)
+            self._fixed[field.name] = _Fixed(column, self._scratch)
+        values, valid = self._fixed[field.name].take(rows, self._scratch)
+        buffers = [None if valid is None else pa.py_buffer(valid), pa.py_buffer(values)]
+        return pa.Array.from_buffers(field.type, len(rows), buffers)
+
+
+class _Fixed:
+    """A column of values of one size, whole.
+
+    Args:
+        column: The column, in chunks.
+        scratch: Where it is held.
+    """
+
+    def __init__(self, column: pa.ChunkedArray, scratch: Scratch) -> None:
+        word = np.dtype(f"u{column.type.bit_width // 8}")
+        self._values = scratch.array(len(column), word)
+        self._is_valid: npt.NDArray[np.bool_] | None = None
+        if column.null_count:
+            self._is_valid = scratch.array(len(column), np.bool_)
+        begin = 0
+        for chunk in column.chunks:
+            own, first = slice(begin, begin + len(chunk)), chunk.offset
+            values = np.frombuffer(chunk.buffers()[1], dtype=word)
+            self._values[own] = values[first : first + len(chunk)]
+            if self._is_valid is not None:
+                self._is_valid[own] = chunk.is_valid().to_numpy(zero_copy_only=False)
+            begin += len(chunk)
+
+    def take(
+        self, rows: npt.NDArray[np.int64], scratch: Scratch
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8] | None]:
+        """Return the words of some rows, and Arrow's bits of which are no nulls."""
+        found = scratch.array(len(rows), self._values.dtype)
+        bits = scratch.array(-(-len(rows) // 8), np.uint8)
+        all_valid = True
+        for begin in range(0, len(rows), _PIECE):
+            piece = slice(begin, begin + _PIECE)
+            some = rows[piece]
+            if len(self._values):
+                np.take(self._values, some, out=found[piece], mode="clip")
+            is_valid = some >= 0
+            if self._is_valid is not None:
+                is_valid &= np.take(self._is_valid, some, mode="clip")
+            found[piece][~is_valid] = 0
+            all_valid &= bool(is_valid.all())
+            packed = np.packbits(is_valid, bitorder="little")
+            bits[begin // 8 : begin // 8 + len(packed)] = packed
+        return found, None if all_valid else bits
 
 
 def as_arrow(column: Any) -> pa.Array:

@@ -107,18 +107,23 @@ def test_a_plan_never_crosses_a_partition_and_skips_no_row(
 
 
 @pytest.mark.parametrize(("num_edges", "dtype"), [(FAR - 1, "u4"), (FAR, "i8")])
-def test_row_offsets_widen_with_the_partitions_edges(num_edges: int, dtype: str) -> None:
+def test_row_offsets_widen_with_the_partitions_edges(
+    num_edges: int, dtype: str, tmp_path: Path
+) -> None:
     counts = np.array([num_edges - 1, 1], dtype=np.int64)
-    batch = index_batch(counts, np.empty(0, dtype=np.uint32), {})
+    batch = index_batch(
+        counts, np.empty(0, dtype=np.uint32), {}, Scratch(tmp_path, 1 << 20)
+    )
     indptr = batch.column(0).values.to_numpy()
     assert indptr.dtype == np.dtype(dtype)
     assert indptr.tolist() == [0, num_edges - 1, num_edges]
 
 
 @pytest.mark.parametrize(("largest", "kind"), [(FAR - 1, pa.uint32()), (FAR, pa.int64())])
-def test_positions_of_edges_widen(largest: int, kind: pa.DataType) -> None:
+def test_positions_of_edges_widen(largest: int, kind: pa.DataType, tmp_path: Path) -> None:
     columns = {"edge": np.array([largest], dtype=np.int64)}
-    batch = index_batch(np.array([1]), np.array([0], dtype=np.uint32), columns)
+    scratch = Scratch(tmp_path, 1 << 20)
+    batch = index_batch(np.array([1]), np.array([0], dtype=np.uint32), columns, scratch)
     assert batch.column(batch.schema.get_field_index("edge")).type.value_type == kind
 
 

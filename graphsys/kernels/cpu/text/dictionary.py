@@ -293,6 +293,19 @@ def merge_shards(
 
 
 @jit
+def gather_ends(
+    order: npt.NDArray[np.integer],
+    offsets: npt.NDArray[np.int64],
+    out_offsets: npt.NDArray[np.int64],
+) -> None:
+    """Write the offsets ``[n + 1]`` of strings taken in the order of ``order``."""
+    out_offsets[0] = 0
+    for k in range(len(order)):
+        length = offsets[order[k] + 1] - offsets[order[k]]
+        out_offsets[k + 1] = out_offsets[k] + length
+
+
+@jit
 def gather_strings(
     order: npt.NDArray[np.integer],
     offsets: npt.NDArray[np.int64],
