@@ -144,7 +144,7 @@ def _evaluation_bytes(context: TrainingContext) -> int:
     with MemoryMeter(_METER_S) as meter:
         base = resident_bytes()
         rows = probe(_untrained(context), node_type)
-    kept = (meter.peak_bytes - base) // 3  # by the heap, of batches that are not probed
+    kept = (meter.peak_bytes - base) // 2  # by the heap, of batches that are not probed
     return meter.peak_bytes + kept + (0 if is_on_disk else rows)
 
 
