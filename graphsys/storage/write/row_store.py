@@ -32,7 +32,7 @@ class RowStore:
         self._schema: pa.Schema | None = None
         self._num_rows = 0
         self._table: pa.Table | None = None
-        self._fixed: dict[str, _Fixed] = {}
+        self._fixed: dict[int, _Fixed] = {}
 
     def append(self, columns: Mapping[str, pa.Array]) -> int:
         """Append rows and return the position of the first.
@@ -81,26 +81,25 @@ class RowStore:
         """
         if self._table is None:
             return {}
+        index = pa.array(rows, mask=rows < 0)
         found: dict[str, pa.Array] = {}
-        for field in self._table.schema:
+        for place, field in enumerate(self._table.schema):  # by place: names are searched
             if pa.types.is_primitive(field.type) and field.type.bit_width in _WIDTHS:
-                found[field.name] = self._take_fixed(field, rows)
-        others = self._table.drop_columns(list(found))
-        if others.num_columns:
-            taken = others.take(pa.array(rows, mask=rows < 0))
-            for name in taken.column_names:
-                found[name] = _one_chunk(taken.column(name))
-        return {name: found[name] for name in self._table.column_names}
+                found[field.name] = self._take_fixed(place, field.type, rows)
+            else:
+                found[field.name] = _one_chunk(self._table.column(place).take(index))
+        return found
 
-    def _take_fixed(self, field: pa.Field, rows: npt.NDArray[np.int64]) -> pa.Array:
+    def _take_fixed(
+        self, place: int, kind: pa.DataType, rows: npt.NDArray[np.int64]
+    ) -> pa.Array:
         """Return a column of values of one size at some rows."""
         assert self._table is not None
-        if field.name not in self._fixed:
-            column = self._table.column(field.name)
-            self._fixed[field.name] = _Fixed(column, self._scratch)
-        values, valid = self._fixed[field.name].take(rows, self._scratch)
+        if place not in self._fixed:
+            self._fixed[place] = _Fixed(self._table.column(place), self._scratch)
+        values, valid = self._fixed[place].take(rows, self._scratch)
         buffers = [None if valid is None else pa.py_buffer(valid), pa.py_buffer(values)]
-        return pa.Array.from_buffers(field.type, len(rows), buffers)
+        return pa.Array.from_buffers(kind, len(rows), buffers)
 
 
 class _Fixed:
