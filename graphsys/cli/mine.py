@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 EPILOG = examples(
     "graphsys mine web --pattern triangle --pattern 'a-b b-c c-d d-a'",
     "graphsys mine web --pattern 6-cycle --explain",
+    "graphsys mine shop --pattern 'a:user>b:item c:user>b a!c'",
     "graphsys mine web --pattern house --list -o houses.parquet --limit 1000",
     "graphsys mine web --motifs 4",
     "graphsys mine web --motifs 4 --per-node -o orbits.parquet",
@@ -56,7 +57,7 @@ def mine(
             "--pattern",
             metavar="TEXT",
             help="Count a pattern: triangle, 5-clique, house, or its edges, 'a-b b-c c-a'; "
-            "may be repeated.",
+            "a>b: an arrow, a!b: no edge, a:user-[likes]-b: labels. May be repeated.",
             show_default=False,
             rich_help_panel=PATTERNS,
         ),
@@ -149,7 +150,7 @@ def mine(
             help="Labels of nodes: type, or a column; types where there are several, else "
             "the column label, by default.",
             show_default=False,
-            rich_help_panel=FREQUENT,
+            rich_help_panel=PATTERNS,
         ),
     ] = None,
     edge_labels: Annotated[
@@ -207,7 +208,8 @@ def mine(
 ) -> None:
     """Count patterns or motifs of a graph, or find its frequent patterns.
 
-    The graph counts as simple and undirected; every set of nodes, or of edges, counts once.
+    The graph counts as simple and, but for arrows of a pattern, undirected; every set of
+    nodes, or of edges, counts once.
     """
     from graphsys.core.errors import ConfigError
 
@@ -218,10 +220,10 @@ def mine(
         )
     if explain and not pattern:
         raise ConfigError("--explain is for --pattern; motifs are always counted one way")
-    if not frequent and (support is not None or labels is not None or edge_labels):
-        raise ConfigError(
-            "--support, --labels and --edge-labels are for --frequent; leave them out"
-        )
+    if not frequent and (support is not None or edge_labels):
+        raise ConfigError("--support and --edge-labels are for --frequent; leave them out")
+    if labels is not None and motifs is not None:
+        raise ConfigError("--labels is for --pattern and --frequent; motifs have none")
     if frequent:
         refuse_without_support(support, out)
         wanted = {"support": support, "max_edges": max_edges, "labels": labels}
@@ -233,7 +235,7 @@ def mine(
         raise ConfigError("--list is for --pattern, --limit for --list; leave it out")
     if pattern and list_ and not explain:
         listed, facts = _timed(
-            lambda: _list(graph, pattern, induced or "edge", out, limit, overwrite)
+            lambda: _list(graph, pattern, induced or "edge", labels, out, limit, overwrite)
         )
         report_listing(listed, induced or "edge", str(out), facts, as_json=json)
         return
@@ -243,7 +245,7 @@ def mine(
         if explain:
             _explain(graph, pattern, kind, as_json=json)
             return
-        counts, facts = _timed(lambda: _count(graph, pattern, kind, threads))
+        counts, facts = _timed(lambda: _count(graph, pattern, kind, labels, threads))
         report_counts(counts, kind, facts, as_json=json)
         return
     assert motifs is not None  # one of the three
@@ -261,18 +263,25 @@ def mine(
 
 
 def _count(
-    graph: Path, patterns: list[str], induced: str, threads: int | None
+    graph: Path, patterns: list[str], induced: str, labels: str | None, threads: int | None
 ) -> dict[str, int]:
     from graphsys import mining
 
+    shapes = {text: mining.Pattern.of(text) for text in patterns}
     for text in patterns:  # before the graph is read
         mining.plan_count(text, induced=induced)
-    rows = mining.SimpleGraph.of(graph)
+    all_plain = all(shape.is_plain for shape in shapes.values())
+    rows: Any = mining.SimpleGraph.of(graph) if all_plain else graph
     return {
         text: mining.count(
-            rows, text, induced=induced, num_threads=threads, progress=open_progress()
+            rows,
+            shape,
+            induced=induced,
+            labels=labels,
+            num_threads=threads,
+            progress=open_progress(),
         )
-        for text in patterns
+        for text, shape in shapes.items()
     }
 
 
@@ -282,7 +291,8 @@ def _explain(graph: Path, patterns: list[str], induced: str, *, as_json: bool) -
 
     for text in patterns:  # before the graph is read
         mining.plan_count(text, induced=induced)
-    rows = mining.SimpleGraph.of(graph)
+    all_plain = all(mining.Pattern.of(text).is_plain for text in patterns)
+    rows: Any = mining.SimpleGraph.of(graph) if all_plain else graph
     found = {it: mining.explain_count(rows, it, induced=induced) for it in patterns}
     if as_json:
         plans = {text: lines for text, (lines, _) in found.items()}
@@ -301,6 +311,7 @@ def _list(
     graph: Path,
     patterns: list[str],
     induced: str,
+    labels: str | None,
     out: Path | None,
     limit: int | None,
     overwrite: bool,
@@ -313,8 +324,9 @@ def _list(
             "--list writes the matches of one --pattern to a file; name it: -o x.parquet"
         )
     return mining.write_matches(
-        graph, patterns[0], out, induced=induced, limit=limit, overwrite=overwrite
-    )
+        graph, patterns[0], out, induced=induced, labels=labels, limit=limit,
+        overwrite=overwrite,
+    )  # fmt: skip
 
 
 def _census(graph: Path, size: int, induced: str, threads: int | None) -> dict[str, int]:

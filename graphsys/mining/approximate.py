@@ -14,6 +14,7 @@ from graphsys.datasets.temporary import GraphLike
 from graphsys.kernels.cpu.mining.matches import ABOVE
 from graphsys.kernels.cpu.mining.samples import SAMPLES_A_CHUNK, draw_matches
 from graphsys.mining.counting import plan_count
+from graphsys.mining.labeled_graph import LabeledGraph
 from graphsys.mining.pattern import Pattern
 from graphsys.mining.simple_graph import SimpleGraph
 
@@ -43,10 +44,11 @@ class Estimate:
 
 
 def estimate(
-    graph: SimpleGraph | GraphLike,
+    graph: LabeledGraph | SimpleGraph | GraphLike,
     pattern: Pattern | str | Any,
     *,
     induced: str = "edge",
+    labels: str | None = None,
     relative_error: float = 0.05,
     max_samples: int = 4_000_000,
     seed: int = 0,
@@ -58,18 +60,20 @@ def estimate(
     the interval is narrow enough. The same seed gives the same for any number of threads.
 
     Args:
-        graph: A store, its path, or an object that holds a graph; counts as simple and
-            undirected.
+        graph: A store, its path, or an object that holds a graph; counts as simple and,
+            but for arrows of the pattern, undirected.
         pattern: What :meth:`graphsys.mining.pattern.Pattern.of` takes.
         induced: ``edge``, or ``vertex``: no other edges among a match's nodes.
+        labels: Where labels of nodes are; see :func:`graphsys.mining.count`.
         relative_error: Half of the interval as a share of the count.
         max_samples: Most matches to draw.
         seed: Of the draws.
         num_threads: All cores by default.
 
     Raises:
-        ConfigError: the pattern is not one, or a number is out of range.
-        UnknownNameError: there is no pattern of this name.
+        ConfigError: the pattern is not one, or a number is out of range; arrows in a graph
+            without direction.
+        UnknownNameError: there is no pattern of this name, or no label in the graph.
     """
     if induced not in ("vertex", "edge"):
         raise ConfigError(f"induced={induced!r} is neither 'vertex' nor 'edge'")
@@ -78,9 +82,9 @@ def estimate(
     if max_samples < 1:
         raise ConfigError(f"max_samples={max_samples}: expected 1 or more")
     shape = Pattern.of(pattern)
-    rows = SimpleGraph.of(graph)
+    labeled = LabeledGraph.of(graph, shape, labels)
     with ThreadTeam(num_threads) as team:
-        draws = _Draws(rows, shape, induced == "vertex", seed, team)
+        draws = _Draws(labeled, shape, induced == "vertex", seed, team)
         chunks = _FIRST_CHUNKS
         while True:
             found = draws.estimate(chunks, relative_error)
@@ -93,13 +97,15 @@ class _Draws:
     """Draws of matches of one pattern; those made stay when more are wanted."""
 
     def __init__(
-        self, rows: SimpleGraph, pattern: Pattern, is_induced: bool, seed: int,
+        self, graph: LabeledGraph, pattern: Pattern, is_induced: bool, seed: int,
         team: ThreadTeam,
     ) -> None:  # fmt: skip
-        self._rows = rows
+        self._rows = rows = graph.rows
         self._team = team
         kind = "vertex" if is_induced else "edge"
-        self._steps = plan_count(pattern, induced=kind).steps.copy()
+        plan = plan_count(pattern, induced=kind)
+        self._steps = plan.steps.copy()
+        self._asked = (plan.tests, graph.kinds, plan.wanted, graph.labels)
         self._steps[:, ABOVE] = 0  # automorphic matches are divided out
         self._ways = pattern.num_automorphisms()
         self._key = draw_key(seed, "pattern")
@@ -119,7 +125,7 @@ class _Draws:
         more = np.zeros((num_chunks - len(self._sums), 2))
         self._team.run(
             draw_matches, self._rows.indptr, self._rows.indices, self._owners,
-            self._steps, self._key, len(self._sums),
+            self._steps, *self._asked, self._key, len(self._sums),
             np.zeros(1, dtype=np.int64), self._candidates,
             np.zeros((self._team.num_threads, len(self._steps)), dtype=np.int64), more,
         )  # fmt: skip

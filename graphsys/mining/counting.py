@@ -1,7 +1,6 @@
 """How often a pattern is in a graph: by a closed form, by a census, or match by match."""
 
 from dataclasses import dataclass
-from itertools import permutations
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +17,8 @@ from graphsys.mining.closed_forms import CLOSED_FORMS, count_closed
 from graphsys.mining.compiler.choose import choose_schedule
 from graphsys.mining.compiler.emit import kernel_text
 from graphsys.mining.compiler.schedule import Schedule
+from graphsys.mining.labeled_graph import LabeledGraph
+from graphsys.mining.links import link_tests, link_words, wanted_labels
 from graphsys.mining.pattern import Pattern
 from graphsys.mining.simple_graph import SimpleGraph
 
@@ -36,12 +37,20 @@ class CountPlan:
         order: The pattern's nodes in the order in which they are matched.
         steps: For every step the bits of those before with which it needs an edge, must
             have none, and than which its number must be larger, int64 ``[K, 3]``.
+        tests: What edges of steps must be besides, see ``kernels.cpu.mining.matches``,
+            int64 ``[L, 4]``.
+        wanted: Place in :attr:`Pattern.node_labels` of the label that the node of each step
+            must have, -1 for any, int64 ``[K]``; empty without labels.
+        said: Of each step, its label and its links in words.
     """
 
     way: Way
     shape: str | None
     order: tuple[int, ...]
     steps: npt.NDArray[np.int64]
+    tests: npt.NDArray[np.int64]
+    wanted: npt.NDArray[np.int64]
+    said: tuple[str, ...]
 
     def lines(self) -> list[str]:
         """Say it in words, a line each."""
@@ -57,7 +66,7 @@ class CountPlan:
             ):  # fmt: skip
                 nodes = [str(self.order[k]) for k in range(step) if bits >> k & 1]
                 words += [f"{text} {', '.join(nodes)}"] if nodes else []
-            said.append("; ".join(words))
+            said.append("; ".join([*words, *filter(None, [self.said[step]])]))
         return said
 
 
@@ -76,8 +85,16 @@ def plan_count(
         ways = ["closed form", *ways]
     if way is not None and way not in ways:
         raise ConfigError(f"way={way!r}: this pattern is counted by {' or '.join(ways)}")
-    steps = _steps(pattern, order, is_induced=induced == "vertex")
-    return CountPlan(way or ways[0], shape, order, steps)
+    is_induced = induced == "vertex"
+    return CountPlan(
+        way=way or ways[0],
+        shape=shape,
+        order=order,
+        steps=_steps(pattern, order, is_induced=is_induced),
+        tests=link_tests(pattern, order, is_induced=is_induced),
+        wanted=wanted_labels(pattern, order),
+        said=tuple(link_words(pattern, order, step) for step in range(len(order))),
+    )
 
 
 def count(
@@ -86,34 +103,42 @@ def count(
     *,
     induced: str = "edge",
     way: Way | None = None,
+    labels: str | None = None,
     num_threads: int | None = None,
     progress: Progress = SILENT,
 ) -> int:
     """Count a pattern, each set of edges (or of nodes) once; exact at any size.
 
     Args:
-        graph: A store, its path, or an object that holds a graph; counts as simple and
-            undirected.
+        graph: A store, its path, or an object that holds a graph; counts as simple and,
+            but for arrows of the pattern, undirected.
         pattern: What :meth:`graphsys.mining.pattern.Pattern.of` takes: 2 to 8 nodes.
         induced: ``edge`` counts the sets of edges that are the pattern; ``vertex`` the
-            sets of nodes whose edges are it.
+            sets of nodes whose edges are it: no edge besides, and none back along an
+            arrow.
         way: ``closed form`` (stars, cliques, 4-cycle, diamond, house ...), ``census`` (3 to
             5 nodes) or ``matches`` (any): loops that are compiled for the pattern, where
             that pays; the first that the pattern has by default.
+        labels: Where labels of nodes are: ``type``, or the name of a column; by default
+            the types where there are several, else the column ``label`` if there is one.
         num_threads: All cores by default.
         progress: Receives a stage for each kernel.
 
     Raises:
-        ConfigError: the pattern is not one, or is not counted in this way.
-        UnknownNameError: there is no pattern of this name.
+        ConfigError: the pattern is not one, or is not counted in this way; arrows in a
+            graph without direction.
+        UnknownNameError: there is no pattern of this name, or no label in the graph.
 
     Examples:
         >>> import numpy as np
         >>> count((np.array([0, 1, 2, 2]), np.array([1, 2, 0, 3])), "a-b b-c")
         5
     """
-    plan = plan_count(pattern, induced=induced, way=way)
-    rows = SimpleGraph.of(graph)
+    plan, pattern = plan_count(pattern, induced=induced, way=way), Pattern.of(pattern)
+    labeled = LabeledGraph.of(graph, pattern, labels)
+    rows = labeled.rows
+    if not pattern.is_plain:
+        return _count_step_by_step(labeled, plan, num_threads, progress)
     if plan.way == "closed form":
         assert plan.shape is not None  # it has a closed form
         return count_closed(rows, plan.shape, num_threads, progress)
@@ -124,9 +149,9 @@ def count(
             rows, size, induced=induced, num_threads=num_threads, progress=progress
         )
         return counts[plan.shape]
-    choice = choose_schedule(rows, Pattern.of(pattern), is_induced=induced == "vertex")
+    choice = choose_schedule(rows, pattern, is_induced=induced == "vertex")
     if choice.cost < WORTH_COMPILING:
-        return _count_step_by_step(rows, plan, num_threads)
+        return _count_step_by_step(labeled, plan, num_threads, progress)
     return count_scheduled(rows, choice.schedule, num_threads, progress)
 
 
@@ -144,11 +169,11 @@ def explain_count(
         ConfigError: as :func:`count`.
         UnknownNameError: as :func:`count`.
     """
-    plan = plan_count(pattern, induced=induced)
-    if plan.way != "matches":
+    plan, pattern = plan_count(pattern, induced=induced), Pattern.of(pattern)
+    if plan.way != "matches" or not pattern.is_plain:
         return plan.lines(), ""
     rows = SimpleGraph.of(graph)
-    choice = choose_schedule(rows, Pattern.of(pattern), is_induced=induced == "vertex")
+    choice = choose_schedule(rows, pattern, is_induced=induced == "vertex")
     if choice.cost < WORTH_COMPILING:
         return [*plan.lines(), f"cost {choice.cost:.2g}: nothing is compiled for it"], ""
     return ["loops compiled for it, the last node counted:", *choice.lines()], kernel_text(
@@ -156,13 +181,17 @@ def explain_count(
     )[0]
 
 
-def _count_step_by_step(rows: SimpleGraph, plan: CountPlan, num_threads: int | None) -> int:
+def _count_step_by_step(
+    graph: LabeledGraph, plan: CountPlan, num_threads: int | None, progress: Progress
+) -> int:
     """Count by the kernel of all patterns, which needs no compiling."""
+    rows = graph.rows
     size, longest = len(plan.order), int(degrees_of(rows).max(initial=0))
-    with kernels_of(rows, num_threads) as kernels:
+    asked = (plan.steps, plan.tests, graph.kinds, plan.wanted, graph.labels)
+    with kernels_of(rows, num_threads, progress) as kernels:
         candidates = np.empty((kernels.threads, size, longest), dtype=rows.indices.dtype)
         frames = np.zeros((kernels.threads, 3, size), dtype=np.int64)
-        return kernels.sums(count_matches, 1, plan.steps, after=(candidates, frames))[0]
+        return kernels.sums(count_matches, 1, *asked, after=(candidates, frames))[0]
 
 
 def count_scheduled(
@@ -206,11 +235,8 @@ def _steps(
     places = {node: step for step, node in enumerate(order)}
     edges = {frozenset((places[a], places[b])) for a, b in pattern.edges}
     size = len(order)
-    same = [
-        it
-        for it in permutations(range(size))
-        if all(frozenset((it[a], it[b])) in edges for a, b in edges)
-    ]
+    apart = {frozenset((places[a], places[b])) for a, b in pattern.apart}
+    same = [tuple(places[it[node]] for node in order) for it in pattern.automorphisms()]
     steps = np.zeros((size, 3), dtype=np.int64)
     for step in range(size):
         for other in {it[step] for it in same} - {step}:
@@ -218,5 +244,7 @@ def _steps(
         same = [it for it in same if it[step] == step]
         needed = sum(1 << k for k in range(step) if frozenset((k, step)) in edges)
         steps[step, 0] = needed
-        steps[step, 1] = ((1 << step) - 1) & ~needed if is_induced else 0
+        steps[step, 1] = sum(1 << k for k in range(step) if frozenset((k, step)) in apart)
+        if is_induced:
+            steps[step, 1] = ((1 << step) - 1) & ~needed
     return steps

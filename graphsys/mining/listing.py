@@ -16,7 +16,8 @@ from graphsys.datasets.temporary import GraphLike
 from graphsys.kernels.cpu.mining.matches import fill_matches
 from graphsys.mining.approximate import estimate
 from graphsys.mining.census.sums import degrees_of
-from graphsys.mining.counting import plan_count
+from graphsys.mining.counting import CountPlan, plan_count
+from graphsys.mining.labeled_graph import LabeledGraph
 from graphsys.mining.pattern import Pattern
 from graphsys.mining.simple_graph import SimpleGraph
 from graphsys.storage.output_file import new_files, require_writable
@@ -31,15 +32,17 @@ def matches(
     pattern: Pattern | str | Any,
     *,
     induced: str = "edge",
+    labels: str | None = None,
     limit: int | None = None,
 ) -> Iterator[pa.Table]:
     """Yield the matches of a pattern, each set of edges (or nodes) once.
 
     Args:
-        graph: A store, its path, or an object that holds a graph; counts as simple and
-            undirected.
+        graph: A store, its path, or an object that holds a graph; counts as simple and,
+            but for arrows of the pattern, undirected.
         pattern: What :meth:`graphsys.mining.pattern.Pattern.of` takes.
         induced: ``edge``, or ``vertex``: no other edges among a match's nodes.
+        labels: Where labels of nodes are; see :func:`graphsys.mining.count`.
         limit: Most matches; 1 tells whether there is any.
 
     Returns:
@@ -47,22 +50,27 @@ def matches(
         nodes in the order in which its text names them.
 
     Raises:
-        ConfigError: the pattern is not one, or a negative limit.
-        UnknownNameError: there is no pattern of this name.
+        ConfigError: the pattern is not one, or a negative limit; arrows in a graph without
+            direction.
+        UnknownNameError: there is no pattern of this name, or no label in the graph.
 
     Complexity:
         Memory: a batch, and the largest degree times the pattern's nodes.
     """
+    limit = _checked(limit)
+    plan = plan_count(pattern, induced=induced, way="matches")
+    return _batches(LabeledGraph.of(graph, Pattern.of(pattern), labels), plan, limit)
+
+
+def _checked(limit: int | None) -> int | None:
     if limit is not None and limit < 0:
         raise ConfigError(f"limit={limit}: expected 0 or more matches")
-    plan = plan_count(pattern, induced=induced, way="matches")
-    rows = SimpleGraph.of(graph)
-    return _batches(rows, plan.steps, plan.order, limit)
+    return limit
 
 
-def _batches(
-    rows: SimpleGraph, steps: Any, order: tuple[int, ...], limit: int | None
-) -> Iterator[pa.Table]:
+def _batches(graph: LabeledGraph, plan: CountPlan, limit: int | None) -> Iterator[pa.Table]:
+    rows, order = graph.rows, plan.order
+    asked = (plan.steps, plan.tests, graph.kinds, plan.wanted, graph.labels)
     size, longest = len(order), int(degrees_of(rows).max(initial=0))
     state = np.zeros(2, dtype=np.int64)
     candidates = np.empty((size, longest), dtype=rows.indices.dtype)
@@ -72,7 +80,9 @@ def _batches(
         room = BATCH if left is None else min(BATCH, left)
         found = np.empty((room, size), dtype=rows.indices.dtype)
         num = int(
-            fill_matches(rows.indptr, rows.indices, steps, state, candidates, frames, found)
+            fill_matches(
+                rows.indptr, rows.indices, *asked, state, candidates, frames, found
+            )
         )
         left = None if left is None else left - num
         if num:
@@ -91,6 +101,7 @@ def write_matches(
     out: str | os.PathLike[str],
     *,
     induced: str = "edge",
+    labels: str | None = None,
     limit: int | None = None,
     overwrite: bool = False,
 ) -> int:
@@ -103,6 +114,7 @@ def write_matches(
         pattern: As for :func:`matches`.
         out: A name that ends in ``.parquet``.
         induced: As for :func:`matches`.
+        labels: As for :func:`matches`.
         limit: Most matches.
         overwrite: Whether a file may be replaced.
 
@@ -119,9 +131,11 @@ def write_matches(
         raise ConfigError(f"cannot list matches to {out.name!r}: expected a .parquet file")
     require_writable(out, overwrite=overwrite)
     shape = Pattern.of(pattern)
-    rows = SimpleGraph.of(graph)
-    found = matches(rows, shape, induced=induced, limit=limit)
-    _require_room(rows, shape, out, induced, limit)
+    labeled = LabeledGraph.of(graph, shape, labels)
+    rows = labeled.rows
+    plan = plan_count(shape, induced=induced, way="matches")
+    found = _batches(labeled, plan, _checked(limit))
+    _require_room(labeled, shape, out, induced, limit)
     num = 0
     with new_files(out) as [new]:
         names = _LETTERS[: shape.num_nodes]
@@ -135,17 +149,17 @@ def write_matches(
 
 
 def _require_room(
-    rows: SimpleGraph, pattern: Pattern, out: Path, induced: str, limit: int | None
+    graph: LabeledGraph, pattern: Pattern, out: Path, induced: str, limit: int | None
 ) -> None:
     """Refuse a listing that the disk may not hold."""
     folder = out.absolute().parent
     while not folder.exists():
         folder = folder.parent
     free = int(describe_disk(folder)["free_bytes"])
-    a_row = pattern.num_nodes * rows.numbers.id_bytes
+    a_row = pattern.num_nodes * graph.rows.numbers.id_bytes
     if limit is not None and limit * a_row <= free:
         return
-    likely = estimate(rows, pattern, induced=induced, relative_error=0.2).count
+    likely = estimate(graph, pattern, induced=induced, relative_error=0.2).count
     num = likely if limit is None else min(likely, limit)
     if num * a_row > free:
         raise StorageFullError(

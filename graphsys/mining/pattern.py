@@ -8,23 +8,47 @@ from typing import Any, Final
 
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.mining.census.shapes import SHAPES, edge_set, mask_of
+from graphsys.mining.pattern_text import Word, words_of
 
 MOST_NODES: Final = 8
 _FAMILY: Final = re.compile(r"(\d+)-(clique|star|path|cycle)")
-_EDGE: Final = re.compile(r"(\w+)-(\w+)")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Link:
+    """What is asked of an edge besides that there is one.
+
+    Attributes:
+        src: A node.
+        dst: Another.
+        is_arrow: Whether the edge must lead from ``src`` to ``dst``; else ``src`` is the
+            smaller number.
+        label: What it must be called: its relation, or its edge type; empty for anything.
+    """
+
+    src: int
+    dst: int
+    is_arrow: bool
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A connected simple graph of 2 to 8 nodes.
+    """A connected simple graph of 2 to 8 nodes, maybe with labels, arrows and anti-edges.
 
     Attributes:
         num_nodes: Number of nodes, which are 0, 1, ...
-        edges: Edges, the smaller node first.
+        edges: Edges, the smaller node first; those with arrows or labels too.
+        links: Arrows and labels of edges.
+        apart: Pairs that must have no edge, the smaller node first.
+        labels: What every node must be called, empty for anything; or ``()``.
     """
 
     num_nodes: int
     edges: frozenset[tuple[int, int]]
+    links: frozenset[Link] = frozenset()
+    apart: frozenset[tuple[int, int]] = frozenset()
+    labels: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, pattern: "Pattern | str | Any") -> "Pattern":
@@ -33,16 +57,19 @@ class Pattern:
         Args:
             pattern: ``triangle``, ``diamond`` and other names of ``census.shapes``;
                 ``5-clique``, ``5-star`` (5 nodes), ``5-path``, ``5-cycle`` of any size;
-                edges, ``"a-b b-c c-a"``; or an object with ``nodes`` and ``edges``.
+                edges, ``"a-b b-c c-a"``; arrows, labels of nodes and edges, and pairs
+                without an edge, ``"a:user>b:item b-[likes]-c a!c"``; or an object with
+                ``nodes`` and ``edges``.
 
         Raises:
             UnknownNameError: a word that is neither a name nor an edge.
-            ConfigError: a loop, no edge, a pattern in several parts, or of too many nodes.
+            ConfigError: a loop, no edge, a pattern in several parts, or of too many
+                nodes; a pair with and without an edge; two labels of a node.
         """
         if isinstance(pattern, Pattern):
             return pattern
         if not isinstance(pattern, str):
-            return _from_pairs([(a, b) for a, b in pattern.edges], list(pattern.nodes))
+            return _from_object(pattern)
         name = "-".join(pattern.split())
         for size, shapes in SHAPES.items():
             if name in shapes:
@@ -50,7 +77,40 @@ class Pattern:
         family = _FAMILY.fullmatch(name)
         if family:
             return _of_family(int(family[1]), family[2])
-        return _from_pairs(_pairs_of(pattern), [])
+        words = words_of(pattern)
+        if words is None:
+            known = [name for shapes in SHAPES.values() for name in shapes]
+            raise unknown_name("pattern", pattern, [*known, "a-b b-c c-a"])
+        return _from_words(words, [])
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has no arrows, labels and anti-edges."""
+        return not (self.links or self.apart or any(self.labels))
+
+    @property
+    def edge_labels(self) -> list[str]:
+        """What edges must be called, each once."""
+        return sorted({link.label for link in self.links} - {""})
+
+    @property
+    def node_labels(self) -> list[str]:
+        """What nodes must be called, each once."""
+        return sorted(set(self.labels) - {""})
+
+    def label_of(self, node: int) -> str:
+        """Return what a node must be called, or nothing."""
+        return self.labels[node] if self.labels else ""
+
+    def between(self, a: int, b: int) -> tuple[Any, ...]:
+        """Return what is asked of a pair of nodes, as it looks from the first."""
+        pair = (min(a, b), max(a, b))
+        links = sorted(
+            (link.label, link.is_arrow and (1 if link.src == a else -1))
+            for link in self.links
+            if {link.src, link.dst} == {a, b}
+        )
+        return (pair in self.edges, pair in self.apart, *links)
 
     def neighbors(self, node: int) -> set[int]:
         """Return the nodes that have an edge with a node."""
@@ -58,20 +118,32 @@ class Pattern:
 
     def num_automorphisms(self) -> int:
         """Return in how many ways the nodes can be renamed so that all edges stay."""
-        if len(self.edges) == self.num_nodes * (self.num_nodes - 1) // 2:
+        if self.is_plain and len(self.edges) == self.num_nodes * (self.num_nodes - 1) // 2:
             return factorial(self.num_nodes)
-        degrees = [len(self.neighbors(node)) for node in range(self.num_nodes)]
-        return sum(
-            all(degrees[i] == degrees[k] for i, k in enumerate(order))
-            and all(
-                (min(order[a], order[b]), max(order[a], order[b])) in self.edges
-                for a, b in self.edges
-            )
-            for order in permutations(range(self.num_nodes))
-        )
+        return len(self.automorphisms())
+
+    def automorphisms(self) -> list[tuple[int, ...]]:
+        """Return the ways to rename the nodes so that the pattern stays what it is."""
+        degree = [len(self.neighbors(node)) for node in range(self.num_nodes)]
+        found: list[tuple[int, ...]] = [()]
+        for node in range(self.num_nodes):  # node by node: few begin as one does
+            found = [
+                (*it, image)
+                for it in found
+                for image in range(self.num_nodes)
+                if image not in it
+                and degree[image] == degree[node]
+                and self.label_of(image) == self.label_of(node)
+                and all(
+                    self.between(it[k], image) == self.between(k, node) for k in range(node)
+                )
+            ]
+        return found
 
     def shape(self) -> str | None:
         """Return the name of an isomorphic graph in ``census.shapes``, or None."""
+        if not self.is_plain:
+            return None
         own = {
             mask_of(self.edges, order)
             for order in permutations(range(self.num_nodes))
@@ -100,49 +172,81 @@ def _of_family(size: int, kind: str) -> Pattern:
     return Pattern(size, frozenset(pairs))
 
 
-def _pairs_of(text: str) -> list[tuple[Any, Any]]:
-    """Read edges as text."""
-    pairs: list[tuple[Any, Any]] = []
-    for word in text.replace(",", " ").split():
-        found = _EDGE.fullmatch(word)
-        if not found:
-            known = [name for shapes in SHAPES.values() for name in shapes]
-            raise unknown_name("pattern", text, [*known, "a-b b-c c-a"])
-        pairs.append((found[1], found[2]))
-    return pairs
+def _from_object(pattern: Any) -> Pattern:
+    """Return the pattern of an object with ``nodes`` and ``edges``, as in NetworkX."""
+    is_directed = getattr(pattern, "is_directed", None)
+    way = 1 if callable(is_directed) and is_directed() else 0
+    words = [Word(edge[0], edge[1], way) for edge in pattern.edges]
+    return _from_words(words, list(pattern.nodes))
 
 
-def _from_pairs(pairs: list[tuple[Any, Any]], nodes: list[Any]) -> Pattern:
+def _from_words(words: list[Word], nodes: list[Any]) -> Pattern:
     """Number the nodes in the order in which they come, and check the graph."""
     numbers = {node: k for k, node in enumerate(nodes)}
-    for a, b in pairs:
-        if a == b:
+    labels: dict[int, str] = {}
+    pairs: dict[bool, set[tuple[int, int]]] = {True: set(), False: set()}
+    links: set[Link] = set()
+    for word in words:
+        if word.src == word.dst:
             raise ConfigError(
-                f"a pattern has no loops, but {a}-{b} is one; leave it out: loops of the "
-                "graph are left aside too"
+                f"a pattern has no loops, but {word.src}-{word.dst} is one; leave it out: "
+                "loops of the graph are left aside too"
             )
-        numbers.setdefault(a, len(numbers))
-        numbers.setdefault(b, len(numbers))
-    if not pairs:
+        ends = [numbers.setdefault(node, len(numbers)) for node in (word.src, word.dst)]
+        for node, name, label in zip(ends, (word.src, word.dst), word.labels, strict=True):
+            if label and labels.setdefault(node, label) != label:
+                raise ConfigError(
+                    f"node {name} of the pattern is called {labels[node]!r} and {label!r}; "
+                    "expected one label"
+                )
+        pairs[word.way is not None].add((min(ends), max(ends)))
+        links |= _links(ends[0], ends[1], word)
+    if not pairs[True]:
         raise ConfigError(
             "a pattern has at least one edge, got none; write it as 'a-b b-c'"
+        )
+    names = {k: node for node, k in numbers.items()}
+    for a, b in sorted(pairs[True] & pairs[False]):
+        raise ConfigError(
+            f"the pattern says that {names[a]} and {names[b]} have an edge and that they "
+            "have none; leave one out"
         )
     if len(numbers) > MOST_NODES:
         raise ConfigError(
             f"a pattern of {len(numbers)} nodes has too many matches to count; expected at "
             f"most {MOST_NODES}"
         )
-    ends = [(numbers[a], numbers[b]) for a, b in pairs]
-    found = Pattern(len(numbers), frozenset((min(it), max(it)) for it in ends))
+    called = tuple(labels.get(k, "") for k in range(len(numbers))) if labels else ()
+    found = Pattern(
+        len(numbers), frozenset(pairs[True]), frozenset(links), frozenset(pairs[False]),
+        called,
+    )  # fmt: skip
+    _require_one_part(found, names)
+    return found
+
+
+def _links(src: int, dst: int, word: Word) -> set[Link]:
+    """Return what a word asks of an edge besides that there is one."""
+    label = word.label or ""
+    low, high = min(src, dst), max(src, dst)
+    return {
+        0: {Link(low, high, False, label)} if label else set[Link](),
+        1: {Link(src, dst, True, label)},
+        -1: {Link(dst, src, True, label)},
+        2: {Link(src, dst, True, label), Link(dst, src, True, label)},
+        None: set[Link](),
+    }[word.way]
+
+
+def _require_one_part(found: Pattern, names: dict[int, Any]) -> None:
     reached, waiting = {0}, [0]
     while waiting:
         new = found.neighbors(waiting.pop()) - reached
         reached |= new
         waiting += new
     if len(reached) < found.num_nodes:
-        missing = [str(node) for node, k in numbers.items() if k not in reached]
+        missing = [str(node) for k, node in names.items() if k not in reached]
         raise ConfigError(
             f"the pattern is in several parts: no path of its edges leads to "
             f"{', '.join(missing)}; count its parts one by one"
         )
-    return found

@@ -36,6 +36,24 @@ def test_motifs_are_counted(graph: Path, run_cli: Run) -> None:
     assert lines["counted"] == "edge-induced, each once"
 
 
+def test_arrows_and_pairs_without_an_edge_are_counted(
+    graph: Path, tmp_path: Path, run_cli: Run
+) -> None:
+    texts = ("a>b b>c c>a", "a<->b", "a>b b>c a!c")
+    given = [word for text in texts for word in ("--pattern", text)]
+    done = run_cli("mine", graph, *given, "--json")
+    assert done.returncode == 0, done.stderr
+    # 1 2 3 and 3 4 5 turn round; 1 and 2 lead to each other; 2 3 4 and 5 3 1 are open
+    assert json.loads(done.stdout)["counts"] == dict(zip(texts, (2, 1, 2), strict=True))
+    out = tmp_path / "both.parquet"
+    done = run_cli("mine", graph, "--pattern", "a<->b", "--list", "-o", out, "--json")
+    assert done.returncode == 0, done.stderr
+    (row,) = pyarrow.parquet.read_table(out).to_pylist()
+    assert set(row.values()) == {1, 2}
+    done = run_cli("mine", graph, "--pattern", "a>b a!c b-c", "--explain")
+    assert "edge from" in done.stdout or "edge to" in done.stdout
+
+
 def test_places_of_nodes_and_edges_are_written(
     graph: Path, tmp_path: Path, run_cli: Run
 ) -> None:
@@ -109,7 +127,10 @@ def test_frequent_patterns_are_found(graph: Path, run_cli: Run) -> None:
     [
         ([], "error: ask for one thing: --pattern triangle, "),
         (["--motifs", "4", "--frequent"], "error: ask for one thing: --pattern triangle, "),
-        (["--motifs", "4", "--labels", "color"], "error: --support, --labels and --edge-l"),
+        (["--motifs", "4", "--labels", "color"], "error: --labels is for --pattern and"),
+        (["--pattern", "a-b", "--edge-labels"], "error: --support and --edge-labels are"),
+        (["--pattern", "a:x>b"], "error: unknown label of nodes 'x'; known: node"),
+        (["--pattern", "a>b a!b"], "error: the pattern says that a and b have an edge and"),
         (["--motifs", "4", "--explain"], "error: --explain is for --pattern"),
         (["--pattern", "bull", "--motifs", "4"], "error: ask for one thing: --pattern"),
         (["--pattern", "bull", "--per-node"], "error: --pattern gives a number for the"),

@@ -82,29 +82,13 @@ def schedules(pattern: Pattern, *, is_induced: bool) -> list[Schedule]:
         is_induced: Whether a match has no other edges than the pattern's.
     """
     near = [pattern.neighbors(node) for node in range(pattern.num_nodes)]
-    same = automorphisms(pattern)
+    same = pattern.automorphisms()
     found: dict[tuple[Bits, ...], Schedule] = {}
     for order in _orders(near, same):
         for is_downward in (False, True):
             made = _schedule(near, same, order, is_induced, is_downward)
             found.setdefault(made.shape, made)
     return list(found.values())
-
-
-def automorphisms(pattern: Pattern) -> list[tuple[int, ...]]:
-    """Return the ways to rename the nodes so that all edges stay."""
-    near = [pattern.neighbors(node) for node in range(pattern.num_nodes)]
-    found: list[tuple[int, ...]] = [()]
-    for node in range(pattern.num_nodes):  # node by node: few begin as one does
-        found = [
-            (*it, image)
-            for it in found
-            for image in range(pattern.num_nodes)
-            if image not in it
-            and len(near[image]) == len(near[node])
-            and all((it[k] in near[image]) == (k in near[node]) for k in range(node))
-        ]
-    return found
 
 
 def _orders(near: list[set[int]], same: list[tuple[int, ...]]) -> list[tuple[int, ...]]:

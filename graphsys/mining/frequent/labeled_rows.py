@@ -56,8 +56,8 @@ def labeled_rows(graph: Graph, labels: str | None, *, has_edge_labels: bool) -> 
         O(N + E log E) time, some 80 bytes an edge.
     """
     numbers = NodeNumbers.of(graph)
-    src, dst, codes, edge_names = _labeled_edges(graph, numbers, has_edge_labels)
-    node_labels, node_names = _node_labels(graph, labels)
+    src, dst, codes, edge_names = labeled_edges(graph, numbers, has_edge_labels)
+    node_labels, node_names = labels_of_nodes(graph, labels)
     low, high = np.minimum(src, dst), np.maximum(src, dst)
     order = np.lexsort((codes, high, low))
     low, high, codes = low[order], high[order], codes[order]
@@ -82,7 +82,7 @@ def labeled_rows(graph: Graph, labels: str | None, *, has_edge_labels: bool) -> 
     )
 
 
-def _labeled_edges(
+def labeled_edges(
     graph: Graph, numbers: NodeNumbers, has_labels: bool
 ) -> tuple[Numbers, Numbers, Numbers, list[str]]:
     """Return both ends of all training edges, the codes and names of their labels."""
@@ -104,7 +104,7 @@ def _labeled_edges(
     return columns[0], columns[1], columns[2], names
 
 
-def _node_labels(graph: Graph, labels: str | None) -> tuple[Numbers, list[str]]:
+def labels_of_nodes(graph: Graph, labels: str | None) -> tuple[Numbers, list[str]]:
     """Return the codes of the nodes' labels, and their names."""
     kinds = graph.node_types
     if labels is None:

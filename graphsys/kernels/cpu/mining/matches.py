@@ -20,6 +20,9 @@ Numbers = npt.NDArray[Any]
 NEEDED, REFUSED, ABOVE = range(3)
 """Columns of the steps: bits of the steps before that a step has an edge with, must not
 have an edge with, and must have a larger number than."""
+STEP, BEFORE, ANY, NONE = range(4)
+"""Columns of the tests: a step and one before it, and of the entry of the latter's row that
+is the former the bits of which it must have one (0: nothing) and must have none."""
 
 
 @lean_jit
@@ -28,6 +31,10 @@ def count_matches(
     indptr: Offsets,
     indices: Numbers,
     steps: Offsets,
+    tests: Offsets,
+    kinds: Offsets,
+    wanted: Offsets,
+    labels: Numbers,
     bounds: Offsets,
     counter: Offsets,
     candidates: Numbers,
@@ -41,6 +48,10 @@ def count_matches(
         indptr: Row offsets ``[N + 1]``.
         indices: Neighbors, sorted in every row.
         steps: What a node of a step must fulfil ``[K, 3]``, K at least 2.
+        tests: What edges of steps must fulfil besides ``[L, 4]``, sorted by step.
+        kinds: What the edge of every entry is, as bits ``[2 M]``; empty without tests.
+        wanted: Label of the node of every step ``[K]``, -1 for any; or empty.
+        labels: Labels of nodes ``[N]``; empty where nothing is wanted.
         bounds: Chunks of nodes ``[C + 1]``.
         counter: Next chunk.
         candidates: Scratch ``[T, K, D]``, D the largest degree.
@@ -54,9 +65,16 @@ def count_matches(
         if chunk >= len(bounds) - 1:
             break
         for v in range(bounds[chunk], bounds[chunk + 1]):
+            if len(wanted) and wanted[0] >= 0 and labels[v] != wanted[0]:
+                continue
             image[0] = v
             step = 1
-            num[1], place[1] = list_fitting(indptr, indices, steps, 1, image, fits), 0
+            num[1], place[1] = (
+                list_fitting(
+                    indptr, indices, steps, tests, kinds, wanted, labels, 1, image, fits
+                ),
+                0,
+            )
             while step > 0:
                 if step == last:
                     add_wide(found, 0, num[step])
@@ -67,14 +85,18 @@ def count_matches(
                     image[step] = fits[step, place[step]]
                     place[step] += 1
                     step += 1
-                    num[step] = list_fitting(indptr, indices, steps, step, image, fits)
+                    num[step] = list_fitting(
+                        indptr, indices, steps, tests, kinds, wanted, labels, step, image,
+                        fits,
+                    )  # fmt: skip
                     place[step] = 0
 
 
 @lean_inline_jit
 def list_fitting(
-    indptr: Any, indices: Any, steps: Any, step: Any, image: Any, fits: Any
-) -> Any:
+    indptr: Any, indices: Any, steps: Any, tests: Any, kinds: Any, wanted: Any,
+    labels: Any, step: Any, image: Any, fits: Any,
+) -> Any:  # fmt: skip
     """List the nodes that a step can be, given those before; return how many."""
     needed, refused = steps[step, NEEDED], steps[step, REFUSED]
     anchor, above = -1, np.int64(-1)
@@ -90,8 +112,10 @@ def list_fitting(
     begin, end = indptr[image[anchor]], indptr[image[anchor] + 1]
     for e in range(place_of(indices, begin, end, above + 1), end):
         w = np.int64(indices[e])
-        good = True
+        good = not len(wanted) or wanted[step] < 0 or labels[w] == wanted[step]
         for before in range(step):
+            if not good:
+                break
             node = image[before]
             if node == w:
                 good = False
@@ -104,10 +128,27 @@ def list_fitting(
                 if has != (is_needed != 0):
                     good = False
                     break
+        if good and len(tests):
+            good = has_kinds(indptr, indices, tests, kinds, step, image, w)
         if good:
             fits[step, num] = w
             num += 1
     return num
+
+
+@lean_inline_jit
+def has_kinds(
+    indptr: Any, indices: Any, tests: Any, kinds: Any, step: Any, image: Any, w: Any
+) -> Any:
+    """Return whether the edges of a node to those before are of the kinds asked for."""
+    good = True
+    for t in range(len(tests)):
+        if good and tests[t, STEP] == step:
+            node = image[tests[t, BEFORE]]
+            has = kinds[place_of(indices, indptr[node], indptr[node + 1], w)]
+            if (tests[t, ANY] and not has & tests[t, ANY]) or has & tests[t, NONE]:
+                good = False
+    return good
 
 
 @lean_jit
@@ -115,6 +156,10 @@ def fill_matches(
     indptr: Offsets,
     indices: Numbers,
     steps: Offsets,
+    tests: Offsets,
+    kinds: Offsets,
+    wanted: Offsets,
+    labels: Numbers,
     state: Offsets,
     candidates: Numbers,
     frames: Offsets,
@@ -126,6 +171,10 @@ def fill_matches(
         indptr: Row offsets ``[N + 1]``.
         indices: Neighbors, sorted in every row.
         steps: What a node of a step must fulfil ``[K, 3]``, K at least 2.
+        tests: As of :func:`count_matches`, like the next three.
+        kinds: What the edge of every entry is.
+        wanted: Label of the node of every step.
+        labels: Labels of nodes.
         state: Next node to begin with, and the step under way, 0 in front of the first
             ``[2]``; kept from call to call.
         candidates: As of :func:`count_matches`, of one thread ``[K, D]``; kept.
@@ -143,8 +192,12 @@ def fill_matches(
                 break
             image[0] = state[0]
             state[0] += 1
+            if len(wanted) and wanted[0] >= 0 and labels[image[0]] != wanted[0]:
+                continue
             step = 1
-            num[1] = list_fitting(indptr, indices, steps, 1, image, candidates)
+            num[1] = list_fitting(
+                indptr, indices, steps, tests, kinds, wanted, labels, 1, image, candidates
+            )
             place[1] = 0
         elif place[step] >= num[step]:
             step -= 1
@@ -157,7 +210,10 @@ def fill_matches(
                 written += 1
             else:
                 step += 1
-                num[step] = list_fitting(indptr, indices, steps, step, image, candidates)
+                num[step] = list_fitting(
+                    indptr, indices, steps, tests, kinds, wanted, labels, step, image,
+                    candidates,
+                )  # fmt: skip
                 place[step] = 0
     state[1] = step
     return written

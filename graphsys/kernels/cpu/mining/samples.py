@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from graphsys.kernels.cpu.atomics import atomic_add
 from graphsys.kernels.cpu.hashing import mix64
-from graphsys.kernels.cpu.mining.matches import list_fitting
+from graphsys.kernels.cpu.mining.matches import has_kinds, list_fitting
 from graphsys.kernels.jit import lean_jit
 
 Offsets = npt.NDArray[np.int64]
@@ -30,6 +30,10 @@ def draw_matches(
     indices: Numbers,
     owners: Numbers,
     steps: Offsets,
+    tests: Offsets,
+    kinds: Offsets,
+    wanted: Offsets,
+    labels: Numbers,
     key: np.uint64,
     first_chunk: int,
     counter: Offsets,
@@ -46,6 +50,10 @@ def draw_matches(
         owners: Node of every entry ``[2 M]``.
         steps: What a node of a step must fulfil, as in ``matches.py``, but with nothing it
             must be above: all automorphic matches are drawn ``[K, 3]``.
+        tests: What edges of steps must fulfil, as in ``matches.py``, like the next three.
+        kinds: What the edge of every entry is.
+        wanted: Label of the node of every step.
+        labels: Labels of nodes.
         key: Of the draws.
         first_chunk: Number of the first chunk: draws depend on the chunk, not the thread.
         counter: Next chunk.
@@ -65,8 +73,18 @@ def draw_matches(
             state = mix64(state)
             e = np.int64(state % np.uint64(len(indices)))
             image[0], image[1] = owners[e], indices[e]
+            good = True
+            for step in range(min(len(wanted), 2)):
+                if wanted[step] >= 0 and labels[image[step]] != wanted[step]:
+                    good = False
+            if good and len(tests):
+                good = has_kinds(indptr, indices, tests, kinds, 1, image, image[1])
+            if not good:
+                continue
             for step in range(2, len(steps)):
-                num = list_fitting(indptr, indices, steps, step, image, fits)
+                num = list_fitting(
+                    indptr, indices, steps, tests, kinds, wanted, labels, step, image, fits
+                )
                 weight *= num
                 if num == 0 or step == len(steps) - 1:
                     break

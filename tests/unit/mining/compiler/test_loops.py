@@ -17,7 +17,7 @@ from graphsys.core.progress import Progress
 from graphsys.mining import Pattern, SimpleGraph
 from graphsys.mining.compiler.choose import choose_schedule
 from graphsys.mining.compiler.emit import kernel_text
-from graphsys.mining.compiler.schedule import Schedule, automorphisms, schedules
+from graphsys.mining.compiler.schedule import Schedule, schedules
 from graphsys.mining.counting import count, count_scheduled, explain_count
 from tests.unit.mining.test_counting import NAMES, as_rows, by_networkx
 
@@ -130,7 +130,7 @@ def test_costs_prefer_sets_that_are_made_in_outer_loops() -> None:
 def test_automorphisms_are_those_of_the_pattern() -> None:
     for text in [*NAMES, *LARGE, "8-cycle"]:
         pattern = Pattern.of(text)
-        assert len(automorphisms(pattern)) == pattern.num_automorphisms()
+        assert len(pattern.automorphisms()) == pattern.num_automorphisms()
 
 
 def test_an_explanation_has_order_cost_and_python() -> None:
