@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from graphsys.core.memory import release_free_memory
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
 from graphsys.gnn.context import TrainingContext
@@ -126,6 +127,9 @@ class LayerByLayer:
                     result = _room((len(nodes), values.shape[1]), self._scratch)
                 result[slice(*span)] = values.numpy()
             sample.release()
+            if self._context.budget is not None:
+                del h, layer, own, found
+                release_free_memory()
             self._progress.advance(span[1] - span[0])
         return result
 

@@ -26,6 +26,8 @@ from graphsys.gnn.tasks.factory import make_task
 from graphsys.gnn.training.trainer import Trainer
 
 _BATCHES = 3
+_KEPT_BYTES = 48 << 20
+_LEAST_KEPT_BYTES = 32 << 20
 _METER_S = 0.005
 _SHARES = (32, 16, 8, 4, 2)
 _ALONE_BYTES = 100 * 10**6  # a first batch of this size is told by itself
@@ -48,7 +50,9 @@ def make_plan(context: TrainingContext) -> Mapping[str, Any]:
     trainer = Trainer(_untrained(context))
     seeds = context.task.seeds(0)
     times, edges, waiting = [], 0, 0
+    release_free_memory()  # of smaller batches that were tried
     with MemoryMeter(_METER_S) as meter:
+        base = resident_bytes()
         for batch in itertools.islice(trainer.batches(0, seeds), _BATCHES):
             began = time.perf_counter()
             trainer.train_batch(0, batch, len(seeds))
@@ -64,7 +68,7 @@ def make_plan(context: TrainingContext) -> Mapping[str, Any]:
     epoch_s = min(times) * len(seeds)
     return {
         "planned_memory_bytes": max(
-            meter.peak_bytes + waiting * config.prefetch, evaluated
+            _at_most(meter, base) + waiting * config.prefetch, evaluated
         ),
         "planned_parameter_bytes": parameters,
         **({"planned_rows_bytes": rows} if rows else {}),
@@ -144,8 +148,18 @@ def _evaluation_bytes(context: TrainingContext) -> int:
     with MemoryMeter(_METER_S) as meter:
         base = resident_bytes()
         rows = probe(_untrained(context), node_type)
-    kept = (meter.peak_bytes - base) // 2  # by the heap, of batches that are not probed
-    return meter.peak_bytes + kept + (0 if is_on_disk else rows)
+    return _at_most(meter, base) + (0 if is_on_disk else rows)
+
+
+def _at_most(meter: MemoryMeter, base: int) -> int:
+    """Return what many batches take at most, of which some were metered.
+
+    The heap keeps up to 32 MiB of each array that is freed, and the next batch is of
+    another size: by measurement a third more, of arrays that are not larger than that,
+    and what a few batches do not show.
+    """
+    kept = (meter.peak_bytes - base) // 3
+    return meter.peak_bytes + min(max(kept, _LEAST_KEPT_BYTES), _KEPT_BYTES)
 
 
 def _untrained(context: TrainingContext) -> TrainingContext:
