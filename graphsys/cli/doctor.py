@@ -5,12 +5,15 @@ from typing import Annotated, Any
 import typer
 
 from graphsys.cli.console import print_facts, print_json
-from graphsys.cli.options import JsonOption, examples
+from graphsys.cli.options import ClusterOption, JsonOption, examples
 from graphsys.cli.progress import open_progress
 from graphsys.core.memory import format_bytes
 
 EPILOG = examples(
-    "graphsys doctor", "graphsys doctor --json > machine.json", "graphsys doctor --warm-up"
+    "graphsys doctor",
+    "graphsys doctor --json > machine.json",
+    "graphsys doctor --warm-up",
+    "graphsys doctor --cluster local:2",
 )
 
 
@@ -23,11 +26,15 @@ def doctor(
             "minutes, once per version.",
         ),
     ] = False,
+    cluster: ClusterOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show what this machine has: CPU, memory, disk, GPU, optional packages."""
     from graphsys.core.machine import describe_machine
 
+    if cluster is not None:
+        _tell_cluster(cluster, as_json=json)
+        return
     compiled = None
     if warm_up:
         from graphsys.cli.warm_up import warm_up as compile_common_kernels
@@ -43,6 +50,28 @@ def doctor(
             f"{compiled['commands']} commands in {compiled['seconds']:.0f} s"
         )
     print_facts(facts)
+
+
+def _tell_cluster(where: str, *, as_json: bool) -> None:
+    """Tell what every node of a cluster has; exit with 1 where versions differ."""
+    from graphsys.distributed.cluster import Cluster, describe_cluster
+
+    found = describe_cluster(Cluster.parse(where))
+    problems = [problem for node in found["nodes"] for problem in node["problems"]]
+    if as_json:
+        print_json(found)
+    else:
+        facts: dict[str, Any] = {"cluster": found["address"], "workers": found["workers"]}
+        for node in found["nodes"]:
+            facts[node["host"]] = (
+                f"{node['cores']} cores, {format_bytes(node['memory_free_bytes'])} free, "
+                f"graphsys {node['graphsys']}, Ray {node['ray']}, Python {node['python']}"
+            )
+        if problems:
+            facts["problems"] = "; ".join(problems)
+        print_facts(facts)
+    if problems:
+        raise typer.Exit(1)
 
 
 def _for_people(machine: dict[str, Any]) -> dict[str, Any]:

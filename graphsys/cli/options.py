@@ -52,6 +52,17 @@ MemoryOption = Annotated[
         rich_help_panel=CONTROL,
     ),
 ]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="WHERE",
+        help="Run on a Ray cluster: local:4 starts 4 workers here, HOST:PORT is a running "
+        "one.",
+        show_default=False,
+        rich_help_panel=CONTROL,
+    ),
+]
 PartitionsOption = Annotated[
     str,
     typer.Option(

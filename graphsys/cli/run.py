@@ -16,6 +16,7 @@ from graphsys.cli.console import (
 from graphsys.cli.options import (
     CONTROL,
     OUTPUT,
+    ClusterOption,
     JsonOption,
     OverwriteOption,
     examples,
@@ -29,6 +30,7 @@ from graphsys.cli.results import (
 )
 
 if TYPE_CHECKING:
+    from graphsys.distributed.run import ClusterRun
     from graphsys.engine.native_plan import NativeRun
     from graphsys.engine.program_run import ProgramRun
     from graphsys.engine.result import Result
@@ -42,6 +44,7 @@ EPILOG = examples(
     "graphsys run bfs web -o hops.csv --param source=42",
     "graphsys run betweenness web -o - --param sources=42,17 --format csv | head",
     "graphsys run my_program.py:MyProgram web -o out.parquet --memory 4GB",
+    "graphsys run pagerank web -o ranks.parquet --cluster local:2",
 )
 
 ALGORITHM = "Algorithm"
@@ -197,6 +200,7 @@ def run(
             rich_help_panel=CONTROL,
         ),
     ] = False,
+    cluster: ClusterOption = None,
     check: Annotated[
         bool,
         typer.Option(
@@ -226,7 +230,7 @@ def run(
     if algorithm is None or graph is None:
         raise ConfigError("give ALGORITHM and GRAPH; graphsys run --list shows the names")
     check_target(out, format_, overwrite=overwrite, as_json=json)
-    work = _Work(algorithm, param or [], implementation)
+    work = _Work(algorithm, param or [], implementation, cluster)
     settings: dict[str, Any] = {
         "memory": memory,
         "device": None if device == "cpu" else device,
@@ -280,7 +284,9 @@ def _kept(checkpoint: Path | None) -> str:
 class _Work:
     """What a command line asks for: a listed algorithm or a program from a file."""
 
-    def __init__(self, name: str, pairs: list[str], implementation: str | None) -> None:
+    def __init__(
+        self, name: str, pairs: list[str], implementation: str | None, cluster: str | None
+    ) -> None:
         from graphsys.engine.algorithms import Algorithm, get
         from graphsys.engine.load_program import load_program
         from graphsys.engine.parameters import parse_parameters
@@ -288,22 +294,45 @@ class _Work:
 
         self.listed: Algorithm | None = None
         self.program: VertexProgram | None = None
+        self.name = name
+        self.cluster = cluster
         self.implementation = implementation
+        if cluster is not None and ".py" not in name:
+            from graphsys.distributed.run import implementation_for
+
+            self.implementation = implementation_for(get(name), implementation)
         if ".py" in name:
             kind: type[VertexProgram] = load_program(name)
-            given = parse_parameters(pairs, parameter_types(kind), kind.__name__)
-            self.program = kind(**given)
+            self.parameters = parse_parameters(pairs, parameter_types(kind), kind.__name__)
+            self.program = kind(**self.parameters)
             self.has_answer = kind.answer is not VertexProgram.answer
             self.shown = "stored"
         else:
             self.listed = get(name)
             self.has_answer = self.listed.has_answer
             self.shown = self.listed.shown
-            known = self.listed.parameters(implementation)
+            known = self.listed.parameters(self.implementation)
             self.parameters = parse_parameters(pairs, known, name)
 
-    def prepare(self, graph: "Graph", settings: dict[str, Any]) -> "NativeRun | ProgramRun":
+    def prepare(
+        self, graph: "Graph", settings: dict[str, Any]
+    ) -> "NativeRun | ProgramRun | ClusterRun":
         """Decide what will run and how; ``--explain`` and a run have this in common."""
+        prepared = self._prepare(graph, settings)
+        if self.cluster is None:
+            return prepared
+        from graphsys.core.errors import ConfigError
+        from graphsys.distributed.cluster import Cluster
+        from graphsys.distributed.run import ClusterRun
+
+        cluster = Cluster.parse(self.cluster)
+        if settings.get("memory") is not None:
+            raise ConfigError("memory does not go with --cluster; leave out one of them")
+        return ClusterRun.of(prepared, self.name, self.parameters, cluster)
+
+    def _prepare(
+        self, graph: "Graph", settings: dict[str, Any]
+    ) -> "NativeRun | ProgramRun":
         from graphsys.engine.program_run import prepare_program
 
         if self.program is not None:
@@ -314,7 +343,9 @@ class _Work:
         )
 
 
-def _explain(work: "NativeRun | ProgramRun", algorithm: str, *, as_json: bool) -> None:
+def _explain(
+    work: "NativeRun | ProgramRun | ClusterRun", algorithm: str, *, as_json: bool
+) -> None:
     if not as_json:
         sys.stdout.write(work.explanation() + "\n")
         return
@@ -358,6 +389,7 @@ def _report(done: "Result", algorithm: str, out: Path | None, *, as_json: bool) 
     }
     if done.result is not None:
         facts["result"] = done.result
+    facts |= done.figures()
     if as_json:
         print_json(facts)
     else:

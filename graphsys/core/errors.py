@@ -69,6 +69,12 @@ class MissingDependencyError(GraphsysError, ImportError):
     """An optional package that is not installed."""
 
 
+class ClusterError(GraphsysError, OSError):
+    """A cluster that does not answer, or whose workers are lost again and again."""
+
+    exit_code = 1
+
+
 class NotConvergedError(GraphsysError, ArithmeticError):
     """An iteration that was asked to converge and did not."""
 

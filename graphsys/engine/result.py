@@ -43,6 +43,10 @@ class Result:
             f"supersteps, {self.seconds:.3g} s)"
         )
 
+    def figures(self) -> dict[str, Any]:
+        """Return what a report tells of this kind of run besides what it tells of all."""
+        return {}
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.table.__arrow_c_stream__(requested_schema)
 

@@ -22,8 +22,8 @@ FLAGS = {
     "graphsys verify": "GRAPH|RUN --help --json",
     "graphsys partition": "GRAPH --compare --help --json --memory --order --out "
     "--overwrite --partitioner --partitions --seed",
-    "graphsys run": "ALGORITHM GRAPH --check --checkpoint --checkpoint-every --device "
-    "--device-memory --explain --format --help --implementation --json --list "
+    "graphsys run": "ALGORITHM GRAPH --check --checkpoint --checkpoint-every --cluster "
+    "--device --device-memory --explain --format --help --implementation --json --list "
     "--max-supersteps --memory --out --overwrite --param --require-convergence --resume "
     "--strategy --threads",
     "graphsys mine": "GRAPH --edge-labels --explain --features --format --frequent --help "
@@ -40,7 +40,7 @@ FLAGS = {
     "--overwrite --relation --top-k",
     "graphsys export": "RUN --help --json --node-type --out --overwrite --relation "
     "--relation-types",
-    "graphsys doctor": "--help --json --warm-up",
+    "graphsys doctor": "--cluster --help --json --warm-up",
     "graphsys profile": "COMMAND --chrome-trace --compare --compile --gpu-model --help "
     "--json --level --ncu --out --overwrite --trace",
 }

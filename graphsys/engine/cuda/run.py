@@ -14,7 +14,7 @@ from graphsys.engine.cuda.cuda_source import module_source
 from graphsys.engine.cuda.device import LaunchShape, require_device
 from graphsys.engine.cuda.executor import DeviceExecutor
 from graphsys.engine.cuda.strategy import check_strategy
-from graphsys.engine.execute.prepared import prepare, run_on_host, state_columns
+from graphsys.engine.execute.prepared import prepare, run_on_host, table_of
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
@@ -82,7 +82,7 @@ def run_on_device(
         raise NotConvergedError(
             f"{plan.spec.name} did not converge within {executor.at.superstep} supersteps"
         )
-    table = topology.table(state_columns(executor))
+    table = table_of(executor.plan, topology, executor.arrays.states)
     return Result(
         table=table,
         algorithm=plan.spec.name,

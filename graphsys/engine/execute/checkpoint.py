@@ -123,8 +123,8 @@ class Checkpoints:
             arrays, frontier = executor.arrays.kept(), _frontier_of(executor.frontier)
             if executor.frontier is not None and not executor.frontier.everyone:
                 arrays[f"frontier__{frontier['form']}"] = _bits_or_list(executor.frontier)
-            files = {key: _write_array(target, key, array) for key, array in arrays.items()}
-            _flush_folder(target)
+            files = {key: write_array(target, key, array) for key, array in arrays.items()}
+            flush_folder(target)
             content = {
                 "format": FORMAT_VERSION,
                 "run": self._fingerprint,
@@ -146,7 +146,7 @@ class Checkpoints:
             os.fsync(file.fileno())
         os.replace(temporary, self.folder / NAME)
         self._found = content
-        _flush_folder(self.folder)
+        flush_folder(self.folder)
 
     @contextlib.contextmanager
     def _tidied(self) -> Iterator[None]:
@@ -179,7 +179,7 @@ class Checkpoints:
             return False
         content, frontier_array = self._found, None
         for key, file in content["files"].items():
-            array = self._read_array(key, _File(**file))
+            array = self.read_array(key, file)
             if key.startswith("frontier__"):
                 frontier_array = array
                 continue
@@ -235,7 +235,13 @@ class Checkpoints:
                 "remove the folder to start again"
             )
 
-    def _read_array(self, key: str, file: _File) -> npt.NDArray[Any]:
+    def read_array(self, key: str, said: Mapping[str, Any]) -> npt.NDArray[Any]:
+        """Map an array of the checkpoint, after a look whether it is whole.
+
+        Raises:
+            CorruptStoreError: it is missing, cut short or altered.
+        """
+        file = _File(**said)
         assert self._found is not None  # restore() checked
         path = self.folder / self._found["folder"] / f"{key}.npy"
         try:
@@ -327,7 +333,8 @@ def _restored(said: Mapping[str, Any], array: npt.NDArray[Any] | None) -> Fronti
     return Frontier.from_words(said["num_nodes"], copy, said["count"], said["edges"])
 
 
-def _write_array(folder: Path, key: str, array: npt.NDArray[Any]) -> _File:
+def write_array(folder: Path, key: str, array: npt.NDArray[Any]) -> _File:
+    """Write an array as a file ``KEY.npy``, flushed, and return what tells it is whole."""
     path = folder / f"{key}.npy"
     with path.open("wb") as file:
         header = np.lib.format.header_data_from_array_1_0(array)
@@ -347,7 +354,8 @@ def _hash_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _flush_folder(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

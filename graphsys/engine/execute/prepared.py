@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from graphsys.core.errors import ConfigError, NotConvergedError
 from graphsys.core.events import observing_seconds
@@ -149,7 +150,7 @@ def run_on_host(
 
 
 def _result(work: PreparedProgram, executor: Executor, seconds: float) -> Result:
-    table = executor.topology.table(state_columns(executor))
+    table = table_of(executor.plan, executor.topology, executor.arrays.states)
     return Result(
         table=table,
         algorithm=work.plan.spec.name,
@@ -185,9 +186,16 @@ def _figures(step: Superstep) -> dict[str, float]:
     return {"frontier": step.senders, "messages": step.messages, "edges/s": rate}
 
 
-def state_columns(executor: Executor) -> dict[str, Any]:
-    """Return the states as result columns, masked where they are null."""
-    spec, topology = executor.plan.spec, executor.topology
+def table_of(plan: ProgramPlan, topology: Topology, states: Mapping[str, Any]) -> pa.Table:
+    """Return a run's result: states ``[N]`` by name as columns beside the ids."""
+    return topology.table(state_columns(plan, topology, states))
+
+
+def state_columns(
+    plan: ProgramPlan, topology: Topology, states: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return states ``[N]`` as result columns, masked where they are null."""
+    spec = plan.spec
     shown = spec.program.results or tuple(spec.states)
     columns: dict[str, Any] = {}
     for name in shown:
@@ -196,7 +204,7 @@ def state_columns(executor: Executor) -> dict[str, Any]:
                 f"{spec.name}.results names {name!r}, the states are "
                 f"{', '.join(spec.states)}"
             )
-        state, values = spec.states[name], executor.arrays.states[name]
+        state, values = spec.states[name], states[name]
         column = "value" if len(shown) == 1 else name
         if state.dtype is NodeId:
             columns[column] = _ids_at(topology, values)
@@ -208,7 +216,6 @@ def state_columns(executor: Executor) -> dict[str, Any]:
 
 
 def _ids_at(topology: Topology, ranks: Any) -> Any:
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     missing = ranks < 0

@@ -1,0 +1,14 @@
+"""The same commands on many machines, by Ray; see README.md."""
+
+from typing import TYPE_CHECKING
+
+from graphsys.core.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from graphsys.distributed.cluster import Cluster as Cluster
+    from graphsys.distributed.cluster import connected as connected
+    from graphsys.distributed.cluster import describe_cluster as describe_cluster
+    from graphsys.distributed.run import ClusterResult as ClusterResult
+    from graphsys.distributed.run import ClusterRun as ClusterRun
+
+__getattr__ = lazy_exports(__name__)

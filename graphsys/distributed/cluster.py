@@ -1,0 +1,183 @@
+"""Starting Ray on this machine, or connecting to a cluster, and leaving either again."""
+
+import logging
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphsys.core.deps import require
+from graphsys.core.errors import ClusterError, ConfigError
+from graphsys.core.threads import num_cores
+
+_STORE_BYTES = 200 << 20
+"""Ray's object store on this machine: what travels is messages, not graphs."""
+_FOLDER = "graphsys-ray-"
+_MOST_LOCAL = 64
+_CONNECT_S = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What ``--cluster`` names.
+
+    Attributes:
+        address: Of a running cluster; "" for workers on this machine.
+        local_workers: How many of those; 0: a running cluster has one a processor.
+    """
+
+    address: str
+    local_workers: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> "Cluster":
+        """Read ``local:4`` or the address of a running cluster.
+
+        Raises:
+            ConfigError: no number of workers, or no host and port.
+
+        Examples:
+            >>> Cluster.parse("local:4").local_workers
+            4
+        """
+        kind, _, rest = text.strip().partition(":")
+        if kind == "local":
+            if not rest.isdigit() or not 1 <= int(rest) <= _MOST_LOCAL:
+                raise ConfigError(
+                    f"--cluster local:N takes 1 to {_MOST_LOCAL} workers, got {text!r}"
+                )
+            return cls("", int(rest))
+        host, _, port = text.strip().removeprefix("ray://").rpartition(":")
+        if text.strip() != "auto" and not (host and port.isdigit()):
+            raise ConfigError(
+                f"--cluster takes local:N, or HOST:PORT of a running Ray cluster, got "
+                f"{text!r}"
+            )
+        return cls(text.strip())
+
+
+@contextmanager
+def connected(cluster: Cluster) -> Iterator[int]:
+    """Have Ray for as long as the context lasts, and yield the number of workers.
+
+    Workers on this machine end with the context and with this process, however it ends.
+
+    Args:
+        cluster: What to start or to connect to.
+
+    Raises:
+        MissingDependencyError: Ray is not installed.
+        ClusterError: nothing answers at the address.
+        ConfigError: this process is connected already.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    ray = require("ray", extra="ray")
+    if ray.is_initialized():
+        raise ConfigError("this process is connected to a Ray cluster; leave that first")
+    quiet: dict[str, Any] = {
+        "include_dashboard": False, "log_to_driver": False,
+        "logging_level": logging.ERROR, "configure_logging": True,
+    }  # fmt: skip
+    folder = None
+    try:
+        if cluster.local_workers:
+            _sweep()
+            folder = tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-")  # a short path
+            ray.init(
+                num_cpus=cluster.local_workers, object_store_memory=_STORE_BYTES,
+                _temp_dir=folder, **quiet,
+            )  # fmt: skip
+            yield cluster.local_workers
+        else:
+            _connect(ray, cluster.address)
+            yield max(int(ray.cluster_resources().get("CPU", 1)), 1)
+    finally:
+        ray.shutdown()
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sweep() -> None:
+    """Remove the folders of processes that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*-*"):
+        process = folder.name.removeprefix(_FOLDER).partition("-")[0]
+        if process.isdigit() and not Path("/proc", process).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _connect(ray: Any, address: str) -> None:
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        if host:  # Ray itself asks for minutes
+            socket.create_connection((host, int(port)), _CONNECT_S).close()
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except (OSError, RuntimeError, ValueError, OverflowError) as err:
+        raise ClusterError(
+            f"no Ray cluster answers at {address}; start one by `ray start --head` and "
+            "give the address that it prints"
+        ) from err
+
+
+def _nodes(ray: Any) -> list[dict[str, Any]]:
+    return [node for node in ray.nodes() if node["Alive"]]
+
+
+def threads_per_worker(num_workers: int, *, is_local: bool) -> int:
+    """Return how many threads a worker takes: on a running cluster it has one processor."""
+    return max(num_cores() // num_workers, 1) if is_local else 1
+
+
+def describe_cluster(cluster: Cluster) -> dict[str, Any]:
+    """Ask every node what it has.
+
+    Returns:
+        ``workers``, ``address`` and ``nodes``: of each ``host``, ``python``, ``graphsys``
+        and ``ray`` (versions), ``cores``, ``memory_free_bytes``, and ``problems``: where it
+        differs from this process.
+    """
+    with connected(cluster) as workers:
+        ray = require("ray", extra="ray")
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        ask = ray.remote(num_cpus=0)(describe_node)
+        asked = [
+            ask.options(
+                scheduling_strategy=NodeAffinitySchedulingStrategy(
+                    node["NodeID"], soft=False
+                )
+            ).remote()
+            for node in _nodes(ray)
+        ]
+        nodes = ray.get(asked, timeout=60)
+    here = describe_node()
+    for node in nodes:
+        node["problems"] = [
+            f"{name} {node[name]}, here {here[name]}"
+            for name in ("python", "graphsys", "ray")
+            if node[name] != here[name]
+        ]
+    where = cluster.address or f"local:{cluster.local_workers}"
+    return {"address": where, "workers": workers, "nodes": nodes}
+
+
+def describe_node() -> dict[str, Any]:
+    """Return versions, cores and free memory of the machine that this runs on."""
+    import platform
+    from importlib.metadata import version
+
+    from graphsys.core.memory import available_bytes
+
+    return {
+        "host": socket.gethostname(),
+        "python": platform.python_version(),
+        "graphsys": version("graphsys"),
+        "ray": version("ray"),
+        "cores": num_cores(),
+        "memory_free_bytes": available_bytes(),
+    }

@@ -1,0 +1,128 @@
+"""Exchanging data among workers: numbered, counted, with a limit to the waiting."""
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import ClusterError
+
+Payload = tuple[Any, ...]
+"""What one worker sends another at a time: arrays, or tuples of them."""
+
+TIMEOUT_S = 600.0
+"""How long a worker waits for another: a stopped one goes on, a dead one ends the run."""
+
+
+class Peer(Protocol):
+    """Another worker's mailbox, near or far."""
+
+    def send(self, number: int, sender: int, payload: Payload) -> None:
+        """Hand over what a worker sends in an exchange; twice is the same as once."""
+
+
+class Mailbox:
+    """What has arrived for a worker, by the number of the exchange and the sender."""
+
+    def __init__(self) -> None:
+        self._arrived: dict[tuple[int, int], Payload] = {}
+        self._condition = threading.Condition()
+        self._done = 0
+
+    def put(self, number: int, sender: int, payload: Payload) -> None:
+        """Keep what a worker sent; exchanges that are over take nothing any more."""
+        with self._condition:
+            if number > self._done:
+                self._arrived[number, sender] = payload
+                self._condition.notify_all()
+
+    def take(self, number: int, senders: Sequence[int], timeout_s: float) -> list[Payload]:
+        """Wait for what the senders send in an exchange, in their order.
+
+        Raises:
+            ClusterError: one of them did not send in time.
+        """
+        keys = [(number, sender) for sender in senders]
+        with self._condition:
+            there = self._condition.wait_for(
+                lambda: all(key in self._arrived for key in keys), timeout_s
+            )
+            if not there:
+                silent = [sender for n, sender in keys if (n, sender) not in self._arrived]
+                raise ClusterError(
+                    f"worker {silent[0]} sent nothing for {timeout_s:.0f} s; look at its "
+                    "machine, then run the command again"
+                )
+            self._done = number
+            return [self._arrived.pop(key) for key in keys]
+
+
+class Exchange:
+    """The exchanges of one worker with all others, which call them in the same order.
+
+    Args:
+        rank: Number of this worker.
+        peers: The mailboxes of all workers; its own place is not used.
+        mailbox: Its own.
+        timeout_s: How long to wait for another.
+
+    Attributes:
+        sent_bytes: Bytes of arrays that left this worker.
+        waited_s: Time spent waiting for others.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        peers: Sequence[Peer],
+        mailbox: Mailbox,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        self.rank = rank
+        self.size = len(peers)
+        self.others = [k for k in range(self.size) if k != rank]
+        self.sent_bytes = 0
+        self.waited_s = 0.0
+        self._peers = peers
+        self._mailbox = mailbox
+        self._timeout_s = timeout_s
+        self._number = 0
+
+    def all_to_all(self, outgoing: Sequence[Payload]) -> list[Payload]:
+        """Send every other worker its payload; return theirs, in the order of others.
+
+        Args:
+            outgoing: What to send, one for each of :attr:`others`.
+        """
+        self._number += 1
+        for peer, payload in zip(self.others, outgoing, strict=True):
+            self.sent_bytes += _bytes_of(payload)
+            self._peers[peer].send(self._number, self.rank, payload)
+        begin = time.perf_counter()
+        arrived = self._mailbox.take(self._number, self.others, self._timeout_s)
+        self.waited_s += time.perf_counter() - begin
+        return arrived
+
+    def gather(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the rows of all workers, in their order, to all of them."""
+        arrived = self.all_to_all([(values,)] * len(self.others))
+        rows = {self.rank: values}
+        rows.update((k, row) for k, (row,) in zip(self.others, arrived, strict=True))
+        return np.stack([rows[k] for k in range(self.size)])
+
+    def collect(self, payload: Payload) -> list[Payload]:
+        """Return every worker's payload, in their order, to all of them."""
+        arrived = self.all_to_all([payload] * len(self.others))
+        arrived.insert(self.rank, payload)
+        return arrived
+
+
+def _bytes_of(payload: Any) -> int:
+    if isinstance(payload, np.ndarray):
+        return payload.nbytes
+    if isinstance(payload, tuple | list):
+        return sum(_bytes_of(part) for part in payload)
+    return 0

@@ -1,0 +1,61 @@
+"""The loop of one worker: that of one machine, over its own partitions."""
+
+import numpy as np
+
+from graphsys.distributed.exchange import Exchange
+from graphsys.distributed.ownership import Ownership, OwnRows
+from graphsys.distributed.supersteps import OwnLauncher, WorkerSupersteps
+from graphsys.engine.codegen.plan import ProgramPlan
+from graphsys.engine.execute.arrays import RunArrays
+from graphsys.engine.execute.executor import Executor, Position
+from graphsys.engine.execute.launcher import Kernels
+from graphsys.engine.program import VertexProgram
+from graphsys.engine.topology import Topology
+
+
+class WorkerExecutor(Executor):
+    """The loop of one worker, which takes every step together with the others.
+
+    Args:
+        program: Parameters.
+        plan: The lowered program.
+        kernels: Its kernels.
+        topology: The graph.
+        exchange: With the other workers.
+        num_threads: Threads; all cores by default.
+        max_supersteps: End after so many.
+    """
+
+    # not the base's: launcher and supersteps are a worker's own
+    def __init__(
+        self,
+        program: VertexProgram,
+        plan: ProgramPlan,
+        kernels: Kernels,
+        topology: Topology,
+        exchange: Exchange,
+        *,
+        num_threads: int | None = None,
+        max_supersteps: int | None = None,
+    ) -> None:
+        self.program = program
+        self.plan = plan
+        self.topology = topology
+        self.max_supersteps = max_supersteps
+        self.exchange = exchange
+        self.ownership = Ownership.of(topology, exchange.size)
+        self.spans = self.ownership.spans[exchange.rank]
+        self.rows = OwnRows(topology, self.spans)
+        self.arrays = RunArrays(plan, topology, np.zeros)
+        self.launcher = OwnLauncher(program, kernels, self.arrays, num_threads)
+        self.launcher.spans = self.spans
+        self.supersteps: WorkerSupersteps = WorkerSupersteps(
+            self.launcher, self.rows, exchange, self.ownership
+        )
+        self.at = Position(totals=self.launcher.totals)
+        self.frontier = None
+
+    def close(self) -> None:
+        """End the threads."""
+        super().close()
+        self.rows.close()

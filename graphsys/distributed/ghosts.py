@@ -1,0 +1,152 @@
+"""Copies of other workers' values: sent when first read, and then only when changed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.distributed.exchange import Exchange
+from graphsys.distributed.ownership import Ownership
+from graphsys.kernels.cpu.bits import empty_bits
+
+Array = npt.NDArray[Any]
+Nodes = npt.NDArray[np.int64]
+
+
+class Ghosts:
+    """Nodes of other workers that this one reads, and its own that others read.
+
+    Args:
+        exchange: With the other workers.
+        ownership: Who owns which nodes.
+        wanted: The nodes of others that are read here, ascending, int64 ``[G]``.
+
+    Attributes:
+        count: ``G``: with every worker's added up, the values that a superstep must move
+            at least if all nodes change, whatever the program.
+    """
+
+    def __init__(self, exchange: Exchange, ownership: Ownership, wanted: Nodes) -> None:
+        self._exchange = exchange
+        self.count = len(wanted)
+        owners = ownership.owner_of(wanted)
+        self._read = [wanted[owners == other] for other in exchange.others]
+        asked = exchange.all_to_all([(nodes,) for nodes in self._read])
+        self._told: list[Nodes] = [np.array(nodes) for (nodes,) in asked]
+        self._last: dict[str, list[Array | None]] = {}
+        self._values: dict[str, list[Array]] = {}
+
+    def update(self, arrays: dict[str, Array]) -> None:
+        """Bring the copies in arrays of all nodes up to date.
+
+        Args:
+            arrays: Arrays ``[N]`` by a name that stays theirs from call to call; every
+                worker gives the same names.
+        """
+        outgoing: list[tuple[Any, ...]] = []
+        for place, nodes in enumerate(self._told):
+            changes = [self._changes(n, a[nodes], place) for n, a in arrays.items()]
+            outgoing.append(tuple(changes))
+        arrived = self._exchange.all_to_all(outgoing)
+        for place, parts in enumerate(arrived):
+            nodes = self._read[place]
+            for (name, array), part in zip(arrays.items(), parts, strict=True):
+                array[nodes] = self._received(name, array.dtype, place, part)
+
+    def put_back(self, arrays: dict[str, Array]) -> None:
+        """Write the copies as they were last brought up to date, where there are any."""
+        for name, array in arrays.items():
+            for nodes, values in zip(self._read, self._values.get(name, ()), strict=False):
+                array[nodes] = values
+
+    def bits(self, words: npt.NDArray[np.uint64], num_nodes: int) -> Array:
+        """Return a set of own nodes with the nodes of others that are in theirs.
+
+        Args:
+            words: The own nodes of the set, as bits.
+            num_nodes: Nodes of the graph.
+        """
+        outgoing: list[tuple[Any, ...]] = []
+        for place, nodes in enumerate(self._told):
+            chosen = (words[nodes >> 6] >> (nodes & 63).astype(np.uint64)) & np.uint64(1)
+            outgoing.append((self._changes("the set", chosen.astype(np.uint8), place),))
+        found = empty_bits(num_nodes)
+        found[:] = words
+        for place, (part,) in enumerate(self._exchange.all_to_all(outgoing)):
+            nodes = self._read[place]
+            chosen = self._received("the set", np.dtype(np.uint8), place, part)
+            set_bits(found, nodes[chosen != 0])
+        return found
+
+    def _changes(self, name: str, now: Array, place: int) -> tuple[Array, Array]:
+        """Return where values differ from those sent last, and the values there.
+
+        An empty list of places with values means all of them.
+        """
+        sent = self._last.setdefault(name, [None] * len(self._told))
+        before = sent[place]
+        sent[place] = now
+        if before is None:
+            return _NOWHERE, now
+        changed = np.flatnonzero(_raw(before) != _raw(now)).astype(np.uint32)
+        if len(changed) * (4 + now.itemsize) >= now.nbytes:
+            return _NOWHERE, now
+        return changed, now[changed]
+
+    def _received(
+        self, name: str, dtype: np.dtype[Any], place: int, part: tuple[Array, Array]
+    ) -> Array:
+        kept = self._values.setdefault(name, [np.zeros(len(r), dtype) for r in self._read])
+        places, values = part
+        if len(places) or not len(values):
+            kept[place][places] = values
+        else:
+            kept[place][:] = values
+        return kept[place]
+
+
+_NOWHERE = np.empty(0, np.uint32)
+
+
+def _raw(values: Array) -> Array:
+    """Return values as integers, so that NaN equals itself."""
+    return values.view(f"u{values.itemsize}")
+
+
+def set_bits(words: npt.NDArray[np.uint64], nodes: Nodes) -> None:
+    """Put nodes into a set of bits."""
+    np.bitwise_or.at(words, nodes >> 6, np.uint64(1) << (nodes & 63).astype(np.uint64))
+
+
+def has_bits(words: npt.NDArray[np.uint64], nodes: Nodes) -> npt.NDArray[np.bool_]:
+    """Return which nodes are in a set of bits."""
+    found = (words[nodes >> 6] >> (nodes & 63).astype(np.uint64)) & np.uint64(1)
+    is_in: npt.NDArray[np.bool_] = found.astype(bool)
+    return is_in
+
+
+def clear_bits(words: npt.NDArray[np.uint64], nodes: Nodes) -> None:
+    """Take nodes out of a set of bits."""
+    keep = ~(np.uint64(1) << (nodes & 63).astype(np.uint64))
+    np.bitwise_and.at(words, nodes >> 6, keep)
+
+
+def neighbors_of_others(
+    indices: Sequence[tuple[Array, int]], spans: Sequence[tuple[int, int]], num_nodes: int
+) -> Nodes:
+    """Return the neighbors in some rows that lie in none of the spans, ascending.
+
+    Args:
+        indices: Neighbors of rows, each with what is added to get numbers of nodes.
+        spans: Own nodes.
+        num_nodes: Nodes of the graph.
+    """
+    marked = np.zeros(num_nodes, dtype=bool)
+    step = 1 << 22
+    for neighbors, base in indices:
+        for low in range(0, len(neighbors), step):
+            marked[neighbors[low : low + step].astype(np.int64) + base] = True
+    for low, high in spans:
+        marked[low:high] = False
+    return np.flatnonzero(marked)

@@ -1,0 +1,110 @@
+"""Which nodes a worker owns, and the rows of edges that belong to them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import ConfigError
+from graphsys.engine.execute.rows import NUM_CHUNKS, RowBlock, all_nodes
+from graphsys.engine.execute.stream import Part, StreamRows
+from graphsys.engine.topology import Topology
+from graphsys.engine.united_rows import Direction
+
+
+@dataclass(frozen=True)
+class Ownership:
+    """Spans of nodes by worker: whole partitions of every node type.
+
+    Attributes:
+        spans: For every worker its spans ``(low, high)``, ascending.
+    """
+
+    spans: tuple[tuple[tuple[int, int], ...], ...]
+
+    @classmethod
+    def of(cls, topology: Topology, num_workers: int) -> "Ownership":
+        """Deal the partitions of a store out, neighbors in number to one worker.
+
+        Raises:
+            ConfigError: the graph has fewer partitions than there are workers.
+        """
+        graph = topology.graph
+        if graph is None:
+            raise ConfigError("a cluster takes a graph's folder; these edges are in memory")
+        most = max(graph.num_partitions(kind) for kind in graph.node_types)
+        if most < num_workers:
+            raise ConfigError(
+                f"{graph.path} has {most} partitions, too few for {num_workers} workers; "
+                "ingest it with more --partitions, or take fewer workers"
+            )
+        spans: list[list[tuple[int, int]]] = [[] for _ in range(num_workers)]
+        for kind in graph.node_types:
+            bounds = graph.offsets(kind) + topology.numbers.base(kind)
+            parts = len(bounds) - 1
+            for worker, own in enumerate(spans):
+                low, high = (k * parts // num_workers for k in (worker, worker + 1))
+                if bounds[low] < bounds[high]:
+                    own.append((int(bounds[low]), int(bounds[high])))
+        return cls(tuple(tuple(own) for own in spans))
+
+    def owner_of(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the worker of every node, int64 ``[K]``."""
+        pairs = sorted(
+            (low, worker) for worker, own in enumerate(self.spans) for low, _ in own
+        )
+        lows = np.array([low for low, _ in pairs], dtype=np.int64)
+        workers = np.array([worker for _, worker in pairs], dtype=np.int64)
+        found: npt.NDArray[np.int64] = workers[np.searchsorted(lows, nodes, "right") - 1]
+        return found
+
+    def num_nodes(self, worker: int) -> int:
+        """Return how many nodes a worker owns."""
+        return sum(high - low for low, high in self.spans[worker])
+
+
+class OwnRows(StreamRows):
+    """The rows of some spans of nodes, streamed from the store's mapped files.
+
+    Args:
+        topology: The graph.
+        spans: The nodes.
+    """
+
+    def __init__(self, topology: Topology, spans: Sequence[tuple[int, int]]) -> None:
+        super().__init__(topology, topology.column_dtypes())
+        self._spans = tuple(spans)
+
+    def parts(self, direction: Direction) -> list[Part]:
+        """Return the own partitions' rows of a direction."""
+        return [part for part in super().parts(direction) if self._is_own(part.rows)]
+
+    def _is_own(self, rows: RowBlock) -> bool:
+        low, high = rows.row_base, rows.row_base + rows.num_rows
+        return any(begin <= low and high <= end for begin, end in self._spans)
+
+    def are_whole(self, direction: Direction) -> bool:
+        """Return whether every own node has its row in exactly one block."""
+        sizes = {p.rows.row_base: p.rows.num_rows for p in self.parts(direction)}
+        filled = sum(part.rows.num_rows > 0 for part in self.parts(direction))
+        owned = sum(high - low for low, high in self._spans)
+        is_once = filled == sum(size > 0 for size in sizes.values())
+        return is_once and sum(sizes.values()) == owned
+
+
+def span_blocks(topology: Topology, spans: Sequence[tuple[int, int]]) -> list[RowBlock]:
+    """Return blocks for kernels that look at no edges: one a span.
+
+    They are those of all nodes, of which only the span's chunks are visited: bitmaps and
+    states keep their places.
+    """
+    whole = all_nodes(topology)
+    blocks = []
+    for low, high in spans:
+        block = replace(whole, key=("span", low))
+        inner = np.linspace(low, high, NUM_CHUNKS + 1).astype(np.int64) // 64 * 64
+        bounds = np.unique(np.concatenate([[low], inner[inner > low], [high]]))
+        object.__setattr__(block, "bounds", bounds)
+        blocks.append(block)
+    return blocks

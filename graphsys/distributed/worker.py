@@ -1,0 +1,134 @@
+"""One worker of a run: the loop of one machine over its own partitions."""
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from graphsys.distributed.checkpoints import ClusterCheckpoints
+from graphsys.distributed.exchange import TIMEOUT_S, Exchange, Mailbox, Payload, Peer
+from graphsys.distributed.executor import WorkerExecutor
+from graphsys.distributed.work import ProgramWork
+from graphsys.engine.execute.prepared import compile_program
+from graphsys.engine.topology import Topology
+
+
+class Worker:
+    """A worker's process: it takes mail while it runs."""
+
+    def __init__(self) -> None:
+        self._mailbox = Mailbox()
+        self._executor: WorkerExecutor | None = None
+
+    def deliver(self, number: int, sender: int, payload: Payload) -> None:
+        """Take what another worker sends."""
+        self._mailbox.put(number, sender, payload)
+
+    def supersteps_done(self) -> int:
+        """Return how far this worker is."""
+        return 0 if self._executor is None else self._executor.at.superstep
+
+    def run(self, rank: int, peers: Sequence[Peer], work: ProgramWork) -> dict[str, Any]:
+        """Run the own part of a program to its end.
+
+        Args:
+            rank: Number of this worker.
+            peers: The mailboxes of all.
+            work: What to run.
+
+        Returns:
+            ``states`` (the own spans' values by name, and ``spans``), the ``position`` of
+            the run, ``seconds``, ``compile_seconds``, ``setup_bytes``, ``bytes`` sent in
+            every superstep run here, ``bound`` (bytes of all values that others read),
+            ``waited_s`` and ``nodes``.
+        """
+        exchange = Exchange(rank, peers, self._mailbox, TIMEOUT_S)
+        topology, program = Topology.of(work.graph), work.program()
+        plan, kernels, compiling = compile_program(program, topology, work.max_supersteps)
+        executor = WorkerExecutor(
+            program, plan, kernels, topology, exchange, num_threads=work.threads,
+            max_supersteps=work.max_supersteps,
+        )  # fmt: skip
+        self._executor = executor
+        try:
+            return self._run(executor, work, compiling)
+        finally:
+            executor.close()
+
+    def _run(
+        self, executor: WorkerExecutor, work: ProgramWork, compiling: float
+    ) -> dict[str, Any]:
+        exchange, begin = executor.exchange, time.perf_counter()
+        saved = ClusterCheckpoints.of(work, executor)
+        sent: list[int] = []
+        setup_bytes = before = exchange.sent_bytes
+        for _ in executor.run():
+            sent.append(exchange.sent_bytes - before)
+            if saved is not None:
+                saved.after(executor)
+            before = exchange.sent_bytes
+        if saved is not None:
+            saved.close()
+        states = executor.arrays.states
+        shown = executor.plan.spec.program.results or tuple(states)
+        spans = executor.spans
+        took = time.perf_counter() - begin - executor.compile_seconds
+        return {
+            "spans": spans,
+            "states": {
+                name: [states[name][low:high] for low, high in spans] for name in shown
+            },
+            "position": executor.at,
+            "seconds": took,
+            "compile_seconds": compiling + executor.compile_seconds,
+            "setup_bytes": setup_bytes,
+            "bytes": sent,
+            "bound": executor.supersteps.bound_bytes,
+            "waited_s": exchange.waited_s,
+            "nodes": executor.ownership.num_nodes(exchange.rank),
+        }
+
+
+class NearPeer:
+    """A mailbox in this process, for workers that are threads of it."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    def send(self, number: int, sender: int, payload: Payload) -> None:
+        """Put it in at once."""
+        self._worker.deliver(number, sender, payload)
+
+
+def run_in_threads(works: Sequence[ProgramWork]) -> list[dict[str, Any]]:
+    """Run a worker for every entry as threads of this process: for a look without Ray.
+
+    Args:
+        works: What each runs; the same for all.
+
+    Returns:
+        What :meth:`Worker.run` returns, of each.
+    """
+    workers = [Worker() for _ in works]
+    peers = [NearPeer(worker) for worker in workers]
+    done: list[Any] = [None] * len(works)
+
+    def run(rank: int) -> None:
+        try:
+            done[rank] = workers[rank].run(rank, peers, works[rank])
+        except Exception as err:
+            done[rank] = err
+
+    threads = [
+        threading.Thread(target=run, args=(k,), daemon=True) for k in range(len(works))
+    ]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        threads[0].join(0.02)
+        if any(isinstance(found, Exception) for found in done):
+            break
+    for found in done:
+        if isinstance(found, Exception):
+            raise found
+    return done

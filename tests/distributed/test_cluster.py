@@ -1,0 +1,273 @@
+"""Runs on Ray: results, kills, resumption, and what is refused."""
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from graphsys.core.errors import ClusterError, ConfigError
+from graphsys.distributed.cluster import Cluster, connected
+from graphsys.distributed.exchange import Exchange, Mailbox
+from graphsys.distributed.run import MAX_RESTARTS, ClusterResult, ClusterRun
+from graphsys.distributed.worker import NearPeer, Worker
+from graphsys.engine.algorithms import get
+from graphsys.engine.load_program import load_program
+from graphsys.engine.program_run import prepare_program
+from tests.conftest import Run
+from tests.stores import edge_chunk, make_store
+
+pytestmark = pytest.mark.e2e
+
+# many short supersteps, so that a kill comes in the middle
+LONG = """
+import graphsys as gs
+
+
+class Long(gs.VertexProgram):
+    rank = gs.state("float64", default=1.0)
+    combine = gs.sum
+    max_supersteps = 2000
+
+    def message(self, src, edge):
+        return src.rank / src.out_degree
+
+    def update(self, node, message):
+        return 0.1 + 0.85 * message + 0.05 * node.rank
+
+    def until(self, totals):
+        return self.superstep >= 1200
+"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(5)
+    path: Path = tmp_path_factory.mktemp("cluster") / "graph"
+    pairs = rng.integers(0, 500, (3000, 2))
+    make_store(path, edge_chunk(map(tuple, pairs.tolist())), partitions=4)
+    return path
+
+
+@pytest.fixture(scope="module")
+def long_program(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("programs") / "long.py"
+    path.write_text(LONG)
+    return f"{path}:Long"
+
+
+def descendants(process: int) -> Iterator[tuple[int, str]]:
+    """Yield the processes below one, with their command lines."""
+    listed = subprocess.run(
+        ["ps", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    )
+    rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
+    found = {process}
+    for pid, parent, *command in sorted(rows, key=lambda row: int(row[0])):
+        if int(parent) in found:
+            found.add(int(pid))
+            yield int(pid), " ".join(command)
+
+
+def workers_below(process: int) -> list[int]:
+    return [pid for pid, command in descendants(process) if "FarWorker" in command]
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def prepared(store: Path, program: str, checkpoint: Path | None = None) -> ClusterRun:
+    kind = load_program(program)
+    work = prepare_program(kind, str(store))
+    if checkpoint is not None:
+        work = prepare_program(
+            kind, str(store), checkpoint=checkpoint, checkpoint_every=100
+        )
+    return ClusterRun.of(work, program, {}, Cluster.parse("local:2"))
+
+
+def test_the_command_gives_what_one_machine_does(
+    store: Path, tmp_path: Path, run_cli: Run
+) -> None:
+    tables = []
+    for more in ([], ["--cluster", "local:2"]):
+        out = tmp_path / f"{len(more)}.parquet"
+        done = run_cli("run", "wcc", store, "-o", out, "--json", *more)
+        assert done.returncode == 0, done.stderr
+        tables.append(pq.read_table(out))
+        facts = json.loads(done.stdout)
+    assert tables[0].equals(tables[1])
+    assert facts["workers"] == 2
+    assert facts["restarts"] == 0
+    assert facts["bytes_sent"] > 0
+
+
+def test_a_killed_worker_is_replaced_and_the_result_is_the_same(
+    store: Path, tmp_path: Path, long_program: str
+) -> None:
+    run = prepared(store, long_program, tmp_path / "kept")
+    done: list[ClusterResult] = []
+    thread = threading.Thread(target=lambda: done.append(run.run()))
+    thread.start()
+    wait_for((tmp_path / "kept" / "checkpoint.json").exists)
+    at = json.loads((tmp_path / "kept" / "checkpoint.json").read_text())
+    assert at["content"]["position"]["superstep"] < 1100  # in the middle
+    os.kill(workers_below(os.getpid())[0], signal.SIGKILL)
+    thread.join(120)
+    (result,) = done
+    assert result.restarts == 1
+    assert len(result.bytes_sent) < 1200  # it did not begin again
+    alone = prepare_program(load_program(long_program), str(store)).run()
+    found, expected = (t.column("value").to_numpy() for t in (result.table, alone.table))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert result.supersteps == alone.supersteps
+
+
+def test_a_killed_driver_leaves_no_process_and_resumes(
+    store: Path, tmp_path: Path, long_program: str, graphsys_command: str, run_cli: Run
+) -> None:
+    kept, out = tmp_path / "kept", tmp_path / "out.parquet"
+    words = [
+        "run", long_program, str(store), "-o", str(out), "--cluster", "local:2",
+        "--checkpoint", str(kept), "--checkpoint-every", "100",
+    ]  # fmt: skip
+    driver = subprocess.Popen(
+        [graphsys_command, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    wait_for((kept / "checkpoint.json").exists)
+    below = workers_below(driver.pid)
+    assert len(below) == 2
+    driver.kill()
+    driver.wait()
+    wait_for(lambda: not any(is_running(pid) for pid in below), 10)
+    done = run_cli(*words, "--resume", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["supersteps"] == 1200
+    alone = prepare_program(load_program(long_program), str(store)).run()
+    found = pq.read_table(out).column("value").to_numpy()
+    np.testing.assert_allclose(found, alone.table.column("value").to_numpy(), rtol=1e-9)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def test_workers_lost_again_and_again_end_the_run(
+    store: Path, long_program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graphsys.distributed.run.MAX_RESTARTS", 0)
+    assert MAX_RESTARTS == 3
+    run = prepared(store, long_program)
+    found: list[BaseException] = []
+
+    def attempt() -> None:
+        try:
+            run.run()
+        except ClusterError as err:
+            found.append(err)
+
+    thread = threading.Thread(target=attempt)
+    thread.start()
+    wait_for(lambda: len(workers_below(os.getpid())) == 2)
+    lost = time.monotonic()
+    os.kill(workers_below(os.getpid())[1], signal.SIGKILL)
+    thread.join(60)
+    assert time.monotonic() - lost < 10  # noticed, and Ray ended
+    assert "workers were lost 1 times; look at the memory" in str(found[0])
+
+
+def test_doctor_asks_every_node(run_cli: Run) -> None:
+    done = run_cli("doctor", "--cluster", "local:2", "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["workers"] == 2
+    assert [node["problems"] for node in facts["nodes"]] == [[]]
+
+
+def test_a_cluster_that_is_not_there(run_cli: Run, store: Path) -> None:
+    done = run_cli("run", "wcc", store, "--cluster", "127.0.0.1:1")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("error: no Ray cluster answers at 127")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["wcc", "--cluster", "local:9"], "has 4 partitions, too few for 9 workers"),
+        (["wcc", "--cluster", "local:0"], "takes 1 to 64 workers, got 'local:0'"),
+        (["wcc", "--cluster", "here"], "takes local:N, or HOST:PORT"),
+        (["leiden", "--cluster", "local:2"], "leiden has no vertex program"),
+        (["k_core", "--cluster", "local:2"], "k_core runs on the simple graph"),
+        (["belief_propagation", "--cluster", "local:2"], "keeps states of edges"),
+        (["wcc", "--cluster", "local:2", "--memory", "1GB"], "memory does not go with"),
+        (["wcc", "--cluster", "local:2", "--check"], "check does not go with --cluster"),
+        (
+            ["wcc", "--cluster", "local:2", "--implementation", "native"],
+            "a cluster runs vertex programs; leave out --implementation native",
+        ),
+    ],
+)
+def test_what_a_cluster_does_not_take_is_said_in_one_line(
+    words: list[str], message: str, store: Path, run_cli: Run
+) -> None:
+    name, *options = words
+    done = run_cli("run", name, store, *options)
+    assert done.returncode == 2
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("error: ")
+    assert message in last
+
+
+def test_edges_in_memory_and_two_connections_are_refused(store: Path) -> None:
+    import graphsys as gs
+
+    edges = gs.Topology.from_edges(np.array([0, 1]), np.array([1, 0]), num_nodes=2)
+    work = get("wcc").prepare(edges, implementation="program")
+    with pytest.raises(ConfigError, match="a cluster takes a graph's folder"):
+        ClusterRun.of(work, "wcc", {}, Cluster.parse("local:2"))
+    native = get("wcc").prepare(str(store), implementation="native")
+    with pytest.raises(ConfigError, match="wcc is native, a cluster runs vertex programs"):
+        ClusterRun.of(native, "wcc", {}, Cluster.parse("local:2"))
+    again = pytest.raises(ConfigError, match="connected to a Ray cluster; leave that")
+    with connected(Cluster.parse("local:1")), again, connected(Cluster.parse("local:1")):
+        pass
+
+
+def test_mail_is_kept_once_and_waited_for_with_a_limit() -> None:
+    mailbox, worker = Mailbox(), Worker()
+    peers = [NearPeer(worker), NearPeer(worker)]
+    exchange = Exchange(0, peers, mailbox, timeout_s=0.1)
+    for _ in range(2):  # a call that comes twice is the same call
+        mailbox.put(1, 1, (np.arange(3),))
+    (arrived,) = exchange.all_to_all([(np.arange(5),)])
+    assert arrived[0].tolist() == [0, 1, 2]
+    mailbox.put(1, 1, ("late",))  # an exchange that is over takes nothing
+    assert exchange.sent_bytes == 40
+    with pytest.raises(ClusterError, match="worker 1 sent nothing for 0 s; look at its"):
+        exchange.all_to_all([()])
+
+
+def test_ray_missing_is_one_line(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    from graphsys.core.errors import MissingDependencyError
+
+    monkeypatch.setitem(sys.modules, "ray", None)
+    refused = pytest.raises(MissingDependencyError, match=r"pip install 'graphsys\[ray\]'")
+    with refused, connected(Cluster.parse("local:1")):
+        pass
