@@ -32,7 +32,8 @@ def export(
             "--out",
             "-o",
             metavar="FILE",
-            help="The file to write: .parquet, .arrow, .csv, .tsv, .npy or .safetensors.",
+            help="The file to write: .parquet, .arrow, .csv, .tsv, .json, .jsonl, "
+            ".npy or .safetensors.",
             show_default=False,
             rich_help_panel=OUTPUT,
         ),

@@ -1,4 +1,4 @@
-"""Rows of nodes as files: Parquet, Arrow, CSV, TSV, NumPy, safetensors, keyed by ids."""
+"""Rows of nodes as files keyed by ids: tables, text, JSON, NumPy, safetensors."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +18,9 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.storage.output_file import new_files, require_writable
 from graphsys.storage.reader import Graph
 
-SUFFIXES: Final = (".parquet", ".arrow", ".csv", ".tsv", ".npy", ".safetensors")
+SUFFIXES: Final = (
+    ".parquet", ".arrow", ".csv", ".tsv", ".json", ".jsonl", ".npy", ".safetensors",
+)  # fmt: skip
 _WITH_IDS: Final = (".npy", ".safetensors")
 _BLOCK = 1 << 14
 
@@ -165,6 +167,41 @@ def _flat_tables(run: RowSource, types: list[str]) -> Iterator[pa.Table]:
         yield pa.table(columns, names=[*names, *map(str, range(values.shape[1]))])
 
 
+def _write_json(run: RowSource, types: list[str], to: list[Path], bar: Progress) -> None:
+    with to[0].open("w", encoding="utf-8") as stream:
+        stream.write("[")
+        for number, batch in enumerate(to_batches(run, types)):
+            stream.write(",\n" if number else "")
+            stream.write(",\n".join(_objects(batch)))
+            bar.advance(batch.num_rows)
+        stream.write("]\n")
+
+
+def _write_jsonl(run: RowSource, types: list[str], to: list[Path], bar: Progress) -> None:
+    with to[0].open("w", encoding="utf-8") as stream:
+        for batch in to_batches(run, types):
+            stream.writelines(f"{text}\n" for text in _objects(batch))
+            bar.advance(batch.num_rows)
+
+
+def _objects(batch: pa.RecordBatch) -> Iterator[str]:
+    """Yield the rows as JSON; floats as short as tell them, null where not finite."""
+    rows = batch.column("embedding")
+    values = rows.flatten()
+    texts = pc.if_else(pc.is_finite(values), values.cast(pa.string()), "null")
+    lists = pa.FixedSizeListArray.from_arrays(texts, rows.type.list_size)
+    joined = pc.binary_join(lists.cast(pa.list_(pa.string())), ", ").to_pylist()
+    names = batch.schema.names[:-1]
+    for *keys, row in zip(
+        *(batch.column(n).to_pylist() for n in names), joined, strict=True
+    ):
+        told = [
+            f"{json.dumps(n)}: {json.dumps(k, ensure_ascii=False)}"
+            for n, k in zip(names, keys, strict=True)
+        ]
+        yield "{" + ", ".join([*told, f'"embedding": [{row}]']) + "}"
+
+
 def _quoting(texts: list[Any]) -> str:
     """Quote text only where some of it could be mistaken for the end of a field."""
     is_plain = not any(
@@ -228,5 +265,7 @@ _WRITERS: Final = {
     ".arrow": _write_arrow,
     ".csv": _write_csv,
     ".tsv": _write_tsv,
+    ".json": _write_json,
+    ".jsonl": _write_jsonl,
     ".npy": _write_npy,
 }

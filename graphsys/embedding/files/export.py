@@ -22,7 +22,8 @@ def export(
 
     ``.parquet`` and ``.arrow`` have columns ``id``, ``embedding`` (FixedSizeList<float32>)
     and, for several node types, ``type`` (ids are text then); ``.tsv`` has the same id
-    (and type) followed by one column per dimension, without a header, ``.csv`` with one.
+    (and type) followed by one column per dimension, without a header, ``.csv`` with one;
+    ``.jsonl`` an object a line, ``.json`` a list of them.
     ``.npy`` holds the rows alone and ``.safetensors`` one tensor per node type; the ids lie
     beside them, in the order of the rows, in ``OUT.ids.parquet``.
 

@@ -183,7 +183,8 @@ def export(
 
     Args:
         run: A run or its folder.
-        out: The file: .parquet, .arrow, .csv, .tsv, .npy or .safetensors.
+        out: The file: .parquet, .arrow, .csv, .tsv, .json, .jsonl, .npy or
+            .safetensors.
         node_type: Only this type; all that have rows by default.
         relation: Whose rows are wanted, of model gatne.
         graph: The graph trained on, if it is not where it was.
