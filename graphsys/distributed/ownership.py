@@ -1,12 +1,13 @@
 """Which nodes a worker owns, and the rows of edges that belong to them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
+from graphsys.engine.execute.frontier import Frontier
 from graphsys.engine.execute.rows import NUM_CHUNKS, RowBlock, all_nodes
 from graphsys.engine.execute.stream import Part, StreamRows
 from graphsys.engine.topology import Topology
@@ -75,6 +76,13 @@ class OwnRows(StreamRows):
     def __init__(self, topology: Topology, spans: Sequence[tuple[int, int]]) -> None:
         super().__init__(topology, topology.column_dtypes())
         self._spans = tuple(spans)
+
+    def blocks(
+        self, direction: Direction, senders: Frontier | None = None
+    ) -> Iterator[RowBlock]:
+        """Yield the pieces of a direction; a lone one always, as its states are new."""
+        is_lone = self.num_blocks(direction) == 1
+        yield from super().blocks(direction, None if is_lone else senders)
 
     def parts(self, direction: Direction) -> list[Part]:
         """Return the own partitions' rows of a direction."""

@@ -166,6 +166,8 @@ class WorkerSupersteps(Supersteps):
         """Run the own part of one superstep."""
         if self._read_at:
             self._update_states(self._read_at)
+        for name in phase.buffered:  # a worker without nodes swaps them too
+            self.arrays.next_of(name)
         step = super().run(phase, frontier)
         changed, edges = self._whole
         own = step.frontier

@@ -7,12 +7,8 @@ import numpy as np
 import pytest
 
 from graphsys.core.types import EDGE, EdgeType
-from graphsys.distributed.run import combined
-from graphsys.distributed.work import ProgramWork
-from graphsys.distributed.worker import run_in_threads
 from graphsys.engine.algorithms import get
-from graphsys.engine.execute.prepared import compile_program, table_of
-from graphsys.engine.topology import Topology
+from tests.clusters import run_by_workers
 from tests.stores import edge_chunk, make_store
 
 NUM_NODES = 700
@@ -60,11 +56,7 @@ def test_workers_find_what_one_machine_finds(
     store: Path, name: str, options: dict[str, Any]
 ) -> None:
     alone = get(name)(str(store), implementation="program", **options)
-    work = ProgramWork(graph=str(store), algorithm=name, parameters=options, threads=1)
-    parts = run_in_threads([work] * 3)
-    topology = Topology.of(str(store))
-    plan, _, _ = compile_program(work.program(), topology)
-    table = table_of(plan, topology, combined(parts))
+    table, _ = run_by_workers(name, store, options, 3)
     assert table.column_names == alone.table.column_names
     for column in table.column_names:
         ours, theirs = table.column(column), alone.table.column(column)
@@ -73,3 +65,32 @@ def test_workers_find_what_one_machine_finds(
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-15)
         else:
             assert ours.to_pylist() == theirs.to_pylist()
+
+
+def test_sparse_supersteps_push_and_send_less_than_dense_ones(tmp_path: Path) -> None:
+    pairs = [(k, k + 1) for k in range(3000)]  # a path: one node sends at a time
+    make_store(tmp_path / "path", edge_chunk(pairs), partitions=2, partitioner="range")
+    _, parts = run_by_workers("sssp", tmp_path / "path", {"source": 0}, 2)
+    steps = np.sum([part["bytes"] for part in parts], axis=0)
+    assert len(steps) >= 3000
+    # a sum of counts each way and, at the border of the partitions, a message
+    assert np.median(steps) < 80
+    assert steps[10:].max() < 300
+
+
+def test_values_that_do_not_change_are_not_sent_again(store: Path) -> None:
+    _, parts = run_by_workers("pagerank", store, {"tolerance": 0, "iterations": 200}, 3)
+    steps = np.sum([part["bytes"] for part in parts], axis=0)
+    bound = sum(part["bound"] for part in parts)
+    counts = 3 * 2 * 8 * 8  # of every worker to two others, some numbers of 8 bytes
+    assert bound <= steps[0] <= bound + counts
+    assert steps[-1] < steps[0]  # at the fixed point messages stay as they are
+
+
+@pytest.mark.parametrize("name", ["wcc", "pagerank", "coloring", "cdlp"])
+def test_workers_may_have_no_nodes(tmp_path: Path, name: str) -> None:
+    make_store(tmp_path / "small", edge_chunk([(1, 2), (2, 1)]), partitions=5)
+    table, parts = run_by_workers(name, tmp_path / "small", {}, 5)
+    assert 0 in [part["nodes"] for part in parts]
+    alone = get(name)(str(tmp_path / "small"), implementation="program")
+    assert table.to_pylist() == alone.table.to_pylist()

@@ -17,6 +17,7 @@ import pytest
 from graphsys.engine import algorithms
 from graphsys.engine.topology import Topology
 from graphsys.storage import NodeChunk
+from tests.clusters import run_by_workers
 from tests.stores import as_ids, edge_chunk, make_store
 
 UNREACHED = 2**63 - 1
@@ -62,8 +63,8 @@ P2P31: dict[str, tuple[str, bool, dict[str, Any]]] = {
 IMPLEMENTATIONS = [
     (code, way)
     for code, name in ALGORITHMS.items()
-    for way in ("native", "program")
-    if getattr(algorithms.get(name), way)
+    for way in ("native", "program", "cluster")
+    if getattr(algorithms.get(name), "program" if way == "cluster" else way)
 ]
 
 
@@ -100,7 +101,7 @@ def stored(out: Path, found: tuple[list[int], Any, Any], *, is_directed: bool) -
     )
     edges = edge_chunk([(int(a), int(b)) for a, b in pairs], **columns)
     make_store(
-        out, NodeChunk(ids=as_ids(ids)), edges, is_directed=is_directed, partitions=2
+        out, NodeChunk(ids=as_ids(ids)), edges, is_directed=is_directed, partitions=4
     )
     return Topology.of(out)
 
@@ -109,11 +110,15 @@ def stored(out: Path, found: tuple[list[int], Any, Any], *, is_directed: bool) -
 
 
 def outcome(code: str, way: str, graph: Topology, parameters: Mapping[str, Any]) -> Values:
-    result = algorithms.get(ALGORITHMS[code])(graph, implementation=way, **parameters)
+    if way == "cluster":
+        assert graph.graph is not None  # a store
+        name, place = ALGORITHMS[code], graph.graph.path
+        table, _ = run_by_workers(name, place, dict(parameters), 4)
+    else:
+        found = algorithms.get(ALGORITHMS[code])(graph, implementation=way, **parameters)
+        table = found.table
     missing = {"BFS": UNREACHED, "SSSP": float("inf")}.get(code, float("nan"))
-    rows = zip(
-        result.table["id"].to_pylist(), result.table["value"].to_pylist(), strict=True
-    )
+    rows = zip(table["id"].to_pylist(), table["value"].to_pylist(), strict=True)
     return {node: float(missing if value is None else value) for node, value in rows}
 
 
