@@ -11,6 +11,7 @@ import torch
 
 from graphsys.core.events import count
 from graphsys.gnn.ops.adjacency import RowEntries, SparseRows, kernel_team
+from graphsys.gnn.ops.told_rows import tell_rows
 from graphsys.kernels.cpu.gnn import message_sums as sums
 from graphsys.kernels.cpu.gnn import segments
 
@@ -61,6 +62,7 @@ def sum_rows(
     kernel = sums.sum_head_messages if x.dim() == 3 else sums.sum_messages
     factor: Any = None if weight is None else _numpy(weight)
     width, indices, given = x[:1].numel(), entries.indices, _numpy(x)
+    tell_rows(entries.indptr)
     count(
         "kernel_work", 2 * len(indices) * width, kernel=kernel.__name__,
         bytes=len(indices) * (width * given.itemsize + indices.itemsize) + out.nbytes,
@@ -77,6 +79,7 @@ def sum_rows(
 def sum_values(entries: RowEntries, values: torch.Tensor) -> torch.Tensor:
     """Return the sums of the values of each row's entries ``[R, H]``, values ``[E, H]``."""
     out = _room((len(entries.indptr) - 1, values.shape[1]), values)
+    tell_rows(entries.indptr)
     arguments = (entries.indptr, entries.entry, _numpy(values), _counter())
     _run(segments.sum_entries, *arguments, out.numpy())
     return out
@@ -86,6 +89,7 @@ def max_rows(rows: SparseRows, x: torch.Tensor) -> tuple[torch.Tensor, Any]:
     """Return the maxima of rows by feature, and what their gradient needs to know."""
     out = _room((rows.num_dst, x.shape[1]), x)
     winner = np.empty(out.shape, dtype=np.int32)
+    tell_rows(rows.indptr)
     _run(
         sums.max_messages, rows.indptr, rows.indices, _numpy(x), _counter(), out.numpy(),
         winner,
@@ -115,6 +119,7 @@ def _of_entries(
 ) -> torch.Tensor:
     """Return what a kernel makes of both ends of every entry ``[E, H]``."""
     out = _room((rows.num_edges, x.shape[1]), x)
+    tell_rows(rows.indptr)
     _run(kernel, rows.indptr, rows.indices, _numpy(x), _numpy(y), _counter(), out.numpy())
     return out
 
@@ -122,6 +127,7 @@ def _of_entries(
 def softmax(rows: SparseRows, scores: torch.Tensor) -> torch.Tensor:
     """Return the shares of entries in their rows ``[E, H]``."""
     out = _room(tuple(scores.shape), scores)
+    tell_rows(rows.indptr)
     _run(segments.softmax_rows, rows.indptr, _numpy(scores), _counter(), out.numpy())
     return out
 
@@ -131,6 +137,7 @@ def softmax_gradient(
 ) -> torch.Tensor:
     """Return the gradient of the scores, given that of the shares."""
     out = _room(tuple(shares.shape), shares)
+    tell_rows(rows.indptr)
     arguments = (rows.indptr, _numpy(shares), _numpy(grad), _counter())
     _run(segments.softmax_rows_gradient, *arguments, out.numpy())
     return out
@@ -145,6 +152,7 @@ def attend_ends(
 ) -> torch.Tensor:
     """Return GATv2's scores ``[E, H]``."""
     out = _room((rows.num_edges, x.shape[1]), x)
+    tell_rows(rows.indptr)
     _run(
         segments.attend_ends, rows.indptr, rows.indices, _numpy(x), _numpy(y),
         _numpy(attention), _scalar(x, slope), _counter(), out.numpy(),
@@ -168,6 +176,7 @@ def attend_gradients(
         (rows.entries, (x, y), of_y, of_attention),
         (rows.transposed, (y, x), of_x, of_attention[:0]),
     ):
+        tell_rows(entries.indptr)
         _run(
             segments.attend_ends_gradient, *entries, *map(_numpy, ends), vector, scale,
             given, _counter(), out.numpy(), extra,
