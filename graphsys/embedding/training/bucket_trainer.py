@@ -21,7 +21,7 @@ from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.nonfinite import describe_rows
 from graphsys.embedding.rows.row_precision import stored_dtype, to_floats
 from graphsys.embedding.rows.table_files import Floats, Table
-from graphsys.embedding.training.flop_count import KERNEL, operator_work, tell
+from graphsys.embedding.training.flop_count import KERNEL, operator_work, tell, tell_rows
 from graphsys.embedding.training.kernel_table import compiled_objective
 from graphsys.embedding.training.negatives import Negatives
 from graphsys.embedding.training.objective import REGULARIZER_CODES
@@ -279,6 +279,7 @@ class BucketTrainer:
         if is_recording() and not has_bags:
             edges, settings = bucket.edges, bucket.settings
             tell(operator_work(edges, first, last, tables, operators, settings))
+            tell_rows(edges, first, last, tables, settings)
 
     def _check_loss(
         self, epoch: int, step: BucketTask, losses: npt.NDArray[np.float64]

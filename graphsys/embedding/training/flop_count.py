@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.events import count
+from graphsys.core.events import count, observe
+from graphsys.core.visits import RowVisit
 from graphsys.kernels.cpu.embedding.chunk import Edges
 from graphsys.kernels.cpu.embedding.operators import AFFINE, IDENTITY, LINEAR, Operators
 from graphsys.kernels.cpu.embedding.rows import Tables
@@ -19,6 +20,9 @@ from graphsys.kernels.cpu.embedding.step import Settings
 KERNEL = "train_batches"
 _FLOAT = 4
 _NUMBER = 8
+_WIDE = "a candidate is a row of an embedding, whose sectors are not modeled"
+
+Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +50,11 @@ def operator_work(
     and gradients, ``scatter`` sums gradients by row. The optimizer's step is left out: how
     many distinct rows a batch has, only the kernel knows.
     """
-    chunks = edges.chunks[edges.batches[first] : edges.batches[last]]
-    n = (chunks[:, 1] - chunks[:, 0]).astype(np.int64)
-    has_all = _has_all(edges, chunks)
+    n, sides, against, in_batch = _sizes(edges, first, last, tables, settings)
     dim, itemsize = tables.src_rows.shape[1], tables.src_rows.itemsize
-    drawn = int(settings.candidates.pools.begins[-1])
-    sides = [n + np.where(has_all, len(rows), drawn)
-             for rows in (tables.src_rows, tables.dst_rows)]  # fmt: skip
-    in_batch = settings.use_batch & ~has_all
     is_paired = settings.objective.calls.rank_pairs != 0 and not operators.is_reciprocal
     rows = int(sum(side.sum() for side in sides))
-    # of both ways: what queries are compared with; a block that both share counts once
-    against = [np.where(in_batch, side, side - n) for side in sides]
+    # a block of scores that both ways share counts once
     scores = sum(int((n * side).sum()) for side in against)
     if is_paired:
         against[0] = np.where(in_batch, sides[0] - n, against[0])
@@ -74,6 +71,55 @@ def operator_work(
         "softmax": OperatorWork(scores, 2 * _FLOAT * scores),
         "scatter": OperatorWork(rows * dim, 3 * _FLOAT * rows * dim),
     }
+
+
+def query_rows(
+    edges: Edges, first: int, last: int, tables: Tables, settings: Settings
+) -> npt.NDArray[np.int64]:
+    """Return how many candidates every query of some batches is compared with.
+
+    A query is one end of a positive and its relation: both ways of every positive, chunk by
+    chunk, int64 ``[2 n]``.
+    """
+    n, _, against, _ = _sizes(edges, first, last, tables, settings)
+    return np.concatenate([np.repeat(side, n) for side in against])
+
+
+def tell_rows(
+    edges: Edges, first: int, last: int, tables: Tables, settings: Settings
+) -> None:
+    """Offer the queries of a launch to the SIMT model: a row each, of its candidates."""
+    observe(
+        "rows",
+        lambda: [
+            RowVisit(
+                superstep=0,
+                kind="pull",
+                reason=_WIDE,
+                lengths=query_rows(edges, first, last, tables, settings),
+            )
+        ],
+    )
+
+
+def _sizes(
+    edges: Edges, first: int, last: int, tables: Tables, settings: Settings
+) -> tuple[Counts, list[Counts], list[Counts], npt.NDArray[np.bool_]]:
+    """Return the sizes of the chunks of some batches.
+
+    Returns:
+        Positives of each; for both sides the rows that are read, and what a query is
+        compared with; whether the batch's own nodes are among the latter.
+    """
+    chunks = edges.chunks[edges.batches[first] : edges.batches[last]]
+    n = (chunks[:, 1] - chunks[:, 0]).astype(np.int64)
+    has_all = _has_all(edges, chunks)
+    drawn = int(settings.candidates.pools.begins[-1])
+    sides = [n + np.where(has_all, len(rows), drawn)
+             for rows in (tables.src_rows, tables.dst_rows)]  # fmt: skip
+    in_batch = settings.use_batch & ~has_all
+    against = [np.where(in_batch, side, side - n) for side in sides]
+    return n, sides, against, in_batch
 
 
 def _has_all(edges: Edges, chunks: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
