@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from graphsys.core.events import count, span
+from graphsys.core.events import span
 from graphsys.core.memory import release_free_memory
 from graphsys.core.progress import Progress
 from graphsys.gnn import run as runs
@@ -150,7 +150,6 @@ class Trainer:
             state.loss_sum += loss * size
             state.num_seeds += size
             state.num_edges += batch.num_edges
-            count("edges", batch.num_edges)
             self.loader.release(batch)
             progress.advance(1, loss=loss)
             now = time.monotonic()

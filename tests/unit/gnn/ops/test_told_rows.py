@@ -34,6 +34,7 @@ def test_sums_of_messages_have_the_lanes_of_their_rows() -> None:
         expected = walk(LENGTHS, mapping).utilization
         assert found[f"lane_utilization.{mapping}"] == expected
     assert found["predicted_launches.thread"] == 1
+    assert found["work_per_invocation"] == sum(LENGTHS)
     thread = LENGTHS.reshape(-1, 8)
     assert thread.size == 72
     by_hand = sum(LENGTHS) / (32 * sum(LENGTHS[k : k + 32].max() for k in (0, 32, 64)))
