@@ -109,6 +109,8 @@ def run_in_threads(works: Sequence[ProgramWork]) -> list[dict[str, Any]]:
     Returns:
         What :meth:`Worker.run` returns, of each.
     """
+    for work in works[:1]:  # a module is loaded by one thread
+        compile_program(work.program(), Topology.of(work.graph), work.max_supersteps)
     workers = [Worker() for _ in works]
     peers = [NearPeer(worker) for worker in workers]
     done: list[Any] = [None] * len(works)
