@@ -120,7 +120,7 @@ def _connect(ray: Any, address: str) -> None:
     except (OSError, RuntimeError, ValueError, OverflowError) as err:
         raise ClusterError(
             f"no Ray cluster answers at {address}; start one by `ray start --head` and "
-            "give the address that it prints"
+            "give its address; where it asks for a token, set RAY_AUTH_TOKEN here too"
         ) from err
 
 

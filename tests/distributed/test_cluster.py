@@ -2,8 +2,13 @@
 
 import json
 import os
+import secrets
+import shutil
 import signal
+import socket
 import subprocess
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -199,6 +204,38 @@ def test_doctor_asks_every_node(run_cli: Run) -> None:
     assert [node["problems"] for node in facts["nodes"]] == [[]]
 
 
+def test_a_running_cluster_is_connected_to_and_left_as_it_is(
+    store: Path, tmp_path: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    place = Path(tempfile.mkdtemp(prefix="gs-ray-"))  # sockets need short paths
+    head = subprocess.Popen(
+        [
+            Path(sys.executable).parent / "ray", "start", "--head", "--block",
+            "--num-cpus=2",
+            f"--port={port}", f"--temp-dir={place}", "--include-dashboard=false",
+            "--object-store-memory=100000000", "--disable-usage-stats",
+        ],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        wait_for(lambda: list(place.glob("session_latest/sockets/raylet")))
+        for name in ("wcc", "pagerank"):  # the second finds it as the first did
+            out = tmp_path / f"{name}.parquet"
+            where = ["--cluster", f"127.0.0.1:{port}"]
+            done = run_cli("run", name, store, "-o", out, "--json", *where)
+            assert done.returncode == 0, done.stderr
+            assert json.loads(done.stdout)["workers"] == 2
+        assert head.poll() is None
+    finally:
+        head.terminate()
+        head.wait(30)
+        shutil.rmtree(place, ignore_errors=True)
+
+
 def test_a_cluster_that_is_not_there(run_cli: Run, store: Path) -> None:
     done = run_cli("run", "wcc", store, "--cluster", "127.0.0.1:1")
     assert done.returncode == 1
@@ -263,8 +300,6 @@ def test_mail_is_kept_once_and_waited_for_with_a_limit() -> None:
 
 
 def test_ray_missing_is_one_line(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
     from graphsys.core.errors import MissingDependencyError
 
     monkeypatch.setitem(sys.modules, "ray", None)
