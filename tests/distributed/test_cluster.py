@@ -1,5 +1,6 @@
 """Runs on Ray: results, kills, resumption, and what is refused."""
 
+import contextlib
 import json
 import os
 import secrets
@@ -231,8 +232,12 @@ def test_a_running_cluster_is_connected_to_and_left_as_it_is(
             assert json.loads(done.stdout)["workers"] == 2
         assert head.poll() is None
     finally:
+        below = [pid for pid, _ in descendants(head.pid)]
         head.terminate()
         head.wait(30)
+        for pid in below:  # Ray's agents outlive a head that is ended
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         shutil.rmtree(place, ignore_errors=True)
 
 
