@@ -165,6 +165,29 @@ def test_a_killed_driver_leaves_no_process_and_resumes(
     np.testing.assert_allclose(found, alone.table.column("value").to_numpy(), rtol=1e-9)
 
 
+def test_ctrl_c_ends_the_workers_and_leaves_no_output(
+    store: Path, tmp_path: Path, long_program: str, graphsys_command: str
+) -> None:
+    kept, out = tmp_path / "kept", tmp_path / "out.parquet"
+    words = [
+        "run", long_program, str(store), "-o", str(out), "--cluster", "local:2",
+        "--checkpoint", str(kept), "--checkpoint-every", "100",
+    ]  # fmt: skip
+    with subprocess.Popen(
+        [graphsys_command, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        text=True,
+    ) as driver:  # fmt: skip
+        wait_for((kept / "checkpoint.json").exists)
+        below = workers_below(driver.pid)
+        driver.send_signal(signal.SIGINT)
+        _, said = driver.communicate(timeout=30)
+    assert driver.returncode == 130, said
+    assert "Traceback" not in said
+    assert len(below) == 2
+    wait_for(lambda: not any(is_running(pid) for pid in below), 10)
+    assert not out.exists()
+
+
 def is_running(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
