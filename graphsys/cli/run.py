@@ -389,9 +389,10 @@ def _report(done: "Result", algorithm: str, out: Path | None, *, as_json: bool) 
     }
     if done.result is not None:
         facts["result"] = done.result
-    facts |= done.figures()
-    if as_json:
-        print_json(facts)
+    figures = done.figures()
+    if as_json:  # a contract: of what a cluster tells besides, the workers alone
+        print_json(facts | {name: figures[name] for name in figures if name == "workers"})
     else:
+        facts |= figures
         shown = {n.replace("_", " "): v for n, v in facts.items() if v is not None}
         print_facts(shown)

@@ -106,17 +106,26 @@ def prepared(store: Path, program: str, checkpoint: Path | None = None) -> Clust
 def test_the_command_gives_what_one_machine_does(
     store: Path, tmp_path: Path, run_cli: Run
 ) -> None:
-    tables = []
+    tables, facts = [], []
     for more in ([], ["--cluster", "local:2"]):
         out = tmp_path / f"{len(more)}.parquet"
         done = run_cli("run", "wcc", store, "-o", out, "--json", *more)
         assert done.returncode == 0, done.stderr
         tables.append(pq.read_table(out))
-        facts = json.loads(done.stdout)
+        facts.append(json.loads(done.stdout))
     assert tables[0].equals(tables[1])
-    assert facts["workers"] == 2
-    assert facts["restarts"] == 0
-    assert facts["bytes_sent"] > 0
+    assert facts[1].keys() - facts[0].keys() == {"workers"}
+    assert facts[1]["workers"] == 2
+
+
+def test_what_is_sent_is_printed(store: Path, tmp_path: Path, run_cli: Run) -> None:
+    out = tmp_path / "out.parquet"
+    done = run_cli("run", "wcc", store, "-o", out, "--cluster", "local:2")
+    assert done.returncode == 0, done.stderr
+    lines = dict(line.rsplit(maxsplit=1) for line in done.stdout.splitlines())
+    assert lines["workers"] == "2"
+    assert lines["restarts"] == "0"
+    assert int(lines["bytes sent"].replace(",", "")) > 0
 
 
 def test_a_killed_worker_is_replaced_and_the_result_is_the_same(
