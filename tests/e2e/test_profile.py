@@ -57,7 +57,11 @@ def test_a_training_tells_its_transfers(
     assert rows["train_batches"]["limit_share"] > 0
     assert metrics["kernel_invocations"]["value"] > 0
     assert metrics["work_per_invocation"]["value"] > 0
-    assert "walked rows" in metrics["lane_utilization"]["reason"]
+    for name in ("lane_utilization", "cta_variance", "sm_imbalance", "predicted_launches"):
+        assert metrics[name]["value"] > 0
+        assert metrics[name]["source"] == "model"
+    assert metrics["lane_utilization"]["value"] <= 1
+    assert "a row of an embedding" in metrics["atomics"]["reason"]
 
 
 def test_clocks_that_no_kernel_has_are_said_to_be_missing(
