@@ -243,7 +243,7 @@ def mine(
         refuse_tables(out, per_node or per_edge or features)
         kind = induced or "edge"
         if explain:
-            _explain(graph, pattern, kind, as_json=json)
+            _explain(graph, pattern, kind, labels, as_json=json)
             return
         counts, facts = _timed(lambda: _count(graph, pattern, kind, labels, threads))
         report_counts(counts, kind, facts, as_json=json)
@@ -267,44 +267,39 @@ def _count(
 ) -> dict[str, int]:
     from graphsys import mining
 
-    shapes = {text: mining.Pattern.of(text) for text in patterns}
     for text in patterns:  # before the graph is read
         mining.plan_count(text, induced=induced)
-    all_plain = all(shape.is_plain for shape in shapes.values())
-    rows: Any = mining.SimpleGraph.of(graph) if all_plain else graph
-    return {
-        text: mining.count(
-            rows,
-            shape,
-            induced=induced,
-            labels=labels,
-            num_threads=threads,
-            progress=open_progress(),
-        )
-        for text, shape in shapes.items()
-    }
+    return mining.count_all(
+        graph,
+        patterns,
+        induced=induced,
+        labels=labels,
+        num_threads=threads,
+        progress=open_progress(),
+    )
 
 
-def _explain(graph: Path, patterns: list[str], induced: str, *, as_json: bool) -> None:
+def _explain(
+    graph: Path, patterns: list[str], induced: str, labels: str | None, *, as_json: bool
+) -> None:
     """Say how patterns would be counted."""
     from graphsys import mining
 
     for text in patterns:  # before the graph is read
         mining.plan_count(text, induced=induced)
-    all_plain = all(mining.Pattern.of(text).is_plain for text in patterns)
-    rows: Any = mining.SimpleGraph.of(graph) if all_plain else graph
-    found = {it: mining.explain_count(rows, it, induced=induced) for it in patterns}
+    lines, python = mining.explain_all(graph, patterns, induced=induced, labels=labels)
     if as_json:
-        plans = {text: lines for text, (lines, _) in found.items()}
-        python = {text: code for text, (_, code) in found.items() if code}
-        more = {"python": python} if python else {}
+        plans = dict(zip(patterns, lines, strict=True))
+        codes = {text: code for text, code in zip(patterns, python, strict=True) if code}
+        more = {"python": codes} if codes else {}
         print_json({"plans": plans, **more, "induced": induced})
         return
-    for text, (lines, code) in found.items():
+    for text, said in zip(patterns, lines, strict=True):
         sys.stdout.write(f"{text} ({induced}-induced)\n")
-        sys.stdout.writelines(f"  {line}\n" for line in lines)
-        if code:
-            sys.stdout.write(f"\n{code}")
+        sys.stdout.writelines(f"  {line}\n" for line in said)
+    for code in dict.fromkeys(filter(None, python)):  # patterns share it
+        names = [text for text, own in zip(patterns, python, strict=True) if own == code]
+        sys.stdout.write(f"\n# counts {' and '.join(names)}\n{code}")
 
 
 def _list(

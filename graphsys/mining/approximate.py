@@ -13,7 +13,7 @@ from graphsys.core.threads import ThreadTeam
 from graphsys.datasets.temporary import GraphLike
 from graphsys.kernels.cpu.mining.matches import ABOVE
 from graphsys.kernels.cpu.mining.samples import SAMPLES_A_CHUNK, draw_matches
-from graphsys.mining.counting import plan_count
+from graphsys.mining.count_plan import plan_count
 from graphsys.mining.labeled_graph import LabeledGraph
 from graphsys.mining.pattern import Pattern
 from graphsys.mining.simple_graph import SimpleGraph

@@ -1,100 +1,25 @@
 """How often a pattern is in a graph: by a closed form, by a census, or match by match."""
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike
-from graphsys.generated.modules import load_module
 from graphsys.kernels.cpu.mining.matches import count_matches
 from graphsys.mining.census.motifs import motif_counts
 from graphsys.mining.census.sums import degrees_of, kernels_of
-from graphsys.mining.closed_forms import CLOSED_FORMS, count_closed
-from graphsys.mining.compiler.choose import choose_schedule
-from graphsys.mining.compiler.emit import kernel_text
-from graphsys.mining.compiler.schedule import Schedule
+from graphsys.mining.closed_forms import count_closed
+from graphsys.mining.compiler.choose import choose_schedule, choose_together
+from graphsys.mining.count_plan import CountPlan, Way, plan_count
 from graphsys.mining.labeled_graph import LabeledGraph
-from graphsys.mining.links import link_tests, link_words, wanted_labels
+from graphsys.mining.loops import count_by_loops
 from graphsys.mining.pattern import Pattern
 from graphsys.mining.simple_graph import SimpleGraph
 
-Way = Literal["closed form", "census", "matches"]
 WORTH_COMPILING = 5e6
-"""Cost of a schedule from which a kernel of its own, made in half a second, pays."""
-
-
-@dataclass(frozen=True, slots=True)
-class CountPlan:
-    """How a pattern will be counted.
-
-    Attributes:
-        way: ``closed form``, ``census`` (of all motifs of the size) or ``matches``.
-        shape: The pattern's name among the motifs, or None.
-        order: The pattern's nodes in the order in which they are matched.
-        steps: For every step the bits of those before with which it needs an edge, must
-            have none, and than which its number must be larger, int64 ``[K, 3]``.
-        tests: What edges of steps must be besides, see ``kernels.cpu.mining.matches``,
-            int64 ``[L, 4]``.
-        wanted: Place in :attr:`Pattern.node_labels` of the label that the node of each step
-            must have, -1 for any, int64 ``[K]``; empty without labels.
-        said: Of each step, its label and its links in words.
-    """
-
-    way: Way
-    shape: str | None
-    order: tuple[int, ...]
-    steps: npt.NDArray[np.int64]
-    tests: npt.NDArray[np.int64]
-    wanted: npt.NDArray[np.int64]
-    said: tuple[str, ...]
-
-    def lines(self) -> list[str]:
-        """Say it in words, a line each."""
-        if self.way == "closed form":
-            return [f"{self.shape}: from few sums over the graph, without its matches"]
-        if self.way == "census":
-            return [f"{self.shape}: by the census of all motifs of {len(self.order)} nodes"]
-        said = ["match by match, the last node counted:"]
-        for step, (needed, refused, above) in enumerate(self.steps.tolist()):
-            words = [f"{step + 1}. node {self.order[step]}"]
-            for text, bits in (
-                ("neighbor of", needed), ("not of", refused), ("numbered above", above)
-            ):  # fmt: skip
-                nodes = [str(self.order[k]) for k in range(step) if bits >> k & 1]
-                words += [f"{text} {', '.join(nodes)}"] if nodes else []
-            said.append("; ".join([*words, *filter(None, [self.said[step]])]))
-        return said
-
-
-def plan_count(
-    pattern: Pattern | str | Any, *, induced: str = "edge", way: Way | None = None
-) -> CountPlan:
-    """Decide how to count a pattern; see :func:`count`."""
-    if induced not in ("vertex", "edge"):
-        raise ConfigError(f"induced={induced!r} is neither 'vertex' nor 'edge'")
-    pattern = Pattern.of(pattern)
-    shape, order = pattern.shape(), _order_of(pattern)
-    ways: list[Way] = ["matches"]
-    if shape is not None:
-        ways = ["census", *ways]
-    if shape in CLOSED_FORMS and induced == "edge":
-        ways = ["closed form", *ways]
-    if way is not None and way not in ways:
-        raise ConfigError(f"way={way!r}: this pattern is counted by {' or '.join(ways)}")
-    is_induced = induced == "vertex"
-    return CountPlan(
-        way=way or ways[0],
-        shape=shape,
-        order=order,
-        steps=_steps(pattern, order, is_induced=is_induced),
-        tests=link_tests(pattern, order, is_induced=is_induced),
-        wanted=wanted_labels(pattern, order),
-        said=tuple(link_words(pattern, order, step) for step in range(len(order))),
-    )
+"""Cost step by step from which a kernel of its own, made in half a second, pays."""
 
 
 def count(
@@ -134,51 +59,142 @@ def count(
         >>> count((np.array([0, 1, 2, 2]), np.array([1, 2, 0, 3])), "a-b b-c")
         5
     """
-    plan, pattern = plan_count(pattern, induced=induced, way=way), Pattern.of(pattern)
-    labeled = LabeledGraph.of(graph, pattern, labels)
-    rows = labeled.rows
-    if not pattern.is_plain:
-        return _count_step_by_step(labeled, plan, num_threads, progress)
-    if plan.way == "closed form":
-        assert plan.shape is not None  # it has a closed form
-        return count_closed(rows, plan.shape, num_threads, progress)
-    if plan.way == "census":
-        assert plan.shape is not None  # it is in a census
-        size = len(plan.order)
-        counts = motif_counts(
-            rows, size, induced=induced, num_threads=num_threads, progress=progress
-        )
-        return counts[plan.shape]
-    choice = choose_schedule(rows, pattern, is_induced=induced == "vertex")
-    if choice.cost < WORTH_COMPILING:
-        return _count_step_by_step(labeled, plan, num_threads, progress)
-    return count_scheduled(rows, choice.schedule, num_threads, progress)
+    pattern = Pattern.of(pattern)
+    wanted = {"": pattern}
+    return _counts(graph, wanted, induced, way, labels, num_threads, progress)[""]
 
 
-def explain_count(
-    graph: SimpleGraph | GraphLike, pattern: Pattern | str | Any, *, induced: str = "edge"
-) -> tuple[list[str], str]:
-    """Say how a pattern would be counted in a graph.
+def count_all(
+    graph: SimpleGraph | GraphLike,
+    patterns: Iterable[Pattern | str | Any],
+    *,
+    induced: str = "edge",
+    labels: str | None = None,
+    num_threads: int | None = None,
+    progress: Progress = SILENT,
+) -> dict[Any, int]:
+    """Count several patterns together: one census, one kernel of shared loops.
+
+    Args:
+        graph: As for :func:`count`.
+        patterns: Each what :func:`count` takes.
+        induced: As for :func:`count`.
+        labels: As for :func:`count`.
+        num_threads: All cores by default.
+        progress: Receives a stage for each kernel.
 
     Returns:
-        Lines of words: the way; where matches are found the order, what each step must
-        fulfil, and what it is expected to cost. And the Python that would be compiled,
-        empty where none is.
+        Counts by the patterns as they are given.
 
     Raises:
         ConfigError: as :func:`count`.
         UnknownNameError: as :func:`count`.
+
+    Examples:
+        >>> edges = np.array([0, 1, 2, 2]), np.array([1, 2, 0, 3])
+        >>> count_all(edges, ["triangle", "a-b b-c"])
+        {'triangle': 1, 'a-b b-c': 5}
     """
-    plan, pattern = plan_count(pattern, induced=induced), Pattern.of(pattern)
-    if plan.way != "matches" or not pattern.is_plain:
-        return plan.lines(), ""
-    rows = SimpleGraph.of(graph)
-    choice = choose_schedule(rows, pattern, is_induced=induced == "vertex")
-    if choice.cost < WORTH_COMPILING:
-        return [*plan.lines(), f"cost {choice.cost:.2g}: nothing is compiled for it"], ""
-    return ["loops compiled for it, the last node counted:", *choice.lines()], kernel_text(
-        choice.schedule
-    )[0]
+    wanted = {pattern: Pattern.of(pattern) for pattern in patterns}
+    return _counts(graph, wanted, induced, None, labels, num_threads, progress)
+
+
+def _counts(
+    graph: SimpleGraph | GraphLike,
+    patterns: dict[Any, Pattern],
+    induced: str,
+    way: Way | None,
+    labels: str | None,
+    num_threads: int | None,
+    progress: Progress,
+) -> dict[Any, int]:
+    """Count patterns by name; the way for all, or each its own."""
+    plans = {
+        it: plan_count(shape, induced=induced, way=way) for it, shape in patterns.items()
+    }
+    found: dict[Any, int] = {}
+    plain = [name for name, shape in patterns.items() if shape.is_plain]
+    if plain:
+        rows = SimpleGraph.of(graph)
+        with_way = {name: plans[name] for name in plain}
+        found |= _by_sums(rows, with_way, induced, num_threads, progress)
+        left = {name: patterns[name] for name in plain if name not in found}
+        found |= _by_matches(rows, left, plans, induced, num_threads, progress)
+    for name in patterns.keys() - found.keys():
+        labeled = LabeledGraph.of(graph, patterns[name], labels)
+        found[name] = _count_labeled(
+            labeled, patterns[name], plans[name], induced, num_threads, progress
+        )
+    return {name: found[name] for name in patterns}
+
+
+def _by_sums(
+    rows: SimpleGraph,
+    plans: dict[Any, CountPlan],
+    induced: str,
+    num_threads: int | None,
+    progress: Progress,
+) -> dict[Any, int]:
+    """Count what has a closed form or is in a census; of each size one census."""
+    found: dict[Any, int] = {}
+    censuses: dict[int, dict[str, int]] = {}
+    for name, plan in plans.items():
+        if plan.way == "matches":
+            continue
+        assert plan.shape is not None  # it has a closed form, or is in a census
+        if plan.way == "closed form":
+            found[name] = count_closed(rows, plan.shape, num_threads, progress)
+            continue
+        size = len(plan.order)
+        if size not in censuses:
+            censuses[size] = motif_counts(
+                rows, size, induced=induced, num_threads=num_threads, progress=progress
+            )
+        found[name] = censuses[size][plan.shape]
+    return found
+
+
+def _by_matches(
+    rows: SimpleGraph,
+    patterns: dict[Any, Pattern],
+    plans: dict[Any, CountPlan],
+    induced: str,
+    num_threads: int | None,
+    progress: Progress,
+) -> dict[Any, int]:
+    """Count plain patterns match by match: those that are much work in shared loops."""
+    if not patterns:
+        return {}
+    none = np.empty(0, dtype=np.int64)
+    graph = LabeledGraph(rows=rows, kinds=none, labels=none)
+    choices = choose_together(rows, list(patterns.values()), is_induced=induced == "vertex")
+    chosen = dict(zip(patterns, choices, strict=True))
+    large = {name: it for name, it in chosen.items() if it.stepwise_cost >= WORTH_COMPILING}
+    found = {}
+    for name in patterns.keys() - large.keys():
+        found[name] = _count_step_by_step(graph, plans[name], num_threads, progress)
+    if large:
+        counts = count_by_loops(graph, list(large.values()), num_threads, progress)
+        found |= dict(zip(large, counts, strict=True))
+    return found
+
+
+def _count_labeled(
+    graph: LabeledGraph,
+    pattern: Pattern,
+    plan: CountPlan,
+    induced: str,
+    num_threads: int | None,
+    progress: Progress,
+) -> int:
+    """Count a pattern with labels, arrows or anti-edges."""
+    is_induced = induced == "vertex"
+    choice = choose_schedule(
+        graph.rows, pattern, is_induced=is_induced, labels=graph.labels
+    )
+    if choice.stepwise_cost < WORTH_COMPILING:
+        return _count_step_by_step(graph, plan, num_threads, progress)
+    return count_by_loops(graph, [choice], num_threads, progress)[0]
 
 
 def _count_step_by_step(
@@ -192,59 +208,3 @@ def _count_step_by_step(
         candidates = np.empty((kernels.threads, size, longest), dtype=rows.indices.dtype)
         frames = np.zeros((kernels.threads, 3, size), dtype=np.int64)
         return kernels.sums(count_matches, 1, *asked, after=(candidates, frames))[0]
-
-
-def count_scheduled(
-    rows: SimpleGraph,
-    schedule: Schedule,
-    num_threads: int | None = None,
-    progress: Progress = SILENT,
-) -> int:
-    """Count the matches of a schedule by a kernel that is compiled for it.
-
-    Complexity:
-        Memory: the longest row for each of its sets and each thread.
-    """
-    text, num_sets = kernel_text(schedule)
-    kernel = load_module(text).count
-    longest = int(degrees_of(rows).max(initial=0))
-    with kernels_of(rows, num_threads, progress) as kernels:
-        shape = (kernels.threads, max(num_sets, 1), longest + 1)
-        return kernels.sums(kernel, 1, after=(np.empty(shape, rows.indices.dtype),))[0]
-
-
-def _order_of(pattern: Pattern) -> tuple[int, ...]:
-    """Return an order in which each node has as many edges as can be to those before."""
-    near = [pattern.neighbors(node) for node in range(pattern.num_nodes)]
-    order = [max(range(pattern.num_nodes), key=lambda node: len(near[node]))]
-    while len(order) < pattern.num_nodes:
-        left = sorted(set(range(pattern.num_nodes)) - set(order))
-        order.append(max(left, key=lambda it: (len(near[it] & set(order)), len(near[it]))))
-    return tuple(order)
-
-
-def _steps(
-    pattern: Pattern, order: tuple[int, ...], *, is_induced: bool
-) -> npt.NDArray[np.int64]:
-    """Return the steps, with restrictions that leave one match of those that are alike.
-
-    Step by step: of all nodes that an automorphism which keeps the nodes before moves a
-    node to, the node itself gets the smallest number (Grochow, Kellis, "Network motif
-    discovery using subgraph enumeration and symmetry-breaking", RECOMB 2007).
-    """
-    places = {node: step for step, node in enumerate(order)}
-    edges = {frozenset((places[a], places[b])) for a, b in pattern.edges}
-    size = len(order)
-    apart = {frozenset((places[a], places[b])) for a, b in pattern.apart}
-    same = [tuple(places[it[node]] for node in order) for it in pattern.automorphisms()]
-    steps = np.zeros((size, 3), dtype=np.int64)
-    for step in range(size):
-        for other in {it[step] for it in same} - {step}:
-            steps[other, 2] |= 1 << step
-        same = [it for it in same if it[step] == step]
-        needed = sum(1 << k for k in range(step) if frozenset((k, step)) in edges)
-        steps[step, 0] = needed
-        steps[step, 1] = sum(1 << k for k in range(step) if frozenset((k, step)) in apart)
-        if is_induced:
-            steps[step, 1] = ((1 << step) - 1) & ~needed
-    return steps

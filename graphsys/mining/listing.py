@@ -16,7 +16,7 @@ from graphsys.datasets.temporary import GraphLike
 from graphsys.kernels.cpu.mining.matches import fill_matches
 from graphsys.mining.approximate import estimate
 from graphsys.mining.census.sums import degrees_of
-from graphsys.mining.counting import CountPlan, plan_count
+from graphsys.mining.count_plan import CountPlan, plan_count
 from graphsys.mining.labeled_graph import LabeledGraph
 from graphsys.mining.pattern import Pattern
 from graphsys.mining.simple_graph import SimpleGraph

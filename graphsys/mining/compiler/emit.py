@@ -1,19 +1,31 @@
-"""The text of the kernel that counts a pattern: a loop for each step, sets made once.
+"""The text of the kernel of some patterns: a loop for each step, sets made once.
 
-The nodes that a step can be are the neighbors that the steps before share, less those of
-the steps it must have no edge with. Such a set is made where the last step that it is of
-is bound, and once for all steps that begin alike; the last step's is only counted.
+The nodes that a step can be are a sorted set (``sets.py``); the last steps are only
+counted, together where they have no edges to or fro (``tail.py``). Patterns that begin
+alike share their loops. A kernel that visits matches has a loop for the last step too.
 
 Mawhirter, Wu, "AutoMine: harmonizing high-level abstraction and high performance for graph
-mining", SOSP 2019 (loops of sets); Mawhirter et al., "GraphZero", SIGOPS Operating Systems
-Review 55(1), 2021 (restrictions within the sets).
+mining", SOSP 2019 (loops of sets, shared by patterns); Mawhirter et al., "GraphZero",
+SIGOPS Operating Systems Review 55(1), 2021 (restrictions within the sets).
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from graphsys.mining.compiler.schedule import Schedule
+from graphsys.mining.compiler.sets import (
+    Key,
+    Known,
+    Set,
+    Text,
+    cut_set,
+    first_set,
+    made_set,
+    row_of,
+)
+from graphsys.mining.compiler.tail import count_tail
 
-_HEAD = """\
+_IMPORTS = """\
 from graphsys.kernels.cpu.atomics import atomic_add
 from graphsys.kernels.cpu.mining.sets import has, intersect, intersect_size, subtract
 from graphsys.kernels.cpu.mining.squares import place_of
@@ -22,239 +34,201 @@ from graphsys.kernels.jit import lean_jit
 import numpy as np
 
 
+"""
+_COUNT = """\
 @lean_jit
-def count(thread, indptr, indices, bounds, counter, sets, sums):
+def count(thread, indptr, indices, kinds, labels, bounds, counter, sets, sums):
     found = sums[thread]
 """
-Bits = int
+_WALK = """\
+def walk(
+    thread, indptr, indices, kinds, labels, bounds, counter, sets, nodes, match, out, data
+):
+    image, own = match[thread], out[thread]
+"""
 STOP = 1 << 62
 """Number of a chunk from which a kernel ends at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Key:
-    """What a set is: of which steps' neighbors, and between which nodes."""
+class Task:
+    """A schedule, and how its matches are counted.
 
-    needed: Bits
-    refused: Bits
-    above: Bits
-    below: Bits
-
-    def until(self, step: int) -> "_Key":
-        """Return what of it is known when a step is bound."""
-        mask = (2 << step) - 1
-        parts = (self.needed, self.refused, self.above, self.below)
-        return _Key(*(bits & mask for bits in parts))
-
-
-@dataclass(frozen=True, slots=True)
-class _Set:
-    """A piece of an array, by the names of its array, begin and end."""
-
-    array: str
-    begin: str
-    end: str
-
-    @property
-    def piece(self) -> str:
-        return f"{self.array}, {self.begin}, {self.end}"
-
-
-@dataclass
-class _Text:
-    """The lines of a kernel, and the sets that are known."""
+    Attributes:
+        schedule: The schedule.
+        tail: How many of the last steps are counted without a loop, 0 to visit matches.
+        place: Number of its sum.
+    """
 
     schedule: Schedule
-    lines: list[str] = field(default_factory=list)
-    known: dict[_Key, _Set] = field(default_factory=dict)
-    num_scratch: int = 0
-    num_names: int = 0
+    tail: int
+    place: int = 0
 
-    def add(self, depth: int, text: str) -> None:
-        self.lines.append("    " * (depth + 3) + text)
+    @property
+    def num_loops(self) -> int:
+        """How many steps have a loop."""
+        return len(self.schedule.order) - self.tail
 
-    def name(self, letter: str) -> str:
-        self.num_names += 1
-        return f"{letter}{self.num_names}"
+    @property
+    def is_sized(self) -> bool:
+        """Whether the last step's set is not made, but for its size."""
+        return self.tail == 1 and not self.schedule.is_filtered(self.num_loops)
 
 
-def kernel_text(schedule: Schedule) -> tuple[str, int]:
-    """Return the text of a schedule's kernel, and how many sets of scratch it needs."""
-    text = _Text(schedule)
+def kernel_text(tasks: Sequence[Task]) -> tuple[str, int]:
+    """Return the text of the kernel of some tasks, and how many sets of scratch it needs.
+
+    One task with a tail of 0 gives a kernel that calls ``visit`` with each match.
+    """
+    text = Text()
     text.add(-2, "while True:")
     text.add(-1, "chunk = atomic_add(counter, 0, 1)")
     text.add(-1, "if chunk >= len(bounds) - 1:")
     text.add(0, "break")
     text.add(-1, "for v0 in range(bounds[chunk], bounds[chunk + 1]):")
-    _bind(text, 0)
-    last = len(schedule.order) - 1
-    loops = last - 1 if schedule.is_paired else last
-    for step in range(1, loops):
-        if step == last - 1:
-            text.add(step - 1, "total = np.int64(0)")
-        own = text.known[_key(schedule, step).until(step - 1)]
-        text.add(step - 1, f"for k{step} in range({own.begin}, {own.end}):")
-        text.add(step, f"v{step} = np.int64({own.array}[k{step}])")
-        for other in _possibly_same(schedule, step):
-            text.add(step, f"if v{step} == v{other}:")
-            text.add(step + 1, "continue")
-        if step == 1 or step < last - 2:  # not where it would cost
-            text.add(step, f"if atomic_add(counter, 0, 0) >= {STOP}:")
-            text.add(step + 1, "return")
-        _bind(text, step)
-    if schedule.is_paired:
-        _count_pairs(text, last)
-    else:
-        _count_last(text, last)
+    for alike in _by_condition(tasks, 0):
+        _loops(text, {}, alike, 0)
+    head = _IMPORTS + (_WALK if tasks[0].tail == 0 else _COUNT)
     scratch = [f"    s{k} = sets[thread, {k}]" for k in range(text.num_scratch)]
-    lines = [*scratch, *text.lines]
-    return _HEAD + "\n".join(lines) + "\n", text.num_scratch
+    return head + "\n".join([*scratch, *text.lines]) + "\n", text.num_scratch
 
 
-def _key(schedule: Schedule, step: int) -> _Key:
-    parts = (schedule.needed, schedule.refused, schedule.above, schedule.below)
-    return _Key(*(bits[step] for bits in parts))
+def _by_condition(tasks: Sequence[Task], step: int) -> list[list[Task]]:
+    """Return tasks whose loops of a step are one loop."""
+    alike: dict[tuple[object, ...], list[Task]] = {}
+    for task in tasks:
+        alike.setdefault(task.schedule.condition(step), []).append(task)
+    return list(alike.values())
 
 
-def _possibly_same(schedule: Schedule, step: int) -> list[int]:
-    """Return the steps before that could be given the same node, but for a look."""
-    other = schedule.needed[step] | schedule.above[step] | schedule.below[step]
-    return [k for k in range(step) if not other >> k & 1]
-
-
-def _bind(text: _Text, step: int) -> None:
-    """Make all sets whose last step is bound now, for the steps to come."""
-    schedule, last = text.schedule, len(text.schedule.order) - 1
+def _loops(text: Text, known: Known, tasks: list[Task], step: int) -> None:
+    """Write what is in the loop of a step, for tasks that are one so far."""
+    schedule = tasks[0].schedule
+    if schedule.label(step) >= 0 and step == 0:
+        text.add(step, f"if labels[v{step}] != {schedule.label(step)}:")
+        text.add(step + 1, "continue")
+    known = dict(known)
     text.add(step, f"lo{step}, hi{step} = indptr[v{step}], indptr[v{step} + 1]")
+    for task in tasks:
+        _make_sets(text, known, task, step)
+    for task in tasks:
+        if task.num_loops == step + 1:
+            _count(text, known, task)
+    going_on = [task for task in tasks if task.num_loops > step + 1]
+    for alike in _by_condition(going_on, step + 1):
+        _next_loop(text, known, alike, step + 1)
+
+
+def _next_loop(text: Text, known: Known, tasks: list[Task], step: int) -> None:
+    """Write the loop of a step, in that of the one before."""
+    schedule = tasks[0].schedule
+    own = known[Key.of(schedule, step, step - 1)]
+    summed = [it for it in tasks if it.num_loops == step + 1 and it.tail == 1]
+    for task in summed:
+        text.add(step - 1, f"t{task.place} = np.int64(0)")
+    text.add(step - 1, f"for k{step} in range({own.begin}, {own.end}):")
+    text.add(step, f"v{step} = np.int64({own.array}[k{step}])")
+    _skip_others(text, schedule, step)
+    last = max(len(task.schedule.order) for task in tasks) - 1
+    if step == 1 or step < last - 2:  # not where it would cost
+        text.add(step, f"if atomic_add(counter, 0, 0) >= {STOP}:")
+        text.add(step + 1, "return")
+    if tasks[0].tail == 0 and step == last:
+        _visit(text, schedule)
+        return
+    _loops(text, known, tasks, step)
+    for task in summed:
+        text.add(step - 1, f"add_wide(found, {task.place}, t{task.place})")
+
+
+def _skip_others(text: Text, schedule: Schedule, step: int) -> None:
+    """Write what leaves out the nodes of a set that a step must not be given."""
+    for other in schedule.can_be_same(step):
+        text.add(step, f"if v{step} == v{other}:")
+        text.add(step + 1, "continue")
+    if schedule.label(step) >= 0:
+        text.add(step, f"if labels[v{step}] != {schedule.label(step)}:")
+        text.add(step + 1, "continue")
+    for _, before, wanted, refused in schedule.tests_of(step):
+        kind = text.name("q")
+        place = f"place_of(indices, lo{before}, hi{before}, v{step})"
+        text.add(step, f"{kind} = kinds[{place}]")
+        asked = [f"not {kind} & {wanted}"] if wanted else []
+        asked += [f"{kind} & {refused}"] if refused else []
+        if asked:
+            text.add(step, f"if {' or '.join(asked)}:")
+            text.add(step + 1, "continue")
+
+
+def _make_sets(text: Text, known: Known, task: Task, step: int) -> None:
+    """Make all sets whose last step is bound now, for the steps to come."""
+    last = len(task.schedule.order) - 1
     for later in range(step + 1, last + 1):
-        key = _key(schedule, later).until(step)
-        # counted, not made
-        is_end = later == last and step == last - 1
-        if not key.needed or key in text.known or is_end:
-            continue
-        text.known[key] = _make(text, key, step)
+        key = Key.of(task.schedule, later, step)
+        is_only_sized = later == last and step == last - 1 and task.is_sized
+        if key.needed and key not in known and not is_only_sized:
+            known[key] = made_set(text, known, key, step)
 
 
-def _make(text: _Text, key: _Key, step: int) -> _Set:
-    """Write what makes a set of those known before and the neighbors of a step."""
-    found, rest = _start(text, key, step)
-    for sign, other in rest:
-        row = _row(text, key if sign == "intersect" else None, other, step)
-        array = f"s{text.num_scratch}"
-        text.num_scratch += 1
-        size = text.name("n")
-        text.add(step, f"{size} = {sign}({found.piece}, {row.piece}, {array})")
-        found = _Set(array, "0", size)
-    return found
+def _visit(text: Text, schedule: Schedule) -> None:
+    """Write the call for a match."""
+    last = len(schedule.order) - 1
+    for step, node in enumerate(schedule.order):
+        text.add(last, f"image[{node}] = nodes[v{step}]")
+    text.add(last, "visit(image, own, data)")
 
 
-def _start(text: _Text, key: _Key, step: int) -> tuple[_Set, list[tuple[str, int]]]:
-    """Return the set to begin with, and with which rows it is to be cut down."""
-    before = key.until(step - 1) if step else _Key(0, 0, 0, 0)
-    if before.needed:
-        base = text.known[before]
-        rest = []
-        if key.needed >> step & 1:
-            rest = [("intersect", step)]
-        elif key.refused >> step & 1:
-            rest = [("subtract", step)]
-        return _narrowed(text, base, key, before, step), rest
-    base = _Set("indices", f"lo{step}", f"hi{step}")
-    rest = [("subtract", k) for k in range(step) if key.refused >> k & 1]
-    return _narrowed(text, base, key, _Key(0, 0, 0, 0), step), rest
+def _count(text: Text, known: Known, task: Task) -> None:
+    """Write how often the last steps can be done, in the loop of the one before them."""
+    depth = task.num_loops - 1
+    if task.tail > 1:
+        ways = count_tail(text, known, task.schedule, task.tail)
+        text.add(depth, f"add_wide(found, {task.place}, {ways})")
+        return
+    if depth == 0:  # there is no loop around to sum up in
+        text.add(0, f"t{task.place} = np.int64(0)")
+    if task.is_sized:
+        _count_last(text, known, task)
+    else:
+        _count_filtered(text, known, task)
+    if depth == 0:
+        text.add(0, f"add_wide(found, {task.place}, t{task.place})")
 
 
-def _row(text: _Text, key: _Key | None, other: int, step: int) -> _Set:
-    base = _Set("indices", f"lo{other}", f"hi{other}")
-    return base if key is None else _narrowed(text, base, key, _Key(0, 0, 0, 0), step)
+def _count_filtered(text: Text, known: Known, task: Task) -> None:
+    """Write a loop over the last step's set that counts the nodes that will do."""
+    last = task.num_loops
+    own = known[Key.of(task.schedule, last, last - 1)]
+    text.add(last - 1, f"for k{last} in range({own.begin}, {own.end}):")
+    text.add(last, f"v{last} = np.int64({own.array}[k{last}])")
+    _skip_others(text, task.schedule, last)
+    text.add(last, f"t{task.place} += 1")
 
 
-def _narrowed(text: _Text, base: _Set, key: _Key, before: _Key, step: int) -> _Set:
-    """Cut a sorted set down to what lies between the nodes that are known."""
-    begin, end = base.begin, base.end
-    if new := _steps(key.above & ~before.above):
-        begin = text.name("b")
-        least = new[0] if len(new) == 1 else f"max({', '.join(new)})"
-        text.add(
-            step, f"{begin} = place_of({base.array}, {base.begin}, {end}, {least} + 1)"
-        )
-    if new := _steps(key.below & ~before.below):
-        end = text.name("e")
-        most = new[0] if len(new) == 1 else f"min({', '.join(new)})"
-        text.add(step, f"{end} = place_of({base.array}, {begin}, {base.end}, {most})")
-    return _Set(base.array, begin, end)
-
-
-def _steps(bits: Bits) -> list[str]:
-    return [f"v{k}" for k in range(bits.bit_length()) if bits >> k & 1]
-
-
-def _count_last(text: _Text, last: int) -> None:
-    """Write how many nodes the last step can be, in the loop of the one before."""
-    schedule, step = text.schedule, last - 1
-    key, depth = _key(schedule, last), last - 1
-    if last == 1:
-        text.add(depth, "total = np.int64(0)")
-    if key in text.known:
-        own = text.known[key]
-        text.add(depth, f"total += {own.end} - {own.begin}")
+def _count_last(text: Text, known: Known, task: Task) -> None:
+    """Write how many nodes the last step can be."""
+    schedule, last = task.schedule, task.num_loops
+    depth, total = last - 1, f"t{task.place}"
+    key = Key.of(schedule, last, depth)
+    sides: list[tuple[str, Set]]
+    if key in known:
+        own = known[key]
+        text.add(depth, f"{total} += {own.size}")
         sides = [("", own)]
     else:
-        own, rest = _start(text, key, step)
-        sides = [("", own)]
+        own, rest = first_set(text, known, key, depth)
         for sign, other in rest[:-1]:
-            own = _cut(text, key, own, sign, other, step)
-            sides = [("", own)]
+            own = cut_set(text, key, own, sign, other, depth)
+        sides = [("", own)]
         if not rest:
-            text.add(depth, f"total += {own.end} - {own.begin}")
+            text.add(depth, f"{total} += {own.size}")
         for sign, other in rest[-1:]:
-            row = _row(text, key if sign == "intersect" else None, other, step)
+            row = row_of(text, key, sign, other, depth)
             shared = f"intersect_size({own.piece}, {row.piece})"
-            if sign == "intersect":
-                text.add(depth, f"total += {shared}")
-                sides.append(("", row))
-            else:
-                text.add(depth, f"total += {own.end} - {own.begin} - {shared}")
-                sides.append(("not ", row))
-    for other in _possibly_same(schedule, last):
+            less = "" if sign == "intersect" else f"{own.size} - "
+            text.add(depth, f"{total} += {less}{shared}")
+            sides.append(("" if sign == "intersect" else "not ", row))
+    for other in schedule.can_be_same(last):
         tests = [f"{no}has({side.piece}, v{other})" for no, side in sides]
         text.add(depth, f"if {' and '.join(tests)}:")
-        text.add(depth + 1, "total -= 1")
-    text.add(max(depth - 1, 0), "add_wide(found, 0, total)")
-
-
-def _count_pairs(text: _Text, last: int) -> None:
-    """Write how many pairs of nodes the last two steps can be: all, but a node twice."""
-    schedule, depth = text.schedule, last - 2
-    own, sizes = [], []
-    for step in (last - 1, last):
-        found = text.known[_key(schedule, step).until(depth)]
-        others = [k for k in _possibly_same(schedule, step) if k <= depth]
-        size = text.name("n")
-        text.add(depth, f"{size} = {found.end} - {found.begin}")
-        for other in others:
-            text.add(depth, f"{size} -= has({found.piece}, v{other})")
-        own.append((found, others))
-        sizes.append(size)
-    if schedule.is_alike:
-        is_halved = (schedule.above[last] | schedule.below[last]) >> (last - 1) & 1
-        half = " // 2" if is_halved else ""
-        text.add(depth, f"add_wide(found, 0, {sizes[0]} * ({sizes[0]} - 1){half})")
-        return
-    (one, _), (other_set, _) = own
-    both = text.name("n")
-    shared = f"intersect_size({one.piece}, {other_set.piece})"
-    text.add(depth, f"{both} = {shared}")
-    for other in sorted(set(own[0][1]) & set(own[1][1])):
-        tests = f"has({one.piece}, v{other}) and has({other_set.piece}, v{other})"
-        text.add(depth, f"if {tests}:")
-        text.add(depth + 1, f"{both} -= 1")
-    text.add(depth, f"add_wide(found, 0, {sizes[0]} * {sizes[1]} - {both})")
-
-
-def _cut(text: _Text, key: _Key, own: _Set, sign: str, other: int, step: int) -> _Set:
-    row = _row(text, key if sign == "intersect" else None, other, step)
-    array, size = f"s{text.num_scratch}", text.name("n")
-    text.num_scratch += 1
-    text.add(step, f"{size} = {sign}({own.piece}, {row.piece}, {array})")
-    return _Set(array, "0", size)
+        text.add(depth + 1, f"{total} -= 1")

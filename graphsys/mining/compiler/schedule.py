@@ -1,10 +1,13 @@
 """Orders in which a pattern's nodes can be matched, and what each node must fulfil."""
 
 from dataclasses import dataclass
+from itertools import combinations
 
+from graphsys.mining.links import link_tests, link_words, wanted_labels
 from graphsys.mining.pattern import Pattern
 
 Bits = tuple[int, ...]
+Test = tuple[int, int, int, int]
 _MOST_FOR_ALL = 5
 """Nodes of a pattern up to which all orders are looked at."""
 
@@ -21,6 +24,10 @@ class Schedule:
         refused: Those with which it must have no edge.
         above: Those than which its number must be larger.
         below: Those than which its number must be smaller.
+        labels: Place of each step's label in :attr:`Pattern.node_labels`, -1 for any; or
+            empty.
+        tests: What edges of steps must be besides, see ``kernels.cpu.mining.matches``.
+        words: Of each step, its label and its links in words; or empty.
     """
 
     order: tuple[int, ...]
@@ -28,31 +35,79 @@ class Schedule:
     refused: Bits
     above: Bits
     below: Bits
+    labels: tuple[int, ...] = ()
+    tests: tuple[Test, ...] = ()
+    words: tuple[str, ...] = ()
 
     @property
-    def shape(self) -> tuple[Bits, ...]:
+    def shape(self) -> tuple[tuple[object, ...], ...]:
         """What two schedules share that are one program."""
+        return (*self._bits, self.labels, self.tests)
+
+    @property
+    def _bits(self) -> tuple[Bits, ...]:
         return self.needed, self.refused, self.above, self.below
 
-    @property
-    def is_paired(self) -> bool:
-        """Whether the nodes of the last two steps are counted as pairs, without a loop.
+    def condition(self, step: int) -> tuple[object, ...]:
+        """Return all that a step must fulfil; loops of one condition are one loop."""
+        bits = tuple(it[step] for it in self._bits)
+        return (*bits, self.label(step), self.tests_of(step))
 
-        They must have no edge to or fro, and be exchanged by automorphisms, if at all,
-        only with each other (GraphPi, SC 2020, has it for more of the last steps).
+    def label(self, step: int) -> int:
+        """Return the label that the node of a step must have, -1 for any."""
+        return self.labels[step] if self.labels else -1
+
+    def tests_of(self, step: int) -> tuple[Test, ...]:
+        """Return what the edges of a step to those before must be besides."""
+        return tuple(test for test in self.tests if test[0] == step)
+
+    def is_filtered(self, step: int) -> bool:
+        """Whether not all nodes of a step's set will do."""
+        return self.label(step) >= 0 or bool(self.tests_of(step))
+
+    def known_of(self, step: int, until: int) -> Bits:
+        """Return what of a step's set is known when the steps to ``until`` are bound."""
+        mask = (2 << until) - 1
+        return tuple(it[step] & mask for it in self._bits)
+
+    def can_be_same(self, step: int) -> list[int]:
+        """Return the steps before that could be given the same node, but for a look."""
+        other = self.needed[step] | self.above[step] | self.below[step]
+        return [k for k in range(step) if not other >> k & 1]
+
+    def longest_tail(self, most: int) -> int:
+        """Return how many of the last steps can be counted together, without a loop.
+
+        They must have no edges to or fro, and be exchanged by automorphisms, if at all,
+        only among those of one set (GraphPi, SC 2020).
+
+        Args:
+            most: As many at most.
         """
-        last, bit = len(self.order) - 1, len(self.order) - 2
-        if last < 2 or (self.needed[last] | self.refused[last]) >> bit & 1:
-            return False
-        bound = (self.above[last] | self.below[last]) >> bit & 1
-        return not bound or self.is_alike
+        num = min(most, len(self.order) - 1)
+        while num > 1 and not self._is_tail(num):
+            num -= 1
+        return max(num, 1)
 
-    @property
-    def is_alike(self) -> bool:
-        """Whether the last two steps may be given the same nodes."""
-        last = len(self.order) - 1
-        mask = (1 << (last - 1)) - 1
-        return all(bits[last] & mask == bits[last - 1] for bits in self.shape)
+    def _is_tail(self, num: int) -> bool:
+        first = len(self.order) - num
+        tail = range(first, len(self.order))
+        if any(self.is_filtered(step) for step in tail):
+            return False
+        if any((self.needed[k] | self.refused[k]) >> first for k in tail):
+            return False
+        sets = {step: self.known_of(step, first - 1) for step in tail}
+        bound = {
+            (a, b): (self.above[b] | self.below[b]) >> a & 1
+            for a, b in combinations(tail, 2)
+        }
+        if any(bits for (a, b), bits in bound.items() if sets[a] != sets[b]):
+            return False
+        alike = {it: [step for step in tail if sets[step] == it] for it in sets.values()}
+        return all(
+            len({bound[pair] for pair in combinations(steps, 2)}) <= 1
+            for steps in alike.values()
+        )
 
     def lines(self) -> list[str]:
         """Say it in words, a line each step."""
@@ -65,6 +120,7 @@ class Schedule:
             ):  # fmt: skip
                 nodes = [str(self.order[k]) for k in range(step) if bits[step] >> k & 1]
                 words += [f"{text} {', '.join(nodes)}"] if nodes else []
+            words += [self.words[step]] if self.words and self.words[step] else []
             said.append("; ".join(words))
         return said
 
@@ -83,10 +139,10 @@ def schedules(pattern: Pattern, *, is_induced: bool) -> list[Schedule]:
     """
     near = [pattern.neighbors(node) for node in range(pattern.num_nodes)]
     same = pattern.automorphisms()
-    found: dict[tuple[Bits, ...], Schedule] = {}
+    found: dict[tuple[object, ...], Schedule] = {}
     for order in _orders(near, same):
         for is_downward in (False, True):
-            made = _schedule(near, same, order, is_induced, is_downward)
+            made = _schedule(pattern, same, order, is_induced, is_downward)
             found.setdefault(made.shape, made)
     return list(found.values())
 
@@ -115,7 +171,7 @@ def _orders(near: list[set[int]], same: list[tuple[int, ...]]) -> list[tuple[int
 
 
 def _schedule(
-    near: list[set[int]],
+    pattern: Pattern,
     same: list[tuple[int, ...]],
     order: tuple[int, ...],
     is_induced: bool,
@@ -134,16 +190,28 @@ def _schedule(
         for other in {it[node] for it in same} - {node}:
             bound[place[other]] |= 1 << step
         same = [it for it in same if it[node] == node]
-    needed = [
-        sum(1 << k for k in range(step) if order[k] in near[node])
-        for step, node in enumerate(order)
-    ]
-    refused = [((1 << step) - 1) & ~bits for step, bits in enumerate(needed)]
+    needed, apart = _pairs(pattern.edges, place), _pairs(pattern.apart, place)
+    if is_induced:
+        apart = [((1 << step) - 1) & ~bits for step, bits in enumerate(needed)]
     none = (0,) * len(order)
+    labels = wanted_labels(pattern, order).tolist()
+    tests = link_tests(pattern, order, is_induced=is_induced).tolist()
+    words = [link_words(pattern, order, step) for step in range(len(order))]
     return Schedule(
         order=order,
         needed=tuple(needed),
-        refused=tuple(refused) if is_induced else none,
+        refused=tuple(apart),
         above=none if is_downward else tuple(bound),
         below=tuple(bound) if is_downward else none,
+        labels=tuple(labels),
+        tests=tuple((a, b, wanted, refused) for a, b, wanted, refused in tests),
+        words=tuple(words),
     )
+
+
+def _pairs(pairs: frozenset[tuple[int, int]], place: dict[int, int]) -> list[int]:
+    """Return, of each step, the bits of those before that it is a pair with."""
+    bits = [0] * len(place)
+    for a, b in pairs:
+        bits[max(place[a], place[b])] |= 1 << min(place[a], place[b])
+    return bits

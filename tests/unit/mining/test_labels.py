@@ -4,6 +4,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,9 +15,17 @@ import graphsys as gs
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.types import EdgeType
 from graphsys.mining import Pattern, SimpleGraph, count, estimate, explain_count, matches
+from graphsys.mining.compiler.choose import choose_schedule
+from graphsys.mining.compiler.emit import Task
+from graphsys.mining.compiler.schedule import schedules
+from graphsys.mining.compiler.tail import longest_tail
+from graphsys.mining.labeled_graph import LabeledGraph
+from graphsys.mining.loops import count_by_loops
 from graphsys.mining.pattern_text import Word, words_of
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
+from tests.unit.mining.compiler.test_loops import in_python
+from tests.unit.mining.test_counting import as_rows
 
 LABELS = ("x", "y")
 RELATIONS = ("likes", "knows")
@@ -147,6 +156,11 @@ def test_counts_are_those_of_all_maps(
     assert count(drawn.store, text, induced=induced) == expected
     listed = sum(t.num_rows for t in matches(drawn.store, text, induced=induced))
     assert listed == expected
+    pattern = Pattern.of(text)
+    graph = LabeledGraph.of(drawn.store, pattern)
+    for schedule in schedules(pattern, is_induced=induced == "vertex"):
+        for tail in range(1, longest_tail(schedule, graph.rows.num_nodes) + 1):
+            assert in_python([Task(schedule, tail)], graph) == [expected]
 
 
 @pytest.fixture(scope="module")
@@ -177,6 +191,26 @@ def test_a_listing_names_the_ends_of_arrows(shop: Graph) -> None:
     assert sorted((row["a"], row["b"]) for row in rows) == [
         ("u1", "u2"), ("u2", "u1"), ("u3", "u2"),
     ]  # fmt: skip
+
+
+def test_loops_are_compiled_for_labels(tmp_path: Path) -> None:
+    drawn = Drawn(tmp_path / "graph", 3, 60, 700)
+    for text in ("a:x>b:y b>c c-d a!d", "a-[likes]->b b-[likes]->c c!a", "a:x-b:y b-c"):
+        pattern = Pattern.of(text)
+        graph = LabeledGraph.of(drawn.store, pattern)
+        choice = choose_schedule(graph.rows, pattern, is_induced=False, labels=graph.labels)
+        expected = sum(table.num_rows for table in matches(drawn.store, text))
+        assert count_by_loops(graph, [choice]) == [expected] != [0]
+
+
+def test_a_rare_label_is_looked_for_first() -> None:
+    rows = as_rows(nx.gnp_random_graph(200, 0.2, seed=1))
+    labels = np.zeros(200, dtype=np.int64)
+    labels[:3] = 1
+    pattern = Pattern.of("a:x-b:x b-c:y c-d:x")
+    for seldom, first in ((labels, [2]), (1 - labels, [0, 1])):
+        choice = choose_schedule(rows, pattern, is_induced=False, labels=seldom)
+        assert set(first) <= set(choice.schedule.order[:2])
 
 
 def test_an_estimate_of_a_labeled_pattern_is_near(tmp_path: Path) -> None:
