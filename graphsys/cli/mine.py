@@ -235,7 +235,9 @@ def mine(
         raise ConfigError("--list is for --pattern, --limit for --list; leave it out")
     if pattern and list_ and not explain:
         listed, facts = _timed(
-            lambda: _list(graph, pattern, induced or "edge", labels, out, limit, overwrite)
+            lambda: _list(
+                graph, pattern, induced or "edge", labels, out, limit, threads, overwrite
+            )
         )
         report_listing(listed, induced or "edge", str(out), facts, as_json=json)
         return
@@ -309,6 +311,7 @@ def _list(
     labels: str | None,
     out: Path | None,
     limit: int | None,
+    threads: int | None,
     overwrite: bool,
 ) -> int:
     from graphsys import mining
@@ -320,7 +323,7 @@ def _list(
         )
     return mining.write_matches(
         graph, patterns[0], out, induced=induced, labels=labels, limit=limit,
-        overwrite=overwrite,
+        num_threads=threads, overwrite=overwrite,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from graphsys.mining.explain import explain_count as explain_count
     from graphsys.mining.frequent.search import FrequentPattern as FrequentPattern
     from graphsys.mining.frequent.search import frequent_patterns as frequent_patterns
+    from graphsys.mining.listing import exists as exists
     from graphsys.mining.listing import matches as matches
     from graphsys.mining.listing import write_matches as write_matches
     from graphsys.mining.loops import visit_matches as visit_matches

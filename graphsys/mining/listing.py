@@ -13,11 +13,10 @@ from graphsys.core.errors import ConfigError, StorageFullError
 from graphsys.core.machine import describe_disk
 from graphsys.core.memory import format_bytes
 from graphsys.datasets.temporary import GraphLike
-from graphsys.kernels.cpu.mining.matches import fill_matches
 from graphsys.mining.approximate import estimate
-from graphsys.mining.census.sums import degrees_of
 from graphsys.mining.count_plan import CountPlan, plan_count
 from graphsys.mining.labeled_graph import LabeledGraph
+from graphsys.mining.match_stream import MatchStream
 from graphsys.mining.pattern import Pattern
 from graphsys.mining.simple_graph import SimpleGraph
 from graphsys.storage.output_file import new_files, require_writable
@@ -34,8 +33,11 @@ def matches(
     induced: str = "edge",
     labels: str | None = None,
     limit: int | None = None,
+    num_threads: int | None = None,
 ) -> Iterator[pa.Table]:
     """Yield the matches of a pattern, each set of edges (or nodes) once.
+
+    Their order does not depend on the number of threads.
 
     Args:
         graph: A store, its path, or an object that holds a graph; counts as simple and,
@@ -43,7 +45,8 @@ def matches(
         pattern: What :meth:`graphsys.mining.pattern.Pattern.of` takes.
         induced: ``edge``, or ``vertex``: no other edges among a match's nodes.
         labels: Where labels of nodes are; see :func:`graphsys.mining.count`.
-        limit: Most matches; 1 tells whether there is any.
+        limit: Most matches; :func:`exists` tells whether there is any.
+        num_threads: All cores by default.
 
     Returns:
         Tables of up to 262,144 rows: ids in columns ``a``, ``b``, ..., the pattern's
@@ -55,11 +58,44 @@ def matches(
         UnknownNameError: there is no pattern of this name, or no label in the graph.
 
     Complexity:
-        Memory: a batch, and the largest degree times the pattern's nodes.
+        Memory: a dozen batches, and the largest degree times the pattern's nodes for each
+        thread.
     """
     limit = _checked(limit)
     plan = plan_count(pattern, induced=induced, way="matches")
-    return _batches(LabeledGraph.of(graph, Pattern.of(pattern), labels), plan, limit)
+    labeled = LabeledGraph.of(graph, Pattern.of(pattern), labels)
+    return _tables(labeled, plan, limit, num_threads)
+
+
+def exists(
+    graph: SimpleGraph | GraphLike,
+    pattern: Pattern | str | Any,
+    *,
+    induced: str = "edge",
+    labels: str | None = None,
+    num_threads: int | None = None,
+) -> bool:
+    """Tell whether a pattern is in a graph; the first match ends the search.
+
+    Args:
+        graph: As for :func:`matches`.
+        pattern: As for :func:`matches`.
+        induced: As for :func:`matches`.
+        labels: As for :func:`matches`.
+        num_threads: All cores by default.
+
+    Raises:
+        ConfigError: as :func:`matches`.
+        UnknownNameError: as :func:`matches`.
+
+    Examples:
+        >>> edges = np.array([0, 1, 2, 2]), np.array([1, 2, 0, 3])
+        >>> exists(edges, "triangle"), exists(edges, "4-cycle")
+        (True, False)
+    """
+    plan = plan_count(pattern, induced=induced, way="matches")
+    labeled = LabeledGraph.of(graph, Pattern.of(pattern), labels)
+    return MatchStream(labeled, plan, 1, num_threads).has_any()
 
 
 def _checked(limit: int | None) -> int | None:
@@ -68,31 +104,44 @@ def _checked(limit: int | None) -> int | None:
     return limit
 
 
-def _batches(graph: LabeledGraph, plan: CountPlan, limit: int | None) -> Iterator[pa.Table]:
+def _tables(
+    graph: LabeledGraph, plan: CountPlan, limit: int | None, num_threads: int | None
+) -> Iterator[pa.Table]:
+    """Yield tables of a batch each, the last shorter."""
     rows, order = graph.rows, plan.order
-    asked = (plan.steps, plan.tests, graph.kinds, plan.wanted, graph.labels)
-    size, longest = len(order), int(degrees_of(rows).max(initial=0))
-    state = np.zeros(2, dtype=np.int64)
-    candidates = np.empty((size, longest), dtype=rows.indices.dtype)
-    frames = np.zeros((3, size), dtype=np.int64)
+    room = BATCH if limit is None else min(BATCH, limit)
     left = limit
-    while left is None or left > 0:
-        room = BATCH if left is None else min(BATCH, left)
-        found = np.empty((room, size), dtype=rows.indices.dtype)
-        num = int(
-            fill_matches(
-                rows.indptr, rows.indices, *asked, state, candidates, frames, found
-            )
-        )
-        left = None if left is None else left - num
-        if num:
+    if room == 0:
+        return
+    stream = MatchStream(graph, plan, room, num_threads).batches()
+    try:
+        for found in _of_one_size(stream, room):
+            some = found if left is None else found[:left]
+            left = None if left is None else left - len(some)
             columns = {
-                _LETTERS[node]: rows.ids(found[:num, order.index(node)])
-                for node in range(size)
+                _LETTERS[node]: rows.ids(some[:, order.index(node)])
+                for node in range(len(order))
             }
             yield pa.table(columns)
-        if num < room:
-            return
+            if left == 0:
+                return
+    finally:
+        stream.close()
+
+
+def _of_one_size(batches: Iterator[Any], size: int) -> Iterator[Any]:
+    """Put batches together to ones of a size, the last shorter."""
+    held: list[Any] = []
+    num = 0
+    for batch in batches:
+        held.append(batch)
+        num += len(batch)
+        while num >= size:
+            joined = np.concatenate(held)
+            yield joined[:size]
+            held, num = [joined[size:]], num - size
+    if num:
+        yield np.concatenate(held)
 
 
 def write_matches(
@@ -103,6 +152,7 @@ def write_matches(
     induced: str = "edge",
     labels: str | None = None,
     limit: int | None = None,
+    num_threads: int | None = None,
     overwrite: bool = False,
 ) -> int:
     """Write the matches of a pattern to a Parquet file; see :func:`matches`.
@@ -116,6 +166,7 @@ def write_matches(
         induced: As for :func:`matches`.
         labels: As for :func:`matches`.
         limit: Most matches.
+        num_threads: All cores by default.
         overwrite: Whether a file may be replaced.
 
     Returns:
@@ -134,7 +185,7 @@ def write_matches(
     labeled = LabeledGraph.of(graph, shape, labels)
     rows = labeled.rows
     plan = plan_count(shape, induced=induced, way="matches")
-    found = _batches(labeled, plan, _checked(limit))
+    found = _tables(labeled, plan, _checked(limit), num_threads)
     _require_room(labeled, shape, out, induced, limit)
     num = 0
     with new_files(out) as [new]:

@@ -1,5 +1,7 @@
 """Listed matches are the pattern, all different, as many as are counted."""
 
+import threading
+import time
 from pathlib import Path
 
 import networkx as nx
@@ -9,7 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphsys.core.errors import ConfigError, OutputExistsError, StorageFullError
-from graphsys.mining import Pattern, SimpleGraph, count, matches, write_matches
+from graphsys.mining import (
+    Pattern,
+    SimpleGraph,
+    count,
+    exists,
+    match_stream,
+    matches,
+    write_matches,
+)
 from graphsys.mining import listing as module
 
 GRAPH = nx.gnp_random_graph(40, 0.25, seed=7)
@@ -76,3 +86,58 @@ def test_a_listing_that_the_disk_may_not_hold_is_refused(
         write_matches(rows, "house", out)
     assert not out.parent.exists()
     assert write_matches(rows, "house", out, limit=10) == 10
+
+
+@pytest.mark.parametrize("text", ["triangle", "a-b b-c c-a a-d", "5-path"])
+def test_the_order_does_not_depend_on_threads(
+    rows: SimpleGraph, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BATCH", 64)
+    alone = pa.concat_tables(matches(rows, text, num_threads=1))
+    assert alone.num_rows > 200
+    for num_threads in (2, 5):
+        tables = list(matches(rows, text, num_threads=num_threads))
+        assert pa.concat_tables(tables).equals(alone)
+    some = pa.concat_tables(matches(rows, text, num_threads=3, limit=100))
+    assert some.equals(alone.slice(0, 100))
+
+
+def test_a_listing_that_is_left_ends_its_threads(rows: SimpleGraph) -> None:
+    before = threading.active_count()
+    for _ in matches(rows, "8-path", limit=10**9):  # more than could be listed
+        break
+    assert threading.active_count() == before
+
+
+def test_whether_a_pattern_exists(rows: SimpleGraph) -> None:
+    for text in ("triangle", "house", "5-clique", "8-clique", "6-cycle"):
+        for induced in ("edge", "vertex"):
+            expected = count(rows, text, induced=induced) > 0
+            for num_threads in (1, 3):
+                found = exists(rows, text, induced=induced, num_threads=num_threads)
+                assert found == expected
+
+
+def test_the_first_match_ends_the_search() -> None:
+    # the last nodes have the only triangle; before it are 1e13 paths of four nodes
+    edges = [(a, 3000 + b) for a in range(300) for b in range(300)]
+    edges += [(9000, 9001), (9001, 9002), (9000, 9002)]
+    ends = np.array(edges)
+    graph = SimpleGraph.of((ends[:, 0], ends[:, 1]))
+    began = time.perf_counter()
+    assert exists(graph, "a-b b-c c-d d-e e-f")
+    assert exists(graph, "triangle")
+    assert time.perf_counter() - began < 20
+
+
+def test_an_error_in_a_thread_is_raised(
+    rows: SimpleGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise MemoryError("no room for matches")
+
+    monkeypatch.setattr(match_stream, "fill_matches", fails)
+    with pytest.raises(MemoryError, match="no room for matches"):
+        list(matches(rows, "triangle"))
+    with pytest.raises(MemoryError, match="no room for matches"):
+        exists(rows, "triangle")

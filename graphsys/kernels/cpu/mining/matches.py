@@ -20,6 +20,8 @@ Numbers = npt.NDArray[Any]
 NEEDED, REFUSED, ABOVE = range(3)
 """Columns of the steps: bits of the steps before that a step has an edge with, must not
 have an edge with, and must have a larger number than."""
+END, STOP = 2, 3
+"""Places of a listing's state."""
 STEP, BEFORE, ANY, NONE = range(4)
 """Columns of the tests: a step and one before it, and of the entry of the latter's row that
 is the former the bits of which it must have one (0: nothing) and must have none."""
@@ -175,8 +177,8 @@ def fill_matches(
         kinds: What the edge of every entry is.
         wanted: Label of the node of every step.
         labels: Labels of nodes.
-        state: Next node to begin with, and the step under way, 0 in front of the first
-            ``[2]``; kept from call to call.
+        state: Next node to begin with; the step under way, 0 in front of the first; the
+            node to end in front of; 1 to end at once ``[4]``. Kept from call to call.
         candidates: As of :func:`count_matches`, of one thread ``[K, D]``; kept.
         frames: As of :func:`count_matches`, of one thread ``[3, K]``; kept.
         rows: Receives the nodes of the steps ``[R, K]``.
@@ -188,7 +190,7 @@ def fill_matches(
     last, written, step = len(steps) - 1, np.int64(0), state[1]
     while written < len(rows):
         if step == 0:
-            if state[0] >= len(indptr) - 1:
+            if state[0] >= state[END] or atomic_add(state, STOP, 0):
                 break
             image[0] = state[0]
             state[0] += 1
