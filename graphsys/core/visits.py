@@ -25,6 +25,10 @@ class RowVisit:
         key: Equal for visits of the same rows to the same lengths, or None.
         reason: Why ``indices`` are not at hand.
         mapping: Who walked the rows, where a GPU did; else empty.
+        loads: Loads from memory of each row ``[n]``, their places from ``starts`` on, where
+            not every entry visited is one; else None.
+        has_index_loads: Whether ``indices`` are themselves read from memory; a program that
+            computes its addresses has none.
     """
 
     superstep: int
@@ -37,3 +41,5 @@ class RowVisit:
     key: Hashable = None
     reason: str = ""
     mapping: str = ""
+    loads: Array | None = None
+    has_index_loads: bool = True

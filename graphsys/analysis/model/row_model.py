@@ -237,6 +237,8 @@ class RowModel:
 
     def _hold(self, visit: RowVisit) -> None:
         """Count the bytes of neighbors that a GPU would need, once per array."""
-        if visit.indices is not None and id(visit.indices) not in self._held:
+        if visit.indices is None or not visit.has_index_loads:
+            return
+        if id(visit.indices) not in self._held:
             self._held[id(visit.indices)] = visit.indices
             self.row_bytes += visit.indices.nbytes

@@ -86,7 +86,8 @@ def requests_of(visit: RowVisit, threads: int = 256) -> dict[str, Requests]:
     """
     if visit.indices is None or visit.starts is None:
         return {}
-    lengths = np.ascontiguousarray(visit.lengths, dtype=np.int64)
+    loads = visit.lengths if visit.loads is None else visit.loads
+    lengths = np.ascontiguousarray(loads, dtype=np.int64)
     everyone = np.arange(len(lengths), dtype=np.int64)
     small, medium, large = rows_by_length(lengths, threads)
     longer = _by_groups(visit, lengths, np.concatenate([medium, large]), WARP)
@@ -136,11 +137,13 @@ def _arrays(visit: RowVisit) -> tuple[npt.NDArray[np.int64], ...]:
 
 def _requests(visit: RowVisit, tallies: Any, *, has_atomics: bool) -> Requests:
     assert visit.indices is not None  # requests_of() checked
+    if not visit.has_index_loads:
+        tallies[[kernels.INDEX_SECTORS, kernels.INDEX_LINES]] = 0
     found = tallies.tolist()
     return Requests(
         requests=found[kernels.REQUESTS],
         lanes=found[kernels.LANES],
-        index_bytes=visit.indices.dtype.itemsize,
+        index_bytes=visit.indices.dtype.itemsize if visit.has_index_loads else 0,
         value_bytes=visit.value_bytes,
         index_sectors=found[kernels.INDEX_SECTORS],
         index_lines=found[kernels.INDEX_LINES],

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.cases.bottlenecks_controls import CONTROLS
+from bench.controls.catalog import CONTROLS
 from bench.harness import OURS, Contender, Outcome, Work, WrongResultError
 from bench.limits import Limits
 
@@ -24,6 +24,9 @@ PEERS: dict[str, str] = {}
 COUNTS_ONLY = True
 INPUTS = ("kron13", "grid100", "wiki-Vote", "brightkite")
 QUICK_INPUTS = ("kron11",)
+CONTROL_SIZES = (40_000, 400_000)
+QUICK_CONTROL_SIZES = (20_000,)
+"""Values of the controls' inputs: about as many as the graphs have entries."""
 SHARED = Path(
     os.environ.get("GRAPHSYS_SHARED", Path(__file__).resolve().parents[4] / "shared")
 )
@@ -85,11 +88,12 @@ def works(
         for application in APPLICATIONS:
             run = functools.partial(run_application, application, topology)
             title = f"{application}, {name}, {topology.num_edges / 1e6:.3g}M edges"
-            yield _work(title, topology.num_edges, run)
-    size = 96 if quick else 512  # as many threads as the GPU has places for
-    for name, control in CONTROLS.items():
-        amount, run = control(size)
-        yield _work(f"control {name}, size {size}", amount, run)
+            yield _work(title, topology.num_edges, Profiled(run), "edges/s")
+    for size in QUICK_CONTROL_SIZES if quick else CONTROL_SIZES:
+        for name, control in CONTROLS.items():
+            amount, run = control.bind(size)
+            title = f"control {name}, {amount / 1e6:.3g}M values"
+            yield _work(title, amount, Profiled(run, ("thread", "auto")), "values/s")
 
 
 def load(name: str) -> Any:
@@ -154,10 +158,11 @@ class Profiled:
 
     Args:
         run: The work.
+        mappings: Who may walk its rows; a control's threads are its own.
     """
 
-    def __init__(self, run: Callable[[], None]) -> None:
-        self.run = run
+    def __init__(self, run: Callable[[], Any], mappings: Sequence[str] = MAPPINGS) -> None:
+        self.run, self.mappings = run, mappings
         self.modelled: dict[str, float] = {}
 
     def __call__(self) -> Outcome:
@@ -171,15 +176,18 @@ class Profiled:
             for gpu in GPUS:
                 with profile(level="L1", gpu_model=gpu) as modelled:
                     self.run()
-                self.modelled |= gpu_figures(gpu, modelled.report)
-        names = ("kernel_invocations", "supersteps", "thread_imbalance")
+                self.modelled |= gpu_figures(gpu, modelled.report, self.mappings)
+        names = ("kernel_invocations", "supersteps", "thread_imbalance",
+                 "transfer_count", "transfer_bytes")  # fmt: skip
         figures = {name: host[name] for name in names if host[name] is not None}
         seconds = host["superstep_seconds"] or host["wall_seconds"]
         result = {"figures": {**figures, **self.modelled}}
         return Outcome(seconds=float(seconds), result=result)
 
 
-def gpu_figures(gpu: str, report: Mapping[str, Any]) -> dict[str, float]:
+def gpu_figures(
+    gpu: str, report: Mapping[str, Any], known: Sequence[str] = MAPPINGS
+) -> dict[str, float]:
     """Return a report's figures of the model, by names that say GPU and mapping.
 
     Lanes and requests are the same on every GPU with warps of 32: they are kept once.
@@ -190,13 +198,13 @@ def gpu_figures(gpu: str, report: Mapping[str, Any]) -> dict[str, float]:
         wanted |= LANES
     found = {f"{gpu} work_per_invocation": metrics["work_per_invocation"]}
     for name, mappings in wanted.items():
-        for mapping in mappings:
+        for mapping in (it for it in mappings if it in known):
             suffix = "" if mapping == "auto" else f".{mapping}"
             found[f"{gpu} {name} {mapping}"] = metrics.get(f"{name}{suffix}")
     return {name: float(value) for name, value in found.items() if value is not None}
 
 
-def _work(name: str, amount: float, run: Callable[[], None]) -> Work:
+def _work(name: str, amount: float, run: Profiled, unit: str) -> Work:
     def verify(results: Mapping[str, Any]) -> None:
         figures = results[OURS]["figures"]
         for mapping in MAPPINGS:
@@ -209,7 +217,7 @@ def _work(name: str, amount: float, run: Callable[[], None]) -> Work:
     return Work(
         name=name,
         amount=amount,
-        unit="edges/s",
-        contenders=[Contender(system=OURS, run=Profiled(run))],
+        unit=unit,
+        contenders=[Contender(system=OURS, run=run)],
         verify=verify,
     )

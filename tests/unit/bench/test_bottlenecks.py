@@ -4,10 +4,9 @@ import importlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from graphsys.analysis.model.simt import walk
-from graphsys.core.events import recording
 from tests.conftest import ROOT
 
 
@@ -18,20 +17,17 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module
 
 
-def test_controls_visit_what_they_compute(bench: Any) -> None:
-    controls = bench("bench.cases.bottlenecks_controls").CONTROLS
-    wanted = {"GEMM": 8 * 8 * 64, "reduction": 8 * 8 * 32, "stencil": 5 * 64 - 4 * 8,
-              "histogram": 8 * 8}  # fmt: skip
-    for name, control in controls.items():
-        amount, run = control(8)
-        seen: list[Any] = []
-        with recording({"rows": seen.extend}) as recorder:
-            run()
-        (visit,) = seen
-        assert visit.lengths.sum() == len(visit.indices) == amount == wanted[name]
-        assert sum(e.name == "kernel_launches" for e in recorder.events) == 1
-        if name in ("GEMM", "reduction"):
-            assert walk(visit.lengths, "thread").utilization == 1.0
+def test_a_control_is_profiled_as_a_graph_is(bench: Any) -> None:
+    case = bench("bench.cases.bottlenecks")
+    _, run = bench("bench.controls.catalog").CONTROLS["LU"].bind(64 * 64)
+    figures = case.Profiled(run, ("thread", "auto"))().result["figures"]
+    assert figures["kernel_invocations"] == 10
+    assert figures["transfer_count"] == 2
+    assert figures["transfer_bytes"] == 2 * 4 * 64 * 64
+    assert 0.5 < figures["h100 lane_utilization thread"] < 0.99
+    assert figures["h100 lane_utilization auto"] == figures["h100 lane_utilization thread"]
+    assert figures["m2050 cta_variance thread"] > 0
+    assert not [name for name in figures if name.endswith((" edge", " twc", " warp"))]
 
 
 def test_tables_have_a_row_for_every_run(bench: Any) -> None:
@@ -83,13 +79,32 @@ def test_findings_follow_the_figures(bench: Any) -> None:
                 "h100 value_sectors_per_request thread": 4.0}  # fmt: skip
     even = {**figures, "kernel_invocations": 1.0}
     found = {row[0]: row for row in findings([("BFS, x", figures), ("control y", even)])}
-    assert found["A. Launches"][2].startswith("10 launches against 1 (medians), 2 per")
-    assert "show nothing about it" in found["A. Launches"][3]  # nothing could refute it
+    assert found["A. Launches"][2].startswith(
+        "10 launches against 1 (medians), more in 100%"
+    )
+    assert found["A. Launches"][3].startswith("does not hold: 10.0 times the launches, 1 ")
     assert found["D. SIMT lanes"][3] == "does not hold"
     assert found["B. Stalls"][3] == "its cause was not found"
     few = figures | {"kernel_invocations": 2.0, "h100 lane_utilization thread": 0.1}
     found = {row[0]: row for row in findings([("BFS, x", few), ("control y", even)])}
-    assert "show nothing about it" in found["A. Launches"][3]
+    assert found["A. Launches"][3].startswith("does not hold: 2.0 times")
     assert found["D. SIMT lanes"][3].startswith(
         "holds for a thread per row; twc keeps 10.0"
     )
+    more = figures | {"h100 work_per_invocation": 3.5}
+    found = {row[0]: row for row in findings([("BFS, x", more), ("control y", even)])}
+    assert found["A. Launches"][3].startswith(
+        "holds: 10.0 times the launches, 2.0 times less"
+    )
+    copies = even | {"transfer_count": 3.0, "transfer_bytes": 1200.0}
+    found = {row[0]: row for row in findings([("BFS, x", more), ("control y", copies)])}
+    assert found["A. Transfers"][2].startswith(
+        "Controls copy 3 times (median), 400 bytes each"
+    )
+
+
+def test_superiority_counts_pairs(bench: Any) -> None:
+    superiority = bench("bench.bottlenecks_findings").superiority
+    rows = [("BFS", {"n": 3.0}), ("PR", {"n": 1.0}), ("control a", {"n": 1.0}), ("x", {})]
+    assert superiority(rows, "n") == (1 + 0.5) / 2
+    assert np.isnan(superiority(rows[:2], "n"))

@@ -1,0 +1,1 @@
+"""Twelve applications that are no graph work, as kernels whose every load is told."""
