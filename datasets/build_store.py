@@ -76,7 +76,7 @@ def ingest(
             undirected=undirected, edge_type=edge_type, num_threads=num_threads,
         )  # fmt: skip
         source = open_given(nodes or {}, edges or {}, options_of, format=format)
-    elif _is_paths(data):
+    elif is_paths(data):
         source = open_source(
             data,
             format=format,
@@ -100,7 +100,8 @@ def ingest(
     return ingest_source(source, Path(out), undirected=undirected, split=split, **options)
 
 
-def _is_paths(data: Any) -> bool:
+def is_paths(data: Any) -> bool:
+    """Return whether data are paths of files rather than an object."""
     if isinstance(data, (str, os.PathLike)):
         return True
     return isinstance(data, (list, tuple, set)) and all(

@@ -43,6 +43,7 @@ def open_given(
     options: ReadOptions,
     *,
     format: str | None = None,
+    needs_edges: bool = True,
 ) -> Source:
     """Make a source of tables by their types.
 
@@ -52,12 +53,13 @@ def open_given(
             "user,trusts,user"; several files called train, valid and test are splits.
         options: Kind of ids, separator, direction; ``roles`` names columns.
         format: "adjacency" where edges are lists of neighbors; None for tables.
+        needs_edges: Refuse tables of nodes alone.
 
     Raises:
         ConfigError: a type or the name of a column does not make sense.
         InputError: a table is missing, or has no column for ids.
     """
-    if not edges:
+    if needs_edges and not edges:
         raise ConfigError("edges: got none, expected at least one table of edges")
     if options.columns or options.skip or options.edge_type:
         raise ConfigError(
@@ -82,7 +84,7 @@ def open_given(
     where = ", ".join(looks.names)
     return DescribedSource(
         where,
-        TablesCard.parse(cards, where),
+        TablesCard.parse(cards, where, needs_edges=needs_edges),
         Path(),
         num_threads=options.num_threads,
         tables=looks.tables,

@@ -135,8 +135,10 @@ class TablesCard:
     edges: tuple[EdgeCard, ...] = ()
 
     @classmethod
-    def parse(cls, mapping: Mapping[str, Any], where: str) -> "TablesCard":
-        """Check a description.
+    def parse(
+        cls, mapping: Mapping[str, Any], where: str, *, needs_edges: bool = True
+    ) -> "TablesCard":
+        """Check a description; one that ``needs_edges`` has a table of them.
 
         Raises:
             ConfigError: a key or a value that does not exist, or keys that do not go
@@ -147,7 +149,7 @@ class TablesCard:
             _check_nodes(nodes, f"{where}: nodes.{k}")
         for k, edges in enumerate(card.edges):
             _check_edges(edges, f"{where}: edges.{k}")
-        if not card.edges:
+        if needs_edges and not card.edges:
             raise ConfigError(f"{where}: no [[edges]], expected at least one table of them")
         listed = {nodes.type for nodes in card.nodes if not nodes.join}
         for k, nodes in enumerate(card.nodes):

@@ -157,7 +157,7 @@ def ingest(
     from graphsys.core.errors import ConfigError
     from graphsys.storage.ingest.process_budget import kept_bytes
 
-    node_files, edge_files = _by_type("--nodes", nodes), _by_type("--edges", edges)
+    node_files, edge_files = by_type("--nodes", nodes), by_type("--edges", edges)
     given = [
         path for found in (node_files, edge_files) for it in found.values() for path in it
     ]
@@ -192,7 +192,7 @@ def ingest(
     print_ingest_report(report, as_json=json)
 
 
-def _by_type(option: str, pairs: list[str] | None) -> dict[str, list[Path]]:
+def by_type(option: str, pairs: list[str] | None) -> dict[str, list[Path]]:
     """Read ``TYPE=FILE`` pairs; a type of edges may have several files.
 
     Raises:

@@ -133,6 +133,34 @@ def check_bucket(batch: pa.RecordBatch, rows: int, num_src: int, num_dst: int) -
         _require_below(view_of(batch.column(name)), size, name)
 
 
+def check_added(
+    batch: pa.RecordBatch, num_src: int, num_dst: int, num_relations: int
+) -> None:
+    """Check that the edges of a delta join nodes that there are.
+
+    Raises:
+        ValueError: An edge does not, or has a relation that there is not.
+    """
+    for name, size in (("src", num_src), ("dst", num_dst)):
+        _require_below(view_of(batch.column(name)), size, name)
+    if "relation" in batch.schema.names:
+        codes = view_of(batch.column("relation").indices)
+        _require_below(codes, num_relations, "relation")
+
+
+def check_removed(
+    batch: pa.RecordBatch, num_src: int, num_dst: int, num_deltas: int
+) -> None:
+    """Check that what a delta removed is of nodes and deltas that there are.
+
+    Raises:
+        ValueError: It is not.
+    """
+    sizes = {"src": num_src, "dst": num_dst, "delta": num_deltas, "row": 2**63 - 1}
+    for name, size in sizes.items():
+        _require_below(view_of(batch.column(name)), size, name)
+
+
 def check_index(
     batch: pa.RecordBatch, num_rows: int, num_others: int, edge: EdgeTypeEntry
 ) -> None:

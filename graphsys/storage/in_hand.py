@@ -89,6 +89,27 @@ class InHand:
         """
         return _answers().sample(self, num_nodes, seed, out)
 
+    def append(self, data: Any = None, **options: Any) -> Any:
+        """Add edges and nodes to the store and remove edges, as one delta.
+
+        This graph goes on showing what it showed; the report's is the graph as it is now.
+
+        Args:
+            data: New edges: paths, arrays, a table, another library's graph.
+            **options: ``nodes``, ``edges``, ``delete`` and others of
+                :func:`graphsys.datasets.append`.
+
+        Returns:
+            An ``AppendReport``.
+
+        Raises:
+            InputError: Data cannot be read or do not fit the graph.
+            StoreBusyError: Another process writes to the graph.
+        """
+        return importlib.import_module("graphsys.datasets.append").append(
+            self, data, **options
+        )
+
     def edge_index(self, edge_type: str | None = None) -> Any:
         """Return training edges as a torch tensor int64 ``[2, E]`` of nodes' numbers.
 

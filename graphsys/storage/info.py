@@ -36,7 +36,8 @@ def info(path: str | os.PathLike[str]) -> dict[str, Any]:
             for split, count in edge.num_edges.items():
                 by_split[split] = by_split.get(split, 0) + count
         stored = sum(by_split.values())
-        bucket_bytes = bytes_by_kind(graph.manifest)["buckets"]
+        sizes = bytes_by_kind(graph.manifest)
+        bucket_bytes = sizes["buckets"] + sizes.get("deltas", 0)
         return {
             "num_nodes": graph.num_nodes,
             "num_edges": graph.num_edges,
@@ -57,7 +58,8 @@ def details(path: str | os.PathLike[str]) -> dict[str, Any]:
         its quality; ``nodes`` by type: ``id_type``, ``order``, ``partitions``, ``columns``,
         ``splits`` and ``features``, each by name; ``edges`` by type: ``src_type``,
         ``dst_type``, ``directed``, ``relations`` (their number, or None) and ``columns``;
-        ``bytes`` of buckets, indexes, nodes and features.
+        ``bytes`` of buckets, indexes, nodes and features. Where there are deltas, their
+        number as ``deltas``, the edges they ``added`` and ``removed``, and their bytes.
 
     Raises:
         InvalidGraphError: there is no graph.
@@ -67,6 +69,10 @@ def details(path: str | os.PathLike[str]) -> dict[str, Any]:
         manifest = graph.manifest
     facts: dict[str, Any] = {"source": manifest.source} if manifest.source else {}
     facts["generation"] = manifest.generation
+    if manifest.deltas:
+        facts["deltas"] = len(manifest.deltas)
+        for key in ("added", "removed"):
+            facts[key] = changed_edges(manifest, key)
     facts["partitioner"] = manifest.partitioning.get("method", "unknown")
     facts.update(manifest.partitioning.get("quality", {}))
     facts["nodes"] = {
@@ -95,12 +101,27 @@ def details(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def bytes_by_kind(manifest: Manifest) -> dict[str, int]:
-    """Return the bytes of the buckets, indexes, node tables and features."""
+    """Return the bytes of the buckets, indexes, node tables and features.
+
+    With ``deltas``, if there are any.
+    """
     sizes = dict.fromkeys(_KINDS, 0)
+    if manifest.deltas:
+        mark = f"gen-{manifest.generation}/deltas/"
+        sizes["deltas"] = sum(e.bytes for e in manifest.files if e.path.startswith(mark))
     for kind, folder in _KINDS.items():
         prefix = f"gen-{manifest.generation}/{folder}/"
         sizes[kind] = sum(e.bytes for e in manifest.files if e.path.startswith(prefix))
     return sizes
+
+
+def changed_edges(manifest: Manifest, key: str) -> int:
+    """Return how many edges all deltas together ``added`` or ``removed``."""
+    return sum(
+        sum(splits.values())
+        for delta in manifest.deltas
+        for splits in getattr(delta, key).values()
+    )
 
 
 def shared_bytes(manifest: Manifest) -> int:

@@ -11,10 +11,11 @@ from urllib.parse import quote
 
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError
 from graphsys.core.plain_files import parse_json, read_plain
-from graphsys.core.types import EdgeType
+from graphsys.core.types import DEFAULT_SPLIT, EdgeType
+from graphsys.storage.delta_entry import DeltaEntry, check_deltas
 from graphsys.storage.manifest_check import build, expect
 
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 3
 _FIRST_VERSION = 1  # what a store says that needs no more
 MANIFEST_NAME: Final = "graph.json"
 ID_TYPES: Final = ("int64", "large_string")
@@ -108,6 +109,11 @@ class EdgeTypeEntry:
         """The triple of source type, relation and destination type."""
         return EdgeType(self.src_type, self.relation, self.dst_type)
 
+    @property
+    def counting_split(self) -> str:
+        """The split that has indexes: ``train``, or the only one where it is another."""
+        return next(iter(self.num_edges)) if len(self.num_edges) == 1 else DEFAULT_SPLIT
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
@@ -122,6 +128,8 @@ class Manifest:
         files: All files of the generation.
         source: What the graph was made from, for people.
         format_version: Version of the layout.
+        deltas: What was appended since, by number; counts, offsets and relations above
+            are those after the last.
     """
 
     generation: int
@@ -132,6 +140,7 @@ class Manifest:
     files: list[FileEntry]
     source: str = ""
     format_version: int = _FIRST_VERSION
+    deltas: list[DeltaEntry] = field(default_factory=list)
 
     @property
     def fingerprint(self) -> str:
@@ -144,6 +153,8 @@ class Manifest:
     def to_json(self) -> str:
         """Return the text of ``graph.json``, its own checksum included."""
         content = asdict(self)
+        if not self.deltas:  # as stores said it before there were any
+            del content["deltas"]
         content["format"] = "graphsys"
         content["checksum"] = checksum_of(content)
         return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
@@ -227,6 +238,11 @@ def _check_sense(manifest: Manifest) -> None:
             expect(end in manifest.node_types, f"edge_types.{name}", end, "a node type")
         for split, count in edge.num_edges.items():
             expect(count >= 0, f"edge_types.{name}.num_edges.{split}", count, "0 or more")
+    check_deltas(
+        manifest.deltas,
+        {name: node.num_partitions for name, node in manifest.node_types.items()},
+        {name: edge.num_edges for name, edge in manifest.edge_types.items()},
+    )
     paths = [entry.path for entry in manifest.files]
     repeated = sorted(paths)
     for path, following in pairwise(repeated):

@@ -1,8 +1,7 @@
 """Reading a store: numpy views of memory-mapped Arrow files, without copies."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -12,34 +11,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from graphsys.core.errors import CorruptStoreError, InvalidGraphError, unknown_name
-from graphsys.core.types import DEFAULT_SPLIT, Bucket, EdgeType, number_dtype
-from graphsys.storage import manifest as names
-from graphsys.storage.first_look import (
-    FirstLook,
-    check_bucket,
-    check_index,
-    check_nodes,
-    check_rows,
-)
+from graphsys.core.errors import InvalidGraphError, unknown_name
+from graphsys.core.types import Bucket, EdgeType
+from graphsys.storage.deltas.changes import Changes
+from graphsys.storage.deltas.layout import before_deltas, feature_path, node_path
+from graphsys.storage.first_look import check_nodes, check_rows
 from graphsys.storage.in_hand import InHand
 from graphsys.storage.lookup import lookup_ids
-from graphsys.storage.manifest import EdgeTypeEntry, NodeTypeEntry
+from graphsys.storage.manifest import EdgeTypeEntry, Manifest, NodeTypeEntry
+from graphsys.storage.mapped_files import MappedFiles
 from graphsys.storage.opening import check_file, pin_current
+from graphsys.storage.stored_edges import EdgeReader, StoredEdges
 from graphsys.storage.transaction import remove_superseded
-from graphsys.storage.views import (
-    EdgeBucket,
-    IdArray,
-    Index,
-    bucket_of,
-    empty_bucket,
-    view_of,
-)
+from graphsys.storage.views import EdgeBucket, IdArray, Index
 from graphsys.storage.write.feature_encoding import split_rows
-
-_UNREADABLE = (
-    pa.ArrowException, OSError, ValueError, LookupError, TypeError, AttributeError,
-)  # fmt: skip
 
 
 class Graph(InHand):
@@ -59,8 +44,9 @@ class Graph(InHand):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.manifest, self._pin = pin_current(self.path)
-        self._files = {entry.path: entry for entry in self.manifest.files}
-        self._first_look = FirstLook(self.path, self.manifest)
+        first = before_deltas(self.manifest)
+        self._files = MappedFiles(self.path, self.manifest, first)
+        self._edges = self._edge_reader(first, None)
         try:
             for entry in self.manifest.files:
                 check_file(self.path, entry)
@@ -134,8 +120,7 @@ class Graph(InHand):
 
     def default_split(self, edge_type: EdgeType | str) -> str:
         """Return ``train``, or the only split of an edge type that has one other."""
-        counts = self._edge_entry(edge_type).num_edges
-        return next(iter(counts)) if len(counts) == 1 else DEFAULT_SPLIT
+        return self._edge_entry(edge_type).counting_split
 
     def num_partitions(self, node_type: str) -> int:
         """Return the number of partitions of a node type."""
@@ -176,12 +161,14 @@ class Graph(InHand):
     def nodes(self, node_type: str, part: int) -> pa.Table:
         """Return the node table of a partition: ``id`` and further columns, mapped."""
         self._check_part(node_type, part)
-        path = names.node_file(self.generation, node_type, part)
+        path = node_path(self.manifest, node_type, part)
         entry, size = self._node_entry(node_type), self._size(node_type, part)
         kind = pa.int64() if entry.id_type == "int64" else pa.large_string()
-        if not self._is_listed(path, size):
+        if not self._files.is_listed(path, size):
             return pa.table({"id": pa.array([], type=kind)})
-        with self._reading(path, partial(check_nodes, size=size, id_type=kind)) as batch:
+        with self._files.reading(
+            path, partial(check_nodes, size=size, id_type=kind)
+        ) as batch:
             return pa.Table.from_batches([batch])
 
     def node_ids(self, node_type: str) -> pa.ChunkedArray:
@@ -232,13 +219,13 @@ class Graph(InHand):
         feature = self._node_entry(node_type).features.get(name)
         if feature is None:
             raise unknown_name("feature", name, self.feature_names(node_type))
-        path = names.feature_file(self.generation, node_type, name, part)
+        path = feature_path(self.manifest, node_type, name, part)
         size = self._size(node_type, part)
-        if not self._is_listed(path, size):
+        if not self._files.is_listed(path, size):
             if feature["dim"] == 0:
                 return pa.array([], type=pa.large_list(pa.uint32())), None
             return np.empty((0, feature["dim"]), dtype=feature["dtype"]), None
-        with self._reading(path, partial(check_rows, size=size)) as batch:
+        with self._files.reading(path, partial(check_rows, size=size)) as batch:
             column = batch.column(0)
             if feature["dim"] == 0:
                 return column, None
@@ -250,14 +237,8 @@ class Graph(InHand):
         self, edge_type: EdgeType | str, split: str | None = None
     ) -> npt.NDArray[np.int64]:
         """Return the edges of every bucket, int64 ``[P_src, P_dst]``."""
-        entry = self._edge_entry(edge_type)
         name, split = self.edge_type_name(edge_type), split or self.default_split(edge_type)
-        shape = (self.num_partitions(entry.src_type), self.num_partitions(entry.dst_type))
-        counts = np.zeros(shape, dtype=np.int64)
-        for i, j in np.ndindex(shape):
-            file = self._files.get(names.bucket_file(self.generation, name, split, i, j))
-            counts[i, j] = file.rows if file else 0
-        return counts
+        return self._edges.bucket_counts(name, split)
 
     def buckets(self, edge_type: EdgeType | str, split: str | None = None) -> list[Bucket]:
         """Return the buckets that hold edges, by (source, destination) partition."""
@@ -281,14 +262,7 @@ class Graph(InHand):
         name, split = self.edge_type_name(edge_type), split or self.default_split(edge_type)
         if split not in entry.num_edges and entry.num_edges:
             raise unknown_name(f"split of edge type {name!r}", split, entry.num_edges)
-        path = names.bucket_file(self.generation, name, split, i, j)
-        if path not in self._files:
-            return empty_bucket(entry)
-        sizes = self._size(entry.src_type, i), self._size(entry.dst_type, j)
-        rows = self._files[path].rows
-        check = partial(check_bucket, rows=rows, num_src=sizes[0], num_dst=sizes[1])
-        with self._reading(path, check) as batch:
-            return bucket_of(batch)
+        return self._edges.bucket(name, i, j, split)
 
     def out_index(self, edge_type: EdgeType | str, part: int) -> Index:
         """Return the out-neighbors (CSR) of a partition's nodes over the training edges.
@@ -309,21 +283,8 @@ class Graph(InHand):
 
     def _index(self, edge_type: EdgeType | str, direction: str, part: int) -> Index:
         entry = self._edge_entry(edge_type)
-        own, other = entry.src_type, entry.dst_type
-        if direction == "in":
-            own, other = other, own
-        self._check_part(own, part)
-        path = names.index_file(
-            self.generation, self.edge_type_name(edge_type), direction, part
-        )
-        size, num_others = self._size(own, part), self.num_nodes_of(other)
-        if not self._is_listed(path, size if self.num_edges_of(edge_type) else 0):
-            indptr = np.zeros(size + 1, dtype=np.uint32)
-            return Index(indptr=indptr, indices=np.empty(0, dtype=number_dtype(num_others)))
-        check = partial(check_index, num_rows=size, num_others=num_others, edge=entry)
-        with self._reading(path, check) as batch:
-            lists = zip(batch.schema.names, batch.columns, strict=True)
-            return Index(**{name: view_of(column.values) for name, column in lists})
+        self._check_part(entry.src_type if direction == "out" else entry.dst_type, part)
+        return self._edges.index(self.edge_type_name(edge_type), direction, part)
 
     # ---- helpers
 
@@ -332,23 +293,16 @@ class Graph(InHand):
         """A hash of the content: equal for equal stores, different after a change."""
         return self.manifest.fingerprint
 
-    @contextmanager
-    def _reading(
-        self, path: str, check: Callable[[pa.RecordBatch], None]
-    ) -> Iterator[pa.RecordBatch]:
-        """Map a file; the first time, check that it is what was written."""
-        try:
-            source = pa.memory_map(str(self.path / path), "rb")
-            whole = source.read_buffer()
-            batch = pa.ipc.open_file(pa.BufferReader(whole)).get_batch(0)
-            batch.validate()
-            self._first_look.require(self._files[path], whole, batch, check)
-            yield batch
-        except _UNREADABLE as err:
-            raise CorruptStoreError(
-                f"{path} of graph {self.path} cannot be read ({err}); "
-                "run `graphsys verify`, then ingest again"
-            ) from err
+    def read_file(self, path: str) -> pa.RecordBatch:
+        """Return what a listed file holds, mapped; its checksum is all that is checked."""
+        return self._files.batch(path, lambda batch: None)
+
+    def _edge_reader(self, first: Manifest, until: int | None) -> EdgeReader:
+        """Return who reads edges: from the files alone, or with what deltas changed."""
+        stored = StoredEdges(first, self._files)
+        if not self.manifest.deltas:
+            return stored
+        return Changes(self.path, self.manifest, stored, self._files.batch, until)
 
     def _node_entry(self, node_type: str) -> NodeTypeEntry:
         entry = self.manifest.node_types.get(node_type)
@@ -368,19 +322,6 @@ class Graph(InHand):
         """Return the number of nodes of a partition."""
         offsets = self._node_entry(node_type).offsets
         return offsets[part + 1] - offsets[part]
-
-    def _is_listed(self, path: str, num_nodes: int) -> bool:
-        """Return whether there is a file; one that holds nothing of any node need not be.
-
-        Raises:
-            CorruptStoreError: there should be one.
-        """
-        if num_nodes and path not in self._files:
-            raise CorruptStoreError(
-                f"graph.json of graph {self.path} lists no {path}, which should have "
-                f"the rows of {num_nodes} nodes; ingest again"
-            )
-        return path in self._files
 
     def _check_part(self, node_type: str, part: int) -> None:
         num_partitions = self.num_partitions(node_type)

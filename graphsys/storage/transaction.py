@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import pyarrow as pa
 
@@ -23,6 +24,7 @@ from graphsys.core.errors import (
     OutputExistsError,
     StorageFullError,
 )
+from graphsys.storage.deltas.layout import before_deltas
 from graphsys.storage.first_look import FirstLook
 from graphsys.storage.folder_kinds import generations as generations
 from graphsys.storage.folder_kinds import require_outside
@@ -121,7 +123,7 @@ class Transaction:
         except CorruptStoreError:  # it may be replaced, but goes only after the commit
             return None
 
-    def __enter__(self) -> "Transaction":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -186,7 +188,7 @@ class Transaction:
             self._is_committed = True
             sync_folder(self.path)
             sync_folder(self.path.parent)
-        FirstLook(self.path, manifest).remember_written(self.files)
+        FirstLook(self.path, before_deltas(manifest)).remember_written(self.files)
         sweep(self.path, keep=self.generation)
         self._lock.release()
 

@@ -14,11 +14,12 @@ import graphsys
 from graphsys.storage import Graph
 from graphsys.storage.manifest import FORMAT_VERSION
 from graphsys.storage.verify.verify import verify
-from tests.golden.stores import graphs_v1, graphs_v2
+from tests.golden.stores import graphs_v1, graphs_v2, graphs_v3
 from tests.stores import edge_chunk, make_store, read_edges
 
 V1 = graphs_v1.FOLDER
 V2 = graphs_v2.FOLDER
+V3 = graphs_v3.FOLDER
 ROADS = {1: [2, 3, 5], 2: [1, 3], 3: [1, 2], 4: [4], 5: [1]}
 README = Path(graphsys.__file__).parent / "storage" / "README.md"
 
@@ -26,11 +27,16 @@ README = Path(graphsys.__file__).parent / "storage" / "README.md"
 def test_every_format_version_has_a_golden_store() -> None:
     versions = {path.name for path in V1.parent.iterdir() if path.name.startswith("v")}
     assert versions == {f"v{n}" for n in range(1, FORMAT_VERSION + 1)}
-    files = [path for path in V1.parent.rglob("*.arrow") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) < 30_000
+
+    def size(*folders: Path) -> int:
+        files = [path for folder in folders for path in folder.rglob("*.arrow")]
+        return sum(path.stat().st_size for path in files if path.is_file())
+
+    assert size(V1, V2) < 30_000
+    assert size(V3) < 6_000
 
 
-@pytest.mark.parametrize("path", [V1 / "reading", V1 / "roads", V2 / "pins"])
+@pytest.mark.parametrize("path", [V1 / "reading", V1 / "roads", V2 / "pins", V3 / "news"])
 def test_golden_stores_verify(path: Path) -> None:
     assert verify(path).problems == []
 
@@ -54,6 +60,18 @@ def test_golden_shared_rows_are_the_ones_given(tmp_path: Path) -> None:
         for root in (V2, tmp_path)
     ]
     assert read[0].equals(read[1])
+
+
+def test_golden_deltas_are_the_ones_given(tmp_path: Path) -> None:
+    graphs_v3.write(tmp_path)
+    for root in (V3, tmp_path):
+        with Graph(root / "news") as graph:
+            assert graph.manifest.format_version == 3
+            assert [delta.number for delta in graph.manifest.deltas] == [1]
+            edges = read_edges(graph, "edge")
+            found = [(e.src, e.dst, dict(e.values)["time"]) for e in edges]
+            assert Counter(found) == Counter(graphs_v3.EDGES)
+            assert [sorted(graph.neighbors(n)) for n in (1, 4, 7)] == [[2, 7], [2], [1]]
 
 
 def test_golden_edges_are_the_ones_written_by_hand() -> None:
@@ -186,6 +204,9 @@ def test_the_readers_of_the_readme_read(random_store: tuple[Path, Counter[Any]])
     reading = scope["open_graph"](V1 / "reading")
     expected = Counter(row[:2] for row in graphs_v1.READ)
     assert Counter(scope["edges"](reading, "reads", "train")) == expected
+    news = scope["open_graph"](V3 / "news")
+    left = Counter(row[:2] for row in graphs_v3.EDGES)
+    assert Counter(scope["edges"](news, "edge", "train")) == left
     roads, found = scope["open_graph"](V1 / "roads"), {}
     ids = scope["node_ids"](roads, "node")
     for part, keys in enumerate(ids):

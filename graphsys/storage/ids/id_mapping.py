@@ -80,7 +80,7 @@ class NodeNumbering:
         Raises:
             InputError: nulls, negative ids, or integers and strings mixed in one type.
         """
-        clean = _clean_ids(ids, self.node_type)
+        clean = clean_ids(ids, self.node_type)
         kind = IntegerIds if isinstance(clean, np.ndarray) else StringIds
         if self._stream is None:
             self._stream = kind(self._scratch)
@@ -300,7 +300,7 @@ def _count_parts(
     return counts
 
 
-def _clean_ids(ids: Any, node_type: str) -> npt.NDArray[Any] | pa.DictionaryArray:
+def clean_ids(ids: Any, node_type: str) -> npt.NDArray[Any] | pa.DictionaryArray:
     """Return integers as numpy, strings as a dictionary of ``large_string``."""
     if isinstance(ids, np.ndarray):
         if not np.issubdtype(ids.dtype, np.integer):
@@ -323,7 +323,7 @@ def _clean_ids(ids: Any, node_type: str) -> npt.NDArray[Any] | pa.DictionaryArra
     if ids.null_count:
         raise InputError(f"node type {node_type!r} has {ids.null_count} missing ids")
     if pa.types.is_integer(ids.type):
-        return _clean_ids(ids.to_numpy(), node_type)
+        return clean_ids(ids.to_numpy(), node_type)
     kind = ids.type.value_type if pa.types.is_dictionary(ids.type) else ids.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise InputError(
@@ -335,5 +335,5 @@ def _clean_ids(ids: Any, node_type: str) -> npt.NDArray[Any] | pa.DictionaryArra
         values = ids.dictionary.cast(pa.large_string())
         ids = pa.DictionaryArray.from_arrays(ids.indices, values)
     if ids.dictionary.null_count:
-        return _clean_ids(ids.dictionary_decode(), node_type)
+        return clean_ids(ids.dictionary_decode(), node_type)
     return ids

@@ -98,10 +98,8 @@ def ingest(
     ):
         if split is not None:
             manifest = _ingest_split(source, split, settings, transaction, progress)
-        elif assigned is None and settings.needs_structure:
-            manifest = _ingest_twice(source, settings, transaction, progress)
         else:
-            manifest = IngestSteps(source, settings, transaction, progress, assigned).run()
+            manifest = write_generation(source, settings, transaction, progress, assigned)
         transaction.commit(manifest)
     progress.close()
     entries = manifest.edge_types.values()
@@ -113,6 +111,24 @@ def ingest(
         peak_memory_bytes=meter.peak_bytes,
         shared_bytes=shared_bytes(manifest),
     )
+
+
+def write_generation(
+    source: Source,
+    options: IngestOptions,
+    transaction: Transaction,
+    progress: Progress = SILENT,
+    assigned: Mapping[str, Assignment] | None = None,
+) -> Manifest:
+    """Write a source as the files of a transaction and return the manifest to commit.
+
+    Raises:
+        InputError: the source is malformed.
+        StorageFullError: the disk has too little space.
+    """
+    if assigned is None and options.needs_structure:
+        return _ingest_twice(source, options, transaction, progress)
+    return IngestSteps(source, options, transaction, progress, assigned).run()
 
 
 def _ingest_twice(
@@ -148,10 +164,7 @@ def _ingest_split(
         parted, again = SplitSource(graph, spec, source.name), _again(options)
         kept = reserved_memory(graph, options.memory_bytes, spec)
         again = replace(again, memory_bytes=kept)
-        if options.needs_structure:
-            manifest = _ingest_twice(parted, again, transaction, progress)
-        else:
-            manifest = IngestSteps(parted, again, transaction, progress).run()
+        manifest = write_generation(parted, again, transaction, progress)
         return _as_found(manifest, graph.manifest)
 
 

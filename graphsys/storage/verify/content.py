@@ -26,7 +26,7 @@ from graphsys.storage.verify.edges import EdgeSums, check_index, read_bucket
 from graphsys.storage.write.edge_index import index_fingerprint
 
 _BUCKET = re.compile(r"bucket-(0|[1-9]\d*)-(0|[1-9]\d*)\.arrow")
-_FAULTS = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, AttributeError)
+FAULTS = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, AttributeError)
 
 Found = tuple[str, str]
 
@@ -55,7 +55,7 @@ class ContentChecker:
     def _attempt(self, path: str, check: Callable[[], None]) -> Iterator[Found]:
         try:
             check()
-        except _FAULTS as err:  # whatever a file holds, it is reported, not raised
+        except FAULTS as err:  # whatever a file holds, it is reported, not raised
             if isinstance(err, OSError) and err.errno in OUT_OF_FILES:
                 raise
             yield path, " ".join(str(err).split()) or type(err).__name__
@@ -81,7 +81,7 @@ class ContentChecker:
         for part, size in enumerate(np.diff(node.offsets).tolist()):
             path = names.node_file(generation, name, part)
             yield from self._file(
-                path, size, progress, partial(_check_nodes, node=node, size=size)
+                path, size, progress, partial(check_nodes, node=node, size=size)
             )
             for feature, entry in node.features.items():
                 path = names.feature_file(generation, name, feature, part)
@@ -90,7 +90,7 @@ class ContentChecker:
                     size,
                     progress,
                     partial(
-                        _check_feature, name=feature, entry=entry, size=size, stored=stored
+                        check_feature, name=feature, entry=entry, size=size, stored=stored
                     ),
                 )
         for feature, entry in node.features.items():
@@ -229,7 +229,12 @@ def read_batch(path: Path) -> pa.RecordBatch:
     return batch
 
 
-def _check_nodes(batch: pa.RecordBatch, node: NodeTypeEntry, size: int) -> None:
+def check_nodes(batch: pa.RecordBatch, node: NodeTypeEntry, size: int) -> None:
+    """Check a partition's node table against what the manifest says.
+
+    Raises:
+        ValueError: rows, columns or ids are wrong.
+    """
     _check_rows(batch, size)
     found = {field.name: str(field.type) for field in batch.schema}
     stated = {"id": node.id_type, **node.columns}
@@ -247,13 +252,18 @@ def _check_rows(batch: pa.RecordBatch, size: int) -> None:
         raise ValueError(f"has {batch.num_rows} rows, its partition {size} nodes")
 
 
-def _check_feature(
+def check_feature(
     batch: pa.RecordBatch,
     name: str,
     entry: dict[str, Any],
     size: int,
     stored: dict[str, int],
 ) -> None:
+    """Check a partition's features, and add its rows to those ``stored``.
+
+    Raises:
+        ValueError: rows, types or values are wrong.
+    """
     _check_rows(batch, size)
     dtype: npt.DTypeLike = entry["dtype"]
     value_type = pa.from_numpy_dtype(np.dtype(dtype))

@@ -23,12 +23,15 @@ from graphsys.core.errors import CorruptStoreError, InvalidGraphError
 from graphsys.core.plain_files import OUT_OF_FILES
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
+from graphsys.storage.deltas.layout import before_deltas
 from graphsys.storage.locks import LOCK_NAME, Pin, is_locked, is_pinned
 from graphsys.storage.manifest import MANIFEST_NAME, FileEntry, Manifest
 from graphsys.storage.opening import pin_current
 from graphsys.storage.transaction import generations
 from graphsys.storage.verify.content import ContentChecker
+from graphsys.storage.verify.deltas import DeltaChecker
 
+_LEFT = "is not listed in graph.json: a killed append left it, and the next one removes it"
 _STRAY = "is not the generation that graph.json names, and nobody uses it"
 
 
@@ -99,10 +102,14 @@ def _verify_generation(root: Path, manifest: Manifest, progress: Progress) -> Ve
         problems[MANIFEST_NAME] = found
     problems.update(_unlisted(root, manifest))
     problems.update(_damaged(root, manifest, progress))
-    checker = ContentChecker(root, manifest, damaged=problems.keys())
+    damaged = set(problems)
     progress.stage("check", len(manifest.files), "files")
-    for file, what in checker.problems(progress):
-        problems.setdefault(file, what)
+    for checker in (
+        ContentChecker(root, before_deltas(manifest), damaged),
+        DeltaChecker(root, manifest, damaged),
+    ):
+        for file, what in checker.problems(progress):
+            problems.setdefault(file, what)
     return _report(problems)
 
 
@@ -135,6 +142,8 @@ def _unlisted(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
     others = {name for number, name in _names(root) if number != manifest.generation}
     yield from _stray_generations(root, sorted(others))
     unread: list[OSError] = []
+    drafts = f"gen-{manifest.generation}/deltas/"
+    is_busy = is_locked(root)
     for folder, folders, files in os.walk(root, onerror=unread.append):
         here = Path(folder)
         if here == root:
@@ -143,11 +152,21 @@ def _unlisted(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
         links = [name for name in folders if (here / name).is_symlink()]
         for name in sorted(files + links):
             file = _shown((here / name).relative_to(root))
-            if file not in listed:
+            if file in listed or (is_busy and file.startswith(drafts)):
+                continue
+            if file.startswith(drafts) and not _is_of_delta(file, manifest):
+                yield file, _LEFT
+            else:
                 yield file, _what_is_unlisted(here / name)
     for err in unread:
         folder = _shown(Path(err.filename).relative_to(root))
         yield folder, f"cannot be read: {(err.strerror or str(err)).lower()}"
+
+
+def _is_of_delta(file: str, manifest: Manifest) -> bool:
+    """Whether a file lies in the folder of a delta that the manifest names."""
+    number = file.split("/")[2]
+    return number in {str(delta.number) for delta in manifest.deltas}
 
 
 def _stray_generations(root: Path, names: list[str]) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,1 @@
+"""Verbs of graphs that change."""

@@ -1,0 +1,353 @@
+"""Buckets and indexes of a store as its deltas left them.
+
+A bucket or the rows of a partition that no delta touches are handed out as they lie on
+disk. The others are merged when they are first asked for: places of what was added and
+removed are found by binary search, the rest is copied in blocks. What is merged is in the
+order in which a store written anew would have it.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from graphsys.core.types import number_dtype
+from graphsys.kernels.cpu.rows import splice as kernels
+from graphsys.storage.deltas.edges import (
+    TRAVELLING,
+    EdgeChanges,
+    ReadFile,
+    read_changes,
+)
+from graphsys.storage.deltas.row_changes import RowChanges, row_changes
+from graphsys.storage.deltas.splice import MergedSpace, spliced
+from graphsys.storage.manifest import EdgeTypeEntry, Manifest
+from graphsys.storage.stored_edges import EdgeReader
+from graphsys.storage.views import EdgeBucket, Index, empty_bucket
+
+
+class Changes:
+    """Merges the deltas of a store into what is read from it.
+
+    Args:
+        root: The graph's folder.
+        manifest: After the last delta.
+        stored: The store before the first.
+        read: Maps the files of deltas.
+        until: Deletions of this time or a later one do not count.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        manifest: Manifest,
+        stored: EdgeReader,
+        read: ReadFile,
+        until: int | None = None,
+    ) -> None:
+        self._manifest, self._stored, self._read = manifest, stored, read
+        self._until = until
+        self._space = MergedSpace(root / f"gen-{manifest.generation}")
+        self._changes: dict[tuple[str, str], EdgeChanges | None] = {}
+        self._rows: dict[tuple[str, str], RowChanges] = {}
+        self._places: dict[str, EdgePlaces] = {}
+        self._indexes: dict[tuple[str, str, int], Index] = {}
+
+    def bucket_counts(self, name: str, split: str) -> npt.NDArray[np.int64]:
+        """Return the edges of every bucket, int64 ``[P_src, P_dst]``."""
+        entry = self._manifest.edge_types[name]
+        kinds = self._manifest.node_types
+        shape = kinds[entry.src_type].num_partitions, kinds[entry.dst_type].num_partitions
+        first = self._stored.bucket_counts(name, split)
+        counts = np.zeros(shape, dtype=np.int64)
+        counts[: first.shape[0], : first.shape[1]] = first
+        changes = self.of(name, split)
+        return counts if changes is None else counts + changes.gain
+
+    def bucket(self, name: str, i: int, j: int, split: str) -> EdgeBucket:
+        """Return the edges of a bucket."""
+        changes = self.of(name, split)
+        base = self._first_bucket(name, i, j, split)
+        if changes is None:
+            return base
+        k = i * changes.shape[1] + j
+        added = slice(*changes.added_starts[k : k + 2].tolist())
+        gone = slice(*changes.removed_starts[k : k + 2].tolist())
+        if added.start == added.stop and gone.start == gone.stop:
+            return base
+        src = changes.src[added] - changes.src_offsets[i]
+        dst = changes.dst[added] - changes.dst_offsets[j]
+        columns = {n: values[added] for n, values in changes.columns.items()}
+        relation = columns.get("relation")
+        places = bucket_places(base, src, dst, relation)
+        dropped = changes.removed.row[gone]
+
+        def merged(
+            first: npt.NDArray[Any] | None, new: npt.NDArray[Any] | None
+        ) -> npt.NDArray[Any] | None:
+            if new is None:
+                new = None if first is None else first[:0]
+            if new is None:
+                return None
+            first = np.empty(0, dtype=new.dtype) if first is None else first
+            dtype = np.result_type(first, new) if len(first) else new.dtype
+            return spliced(first, dropped, places, new, self._space, dtype)
+
+        dtypes = [number_dtype(int(size)) for size in self._sizes(changes, i, j)]
+        return EdgeBucket(
+            src=spliced(base.src, dropped, places, src.astype(dtypes[0]), self._space),
+            dst=spliced(base.dst, dropped, places, dst.astype(dtypes[1]), self._space),
+            columns=self._further(base, changes, added, dropped, places),
+            **{n: merged(getattr(base, n), columns.get(n)) for n in TRAVELLING},
+        )
+
+    def index(self, name: str, direction: str, part: int) -> Index:
+        """Return the rows of a partition, over the edges of the split that has indexes."""
+        key = name, direction, part
+        if key not in self._indexes:
+            self._indexes[key] = self._merged_index(name, direction, part)
+        return self._indexes[key]
+
+    def of(self, name: str, split: str) -> EdgeChanges | None:
+        """Return what deltas changed in a split of an edge type."""
+        if (name, split) not in self._changes:
+            self._changes[name, split] = read_changes(
+                self._manifest, name, split, self._read, self._until
+            )
+        return self._changes[name, split]
+
+    def _sizes(self, changes: EdgeChanges, i: int, j: int) -> tuple[Any, Any]:
+        return np.diff(changes.src_offsets)[i], np.diff(changes.dst_offsets)[j]
+
+    def _first_bucket(self, name: str, i: int, j: int, split: str) -> EdgeBucket:
+        shape = self._stored.bucket_counts(name, split).shape
+        if i < shape[0] and j < shape[1]:
+            return self._stored.bucket(name, i, j, split)
+        return empty_bucket(self._manifest.edge_types[name])
+
+    def _further(
+        self,
+        base: EdgeBucket,
+        changes: EdgeChanges,
+        added: slice,
+        dropped: npt.NDArray[np.int64],
+        places: npt.NDArray[np.int64],
+    ) -> dict[str, pa.Array]:
+        new = changes.further
+        if new is None and not base.columns:
+            return {}
+        many = base.num_edges
+        order = spliced(
+            np.arange(many), dropped, places, many + np.arange(added.stop - added.start),
+            self._space,
+        )  # fmt: skip
+        pieces = [pa.table(dict(base.columns))] if base.columns else []
+        if new is not None:
+            pieces.append(new.slice(added.start, added.stop - added.start))
+        joined = pa.concat_tables(pieces).take(pa.array(order)).combine_chunks()
+        return {column: _one_chunk(joined.column(column)) for column in joined.column_names}
+
+    # ---- indexes
+
+    def _merged_index(self, name: str, direction: str, part: int) -> Index:
+        entry = self._manifest.edge_types[name]
+        own = entry.src_type if direction == "out" else entry.dst_type
+        rows = self._rows_of(name, direction)
+        base = self._first_index(name, entry, direction, own, part)
+        if rows is None:
+            return base
+        offsets = rows.offsets[part : part + 2]
+        added = slice(*np.searchsorted(rows.row, offsets).tolist())
+        gone = slice(*np.searchsorted(rows.gone_row, offsets).tolist())
+        further = self._has_further(entry)
+        is_same = added.start == added.stop and gone.start == gone.stop
+        if is_same and not further:
+            return base
+        row = rows.row[added].astype(np.int64) - offsets[0]
+        gone_row = rows.gone_row[gone] - offsets[0]
+        places = index_places(
+            base, row, rows.neighbor[added],
+            None if "relation" not in rows.columns else rows.columns["relation"][added],
+        )  # fmt: skip
+        dropped = gone_places(base, gone_row, rows.gone_neighbor[gone], rows.copy[gone])
+        order = np.argsort(dropped)  # copies of a pair may be removed in any order
+        dropped, gone_row = dropped[order], gone_row[order]
+        columns = {n: values[added] for n, values in rows.columns.items()}
+        firsts: dict[str, Any] = {n: getattr(base, n) for n in TRAVELLING}
+        if further:
+            edges = self._edge_places(name)
+            firsts["edge"] = None if base.edge is None else edges.moved(base.edge)
+            columns["edge"] = edges.of_added[rows.order[added]]
+        out = self._with_columns(firsts, columns, dropped, places)
+        kind = number_dtype(self._manifest.node_types[rows.other_type].num_nodes)
+        total = len(base.indices) - len(dropped) + len(places)
+        indptr = self._space.filled(
+            len(base.indptr), number_dtype(total + 1),
+            lambda array: kernels.shift_offsets(base.indptr, row, gone_row, array),
+        )  # fmt: skip
+        new = rows.neighbor[added]
+        return Index(
+            indptr=indptr,
+            indices=spliced(base.indices, dropped, places, new, self._space, kind),
+            **out,
+        )
+
+    def _with_columns(
+        self,
+        firsts: Mapping[str, Any],
+        columns: Mapping[str, npt.NDArray[Any]],
+        dropped: npt.NDArray[np.int64],
+        places: npt.NDArray[np.int64],
+    ) -> dict[str, npt.NDArray[Any]]:
+        out = {}
+        for name, first in firsts.items():
+            new = columns.get(name)
+            if new is None and first is None:
+                continue
+            if new is None:
+                new = first[:0]
+            if first is None:
+                first = new[:0]
+            dtype = np.result_type(first, new)
+            out[name] = spliced(first, dropped, places, new, self._space, dtype)
+        return out
+
+    def _rows_of(self, name: str, direction: str) -> RowChanges | None:
+        changes = self.of(name, self._manifest.edge_types[name].counting_split)
+        if changes is None:
+            return None
+        if (name, direction) not in self._rows:
+            entry = self._manifest.edge_types[name]
+            self._rows[name, direction] = row_changes(changes, entry, direction)
+        return self._rows[name, direction]
+
+    def _first_index(
+        self, name: str, entry: EdgeTypeEntry, direction: str, own: str, part: int
+    ) -> Index:
+        other = entry.dst_type if direction == "out" else entry.src_type
+        shape = self._stored.bucket_counts(
+            name, self._manifest.edge_types[name].counting_split
+        ).shape
+        if part < shape[0 if direction == "out" else 1]:
+            return self._stored.index(name, direction, part)
+        offsets = self._manifest.node_types[own].offsets
+        kind = number_dtype(self._manifest.node_types[other].num_nodes)
+        indptr = np.zeros(offsets[part + 1] - offsets[part] + 1, dtype=np.uint32)
+        return Index(indptr=indptr, indices=np.empty(0, dtype=kind))
+
+    def _has_further(self, entry: EdgeTypeEntry) -> bool:
+        return bool(entry.columns.keys() - set(TRAVELLING))
+
+    def _edge_places(self, name: str) -> "EdgePlaces":
+        if name not in self._places:
+            split = self._manifest.edge_types[name].counting_split
+            changes = self.of(name, split)
+            assert changes is not None  # rows were asked for
+            counts = self._stored.bucket_counts(name, split)
+            whole = np.zeros(changes.shape, dtype=np.int64)
+            whole[: counts.shape[0], : counts.shape[1]] = counts
+            starts = np.concatenate([[0], np.cumsum(whole.ravel())])
+            dropped = changes.removed.row + np.repeat(
+                starts[:-1], np.diff(changes.removed_starts)
+            )
+            places = np.empty(len(changes.src), dtype=np.int64)
+            for k in np.flatnonzero(np.diff(changes.added_starts)).tolist():
+                i, j = divmod(k, changes.shape[1])
+                added = slice(*changes.added_starts[k : k + 2].tolist())
+                relation = changes.columns.get("relation")
+                places[added] = starts[k] + bucket_places(
+                    self._first_bucket(name, i, j, split),
+                    changes.src[added] - changes.src_offsets[i],
+                    changes.dst[added] - changes.dst_offsets[j],
+                    None if relation is None else relation[added],
+                )
+            self._places[name] = EdgePlaces(dropped, places)
+        return self._places[name]
+
+
+class EdgePlaces:
+    """Positions in the sequence of buckets, before deltas and after them.
+
+    Args:
+        dropped: Positions before, of the edges removed, ascending.
+        places: Position before, in front of which each added edge goes, ascending.
+    """
+
+    def __init__(
+        self, dropped: npt.NDArray[np.int64], places: npt.NDArray[np.int64]
+    ) -> None:
+        self._dropped, self._places = dropped, places
+        lost = np.searchsorted(dropped, places)
+        self.of_added: npt.NDArray[np.int64] = places - lost + np.arange(len(places))
+
+    def moved(self, positions: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """Return where edges given by their position before are now."""
+        found: npt.NDArray[np.int64] = positions.astype(np.int64)
+        lost = np.searchsorted(self._dropped, found)
+        return found - lost + np.searchsorted(self._places, found, side="right")
+
+
+def bucket_places(
+    base: EdgeBucket,
+    src: npt.NDArray[Any],
+    dst: npt.NDArray[Any],
+    relation: npt.NDArray[Any] | None,
+) -> npt.NDArray[np.int64]:
+    """Return the row of a bucket before which each new edge goes."""
+    low = np.searchsorted(base.src, src, side="left")
+    high = np.searchsorted(base.src, src, side="right")
+    return _inserted(low, high, base.dst, base.relation, dst, relation)
+
+
+def index_places(
+    base: Index,
+    row: npt.NDArray[np.int64],
+    neighbor: npt.NDArray[Any],
+    relation: npt.NDArray[Any] | None,
+) -> npt.NDArray[np.int64]:
+    """Return the entry of an index before which each new entry goes."""
+    low, high = base.indptr[row], base.indptr[row + 1]
+    return _inserted(low, high, base.indices, base.relation, neighbor, relation)
+
+
+def gone_places(
+    base: Index,
+    row: npt.NDArray[np.int64],
+    neighbor: npt.NDArray[np.int64],
+    copy: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]:
+    """Return the entries of an index that hold removed edges."""
+    low = base.indptr[row].astype(np.int64)
+    high = base.indptr[row + 1].astype(np.int64)
+    places = np.empty(len(row), dtype=np.int64)
+    kernels.first_places(low, high, base.indices, neighbor, False, places)
+    return places + copy
+
+
+def _inserted(
+    low: npt.NDArray[Any],
+    high: npt.NDArray[Any],
+    known: npt.NDArray[Any],
+    relations: npt.NDArray[Any] | None,
+    neighbor: npt.NDArray[Any],
+    relation: npt.NDArray[Any] | None,
+) -> npt.NDArray[np.int64]:
+    places = np.empty(len(neighbor), dtype=np.int64)
+    nothing = np.empty(0, dtype=np.uint16)
+    kernels.insertion_places(
+        low.astype(np.int64), high.astype(np.int64), known,
+        nothing if relations is None or relation is None else relations,
+        neighbor, nothing if relation is None else relation, places,
+    )  # fmt: skip
+    return places
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return (
+        pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    )

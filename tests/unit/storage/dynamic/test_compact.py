@@ -1,0 +1,98 @@
+"""Compacting: the store is what it would be, had all come at once."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from graphsys.core.errors import StoreBusyError
+from graphsys.storage import Graph, NodeChunk
+from graphsys.storage.dynamic.compact import compact
+from graphsys.storage.locks import WriterLock
+from graphsys.storage.verify.verify import verify
+from tests.stores import edge_chunk, make_store, pairs_of
+from tests.unit.storage.dynamic.test_append import add, random_chunk
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("is_directed", [True, False])
+def test_a_compacted_store_is_byte_for_byte_a_store_of_all(
+    tmp_path: Path, partitions: int, is_directed: bool
+) -> None:
+    rng = np.random.default_rng(1)
+    chunks = [random_chunk(rng, 100, 40, False), random_chunk(rng, 50, 60, False)]
+    one, all_ = tmp_path / "one", tmp_path / "all"
+    kind: dict[str, Any] = {"partitions": partitions, "is_directed": is_directed}
+    make_store(one, chunks[0], **kind).graph.close()
+    add(one, chunks[1], is_directed=is_directed).graph.close()
+    make_store(all_, *chunks, **kind).graph.close()
+    report = compact(one)
+    with report.graph as found, Graph(all_) as wanted:
+        assert found.manifest.fingerprint == wanted.manifest.fingerprint
+        assert found.manifest.format_version == 1
+        assert found.num_partitions("node") == partitions
+        assert found.generation == 2
+    assert report.folded == 1
+    assert report.bytes_written > 0
+    assert sorted(path.name for path in one.iterdir()) == ["gen-2", "graph.json"]
+    assert verify(one).problems == []
+
+
+def test_what_was_removed_goes(tmp_path: Path) -> None:
+    store = tmp_path / "g"
+    make_store(store, edge_chunk([(1, 2), (2, 3), (3, 1)])).graph.close()
+    add(store, edge_chunk([(9, 1)]), deletes=[edge_chunk([(2, 3)])]).graph.close()
+    with Graph(store) as reader:
+        compact(store).graph.close()
+        assert pairs_of(reader) == Counter([(1, 2), (3, 1), (9, 1)])  # its generation stays
+        assert verify(store).problems == []
+    with Graph(store) as graph:
+        assert pairs_of(graph) == Counter([(1, 2), (3, 1), (9, 1)])
+        assert not graph.manifest.deltas
+        assert len(graph.out_index("edge", 0).indices) == 3
+    assert not (store / "gen-1").exists()
+
+
+def test_a_store_without_deltas_is_left_as_it_is(tmp_path: Path) -> None:
+    make_store(tmp_path / "g", edge_chunk([(1, 2)])).graph.close()
+    before = (tmp_path / "g/graph.json").read_bytes()
+    report = compact(tmp_path / "g")
+    report.graph.close()
+    assert (report.folded, report.bytes_written) == (0, 0)
+    assert (tmp_path / "g/graph.json").read_bytes() == before
+
+
+def test_columns_features_and_splits_survive(store: Path) -> None:
+    rows = NodeChunk(
+        ids=pa.array(["new"]),
+        node_type="user",
+        columns={"label": [7], "split": pa.array(["test"])},
+        features={"x": np.full((1, 2), 5, np.float32)},
+    )
+    add(store, rows).graph.close()
+    with compact(store).graph as graph:
+        number = int(graph.lookup("user", ["new"])[0])
+        part = int(np.searchsorted(graph.offsets("user"), number, side="right")) - 1
+        local = number - int(graph.offsets("user")[part])
+        assert graph.nodes("user", part).slice(local, 1).to_pylist() == [
+            {"id": "new", "label": 7, "split": "test"}
+        ]
+        features: Any = graph.features("user", part, "x")
+        assert features[local].tolist() == [5, 5]
+        assert sorted(graph.splits("likes")) == ["test", "train"]
+        assert graph.manifest.source == "test"
+    assert verify(store).problems == []
+
+
+def test_a_writer_is_waited_for_by_nobody(tmp_path: Path) -> None:
+    make_store(tmp_path / "g", edge_chunk([(1, 2)])).graph.close()
+    add(tmp_path / "g", edge_chunk([(1, 3)])).graph.close()
+    lock = WriterLock(tmp_path / "g")
+    try:
+        with pytest.raises(StoreBusyError, match="is being written by another process"):
+            compact(tmp_path / "g")
+    finally:
+        lock.release()
