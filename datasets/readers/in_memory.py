@@ -17,6 +17,8 @@ from graphsys.datasets.columns import check_weights
 from graphsys.datasets.readers.matrix_market import Matrix, MatrixSource
 from graphsys.datasets.readers.networkx_graphs import NetworkXSource
 from graphsys.datasets.readers.tables import Batches, TableSource
+from graphsys.storage.ingest.graph_source import GraphSource
+from graphsys.storage.reader import Graph
 from graphsys.storage.source import Source
 
 _ROLES: Final = ("src", "dst", "weight")
@@ -46,7 +48,7 @@ def from_object(
             frame, a dict of arrays, a pyarrow Table, RecordBatch or
             RecordBatchReader, or anything with ``__arrow_c_stream__``, with columns
             found by name; a NetworkX graph with its node and edge attributes; PyG's Data or
-            HeteroData, or DGL's graph, with their tensors.
+            HeteroData, or DGL's graph, with their tensors; an open graph or a view of one.
         ids: "auto", "int" or "string".
         columns: Columns of a table to take, or the table's name of each role.
         undirected: Every edge stands for both directions; a NetworkX graph knows itself.
@@ -65,6 +67,8 @@ def from_object(
     )
     if isinstance(obj, Source):
         return obj
+    if isinstance(obj, Graph):
+        return GraphSource(obj)
     if scipy.sparse.issparse(obj):
         return _sparse(obj, options)
     for package, reader in _LIBRARIES.items():

@@ -114,6 +114,11 @@ class ClusterRun:
         graph = prepared_work.topology.graph
         if graph is None:
             raise ConfigError("a cluster takes a graph's folder; these edges are in memory")
+        if graph.window is not None:
+            raise ConfigError(
+                "a cluster opens graphs by their folder, this is a view of times; write it "
+                "as a graph first (gs.ingest(view, folder))"
+            )
         if cluster.local_workers:
             Ownership.of(prepared_work.topology, cluster.local_workers)
         name, checkpoint = algorithm, settings.get("checkpoint")

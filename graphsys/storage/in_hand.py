@@ -15,6 +15,15 @@ def _answers() -> Any:
     return importlib.import_module("graphsys.interop.in_hand")
 
 
+def _views() -> Any:
+    """Return the module of views, which stands upon the reader."""
+    return importlib.import_module("graphsys.storage.dynamic.timed_view")
+
+
+def _next(time: Any) -> Any:
+    return time + 1 if hasattr(time, "__index__") else time  # what is no time is refused
+
+
 class InHand:
     """Questions to a graph; nodes are given and told by the user's ids."""
 
@@ -109,6 +118,44 @@ class InHand:
         return importlib.import_module("graphsys.datasets.append").append(
             self, data, **options
         )
+
+    def at(self, time: int) -> Any:
+        """Return the graph as it was at a time: edges not younger and not deleted by then.
+
+        All nodes are there. A deletion that has no time counts at all times.
+
+        Args:
+            time: In the unit of the edges' column ``time``.
+
+        Raises:
+            ConfigError: No edges have a time.
+        """
+        return _views().TimedGraph(self, None, _next(time))
+
+    def between(self, first: int, end: int) -> Any:
+        """Return what came from ``first`` on, and before ``end``, and was there at the end.
+
+        Args:
+            first: First time that is shown.
+            end: First later time that is not.
+
+        Raises:
+            ConfigError: No edges have a time.
+        """
+        return _views().TimedGraph(self, first, end)
+
+    def rolling(self, window: int, step: int | None = None) -> Iterator[Any]:
+        """Yield views of one span of time after the other; see :meth:`between`.
+
+        Args:
+            window: How long each is; the first begins at the first edge's time.
+            step: From the begin of one to that of the next; ``window`` by default.
+
+        Raises:
+            ConfigError: No edges have a time, or a length is not above 0.
+        """
+        views: Iterator[Any] = _views().rolling(self, window, step)
+        return views
 
     def edge_index(self, edge_type: str | None = None) -> Any:
         """Return training edges as a torch tensor int64 ``[2, E]`` of nodes' numbers.

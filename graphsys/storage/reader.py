@@ -26,6 +26,9 @@ from graphsys.storage.transaction import remove_superseded
 from graphsys.storage.views import EdgeBucket, IdArray, Index
 from graphsys.storage.write.feature_encoding import split_rows
 
+Window = tuple[int | None, int | None]
+"""First time that is shown, and first later time that is not; None for no bound."""
+
 
 class Graph(InHand):
     """A store opened for reading; its generation stays until :meth:`close`.
@@ -41,12 +44,16 @@ class Graph(InHand):
         CorruptStoreError: the manifest or a file is missing, cut short or too new.
     """
 
+    window: Window | None = None
+    """The span of time of a view (``timed_view``); None where all is shown."""
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.manifest, self._pin = pin_current(self.path)
+        self.whole_manifest = self.manifest
         first = before_deltas(self.manifest)
         self._files = MappedFiles(self.path, self.manifest, first)
-        self._edges = self._edge_reader(first, None)
+        self._edges = self._edge_reader(self.manifest, first, None)
         try:
             for entry in self.manifest.files:
                 check_file(self.path, entry)
@@ -297,12 +304,14 @@ class Graph(InHand):
         """Return what a listed file holds, mapped; its checksum is all that is checked."""
         return self._files.batch(path, lambda batch: None)
 
-    def _edge_reader(self, first: Manifest, until: int | None) -> EdgeReader:
+    def _edge_reader(
+        self, manifest: Manifest, first: Manifest, until: int | None
+    ) -> EdgeReader:
         """Return who reads edges: from the files alone, or with what deltas changed."""
         stored = StoredEdges(first, self._files)
-        if not self.manifest.deltas:
+        if not manifest.deltas:
             return stored
-        return Changes(self.path, self.manifest, stored, self._files.batch, until)
+        return Changes(self.path, manifest, stored, self._files.batch, until)
 
     def _node_entry(self, node_type: str) -> NodeTypeEntry:
         entry = self.manifest.node_types.get(node_type)

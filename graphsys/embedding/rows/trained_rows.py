@@ -17,6 +17,7 @@ from graphsys.embedding.rows.row_precision import Stored, stored_dtype, to_float
 from graphsys.embedding.rows.table_files import first_table, read_global
 from graphsys.storage.find_node import find_node
 from graphsys.storage.reader import Graph
+from graphsys.storage.runs.trained_graph import open_trained_graph
 
 if TYPE_CHECKING:
     import torch
@@ -214,10 +215,4 @@ class TrainedRows:
             raise unknown_name("node type", node_type, self.node_types)
 
     def _open_graph(self) -> Graph:
-        path = Path(self.state.graph["path"])
-        if not path.exists():
-            raise ConfigError(
-                f"the graph {path} of the run {self.path} is gone; give the graph it was "
-                "trained on"
-            )
-        return Graph(path)
+        return open_trained_graph(self.state.graph, self.path)

@@ -19,6 +19,7 @@ from graphsys.gnn.training.out_of_memory import explained_whole
 from graphsys.gnn.use.transfer_checks import require_fitting
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs import run_folder
+from graphsys.storage.runs.trained_graph import open_trained_graph
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -156,13 +157,7 @@ class OpenedRun:
         )
 
     def _open_graph(self) -> Graph:
-        path = Path(self.state.graph["path"])
-        if not path.exists():
-            raise ConfigError(
-                f"the graph {path} of the run {self.path} is gone; give the graph it was "
-                "trained on"
-            )
-        return Graph(path)
+        return open_trained_graph(self.state.graph, self.path)
 
 
 def open_run(

@@ -179,8 +179,11 @@ class Changes:
         firsts: dict[str, Any] = {n: getattr(base, n) for n in TRAVELLING}
         if further:
             edges = self._edge_places(name)
-            firsts["edge"] = None if base.edge is None else edges.moved(base.edge)
-            columns["edge"] = edges.of_added[rows.order[added]]
+            total = int(self.bucket_counts(name, entry.counting_split).sum())
+            kind = number_dtype(total)
+            first = None if base.edge is None else edges.moved(base.edge).astype(kind)
+            firsts["edge"] = first
+            columns["edge"] = edges.of_added[rows.order[added]].astype(kind)
         out = self._with_columns(firsts, columns, dropped, places)
         kind = number_dtype(self._manifest.node_types[rows.other_type].num_nodes)
         total = len(base.indices) - len(dropped) + len(places)

@@ -62,8 +62,9 @@ def is_gnn_run(path: str | os.PathLike[str]) -> bool:
 
 
 def describe_graph(graph: Graph) -> dict[str, Any]:
-    """Return what identifies a graph: where it lies and what it holds."""
-    return {
+    """Return what identifies a graph: where it lies, what it holds, its span of time."""
+    window = {"window": list(graph.window)} if graph.window else {}
+    return window | {
         "path": str(graph.path.resolve()),
         "generation": graph.generation,
         "fingerprint": graph.fingerprint,

@@ -1,0 +1,28 @@
+"""The graph that a run says it was trained on, opened again."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from graphsys.core.errors import ConfigError
+from graphsys.storage.dynamic.timed_view import TimedGraph
+from graphsys.storage.reader import Graph
+
+
+def open_trained_graph(stated: Mapping[str, Any], run: Path) -> Graph:
+    """Open the graph of a run, or the view of it that the run was trained on.
+
+    Args:
+        stated: What ``run.json`` says of the graph.
+        run: The run, for messages.
+
+    Raises:
+        ConfigError: the graph is gone.
+    """
+    path = Path(stated["path"])
+    if not path.exists():
+        raise ConfigError(
+            f"the graph {path} of the run {run} is gone; give the graph it was trained on"
+        )
+    graph = Graph(path)
+    return TimedGraph(graph, *stated["window"]) if stated.get("window") else graph
