@@ -19,7 +19,6 @@ import typer
 
 from graphsys.cli import (
     dataset,
-    doctor,
     evaluate,
     export,
     info,
@@ -42,6 +41,7 @@ from graphsys.cli.console import (
 )
 from graphsys.cli.help_pages.algorithms import AlgorithmVerb
 from graphsys.cli.help_pages.verbs import Verb, VerbGroup
+from graphsys.cli.machine import doctor, plan
 from graphsys.cli.options import examples
 from graphsys.cli.progress import CompileNotice
 from graphsys.core.errors import GraphsysError
@@ -116,6 +116,7 @@ for _panel, _name, _verb, _epilog in (
     ("Embeddings", "export", export.export, export.EPILOG),
     ("Machine", "profile", profile.profile, profile.EPILOG),
     ("Machine", "doctor", doctor.doctor, doctor.EPILOG),
+    ("Machine", "plan", plan.plan, plan.EPILOG),
 ):
     _kind = _KINDS.get(_name, Verb)
     app.command(_name, cls=_kind, epilog=_epilog, rich_help_panel=_panel)(_verb)

@@ -41,6 +41,8 @@ FLAGS = {
     "graphsys export": "RUN --help --json --node-type --out --overwrite --relation "
     "--relation-types",
     "graphsys doctor": "--cluster --help --json --warm-up",
+    "graphsys plan": "--calibrate --dim --edges --help --json --machines --memory "
+    "--network --nodes --partitions --supersteps",
     "graphsys profile": "COMMAND --chrome-trace --compare --compile --gpu-model --help "
     "--json --level --ncu --out --overwrite --trace",
 }

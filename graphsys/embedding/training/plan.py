@@ -4,6 +4,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -132,7 +133,7 @@ class Planner:
         """Return the peak of anonymous memory: it holds for every order."""
         places = layout.capacity + layout.prefetch
         buffer = sum(sorted(self._swapped.values(), reverse=True)[:places])
-        return self._fixed_bytes() + buffer + max(map(self._unit_bytes, self._units))
+        return self._fixed_bytes() + buffer + self._largest_unit
 
     def plan(self, layout: Layout) -> Plan:
         """Return what a run with this layout takes."""
@@ -215,6 +216,10 @@ class Planner:
 
     def _fixed_bytes(self) -> int:
         return self._base_bytes + self._operators + self._always + _SLACK_BYTES
+
+    @cached_property
+    def _largest_unit(self) -> int:
+        return max(map(self._unit_bytes, self._units))
 
     def _unit_bytes(self, unit: list[BucketTask]) -> int:
         """Return what a unit takes besides tables: orders of edges, workers' scratch."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from graphsys.cli import warm_up
+from graphsys.cli.machine import warm_up
 from graphsys.cli.main import main
 from graphsys.engine.algorithms import ALGORITHMS
 

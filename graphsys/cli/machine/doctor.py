@@ -37,7 +37,7 @@ def doctor(
         return
     compiled = None
     if warm_up:
-        from graphsys.cli.warm_up import warm_up as compile_common_kernels
+        from graphsys.cli.machine.warm_up import warm_up as compile_common_kernels
 
         compiled = compile_common_kernels(open_progress())
     machine = describe_machine()

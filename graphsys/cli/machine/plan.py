@@ -1,0 +1,148 @@
+"""``graphsys plan``: what a graph of some size would take, predicted."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from graphsys.cli.console import print_json, print_note, print_table
+from graphsys.cli.options import CONTROL, JsonOption, examples
+from graphsys.cli.progress import open_progress
+
+if TYPE_CHECKING:
+    from graphsys.planning.predict import Plan
+    from graphsys.planning.task import Outlook
+
+EPILOG = examples(
+    "graphsys plan --edges 1e12 --nodes 64e9 --machines 64",
+    "graphsys plan --edges 1e9 --nodes 1e8 --memory 8GB --dim 64",
+    "graphsys plan --edges 1e9 --nodes 1e8 --calibrate --json > plan.json",
+)
+
+
+# long: an option takes several lines of its signature, and a command has them all
+def plan(
+    edges: Annotated[
+        float,
+        typer.Option("--edges", metavar="N", help="Edges, directed; 1e12 is a number."),
+    ],
+    nodes: Annotated[float, typer.Option("--nodes", metavar="N", help="Nodes.")],
+    machines: Annotated[
+        int,
+        typer.Option(
+            "--machines",
+            metavar="N",
+            help="Machines like this one.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = 1,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="What a verb may take on each; by default what this machine has.",
+            show_default=False,
+            rich_help_panel=CONTROL,
+        ),
+    ] = None,
+    partitions: Annotated[
+        int | None,
+        typer.Option(
+            "--partitions",
+            metavar="N",
+            help="Partitions of the store; by default as many as embeddings need.",
+            show_default=False,
+            rich_help_panel=CONTROL,
+        ),
+    ] = None,
+    dim: Annotated[
+        int,
+        typer.Option(
+            "--dim", metavar="N", help="Length of an embedding.", rich_help_panel=CONTROL
+        ),
+    ] = 100,
+    supersteps: Annotated[
+        int,
+        typer.Option(
+            "--supersteps", metavar="N", help="Of PageRank.", rich_help_panel=CONTROL
+        ),
+    ] = 20,
+    network: Annotated[
+        float,
+        typer.Option(
+            "--network",
+            metavar="BITS",
+            help="Bits per second that a machine sends at most.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = 10e9,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate",
+            help="Measure this machine again: some 20 seconds.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Predict memory, storage, network and time of every verb on a graph.
+
+    Rates are measured on this machine when first needed, and kept.
+    """
+    from graphsys.planning.predict import plan as predict
+    from graphsys.planning.rates import known_rates
+
+    sizes: dict[str, Any] = {"edges": edges, "nodes": nodes, "machines": machines}
+    sizes |= {"memory": memory, "partitions": partitions, "dim": dim}
+    sizes |= {"supersteps": supersteps, "network": network}
+    progress = open_progress()
+    rates = known_rates(progress, calibrate_again=calibrate)
+    found = predict(**sizes, rates=rates)
+    if json:
+        print_json(found.as_json())
+    else:
+        _show(found)
+
+
+def _show(found: "Plan") -> None:
+    from graphsys.core.memory import format_bytes
+
+    task = found.task
+    print_note(
+        f"{task.num_nodes:,} nodes, {task.num_edges:,} edges, {task.partitions} parts; "
+        f"{task.machines} machines with {format_bytes(task.memory)} each; of one machine:"
+    )
+    heads = ["verb", "memory", "disk", "read", "network", "CPU time", "time", "how"]
+    print_table(heads, [_row(outlook) for outlook in found.verbs])
+    if found.is_extrapolated:
+        print_note("extrapolated: the graph is far larger than what was measured")
+    for line in found.assumptions:
+        print_note(f"assumed: {line}")
+
+
+def _row(found: "Outlook") -> list[str]:
+    from graphsys.core.memory import format_bytes
+
+    sizes = (found.disk_bytes, found.read_bytes, found.network_bytes)
+    return [
+        found.verb,
+        format_bytes(found.memory_bytes) + ("" if found.fits else " (too much)"),
+        *(format_bytes(size) if size else "-" for size in sizes),
+        _span(found.cpu_seconds),
+        _span(found.seconds),
+        "; ".join(found.notes),
+    ]
+
+
+def _span(seconds: float) -> str:
+    """Write a time for people.
+
+    Examples:
+        >>> _span(0.25), _span(250), _span(7200), _span(1e6)
+        ('0.2 s', '4.2 min', '2.0 h', '11.6 days')
+    """
+    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size or (unit == "min" and seconds >= 120):
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"
