@@ -8,7 +8,12 @@ from typing import Any
 from graphsys.analysis.host import HostStep, figures_of
 from graphsys.analysis.measured import RunConditions, host_metrics
 from graphsys.analysis.metrics import by_name
-from graphsys.analysis.model.predicted import NO_ROWS, gpu_facts, predicted_metrics
+from graphsys.analysis.model.predicted import (
+    NO_ROWS,
+    gpu_facts,
+    predicted_metrics,
+    transfer_metrics,
+)
 from graphsys.analysis.model.row_model import RowModel
 from graphsys.analysis.operators import operator_rows
 from graphsys.analysis.page.timeline import lanes_of
@@ -62,6 +67,7 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
     metrics = [
         *host_metrics(figures, recorded.around, machine, visited=visited),
         *predicted_metrics(model, reason),
+        *transfer_metrics(model, len(figures.steps), reason),
     ]
     if recorded.clocks is not None:
         metrics += clock_metrics(recorded.clocks)

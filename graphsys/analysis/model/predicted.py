@@ -6,6 +6,7 @@ from graphsys.analysis.metrics import Metric, measured
 from graphsys.analysis.model.devices import WARP, occupancy
 from graphsys.analysis.model.row_model import AUTO, MappingTotals, RowModel
 from graphsys.analysis.model.sectors import Requests
+from graphsys.analysis.model.transfers import LINKS, STYLES, predicted_transfers
 
 NO_ROWS = "nothing here walked rows superstep by superstep"
 
@@ -49,6 +50,44 @@ def predicted_metrics(model: RowModel | None, reason: str) -> list[Metric]:
     size = model.row_bytes or None
     why = "; ".join(model.reasons) or NO_ROWS
     return [*found, measured("row_bytes", size, "bytes", source="model", reason=why)]
+
+
+def transfer_metrics(model: RowModel | None, supersteps: int, reason: str) -> list[Metric]:
+    """Return the copies between host and GPU that a run over rows would make.
+
+    The device needs the rows' offsets (8 bytes) and neighbors, and a state per node; the
+    host reads the states. Where no superstep takes all nodes, they are too few.
+
+    Args:
+        model: Has seen the run; None where it was not asked for.
+        supersteps: How many there were.
+        reason: Why there is no value, where there is none.
+    """
+    known = model is not None and model.row_bytes > 0 and supersteps > 0
+    found = []
+    for style in STYLES:
+        values: tuple[float | None, ...] = (None, None, None)
+        if known:
+            assert model is not None  # it is known
+            states = model.num_rows * model.value_bytes
+            arrays = (8 * (model.num_rows + 1), model.row_bytes, states)
+            link = LINKS[model.gpu.name]
+            moved = predicted_transfers(style, arrays, states, supersteps, link)
+            values = (moved.count, moved.num_bytes, moved.seconds)
+        for name, value, unit in zip(
+            ("count", "bytes", "seconds"), values, ("transfers", "bytes", "s"), strict=True
+        ):
+            found.append(
+                measured(
+                    f"predicted_transfer_{name}.{style}",
+                    value,
+                    unit,
+                    source="model",
+                    exact=False,
+                    reason=reason,
+                )
+            )
+    return found
 
 
 def _of_mapping(model: RowModel, totals: MappingTotals, suffix: str) -> list[Metric]:
@@ -156,6 +195,16 @@ def _mapping_facts(model: RowModel, totals: MappingTotals) -> dict[str, Any]:
         "sm_work": totals.busy.round(3).tolist(),
         "sm_imbalance": totals.sm_imbalance,
         "sm_imbalance_static": totals.sm_imbalance_static,
+        "fillings": {
+            name: {
+                "launches": filling.launches,
+                "waves": filling.waves / filling.launches,
+                "cta_imbalance": filling.ctas / filling.launches,
+                "sm_imbalance": filling.work / filling.launches,
+            }
+            for name, filling in totals.fillings.items()
+            if filling.launches
+        },
         "tail_efficiency": totals.tail_efficiency(model.resident),
         "requests": _request_facts(totals.requests if totals.has_requests else None),
     }

@@ -26,6 +26,32 @@ AUTO = "auto"
 """What ``graphsys run --device cuda`` would choose, launch by launch."""
 _CHOICES = ("thread", "warp", "block", "twc")
 _CACHED = 64
+FILLINGS = ("fewer", "exact", "more")
+"""Launches of fewer CTAs than there are places at once, of as many, and of more."""
+
+
+@dataclass(slots=True)
+class Filling:
+    """Launches that fill the SMs' places alike.
+
+    Attributes:
+        launches: How many.
+        waves: Sum over them of CTAs per place.
+        ctas: Sum over them of an SM's most CTAs over the mean.
+        work: Sum over them of an SM's most work over the mean.
+    """
+
+    launches: int = 0
+    waves: float = 0.0
+    ctas: float = 0.0
+    work: float = 0.0
+
+    def add(self, placed: Placement) -> None:
+        """Add a launch."""
+        self.launches += 1
+        self.waves += placed.waves
+        self.ctas += placed.cta_imbalance or 0.0
+        self.work += placed.imbalance or 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +84,7 @@ class MappingTotals:
         longest: Sum over launches of the most work of an SM, greedy.
         longest_static: The same, round-robin.
         makespan: Sum over launches of the time until the last SM ends, greedy.
+        fillings: Launches that have CTAs, by :data:`FILLINGS`, greedy.
         requests: Memory requests, None where not all launches have them.
     """
 
@@ -78,6 +105,9 @@ class MappingTotals:
     longest: float = 0.0
     longest_static: float = 0.0
     makespan: float = 0.0
+    fillings: dict[str, Filling] = field(
+        default_factory=lambda: {name: Filling() for name in FILLINGS}
+    )
     requests: Requests | None = None
     has_requests: bool = True
 
@@ -96,6 +126,10 @@ class MappingTotals:
         self.longest += float(found.greedy.busy.max())
         self.longest_static += float(found.static.busy.max())
         self.makespan += found.greedy.makespan
+        if num_ctas:
+            places = len(self.busy) * found.greedy.resident
+            which = 1 + (num_ctas > places) - (num_ctas < places)
+            self.fillings[FILLINGS[which]].add(found.greedy)
         if found.requests is None:
             self.has_requests = False
         elif self.requests is None:
@@ -171,6 +205,8 @@ class RowModel:
         launches: A summary of each launch, in order.
         is_exact: Whether all rows had the lengths that the run visits.
         row_bytes: Bytes of the rows that were at hand, each counted once.
+        num_rows: Rows of the longest list: the nodes, where a superstep takes all.
+        value_bytes: Size of what is read at a neighbor.
         reasons: Why some rows' neighbors were not at hand.
     """
 
@@ -181,6 +217,7 @@ class RowModel:
         self.launches: list[LaunchSummary] = []
         self.is_exact = True
         self.row_bytes = 0
+        self.num_rows = self.value_bytes = 0
         self.reasons: list[str] = []
         self._known: dict[Any, tuple[Any, dict[str, Mapped], LaunchSummary]] = {}
         self._held: dict[int, Any] = {}
@@ -193,6 +230,8 @@ class RowModel:
                 self.totals[name].add(mapped)
             self.totals[AUTO].add(found[summary.chosen])
             self.is_exact &= visit.is_exact
+            self.num_rows = max(self.num_rows, summary.rows)
+            self.value_bytes = max(self.value_bytes, visit.value_bytes)
             if visit.reason and visit.reason not in self.reasons:
                 self.reasons.append(visit.reason)
             count("rows", summary.entries, launch=len(self.launches))

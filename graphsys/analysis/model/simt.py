@@ -266,6 +266,12 @@ class Placement:
         return float(self.busy.max()) / mean if mean > 0 else None
 
     @property
+    def cta_imbalance(self) -> float | None:
+        """Most CTAs of an SM over the mean; None without CTAs."""
+        mean = float(self.ctas.mean())
+        return float(self.ctas.max()) / mean if mean > 0 else None
+
+    @property
     def idle_sms(self) -> int:
         """SMs that got no CTA."""
         return int((self.ctas == 0).sum())
