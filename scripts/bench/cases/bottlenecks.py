@@ -22,11 +22,31 @@ from bench.limits import Limits
 
 PEERS: dict[str, str] = {}
 COUNTS_ONLY = True
-INPUTS = ("kron13", "grid100", "wiki-Vote", "brightkite")
-QUICK_INPUTS = ("kron11",)
-CONTROL_SIZES = (40_000, 400_000)
-QUICK_CONTROL_SIZES = (20_000,)
+KINDS = ("rmat", "road", "uniform")
+SIZES = ("1e4", "1e5", "1e6")
+"""Entries of the rows, about; ``--inputs rmat-1e7`` and ``-1e8`` for larger ones."""
+INPUTS = (
+    *(f"{kind}-{size}" for size in SIZES for kind in KINDS),
+    "wiki-Vote",
+    "brightkite",
+)
+QUICK_INPUTS = ("rmat-1e4", "road-1e4", "uniform-1e4")
+CONTROL_SIZES = (10_000, 100_000, 1_000_000)
+QUICK_CONTROL_SIZES = (10_000,)
 """Values of the controls' inputs: about as many as the graphs have entries."""
+SHAPES: dict[str, tuple[int, int, int, int]] = {
+    # log2 of R-MAT's nodes and its edges per node; the lattice's rows and columns
+    "1e4": (10, 5, 50, 50),
+    "1e5": (13, 6, 112, 128),
+    "1e6": (16, 8, 512, 528),
+    "1e7": (19, 10, 1600, 1600),
+    "1e8": (22, 12, 5000, 5000),
+}
+"""Lattices and uniform graphs of 1e5 and 1e6 entries have 256 nodes for every CTA that an
+M2050 and an H100 hold at once, so that there are launches which fill them exactly."""
+LARGE = 500_000
+SMALL_ONLY = ("APSP", "CCL", "GCO", "GCU", "MST")
+"""Applications that are left out above :data:`LARGE` entries: thousands of supersteps."""
 SHARED = Path(
     os.environ.get("GRAPHSYS_SHARED", Path(__file__).resolve().parents[4] / "shared")
 )
@@ -86,14 +106,18 @@ def works(
             print(f"{name}: its file is not in {SHARED.name}; left out")
             continue
         for application in APPLICATIONS:
+            if topology.num_edges > LARGE and application in SMALL_ONLY:
+                continue
             run = functools.partial(run_application, application, topology)
             title = f"{application}, {name}, {topology.num_edges / 1e6:.3g}M edges"
-            yield _work(title, topology.num_edges, Profiled(run), "edges/s")
+            profiled = Profiled(run, facts=degree_facts(topology))
+            yield _work(title, topology.num_edges, profiled, "edges/s")
     for size in QUICK_CONTROL_SIZES if quick else CONTROL_SIZES:
         for name, control in CONTROLS.items():
             amount, run = control.bind(size)
             title = f"control {name}, {amount / 1e6:.3g}M values"
-            yield _work(title, amount, Profiled(run, ("thread", "auto")), "values/s")
+            profiled = Profiled(run, ("thread", "auto"), facts={"entries": float(amount)})
+            yield _work(title, amount, profiled, "values/s")
 
 
 def load(name: str) -> Any:
@@ -103,10 +127,9 @@ def load(name: str) -> Any:
     from graphsys.engine.topology import Topology
 
     if name not in FILES:
-        from bench.cases.engine_graphs import _source
         from graphsys.storage.source import EdgeChunk
 
-        chunks = [c for c in _source(name).chunks() if isinstance(c, EdgeChunk)]
+        chunks = [c for c in drawn(name).chunks() if isinstance(c, EdgeChunk)]
         src = np.concatenate([np.asarray(chunk.src) for chunk in chunks])
         dst = np.concatenate([np.asarray(chunk.dst) for chunk in chunks])
     else:
@@ -123,6 +146,42 @@ def load(name: str) -> Any:
     return Topology.from_edges(
         src, dst, num_nodes, weight=rng.integers(1, 64, len(src)) / 4, directed=False
     )
+
+
+def drawn(name: str) -> Any:
+    """Return where the edges of a graph by kind and size come from.
+
+    Raises:
+        ConfigError: no such kind, or no such size.
+    """
+    from bench.cases.engine_graphs import _source
+    from graphsys.core.errors import unknown_name
+    from graphsys.datasets import generators
+
+    kind, _, size = name.partition("-")
+    if not size:
+        return _source(name)
+    if kind not in KINDS or size not in SHAPES:
+        known = [f"{kind}-{size}" for kind in KINDS for size in SHAPES]
+        raise unknown_name("graph", name, [*known, *FILES])
+    scale, factor, rows, columns = SHAPES[size]
+    if kind == "rmat":
+        return generators.rmat(scale, factor, seed=1)
+    if kind == "road":
+        return generators.road(rows, columns, seed=1)
+    return generators.uniform(rows * columns, 2 * rows * columns, seed=1)
+
+
+def degree_facts(topology: Any) -> dict[str, float]:
+    """Return nodes, entries, and sigma / mu of the degrees."""
+    import numpy as np
+
+    degrees = np.asarray(topology.out_degree, dtype=np.float64)
+    return {
+        "nodes": float(len(degrees)),
+        "entries": float(topology.num_edges),
+        "degree_variation": float(degrees.std() / degrees.mean()),
+    }
 
 
 def sources_of(topology: Any) -> list[int]:
@@ -159,10 +218,17 @@ class Profiled:
     Args:
         run: The work.
         mappings: Who may walk its rows; a control's threads are its own.
+        facts: Figures of the input, kept with the others.
     """
 
-    def __init__(self, run: Callable[[], Any], mappings: Sequence[str] = MAPPINGS) -> None:
+    def __init__(
+        self,
+        run: Callable[[], Any],
+        mappings: Sequence[str] = MAPPINGS,
+        facts: Mapping[str, float] | None = None,
+    ) -> None:
         self.run, self.mappings = run, mappings
+        self.facts = dict(facts or {})
         self.modelled: dict[str, float] = {}
 
     def __call__(self) -> Outcome:
@@ -181,7 +247,7 @@ class Profiled:
                  "transfer_count", "transfer_bytes")  # fmt: skip
         figures = {name: host[name] for name in names if host[name] is not None}
         seconds = host["superstep_seconds"] or host["wall_seconds"]
-        result = {"figures": {**figures, **self.modelled}}
+        result = {"figures": {**self.facts, **figures, **self.modelled}}
         return Outcome(seconds=float(seconds), result=result)
 
 
@@ -201,6 +267,12 @@ def gpu_figures(
         for mapping in (it for it in mappings if it in known):
             suffix = "" if mapping == "auto" else f".{mapping}"
             found[f"{gpu} {name} {mapping}"] = metrics.get(f"{name}{suffix}")
+    for style in ("host-driven", "ours", "unified"):
+        for name in ("count", "bytes", "seconds"):
+            predicted = f"predicted_transfer_{name}.{style}"
+            found[f"{gpu} {predicted}"] = metrics.get(predicted)
+    for filling, means in report["gpu"]["mappings"]["thread"]["fillings"].items():
+        found |= {f"{gpu} {filling} {name}": value for name, value in means.items()}
     return {name: float(value) for name, value in found.items() if value is not None}
 
 
