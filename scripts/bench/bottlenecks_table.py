@@ -8,12 +8,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.bottlenecks_findings import findings
 from bench.output import RESULTS
+from bench.study import plot, schedulers
+from bench.study.findings import findings
+from bench.study.statistics import series
 
 MAPPINGS = ("thread", "sub-warp", "warp", "block", "twc", "edge", "merge-path")
 GPU = "h100"
 PAGE = RESULTS.parent / "pages" / "bottlenecks.md"
+PICTURE = RESULTS.parent / "pages" / "balance.svg"
+HEADS = ("finding", "the paper", "statistic, and when it holds", "here", "verdict")
+SWEEP = {
+    "launches": "kernel_invocations",
+    "lanes at work, thread": f"{GPU} lane_utilization thread",
+    "CTA sigma/mu, thread": f"{GPU} cta_variance thread",
+    "SM max/mean, H100": f"{GPU} sm_imbalance thread",
+    "SM max/mean, M2050": "m2050 sm_imbalance thread",
+}
 HOST = ("runs of", "launches", "supersteps", "entries per launch")
 BALANCE = {
     "warp sigma/mu": "warp_variance thread",
@@ -45,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     result = json.loads(path.read_text())
     if given.document:
         PAGE.write_text(document(result, path.name) + "\n", encoding="utf-8")
+        PICTURE.write_text(plot.regimes(rows_of(result)), encoding="utf-8")
     else:
         print(tables(result))
     return 0
@@ -56,10 +68,15 @@ def newest() -> Path | None:
     return found[-1] if found else None
 
 
+def rows_of(result: dict[str, Any]) -> list[tuple[str, dict[str, float]]]:
+    """Return the runs of a result, by name, with their figures."""
+    return [(kept["work"], kept["figures"]) for kept in result["machine"]["runs"]]
+
+
 def document(result: dict[str, Any], name: str) -> str:
     """Return the page that is committed: the findings, then all tables."""
     machine = result["machine"]
-    rows = [(kept["work"], kept["figures"]) for kept in machine["runs"]]
+    rows = rows_of(result)
     graphs = sum(1 for work, _ in rows if not work.startswith("control"))
     text = [
         "# The twelve applications study",
@@ -82,9 +99,26 @@ def document(result: dict[str, Any], name: str) -> str:
         "## The findings",
         "",
         'The paper: Xu, Jeon, Annavaram, "Graph Processing on GPUs: Where are the',
-        'Bottlenecks?", IISWC 2014. Its findings, in our words.',
+        'Bottlenecks?", IISWC 2014. Its findings, in our words. Each is a statistic over',
+        "the sweep: R-MAT, road and uniform graphs of 1e4 to 1e6 entries (larger ones:",
+        "`scripts/bench/run bottlenecks --inputs rmat-1e7,road-1e8 --save`), and two real",
+        "ones, against the controls. Medians are over runs, and pairs are of a graph run",
+        "and a control run. Above 500,000 entries five applications are left out, which",
+        "take thousands of supersteps. One row anew:",
+        '`scripts/bench/run bottlenecks --only "BFS, road" --inputs road-1e5`.',
         "",
-        *table(("finding", "the paper", "here", "what became of it"), findings(rows)),
+        *table(HEADS, [it.cells() for it in findings(rows, schedulers.simulated())]),
+        "",
+        "![CTAs of an SM, by how launches fill the SMs](balance.svg)",
+        "",
+        "The three regimes of coarse balance: left of 1 launches have fewer CTAs than",
+        "there are places, at 1 as many, right of it more; a point is a run's mean.",
+        "",
+        "## Along the sweep",
+        "",
+        "Medians over the applications that were run on every size of a kind:",
+        "",
+        *sweep(rows),
         "",
         "## The tables",
         "",
@@ -95,7 +129,7 @@ def document(result: dict[str, Any], name: str) -> str:
 
 def tables(result: dict[str, Any]) -> str:
     """Return all tables: launches, lanes, balance, memory, and graph beside control."""
-    rows = [(kept["work"], kept["figures"]) for kept in result["machine"]["runs"]]
+    rows = rows_of(result)
     text = ["Launches, and the work of each, counted on the host:\n"]
     text += table(HOST, [(work, *host_cells(figures)) for work, figures in rows])
     text += ["", "Lanes at work by mapping, modelled from the rows visited (exact):\n"]
@@ -107,6 +141,23 @@ def tables(result: dict[str, Any]) -> str:
     text += table(("runs of", *MEMORY), figure_rows(rows, list(MEMORY.values())))
     text += ["", "Medians over graph applications and over controls:\n", *beside(rows)]
     return "\n".join(text)
+
+
+def sweep(rows: list[tuple[str, dict[str, float]]]) -> list[str]:
+    """Return medians by kind of graph, from the smallest to the largest."""
+    lines = []
+    for label, name in SWEEP.items():
+        found = series(rows, name)
+        most = max((len(own) for own in found.values()), default=0)
+        for kind in dict.fromkeys(kind for _, kind in found):
+            columns = [
+                own for (_, it), own in found.items() if it == kind and len(own) == most
+            ]
+            told = [
+                f"{statistics.median(column):.3g}" for column in zip(*columns, strict=True)
+            ]
+            lines.append((label, kind, " / ".join(told), str(len(columns))))
+    return table(("median", "graphs", "smallest to largest", "applications"), lines)
 
 
 def beside(rows: list[tuple[str, dict[str, float]]]) -> list[str]:

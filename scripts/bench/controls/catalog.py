@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bench.controls import dense, lists, numbers
-from bench.controls.device import THREADS, Array, Device
+from bench.controls.device import THREADS, Array, Device, Kernel
 
 Inputs = tuple[Any, ...]
 
@@ -98,6 +98,14 @@ def _bodies(size: int, rng: np.random.Generator) -> Inputs:
     """So many that pairs are at most 16 times ``size``."""
     n = max(round((16 * size) ** 0.5 / THREADS), 1) * THREADS
     return rng.random((4, n), dtype=np.float32), 4, 0.01
+
+
+def kernels() -> list[Kernel]:
+    """Return the kernels of all controls."""
+    modules = (dense, lists, numbers)
+    return [
+        it for module in modules for it in vars(module).values() if isinstance(it, Kernel)
+    ]
 
 
 CONTROLS: dict[str, Control] = {

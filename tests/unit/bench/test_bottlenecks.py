@@ -4,9 +4,9 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
+from graphsys.core.errors import UnknownNameError
 from tests.conftest import ROOT
 
 
@@ -51,9 +51,12 @@ def test_the_committed_page_is_that_of_the_committed_results(
 ) -> None:
     script = bench("bench.bottlenecks_table")
     page = script.PAGE.read_text()
+    picture = script.PICTURE.read_text()
     monkeypatch.setattr(script, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(script, "PICTURE", tmp_path / "picture.svg")
     assert script.main(["--document"]) == 0
     assert (tmp_path / "page.md").read_text() == page
+    assert (tmp_path / "picture.svg").read_text() == picture
     assert "nothing here ran" in page
 
 
@@ -65,46 +68,20 @@ def test_the_package_holds_no_pages_of_results_and_no_pictures() -> None:
     assert not [path for folder in folders for path in folder.rglob("*.png")]
 
 
-def test_findings_follow_the_figures(bench: Any) -> None:
-    findings = bench("bench.bottlenecks_findings").findings
-    names = ("cta_variance", "sm_imbalance", "ctas_per_sm")
-    figures = {f"{gpu} {name} {mapping}": 1.0
-               for gpu in ("h100", "m2050") for name in names
-               for mapping in ("thread", "auto")}  # fmt: skip
-    figures |= {f"h100 lane_utilization {mapping}": 1.0
-                for mapping in ("thread", "sub-warp", "warp", "twc", "edge",
-                                "merge-path")}  # fmt: skip
-    figures |= {"kernel_invocations": 10.0, "supersteps": 5.0,
-                "h100 work_per_invocation": 7.0, "h100 coalescing_efficiency thread": 0.9,
-                "h100 value_sectors_per_request thread": 4.0}  # fmt: skip
-    even = {**figures, "kernel_invocations": 1.0}
-    found = {row[0]: row for row in findings([("BFS, x", figures), ("control y", even)])}
-    assert found["A. Launches"][2].startswith(
-        "10 launches against 1 (medians), more in 100%"
-    )
-    assert found["A. Launches"][3].startswith("does not hold: 10.0 times the launches, 1 ")
-    assert found["D. SIMT lanes"][3] == "does not hold"
-    assert found["B. Stalls"][3] == "its cause was not found"
-    few = figures | {"kernel_invocations": 2.0, "h100 lane_utilization thread": 0.1}
-    found = {row[0]: row for row in findings([("BFS, x", few), ("control y", even)])}
-    assert found["A. Launches"][3].startswith("does not hold: 2.0 times")
-    assert found["D. SIMT lanes"][3].startswith(
-        "holds for a thread per row; twc keeps 10.0"
-    )
-    more = figures | {"h100 work_per_invocation": 3.5}
-    found = {row[0]: row for row in findings([("BFS, x", more), ("control y", even)])}
-    assert found["A. Launches"][3].startswith(
-        "holds: 10.0 times the launches, 2.0 times less"
-    )
-    copies = even | {"transfer_count": 3.0, "transfer_bytes": 1200.0}
-    found = {row[0]: row for row in findings([("BFS, x", more), ("control y", copies)])}
-    assert found["A. Transfers"][2].startswith(
-        "Controls copy 3 times (median), 400 bytes each"
-    )
+def test_the_sweep_is_told_from_the_smallest_to_the_largest(bench: Any) -> None:
+    runs = [(f"PR, road-1e{k}, x", {"entries": 10.0**k, "kernel_invocations": k * 1.0})
+            for k in (6, 4, 5)]  # fmt: skip
+    text = bench("bench.bottlenecks_table").sweep(runs)
+    assert text[2] == "| launches | road | 4 / 5 / 6 | 1 |"
 
 
-def test_superiority_counts_pairs(bench: Any) -> None:
-    superiority = bench("bench.bottlenecks_findings").superiority
-    rows = [("BFS", {"n": 3.0}), ("PR", {"n": 1.0}), ("control a", {"n": 1.0}), ("x", {})]
-    assert superiority(rows, "n") == (1 + 0.5) / 2
-    assert np.isnan(superiority(rows[:2], "n"))
+def test_graphs_are_named_by_kind_and_size(bench: Any) -> None:
+    case = bench("bench.cases.bottlenecks")
+    graph = case.load("road-1e4")
+    facts = case.degree_facts(graph)
+    assert facts["nodes"] == 2499  # 50 by 50, the last without a road
+    assert 8000 < facts["entries"] == graph.num_edges < 10_000
+    uneven = case.degree_facts(case.load("rmat-1e4"))["degree_variation"]
+    assert 0 < facts["degree_variation"] < 0.5 < uneven
+    with pytest.raises(UnknownNameError, match="graph 'road-1e9'"):
+        case.load("road-1e9")

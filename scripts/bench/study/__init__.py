@@ -1,0 +1,1 @@
+"""The twelve applications study: the paper's findings as statistics over a sweep."""

@@ -1,0 +1,30 @@
+"""All findings, in the paper's order."""
+
+from bench.study import balance, lanes, launches, schedulers
+from bench.study.finding import Finding
+from bench.study.statistics import Rows
+
+
+def findings(rows: Rows, simulated: schedulers.Simulated) -> list[Finding]:
+    """Return what became of each finding.
+
+    Args:
+        rows: The runs of the case ``bottlenecks``.
+        simulated: Those of the case ``schedulers``.
+    """
+    return [
+        launches.launches(rows),
+        launches.work_per_launch(rows),
+        launches.copies(rows),
+        lanes.requests(rows),
+        lanes.on_chip(),
+        lanes.lanes(rows),
+        lanes.instructions(),
+        balance.coarse(rows),
+        balance.larger(rows),
+        balance.fine(rows),
+        balance.divergent(rows),
+        balance.warps(rows),
+        schedulers.policies(simulated),
+        schedulers.speed(simulated),
+    ]

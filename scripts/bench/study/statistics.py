@@ -1,0 +1,94 @@
+"""Statistics over the runs of the study: graph applications beside controls, and trends."""
+
+import statistics
+from collections.abc import Sequence
+
+Rows = Sequence[tuple[str, dict[str, float]]]
+"""Runs: ``application, graph, size`` or ``control name, size``, and its figures."""
+
+
+def is_control(work: str) -> bool:
+    """Return whether a run is one of a control."""
+    return work.startswith("control ")
+
+
+def values(rows: Rows, name: str) -> tuple[list[float], list[float]]:
+    """Return a figure of the graph applications, and of the controls, where known."""
+    both: tuple[list[float], list[float]] = ([], [])
+    for work, figures in rows:
+        if name in figures:
+            both[is_control(work)].append(figures[name])
+    return both
+
+
+def medians(rows: Rows, name: str) -> tuple[float, float]:
+    """Return the median of a figure over graph applications, and over controls."""
+    graph, control = values(rows, name)
+    return _median(graph), _median(control)
+
+
+def _median(known: Sequence[float]) -> float:
+    return statistics.median(known) if known else float("nan")
+
+
+def superiority(rows: Rows, name: str) -> float:
+    """Return in which share of pairs the graph application has more than the control.
+
+    Ties count half; 0.5 is no difference (Mann and Whitney's U over all pairs).
+    """
+    graph, control = values(rows, name)
+    pairs = [(a > b) + (a == b) / 2 for a in graph for b in control]
+    return statistics.fmean(pairs) if pairs else float("nan")
+
+
+def rank_correlation(rows: Rows, left: str, right: str) -> float:
+    """Return Spearman's rank correlation of two figures over the graph applications."""
+    import numpy as np
+
+    found = [
+        (figures[left], figures[right])
+        for work, figures in rows
+        if not is_control(work) and left in figures and right in figures
+    ]
+    if len(found) < 3:
+        return float("nan")
+    ranks = [_ranks(column) for column in zip(*found, strict=True)]
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+def _ranks(column: Sequence[float]) -> list[float]:
+    """Return ranks from 1, the mean of them where values are equal."""
+    order = sorted(column)
+    return [order.index(it) + (order.count(it) + 1) / 2 for it in column]
+
+
+def series(rows: Rows, name: str) -> dict[tuple[str, str], list[float]]:
+    """Return a figure from the smallest to the largest graph, by application and kind.
+
+    Only graphs that are drawn in several sizes have a kind: ``rmat-1e4``.
+    """
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for work, figures in rows:
+        if is_control(work) or name not in figures or "entries" not in figures:
+            continue
+        application, graph = work.split(", ")[:2]
+        kind, _, size = graph.rpartition("-")
+        if kind and size[0].isdigit():
+            place = found.setdefault((application, kind), [])
+            place.append((figures["entries"], figures[name]))
+    return {
+        key: [value for _, value in sorted(own)]
+        for key, own in found.items()
+        if len(own) > 1
+    }
+
+
+def share_rising(rows: Rows, name: str) -> tuple[float, int]:
+    """Return in which share of series the largest graph has more, and how many there are.
+
+    Series that end as they begin count half.
+    """
+    found = [own[-1] - own[0] for own in series(rows, name).values()]
+    if not found:
+        return float("nan"), 0
+    return statistics.fmean((it > 0) + (it == 0) / 2 for it in found), len(found)
