@@ -39,6 +39,7 @@ from graphsys.cli.console import (
     print_interrupted,
     print_note,
 )
+from graphsys.cli.deltas import append, compact
 from graphsys.cli.help_pages.algorithms import AlgorithmVerb
 from graphsys.cli.help_pages.verbs import Verb, VerbGroup
 from graphsys.cli.machine import doctor, plan
@@ -105,6 +106,8 @@ app.add_typer(dataset.app, name="dataset", rich_help_panel="Data")
 for _panel, _name, _verb, _epilog in (
     ("Data", "ingest", ingest.ingest, ingest.EPILOG),
     ("Data", "split", split.split, split.EPILOG),
+    ("Data", "append", append.append, append.EPILOG),
+    ("Data", "compact", compact.compact, compact.EPILOG),
     ("Data", "info", info.info, info.EPILOG),
     ("Data", "verify", verify.verify, verify.EPILOG),
     ("Data", "partition", partition.partition, partition.EPILOG),

@@ -18,6 +18,9 @@ FLAGS = {
     "--partitions --seed --separator --skip --split --undirected",
     "graphsys split": "GRAPH --by --help --json --memory --negatives --out --overwrite "
     "--ratio --seed",
+    "graphsys append": "GRAPH FILES --columns --delete --delete-columns --edges --format "
+    "--help --ids --json --missing-deletes --nodes --separator --skip",
+    "graphsys compact": "GRAPH --help --json --memory",
     "graphsys info": "GRAPH --help --json",
     "graphsys verify": "GRAPH|RUN --help --json",
     "graphsys partition": "GRAPH --compare --help --json --memory --order --out "
