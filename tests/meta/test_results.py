@@ -26,6 +26,7 @@ SAVERS = {
     "cuda_registers_gnn": (),
     "first_hour": ("--data", ".", "--save"),
     "fuzz_readers": (),
+    "kill_append": ("--save",),
     "kill_ingest": ("--save",),
     "kill_training": ("--save",),
     "memory_rule": ("--save",),
