@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from graphsys.analysis.model.row_model import RowModel
+    from graphsys.analysis.model.schedulers import SchedulerModel
     from graphsys.analysis.traces.clocks import ClockModel
 
 COUNTED = ("L4", "L4-stalls")
@@ -40,9 +41,17 @@ class Profile:
     """
 
     def __init__(
-        self, path: Path | None, *, level: str, gpu_model: str, command: str
+        self,
+        path: Path | None,
+        *,
+        level: str,
+        gpu_model: str,
+        command: str,
+        schedulers: bool = False,
     ) -> None:
         self.path, self.level, self.command = path, level, command
+        self._schedulers: SchedulerModel | None = None
+        self._has_schedulers = schedulers
         self.report: dict[str, Any] = {}
         self._gpu = gpu_of(gpu_model)
         self._model: RowModel | None = None
@@ -81,6 +90,11 @@ class Profile:
         self._model = RowModel(self._gpu)
         # operators are told as spans
         found: dict[str, Observer] = {"rows": self._model, OPERATORS: _ignore}
+        if self._has_schedulers:
+            from graphsys.analysis.model.schedulers import SchedulerModel
+
+            self._schedulers = SchedulerModel(self._gpu)
+            found["rows"] = self._show_rows
         if self.level != "L1":
             found[DEVICE_ROWS] = _ignore  # they are told as rows
         if self.level == "L3":
@@ -88,6 +102,14 @@ class Profile:
 
             self._clocks = found[CLOCKS] = ClockModel()
         return found
+
+    def _show_rows(self, visits: Any) -> None:
+        """Show launches over rows to the SIMT model and to the warp schedulers."""
+        assert self._model is not None  # _observers() made both
+        assert self._schedulers is not None
+        told = list(visits)
+        self._model(told)
+        self._schedulers(told)
 
     def __exit__(
         self,
@@ -122,6 +144,7 @@ class Profile:
                 events=events,
                 model=self._model,
                 clocks=self._clocks,
+                schedulers=self._schedulers,
                 around=RunConditions(
                     wall_s=own_ns / 1e9,
                     peak_bytes=self._meter.peak_bytes,
@@ -197,6 +220,7 @@ def profile(
     gpu_model: str = "h100",
     overwrite: bool = False,
     command: str = "python",
+    schedulers: bool = False,
 ) -> Profile:
     """Record everything inside a ``with`` block and explain where the time went.
 
@@ -211,9 +235,11 @@ def profile(
             ``m2050``.
         overwrite: Replace existing files.
         command: What the report calls the work.
+        schedulers: Simulate the warp schedulers too (round-robin, greedy-then-oldest,
+            two-level); not at level L0.
 
     Raises:
-        ConfigError: no such level, or the path does not end in ``.html``.
+        ConfigError: no such level, schedulers at level L0, or the path is no ``.html``.
         UnknownNameError: no such GPU.
         OutputExistsError: a file exists.
         StorageFullError: the folder cannot be written to.
@@ -226,6 +252,10 @@ def profile(
     """
     if level not in LEVELS:
         raise ConfigError(f"level must be one of {', '.join(LEVELS)}, got {level!r}")
+    if schedulers and level == "L0":
+        raise ConfigError(
+            "schedulers are simulated over rows, which level L0 does not look at: take L1"
+        )
     if counts_by_ncu(level):
         raise ConfigError(
             f"level {level} starts ncu around a process: use graphsys profile --level "
@@ -237,4 +267,6 @@ def profile(
 
         target = Path(path)
         check_target(target, overwrite=overwrite)
-    return Profile(target, level=level, gpu_model=gpu_model, command=command)
+    return Profile(
+        target, level=level, gpu_model=gpu_model, command=command, schedulers=schedulers
+    )

@@ -15,6 +15,7 @@ from graphsys.analysis.model.predicted import (
     transfer_metrics,
 )
 from graphsys.analysis.model.row_model import RowModel
+from graphsys.analysis.model.schedulers import SchedulerModel, scheduler_metrics
 from graphsys.analysis.operators import operator_rows
 from graphsys.analysis.page.timeline import lanes_of
 from graphsys.analysis.side_by_side import comparison
@@ -37,6 +38,7 @@ class Recorded:
         events: All events, in the order of their ends.
         model: Has seen the rows; None at level L0.
         clocks: Has seen inside CUDA kernels; None below level L3.
+        schedulers: Has simulated the warp schedulers; None where nobody asked.
         around: What was measured around the run.
         start_ns: When it began.
         end_ns: When it ended.
@@ -48,6 +50,7 @@ class Recorded:
     events: Sequence[Event]
     model: RowModel | None
     clocks: ClockModel | None = None
+    schedulers: SchedulerModel | None = None
     around: RunConditions
     start_ns: int
     end_ns: int
@@ -71,6 +74,8 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
     ]
     if recorded.clocks is not None:
         metrics += clock_metrics(recorded.clocks)
+    if recorded.schedulers is not None:
+        metrics += scheduler_metrics(recorded.schedulers)
     told = [metric.as_mapping() for metric in metrics]
     has_model = model is not None and bool(model.launches)
     return {

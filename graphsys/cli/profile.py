@@ -17,6 +17,7 @@ EPILOG = examples(
     "graphsys profile -o report.html --level L0 -- train embedding shop -o run --preset "
     "demo-complex",
     "graphsys profile -o trace.html --trace kineto.json.gz",
+    "graphsys profile --schedulers -o report.html -- run pagerank web -o ranks.parquet",
     "graphsys profile --compile sm_90 pagerank",
     "graphsys profile --compare before.json after.json",
 )
@@ -71,6 +72,15 @@ def profile(
             rich_help_panel=CONTROL,
         ),
     ] = "h100",
+    schedulers: Annotated[
+        bool,
+        typer.Option(
+            "--schedulers",
+            help="Simulate the warp schedulers of some SMs too: round-robin, "
+            "greedy-then-oldest and two-level, by instructions per cycle.",
+            rich_help_panel=CONTROL,
+        ),
+    ] = False,
     compare: Annotated[
         bool,
         typer.Option(
@@ -170,7 +180,8 @@ def profile(
         return 0
     if chrome_trace is not None:
         _check_trace(chrome_trace, overwrite=overwrite)
-    settings = {"level": level, "gpu_model": gpu_model, "overwrite": overwrite}
+    settings = {"level": level, "gpu_model": gpu_model, "overwrite": overwrite,
+                "schedulers": schedulers}  # fmt: skip
     if counts_by_ncu(level):
         return _count(words, out, chrome_trace, **settings)
     return _run(context.obj, words, out, chrome_trace, **settings)
@@ -232,10 +243,27 @@ def _run(
     if settings["level"] == "L3" and recorded.report["clocks"] is None:
         print_note(f"profile: no clocks: {NO_CLOCKS}")
     print_note(f"profile: wrote {out} and {out.with_suffix('.json').name}")
+    if settings["schedulers"]:
+        print_note(f"profile: {_schedulers_text(recorded.report)}")
     if chrome_trace is not None:
         recorded.write_trace(chrome_trace)
         print_note(f"profile: wrote {chrome_trace}")
     return 1 if code else 0
+
+
+def _schedulers_text(report: dict[str, Any]) -> str:
+    """Return what the simulation of the warp schedulers says, in a line."""
+    from graphsys.analysis.model.schedulers import POLICIES
+
+    metrics = {metric["name"]: metric for metric in report["metrics"]}
+    found = {policy: metrics[f"scheduler_ipc.{policy}"] for policy in POLICIES}
+    if any(metric["value"] is None for metric in found.values()):
+        return f"no schedulers: {metrics['scheduler_spread']['reason']}"
+    told = ", ".join(f"{policy} {metric['value']:.3f}" for policy, metric in found.items())
+    spread = metrics["scheduler_spread"]["value"]
+    return (
+        f"simulated instructions per cycle of a warp scheduler: {told} ({spread:.1%} apart)"
+    )
 
 
 def _count(words: list[str], out: Path, chrome_trace: Path | None, **settings: Any) -> int:
@@ -247,7 +275,7 @@ def _count(words: list[str], out: Path, chrome_trace: Path | None, **settings: A
     gpu_of(settings["gpu_model"])
     check_target(out, overwrite=settings["overwrite"])
     options = ["--level", settings["level"], "--gpu-model", settings["gpu_model"]]
-    options += ["--overwrite"] if settings["overwrite"] else []
+    options += [f"--{it}" for it in ("overwrite", "schedulers") if settings[it]]
     options += ["--chrome-trace", str(chrome_trace)] if chrome_trace is not None else []
     code = run_counted(words, out, options, settings["level"])
     if code in (0, 1):

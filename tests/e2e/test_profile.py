@@ -82,6 +82,31 @@ def test_clocks_that_no_kernel_has_are_said_to_be_missing(
     assert metrics["lane_utilization.clock"]["value"] is None
 
 
+def test_warp_schedulers_are_simulated_on_request(
+    tmp_path: Path, small_graph: Path, run_cli: Run
+) -> None:
+    page = tmp_path / "r.html"
+    words = ["run", "bfs", small_graph, "-o", tmp_path / "h.csv", "--param", "source=0"]
+    done = run_cli("profile", "-o", page, "--schedulers", "--", *words)
+    assert done.returncode == 0, done.stderr
+    assert (
+        "profile: simulated instructions per cycle of a warp scheduler: round-robin 0."
+        in (done.stderr)
+    )
+    metrics = {metric["name"]: metric for metric in report_at(page)["metrics"]}
+    found = [metrics[f"scheduler_ipc.{it}"] for it in ("round-robin", "gto", "two-level")]
+    values = [metric["value"] for metric in found]
+    assert 0 < min(values) <= max(values) <= 1
+    assert {(metric["source"], metric["exact"]) for metric in found} == {("model", False)}
+    spread = metrics["scheduler_spread"]["value"]
+    assert spread == pytest.approx(max(values) / min(values) - 1)
+    done = run_cli("profile", "-o", page, "--overwrite", "--schedulers", "--", "info",
+                   small_graph)  # fmt: skip
+    assert "profile: no schedulers: nothing here walked rows" in done.stderr
+    done = run_cli("profile", "-o", page, "--overwrite", "--", *words, "--overwrite")
+    assert "scheduler_spread" not in page.with_suffix(".json").read_text()
+
+
 def test_a_failed_command_leaves_a_report(
     tmp_path: Path, small_graph: Path, run_cli: Run
 ) -> None:
@@ -108,6 +133,10 @@ def test_a_failed_command_leaves_a_report(
         (
             ["-o", "r.html", "--level", "L7", "--", "info", "x"],
             "level must be one of L0, L1",
+        ),
+        (
+            ["-o", "r.html", "--schedulers", "--level", "L0", "--", "info", "x"],
+            "schedulers are simulated over rows, which level L0 does not look at",
         ),
         (
             ["-o", "r.html", "--gpu-model", "b7", "--", "info", "x"],

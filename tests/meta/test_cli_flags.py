@@ -47,7 +47,7 @@ FLAGS = {
     "graphsys plan": "--calibrate --dim --edges --help --json --machines --memory "
     "--network --nodes --partitions --supersteps",
     "graphsys profile": "COMMAND --chrome-trace --compare --compile --gpu-model --help "
-    "--json --level --ncu --out --overwrite --trace",
+    "--json --level --ncu --out --overwrite --schedulers --trace",
 }
 
 

@@ -1,62 +1,81 @@
 """Case ``schedulers``: the paper's warp-scheduler study, by a small simulation.
 
-One scheduler of one SM runs the rows of a graph, a thread each, under loose round-robin,
-greedy-then-oldest and two-level scheduling; GEMM's rows are the control. Instructions per
-cycle are simulated with assumed latencies (``analysis.model.schedulers.Timing``): they
-compare the policies with each other. The times of the rows are those of the simulation.
+One scheduler of each of four SMs runs the rows of a graph, a thread each, under loose
+round-robin, greedy-then-oldest and two-level scheduling; the twelve controls are run as
+programs, all of their launches. Instructions per cycle are simulated with assumed latencies
+(``analysis.model.schedulers.Timing``): they compare the policies with each other. The times
+of the rows are those of the simulation.
 """
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.cases.bottlenecks import load
+from bench.cases.bottlenecks import load, run_application
+from bench.controls.catalog import CONTROLS
 from bench.harness import OURS, Contender, Outcome, Work, WrongResultError
 from bench.limits import Limits
 
 PEERS: dict[str, str] = {}
 COUNTS_ONLY = True
-INPUTS = ("kron13", "grid100", "wiki-Vote", "brightkite")
-QUICK_INPUTS = ("kron11",)
+INPUTS = ("rmat-1e5", "road-1e5", "uniform-1e5", "wiki-Vote", "brightkite")
+QUICK_INPUTS = ("rmat-1e4",)
+APPLICATIONS = ("BFS", "MIS", "PR", "SSSP")
 GPUS = ("h100", "m2050")
-GEMM_ROWS, GEMM_DEPTH = 512 * 512, 64
+SIZE, QUICK_SIZE = 100_000, 10_000
 
 
 def works(
     *, quick: bool, folder: Path, limits: Limits, missing: list[str],
     inputs: tuple[str, ...] = (),
 ) -> Iterator[Work]:  # fmt: skip
-    """Yield a work per graph, and the control."""
-    import numpy as np
-
+    """Yield a work per application and graph, and one per control."""
     for name in inputs or (QUICK_INPUTS if quick else INPUTS):
         topology = load(name)
         if topology is None:
             print(f"{name}: its file is not at hand; left out")
             continue
-        rows = topology.csr("in")
-        yield _work(name, np.diff(rows.indptr.astype(np.int64)), rows)
-    lengths = np.full(GEMM_ROWS, GEMM_DEPTH, dtype=np.int64)
-    yield _work("control GEMM", lengths, None)
+        for application in APPLICATIONS:
+            simulated = Simulated(lambda a=application, t=topology: run_application(a, t))
+            yield _work(f"{application}, {name}", topology.num_edges, simulated)
+    for name, control in CONTROLS.items():
+        amount, run = control.bind(QUICK_SIZE if quick else SIZE)
+        yield _work(f"control {name}", amount, Simulated(run))
 
 
-def _work(name: str, lengths: Any, rows: Any) -> Work:
-    from graphsys.analysis.model.schedulers import POLICIES
+class Simulated:
+    """Runs a work once for each GPU, and simulates all policies on the rows it tells.
 
-    sectors = 4.0 if rows is None else _sectors(lengths, rows)  # GEMM reads side by side
+    Args:
+        run: The work.
+    """
 
-    def run(policy: str) -> Outcome:
-        import time
+    def __init__(self, run: Callable[[], Any]) -> None:
+        self._run = run
+        self._figures: dict[str, dict[str, float]] = {}
 
+    def __call__(self, policy: str) -> Outcome:
+        """Return a policy's figures."""
         from graphsys.analysis.model.devices import GPUS as KNOWN
-        from graphsys.analysis.model.schedulers import schedule
+        from graphsys.analysis.model.schedulers import POLICIES, SchedulerModel
+        from graphsys.core.events import recording
 
-        began, figures = time.perf_counter(), {"sectors": sectors}
-        for gpu in GPUS:
-            found = schedule(lengths, KNOWN[gpu], policy, sectors=sectors)
-            figures |= {f"{gpu} ipc": found.ipc, f"{gpu} instructions": found.instructions}
+        began = time.perf_counter()
+        for gpu in GPUS if not self._figures else ():
+            model = SchedulerModel(KNOWN[gpu])
+            with recording({"rows": model}):
+                self._run()
+            for name in POLICIES:
+                own = self._figures.setdefault(name, {})
+                own[f"{gpu} ipc"] = model.ipc(name) or 0.0
+                own[f"{gpu} instructions"] = float(model.instructions(name))
         seconds = time.perf_counter() - began
-        return Outcome(seconds=seconds, result={"figures": figures})
+        return Outcome(seconds=seconds, result={"figures": self._figures[policy]})
+
+
+def _work(name: str, amount: float, simulated: Simulated) -> Work:
+    from graphsys.analysis.model.schedulers import POLICIES
 
     def verify(results: Mapping[str, Any]) -> None:
         for gpu in GPUS:
@@ -65,24 +84,10 @@ def _work(name: str, lengths: Any, rows: Any) -> Work:
                 raise WrongResultError(f"{name}: the policies issued {issued} instructions")
 
     contenders = [
-        Contender(system=f"{OURS} {policy}", run=lambda policy=policy: run(policy))  # type: ignore[misc]
+        Contender(system=f"{OURS} {policy}", run=lambda policy=policy: simulated(policy))  # type: ignore[misc]
         for policy in POLICIES
     ]
     return Work(
-        name=f"simulated schedulers, {name}", amount=float(lengths.sum()), unit="edges/s",
+        name=f"simulated schedulers, {name}", amount=float(amount), unit="values/s",
         contenders=contenders, verify=verify,
     )  # fmt: skip
-
-
-def _sectors(lengths: Any, rows: Any) -> float:
-    """Return the sectors of a load of ``x[indices]``, a thread per row."""
-    from graphsys.analysis.model.sectors import requests_of
-    from graphsys.core.visits import RowVisit
-
-    visit = RowVisit(
-        superstep=0, kind="pull", lengths=lengths, starts=rows.indptr[:-1],
-        indices=rows.indices,
-    )  # fmt: skip
-    found = requests_of(visit, 256)["thread"]
-    assert found is not None  # indices are at hand
-    return float(found.per_request(found.value_sectors) or 0.0)

@@ -1,13 +1,22 @@
 """The simulation of warp schedulers against another one, written plainly."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from graphsys.analysis.model.devices import GPUS
-from graphsys.analysis.model.schedulers import POLICIES, Timing, schedule
+from graphsys.analysis.model.schedulers import (
+    POLICIES,
+    SchedulerModel,
+    Timing,
+    loads_of,
+    schedule,
+    sectors_of,
+)
 from graphsys.core.errors import UnknownNameError
+from graphsys.core.visits import RowVisit
 from graphsys.kernels.cpu.simt import warp_schedulers as kernels
 
 
@@ -104,6 +113,52 @@ def test_one_warp_waits_for_every_load_and_many_hide_it() -> None:
     many = schedule(rows, GPUS["h100"], "gto", sectors=1.0, threads=32, timing=timing)
     assert many.instructions == 64 * 50
     assert many.ipc > 0.9
+
+
+def test_several_sms_are_simulated_one_by_one() -> None:
+    gpu = GPUS["m2050"]
+    rng = np.random.default_rng(8)
+    lengths = rng.integers(0, 30, 256 * 40)
+    timing = Timing(schedulers=2, length=3, latency=40)
+    found = schedule(lengths, gpu, "gto", sectors=2.0, timing=timing, sms=2)
+    own = []
+    for first in (0, 7):  # of 14 SMs
+        ctas = lengths.reshape(40, 256)[first::14]
+        alone = ctas.repeat(14, axis=0).reshape(-1)  # so that they are SM 0's
+        own.append(schedule(alone, gpu, "gto", sectors=2.0, timing=timing))
+    assert found.cycles == sum(it.cycles for it in own)
+    assert found.instructions == sum(it.instructions for it in own)
+    few = schedule(lengths[:256], gpu, "gto", sectors=2.0, timing=timing, sms=14)
+    one = schedule(lengths[:256], gpu, "gto", sectors=2.0, timing=timing)
+    assert few == one  # the other SMs have nothing to do
+
+
+def test_a_run_is_simulated_launch_by_launch() -> None:
+    model = SchedulerModel(GPUS["h100"], sms=1)
+    assert model.ipc("gto") is None
+    lengths = np.arange(100) % 9
+    indices = np.arange(lengths.sum(), dtype=np.uint32)
+    starts = np.cumsum(lengths) - lengths
+    visit = RowVisit(superstep=0, kind="pull", lengths=lengths, starts=starts,
+                     indices=indices, key="rows")  # fmt: skip
+    model([visit, visit])
+    model([visit])
+    assert model.launches == 3
+    one = schedule(lengths, GPUS["h100"], "two-level", sectors=sectors_of(visit))
+    assert model.instructions("two-level") == 3 * one.instructions
+    assert model.ipc("two-level") == one.ipc
+    assert sectors_of(replace(visit, indices=None)) == 1.0
+
+
+def test_a_program_waits_for_its_loads_not_for_its_steps() -> None:
+    lengths, loads = np.array([32, 32, 16]), np.array([4, 4, 2])
+    visit = RowVisit(superstep=0, kind="pull", lengths=lengths, loads=loads)
+    found, timing = loads_of(visit, Timing(length=20))
+    assert found.tolist() == [4, 4, 2]
+    assert timing.length == 20 * 80 // 10
+    found, timing = loads_of(replace(visit, loads=None), Timing(length=20))
+    assert found.tolist() == [32, 32, 16]
+    assert timing.length == 20
 
 
 def test_an_unknown_scheduler_is_refused() -> None:
