@@ -91,9 +91,10 @@ class Profile:
         # operators are told as spans
         found: dict[str, Observer] = {"rows": self._model, OPERATORS: _ignore}
         if self._has_schedulers:
+            from graphsys.analysis.model.caches import CacheModel
             from graphsys.analysis.model.schedulers import SchedulerModel
 
-            self._schedulers = SchedulerModel(self._gpu)
+            self._schedulers = SchedulerModel(self._gpu, caches=CacheModel(self._gpu))
             found["rows"] = self._show_rows
         if self.level != "L1":
             found[DEVICE_ROWS] = _ignore  # they are told as rows
@@ -235,8 +236,8 @@ def profile(
             ``m2050``.
         overwrite: Replace existing files.
         command: What the report calls the work.
-        schedulers: Simulate the warp schedulers too (round-robin, greedy-then-oldest,
-            two-level); not at level L0.
+        schedulers: Simulate the caches and warp schedulers (round-robin,
+            greedy-then-oldest, two-level) of some SMs too; not at level L0.
 
     Raises:
         ConfigError: no such level, schedulers at level L0, or the path is no ``.html``.

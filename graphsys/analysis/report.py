@@ -8,6 +8,7 @@ from typing import Any
 from graphsys.analysis.host import HostStep, figures_of
 from graphsys.analysis.measured import RunConditions, host_metrics
 from graphsys.analysis.metrics import by_name
+from graphsys.analysis.model.caches import cache_metrics
 from graphsys.analysis.model.predicted import (
     NO_ROWS,
     gpu_facts,
@@ -76,6 +77,8 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
         metrics += clock_metrics(recorded.clocks)
     if recorded.schedulers is not None:
         metrics += scheduler_metrics(recorded.schedulers)
+        if recorded.schedulers.caches is not None:
+            metrics += cache_metrics(recorded.schedulers.caches)
     told = [metric.as_mapping() for metric in metrics]
     has_model = model is not None and bool(model.launches)
     return {

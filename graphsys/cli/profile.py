@@ -76,8 +76,8 @@ def profile(
         bool,
         typer.Option(
             "--schedulers",
-            help="Simulate the warp schedulers of some SMs too: round-robin, "
-            "greedy-then-oldest and two-level, by instructions per cycle.",
+            help="Simulate caches and warp schedulers of some SMs too: hit rates by array; "
+            "instructions per cycle of round-robin, greedy-then-oldest and two-level.",
             rich_help_panel=CONTROL,
         ),
     ] = False,
@@ -261,9 +261,14 @@ def _schedulers_text(report: dict[str, Any]) -> str:
         return f"no schedulers: {metrics['scheduler_spread']['reason']}"
     told = ", ".join(f"{policy} {metric['value']:.3f}" for policy, metric in found.items())
     spread = metrics["scheduler_spread"]["value"]
-    return (
-        f"simulated instructions per cycle of a warp scheduler: {told} ({spread:.1%} apart)"
-    )
+    rates = [metrics[f"l{level}_hit_rate"]["value"] for level in (1, 2)]
+    hits = [
+        f"{100 * rate:.0f} % of sectors in L{level}"
+        for level, rate in enumerate(rates, 1)
+        if rate is not None
+    ]
+    first = f"simulated instructions per cycle of a warp scheduler: {told}"
+    return "; ".join([f"{first} ({spread:.1%} apart)", *hits])
 
 
 def _count(words: list[str], out: Path, chrome_trace: Path | None, **settings: Any) -> int:

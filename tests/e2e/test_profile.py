@@ -98,6 +98,10 @@ def test_warp_schedulers_are_simulated_on_request(
     values = [metric["value"] for metric in found]
     assert 0 < min(values) <= max(values) <= 1
     assert {(metric["source"], metric["exact"]) for metric in found} == {("model", False)}
+    assert 0 < metrics["l1_hit_rate"]["value"] < 1
+    assert metrics["l2_hit_rate.states"]["value"] is not None
+    assert metrics["predicted_stall_share"]["value"] == pytest.approx(1 - values[0])
+    assert "% of sectors in L1; " in done.stderr
     spread = metrics["scheduler_spread"]["value"]
     assert spread == pytest.approx(max(values) / min(values) - 1)
     done = run_cli("profile", "-o", page, "--overwrite", "--schedulers", "--", "info",

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.analysis.metrics import Metric, measured
+from graphsys.analysis.model.caches import CacheModel
 from graphsys.analysis.model.devices import WARP, Gpu
 from graphsys.analysis.model.sectors import requests_of
 from graphsys.core.errors import unknown_name
@@ -143,13 +144,21 @@ class SchedulerModel:
         gpu: The GPU.
         sms: SMs that are simulated, evenly spread.
         timing: What is assumed.
+        caches: Runs every launch first and says how long its loads take; without it they
+            take what ``timing`` assumes.
 
     Attributes:
         launches: How many were simulated.
     """
 
-    def __init__(self, gpu: Gpu, sms: int = 4, timing: Timing = Timing()) -> None:
-        self.gpu, self.sms, self.timing = gpu, sms, timing
+    def __init__(
+        self,
+        gpu: Gpu,
+        sms: int = 4,
+        timing: Timing = Timing(),
+        caches: CacheModel | None = None,
+    ) -> None:
+        self.gpu, self.sms, self.timing, self.caches = gpu, sms, timing, caches
         self.launches = 0
         self._sums = {policy: _Sums() for policy in POLICIES}
         self._known: dict[Any, tuple[RowVisit, dict[str, Scheduled]]] = {}
@@ -163,9 +172,15 @@ class SchedulerModel:
             self.launches += 1
 
     def _simulated(self, visit: RowVisit) -> dict[str, Scheduled]:
-        if visit.key is not None and visit.key in self._known:
-            return self._known[visit.key][1]
-        lengths, timing = loads_of(visit, self.timing)
+        timing = self.timing
+        if self.caches is not None:
+            own = self.caches.run(visit)
+            latency = None if own is None else self.caches.latency(own)
+            timing = replace(timing, latency=round(latency or timing.latency))
+        key = (visit.key, timing.latency)
+        if visit.key is not None and key in self._known:
+            return self._known[key][1]
+        lengths, timing = loads_of(visit, timing)
         sectors = sectors_of(visit)
         found = {
             policy: schedule(
@@ -174,7 +189,7 @@ class SchedulerModel:
             for policy in POLICIES
         }
         if visit.key is not None and len(self._known) < _KNOWN:
-            self._known[visit.key] = (visit, found)
+            self._known[key] = (visit, found)
         return found
 
     def instructions(self, policy: str) -> int:
@@ -186,12 +201,21 @@ class SchedulerModel:
         sums = self._sums[policy]
         return sums.instructions / sums.cycles if sums.cycles else None
 
+    def waiting(self) -> float | None:
+        """Return the share of cycles in which all warps wait for loads, round-robin.
+
+        Other reasons to stall are not simulated.
+        """
+        ipc = self.ipc("round-robin")
+        return None if ipc is None else 1 - ipc
+
 
 def scheduler_metrics(model: SchedulerModel) -> list[Metric]:
     """Return instructions per cycle by policy, and how far the policies lie apart."""
     found = {policy: model.ipc(policy) for policy in POLICIES}
     known = [ipc for ipc in found.values() if ipc]
     spread = max(known) / min(known) - 1 if known else None
+    wait = model.waiting()
     reason = "nothing here walked rows superstep by superstep"
     return [
         *(
@@ -200,6 +224,10 @@ def scheduler_metrics(model: SchedulerModel) -> list[Metric]:
                 exact=False, reason=reason,
             )
             for policy, ipc in found.items()
+        ),
+        measured(
+            "predicted_stall_share", wait, "share", source="model", exact=False,
+            reason=reason,
         ),
         measured(
             "scheduler_spread", spread, "share", source="model", exact=False, reason=reason

@@ -2,9 +2,8 @@
 
 One scheduler of each of four SMs runs the rows of a graph, a thread each, under loose
 round-robin, greedy-then-oldest and two-level scheduling; the twelve controls are run as
-programs, all of their launches. Instructions per cycle are simulated with assumed latencies
-(``analysis.model.schedulers.Timing``): they compare the policies with each other. The times
-of the rows are those of the simulation.
+programs, all of their launches. Instructions per cycle are simulated with latencies from
+the cache model, whose hit rates are kept too. The times are those of the simulation.
 """
 
 import time
@@ -57,19 +56,29 @@ class Simulated:
 
     def __call__(self, policy: str) -> Outcome:
         """Return a policy's figures."""
+        from graphsys.analysis.model.caches import CacheModel, cache_metrics
         from graphsys.analysis.model.devices import GPUS as KNOWN
-        from graphsys.analysis.model.schedulers import POLICIES, SchedulerModel
+        from graphsys.analysis.model.schedulers import (
+            POLICIES,
+            SchedulerModel,
+            scheduler_metrics,
+        )
         from graphsys.core.events import recording
 
         began = time.perf_counter()
         for gpu in GPUS if not self._figures else ():
-            model = SchedulerModel(KNOWN[gpu])
+            model = SchedulerModel(KNOWN[gpu], caches=CacheModel(KNOWN[gpu]))
             with recording({"rows": model}):
                 self._run()
             for name in POLICIES:
                 own = self._figures.setdefault(name, {})
                 own[f"{gpu} ipc"] = model.ipc(name) or 0.0
                 own[f"{gpu} instructions"] = float(model.instructions(name))
+                own |= {
+                    f"{gpu} {metric.name}": float(metric.value)
+                    for metric in (*cache_metrics(model.caches), *scheduler_metrics(model))
+                    if metric.value is not None
+                }
         seconds = time.perf_counter() - began
         return Outcome(seconds=seconds, result={"figures": self._figures[policy]})
 

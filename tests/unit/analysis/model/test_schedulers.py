@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphsys.analysis.model.caches import CacheModel
 from graphsys.analysis.model.devices import GPUS
 from graphsys.analysis.model.schedulers import (
     POLICIES,
@@ -148,6 +149,32 @@ def test_a_run_is_simulated_launch_by_launch() -> None:
     assert model.instructions("two-level") == 3 * one.instructions
     assert model.ipc("two-level") == one.ipc
     assert sectors_of(replace(visit, indices=None)) == 1.0
+
+
+def test_the_caches_say_how_long_loads_take() -> None:
+    lengths = np.full(64, 40)
+    visit = RowVisit(
+        superstep=0, kind="pull", lengths=lengths, starts=np.arange(64) * 40,
+        indices=np.zeros(64 * 40, dtype=np.uint32), key="rows",
+    )  # fmt: skip
+    caches = CacheModel(GPUS["h100"], sms=1)
+    model = SchedulerModel(GPUS["h100"], sms=1, caches=caches)
+    model([visit])
+    latency = caches.latency()
+    assert latency is not None
+    assert latency < 100  # one value, read over and over
+    timing = Timing(latency=round(latency))
+    sectors = sectors_of(visit)
+    wanted = schedule(lengths, GPUS["h100"], "gto", sectors=sectors, timing=timing)
+    assert model.ipc("gto") == wanted.ipc
+    before = model.ipc("round-robin")
+    assert before is not None
+    assert model.waiting() == 1 - before
+    model([visit])  # the L2 has the value now: sooner, though the rows are the same
+    assert caches.launches == 2
+    after = model.ipc("round-robin")
+    assert after is not None
+    assert after > before
 
 
 def test_a_program_waits_for_its_loads_not_for_its_steps() -> None:
