@@ -1,11 +1,11 @@
 """All findings, in the paper's order."""
 
-from bench.study import balance, lanes, launches, schedulers
+from bench.study import balance, caches, lanes, launches, schedulers
 from bench.study.finding import Finding
 from bench.study.statistics import Rows
 
 
-def findings(rows: Rows, simulated: schedulers.Simulated) -> list[Finding]:
+def findings(rows: Rows, simulated: Rows) -> list[Finding]:
     """Return what became of each finding.
 
     Args:
@@ -17,7 +17,10 @@ def findings(rows: Rows, simulated: schedulers.Simulated) -> list[Finding]:
         launches.work_per_launch(rows),
         launches.copies(rows),
         lanes.requests(rows),
+        caches.stalls(simulated),
+        caches.misses(simulated),
         lanes.on_chip(),
+        caches.first_level(simulated),
         lanes.lanes(rows),
         lanes.instructions(),
         balance.coarse(rows),

@@ -18,12 +18,12 @@ def requests(rows: Rows) -> Finding:
     sectors, even = medians(rows, f"{GPU} value_sectors_per_request thread")
     return Finding(
         subject="B. Scattered loads",
-        paper="Long memory latency causes over 70 % of pipeline stalls",
+        paper="Long memory latency stalls the pipeline",
         statistic="Its cause: useful bytes of those moved for `x[indices]`, by a thread "
         "per row, less than the controls' loads in 75 % of pairs",
         here=f"{graph:.0%} against {control:.0%}; less in {1 - more:.0%} of pairs; "
         f"{sectors:.3g} sectors a request against {even:.3g}",
-        verdict=judge(more <= FEW, "stalls themselves are open until a GPU"),
+        verdict=judge(more <= FEW),
     )
 
 
@@ -44,8 +44,7 @@ def on_chip() -> Finding:
     share, regular = sum(map(bool, shared)) / len(told), len(own) / len(kernels())
     return Finding(
         subject="C. Shared memory",
-        paper="Registers are the best used; shared memory is little used, constant memory "
-        'too; L1 is "entirely ineffective"',
+        paper="Registers are the best used; shared and constant memory are little used",
         statistic="Share of kernels with shared memory, ours compiled for sm_90: below a "
         "half, and below the controls'",
         here=f"{share:.0%} of {len(told)} kernels, {max(shared):,} bytes a CTA at most, "

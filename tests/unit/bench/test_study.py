@@ -197,21 +197,24 @@ def test_schedulers(study: Any, tmp_path: Path) -> None:
     schedulers = study("schedulers")
 
     def found(graph: tuple[float, float], control: tuple[float, float]) -> Any:
+        """Write instructions per cycle and spreads as a result has them; read them."""
         path = tmp_path / "found.json"
-        told = {"kron13": graph, "control GEMM": control}
+        told = {"PR, kron13": graph, "control GEMM": control}
         kept = [
             {"work": f"simulated schedulers, {work}", "system": f"graphsys {policy}",
-             "figures": {"h100 ipc": ipc}}
-            for work, both in told.items()
-            for policy, ipc in zip(("gto", "two-level"), both, strict=True)
+             "figures": {"h100 scheduler_ipc.gto": ipc, "h100 scheduler_spread": spread}}
+            for work, (ipc, spread) in told.items()
+            for policy in ("gto", "two-level")
         ]  # fmt: skip
         path.write_text(json.dumps({"machine": {"runs": kept}}))
-        return schedulers.simulated(path)
+        rows = schedulers.simulated(path)
+        assert [work for work, _ in rows] == list(told)
+        return rows
 
-    alike = found((0.1, 0.102), (0.5, 0.9))
+    alike = found((0.1, 0.02), (0.5, 0.9))
     assert verdict(schedulers.policies(alike)) == "holds"
     assert verdict(schedulers.speed(alike)) == "holds"
-    apart = found((0.5, 0.6), (0.5, 0.5))
+    apart = found((0.5, 0.2), (0.5, 0.0))
     assert verdict(schedulers.policies(apart)) == "does not hold"
     assert verdict(schedulers.speed(apart)) == "does not hold"
 
@@ -228,3 +231,24 @@ def test_the_picture_has_a_point_for_every_regime(study: Any) -> None:
         picture.count('class="h100 graph"') == picture.count('class="m2050 control"') == 2
     )
     assert plot.regimes([]).count("<circle") == 0
+
+
+def test_stalls_and_misses(study: Any) -> None:
+    caches = study("caches")
+    name = "h100 predicted_stall_share"
+    assert verdict(caches.stalls(runs(name, [0.9, 0.95], [0.2, 0.8]))) == "holds"
+    assert verdict(caches.stalls(runs(name, [0.9, 0.95], [0.97, 0.99]))) == "does not hold"
+    assert verdict(caches.stalls(runs(name, [0.5, 0.6], [0.2, 0.3]))) == "does not hold"
+
+    def hits(graph: list[float], last: list[float]) -> Rows:
+        names = [
+            f"{gpu} l{level}_hit_rate" for gpu in ("h100", "m2050") for level in (1, 2)
+        ]
+        kept = [runs(name, graph, [0.6, 0.7]) for name in names[:-1]]
+        return joined(*kept, runs(names[-1], last, [0.6, 0.7]))
+
+    assert verdict(caches.misses(hits([0.2, 0.3], [0.1, 0.2]))) == "holds"
+    assert verdict(caches.misses(hits([0.2, 0.3], [0.9, 0.2]))) == "does not hold"
+    states = "m2050 l1_hit_rate.states"
+    assert verdict(caches.first_level(runs(states, [0.1, 0.2], [0.0]))) == "holds"
+    assert verdict(caches.first_level(runs(states, [0.8, 0.6], [0.0]))) == "does not hold"

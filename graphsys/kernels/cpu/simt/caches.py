@@ -42,7 +42,7 @@ NUM_CONFIG: Final = 11
 
 NUM_ARRAYS: Final = 3
 ACCESSES: Final = 0
-"""Distinct sectors of requests, by array; and so on."""
+"""Distinct sectors of requests (lines, where the L1 brings them), by array; and so on."""
 L1_ASKED: Final = 1
 """Of them, those asked of the L1: all but atomics'."""
 L1_HITS: Final = 2
@@ -91,8 +91,7 @@ def _access(
             return
     first, last = sector, sector + 1
     if is_line and not skips:
-        first = sector >> 2 << 2
-        last = first + 4
+        last = sector + 4
     for it in range(first, last):
         tallies[sm, L2_ACCESSES, kind] += 1
         own = np.int64(1) << (it & 3)
@@ -105,12 +104,18 @@ def _request(
     scratch: Any, which: Any, size: Any, kind: Any, sm: Any, config: Any, l1: Any,
     l2: Any, clock: Any, tallies: Any,
 ) -> None:  # fmt: skip
-    """Make one access for every distinct sector among the lanes', in their order."""
+    """Make one access for every distinct sector among the lanes', in their order.
+
+    Where the L1 brings lines it is asked for lines: once for all sectors of one.
+    """
+    shift = config[UNIT] - 5
+    if kind == 2 and config[IS_ATOMIC] != 0:
+        shift = np.int64(0)
     for i in range(size):
-        sector = scratch[which, i]
+        sector = scratch[which, i] >> shift << shift
         is_new = True
         for k in range(i):
-            if scratch[which, k] == sector:
+            if scratch[which, k] >> shift << shift == sector:
                 is_new = False
                 break
         if is_new:

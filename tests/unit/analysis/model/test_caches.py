@@ -112,6 +112,8 @@ class Plain:
                 at, warp = min(flat, key=lambda it: (it[0] - last[sm] - 1) % size)
                 last[sm], went = at, True
                 for kind, sectors in warp.pop(0):
+                    if self.caches.brings_lines and (is_pull or kind < 2):
+                        sectors = [sector // 4 * 4 for sector in sectors]
                     for sector in dict.fromkeys(sectors):
                         self.ask(sm, kind, sector, l1[sm], is_pull or kind < 2)
             if not went:
@@ -202,6 +204,16 @@ def test_values_that_lie_far_apart_miss_and_come_from_the_l2_the_second_time() -
     few = CacheModel(GPUS["h100"], sms=4)
     few([visit])
     assert few.sampling_error() is None  # one SM alone had work
+
+
+def test_a_warp_asks_a_fermi_for_lines() -> None:
+    side_by_side = visit_of(np.arange(32), np.ones(32, dtype=np.int64), value_bytes=4)
+    for gpu, asked in (("h100", 4), ("m2050", 1)):
+        model = CacheModel(GPUS[gpu], sms=1)
+        model([side_by_side])
+        assert model.tallies[0, 0, 2] == asked  # 128 bytes of values
+        assert model.tallies[0, 3, 2] == 4  # sectors of the L2, either way
+        assert model.hit_rate(1, "states") == 0.0
 
 
 def test_what_is_not_there_has_a_reason() -> None:
