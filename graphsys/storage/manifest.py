@@ -1,5 +1,6 @@
 """``graph.json``: what a store holds, and the checksum of every file it is made of."""
 
+import functools
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -186,7 +187,9 @@ class Manifest:
         return _parse(text, where)
 
 
+@functools.lru_cache(maxsize=8)
 def _parse(text: str, where: Path) -> Manifest:
+    """Return what a text says; one command reads the same again and again."""
     remedy = "ingest again or restore the file"
     try:
         content = parse_json(text)

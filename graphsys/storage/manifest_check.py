@@ -1,6 +1,7 @@
 """Types of what JSON says, checked before anything trusts it."""
 
 import dataclasses
+import functools
 import types
 import typing
 from collections.abc import Mapping
@@ -40,9 +41,14 @@ def build(hint: Any, value: Any, path: str = "") -> Any:
     return value
 
 
+@functools.cache
+def _hints_of(cls: Any) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
 def _build_fields(cls: Any, value: Any, path: str) -> Any:
     expect(isinstance(value, Mapping), path, value, "an object")
-    hints = typing.get_type_hints(cls)
+    hints = _hints_of(cls)
     unknown = sorted(value.keys() - hints.keys())
     if unknown:
         raise ValueError(f"{path}.{unknown[0]} is not a known field".lstrip("."))

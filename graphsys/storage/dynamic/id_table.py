@@ -18,9 +18,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphsys.core.threads import run_parallel
 from graphsys.core.types import number_dtype
 from graphsys.graph.sort import stable_argsort
 from graphsys.kernels.cpu import hashing
+from graphsys.kernels.cpu.rows.id_lookup import look_up
 from graphsys.storage.views import view_of
 
 Ints = npt.NDArray[np.integer]
@@ -30,6 +32,7 @@ Ids = Any
 WORTH_A_TABLE = 1 << 16
 """Fewer nodes are looked through one by one."""
 _DENSE = 4  # rows of a table for each node
+_PIECE = 1 << 18  # ids for a thread at a time
 _SORT_FROM = 1 << 12  # queries that are faster when sorted first
 
 
@@ -68,10 +71,15 @@ def find_in_table(
         return np.where(places < 0, -1, numbers[np.maximum(places, 0)].astype(np.int64))
     if "hash" in table.schema.names:
         return _find_hashes(view_of(table.column("hash")), numbers, ids, known)
-    is_inside = ids < len(numbers)
-    found = numbers[np.where(is_inside, ids, 0)]
-    nobody = found == np.array(-1).astype(numbers.dtype)
-    return np.where(is_inside & ~nobody, found.astype(np.int64), -1)
+    found = np.empty(len(ids), dtype=np.int64)
+    nobody = int(np.array(-1).astype(numbers.dtype))
+
+    def work(begin: int) -> None:
+        piece = slice(begin, begin + _PIECE)
+        look_up(ids[piece], numbers, nobody, found[piece])
+
+    run_parallel(work, range(0, len(ids), _PIECE))
+    return found
 
 
 def find_sorted(known: Ints, ids: Ints) -> npt.NDArray[np.int64]:
