@@ -165,7 +165,7 @@ class Topology:
         if not self.is_directed:
             direction = "out"
         if direction not in self._rows:
-            blocks = self.blocks(direction)
+            blocks = self._joined(direction) or self.blocks(direction)
             self._rows[direction] = unite(blocks, self.num_nodes, self.allocate)
         return self._rows[direction]
 
@@ -229,7 +229,27 @@ class Topology:
         direction = direction if self.is_directed else "out"
         if self.graph is None or direction in self._rows:
             return True
-        return is_whole(self.blocks(direction), self.num_nodes)
+        return is_whole(self._joined(direction) or self.blocks(direction), self.num_nodes)
+
+    def _joined(self, direction: Direction) -> list[IndexBlock]:
+        """Return the one block that a graph has merged from its deltas, or none."""
+        graph = self.graph
+        if graph is None or len(graph.edge_types) != 1 or len(graph.node_types) != 1:
+            return []
+        (kind,) = graph.edge_types
+        index = graph.joined_index(kind, direction)
+        if index is None:
+            return []
+        return [
+            IndexBlock(
+                edge_type=kind,
+                side=direction,
+                part=0,
+                row_base=0,
+                column_base=0,
+                index=index,
+            )
+        ]
 
     def blocks(self, direction: Direction) -> list[IndexBlock]:
         """Return the rows of a store as they lie on disk, mapped, without copies.

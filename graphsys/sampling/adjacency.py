@@ -125,7 +125,11 @@ def rows_of(graph: Graph, edge_type: EdgeType | str, side: Side = "in") -> Neigh
     kind = graph.edge_type(name)
     own, other = (kind.dst_type, kind.src_type) if side == "in" else (kind[0], kind[2])
     read = graph.in_index if side == "in" else graph.out_index
-    indexes = tuple(read(name, part) for part in range(graph.num_partitions(own)))
+    offsets, joined = graph.offsets(own), graph.joined_index(name, side)
+    if joined is None:
+        indexes = tuple(read(name, part) for part in range(graph.num_partitions(own)))
+    else:
+        indexes, offsets = (joined,), offsets[[0, -1]]
     weights = _weights(name, indexes)
     table, wide = address(indexes, weights)
     sizes = [len(index.indices) for index in indexes]
@@ -135,7 +139,7 @@ def rows_of(graph: Graph, edge_type: EdgeType | str, side: Side = "in") -> Neigh
         edge_type=kind,
         node_type=own,
         neighbor_type=other,
-        offsets=graph.offsets(own),
+        offsets=offsets,
         num_neighbors=graph.num_nodes_of(other),
         first_entry=np.cumsum([0, *sizes], dtype=np.int64),
         table=table,

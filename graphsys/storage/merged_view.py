@@ -100,6 +100,9 @@ class JoinedGraph(Graph):
             },
         )
 
+    def joined_index(self, edge_type: EdgeType | str, direction: str) -> None:
+        """Return None: there is one partition."""
+
     def _index(self, edge_type: EdgeType | str, direction: str, part: int) -> Index:
         entry = self._edge_entry(edge_type)
         own = entry.src_type if direction == "out" else entry.dst_type

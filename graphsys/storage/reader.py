@@ -288,6 +288,18 @@ class Graph(InHand):
         direction = "out" if is_symmetric else "in"
         return self._index(edge_type, direction, part)
 
+    def joined_index(self, edge_type: EdgeType | str, direction: str) -> Index | None:
+        """Return the rows of all partitions, where they were merged as one, or None.
+
+        So are those of a graph whose first generation has one partition and whose deltas
+        brought new nodes.
+        """
+        is_symmetric = not self.is_directed_type(edge_type)
+        kind = self._edge_entry(edge_type)
+        if is_symmetric and kind.src_type == kind.dst_type:
+            direction = "out"
+        return self._edges.joined(self.edge_type_name(edge_type), direction)
+
     def _index(self, edge_type: EdgeType | str, direction: str, part: int) -> Index:
         entry = self._edge_entry(edge_type)
         self._check_part(entry.src_type if direction == "out" else entry.dst_type, part)

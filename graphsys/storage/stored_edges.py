@@ -26,6 +26,9 @@ class EdgeReader(Protocol):
     def index(self, name: str, direction: str, part: int) -> Index:
         """Return the ``out`` or ``in`` rows of a partition."""
 
+    def joined(self, name: str, direction: str) -> Index | None:
+        """Return the rows of all partitions, where they are at hand as one."""
+
 
 class StoredEdges:
     """Reads the files of a generation.
@@ -77,6 +80,11 @@ class StoredEdges:
         with self._files.reading(path, check) as batch:
             lists = zip(batch.schema.names, batch.columns, strict=True)
             return Index(**{name: view_of(column.values) for name, column in lists})
+
+    def joined(self, name: str, direction: str) -> Index | None:
+        """Return None: partitions lie in files of their own."""
+        del name, direction
+        return None
 
     def _num_indexed(self, name: str) -> int:
         entry = self._manifest.edge_types[name]

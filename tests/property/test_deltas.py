@@ -134,7 +134,7 @@ def take(step: tuple[Any, ...], model: Model, store: Path) -> None:
     append_chunks(store, *added, deletes=deletes, missing_deletes="count", **kind)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(EDGES, STEPS, st.booleans(), st.booleans(), st.sampled_from([1, 3]))
 def test_any_order_of_changes_equals_a_rebuild(
     first: list[Any], steps: list[Any], is_directed: bool, is_string: bool, partitions: int
@@ -155,9 +155,9 @@ def test_any_order_of_changes_equals_a_rebuild(
                 for at in (0, 7, 20):
                     assert found_in(graph.at(at), model) == model.shown(None, at + 1)
                 assert found_in(graph.between(5, 15), model) == model.shown(5, 15)
-                names = graph.relations("edge") or []
-                if names == sorted(names):  # else equal pairs stand in another order
-                    with same_numbers(graph, Path(folder) / f"same{number}") as same:
+                with same_numbers(graph, Path(folder) / f"same{number}") as same:
+                    # other codes of relations stand in another order
+                    if same.relations("edge") == graph.relations("edge"):
                         assert_same_arrays(graph, same)
         assert verify(store).problems == []
         with Graph(store) as graph:

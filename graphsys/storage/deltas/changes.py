@@ -22,6 +22,14 @@ from graphsys.storage.deltas.edges import (
     ReadFile,
     read_changes,
 )
+from graphsys.storage.deltas.places import (
+    EdgePlaces,
+    bucket_places,
+    gone_places,
+    index_places,
+    rows_between,
+    with_rows,
+)
 from graphsys.storage.deltas.row_changes import RowChanges, row_changes
 from graphsys.storage.deltas.splice import MergedSpace, spliced
 from graphsys.storage.manifest import EdgeTypeEntry, Manifest
@@ -55,6 +63,7 @@ class Changes:
         self._rows: dict[tuple[str, str], RowChanges] = {}
         self._places: dict[str, EdgePlaces] = {}
         self._indexes: dict[tuple[str, str, int], Index] = {}
+        self._joined: dict[tuple[str, str], Index] = {}
 
     def bucket_counts(self, name: str, split: str) -> npt.NDArray[np.int64]:
         """Return the edges of every bucket, int64 ``[P_src, P_dst]``."""
@@ -108,8 +117,35 @@ class Changes:
         """Return the rows of a partition, over the edges of the split that has indexes."""
         key = name, direction, part
         if key not in self._indexes:
-            self._indexes[key] = self._merged_index(name, direction, part)
+            whole = self.joined(name, direction)
+            self._indexes[key] = (
+                self._merged_index(name, direction, part)
+                if whole is None
+                else rows_between(whole, *self._offsets(name, direction)[part : part + 2])
+            )
         return self._indexes[key]
+
+    def joined(self, name: str, direction: str) -> Index | None:
+        """Return the rows of all partitions as one; None where the first were several.
+
+        New nodes make partitions of their own; whoever wants all rows need not put them
+        together again.
+        """
+        split = self._manifest.edge_types[name].counting_split
+        shape = self._stored.bucket_counts(name, split).shape
+        offsets = self._offsets(name, direction)
+        if shape[0 if direction == "out" else 1] > 1 or len(offsets) < 3:
+            return None
+        if (name, direction) not in self._joined:
+            base = with_rows(self._stored.index(name, direction, 0), offsets[-1])
+            found = self._merged(name, direction, base, np.array([0, offsets[-1]]))
+            self._joined[name, direction] = found
+        return self._joined[name, direction]
+
+    def _offsets(self, name: str, direction: str) -> list[int]:
+        entry = self._manifest.edge_types[name]
+        own = entry.src_type if direction == "out" else entry.dst_type
+        return self._manifest.node_types[own].offsets
 
     def of(self, name: str, split: str) -> EdgeChanges | None:
         """Return what deltas changed in a split of an edge type."""
@@ -155,11 +191,18 @@ class Changes:
     def _merged_index(self, name: str, direction: str, part: int) -> Index:
         entry = self._manifest.edge_types[name]
         own = entry.src_type if direction == "out" else entry.dst_type
-        rows = self._rows_of(name, direction)
         base = self._first_index(name, entry, direction, own, part)
+        offsets = np.array(self._offsets(name, direction)[part : part + 2])
+        return self._merged(name, direction, base, offsets)
+
+    def _merged(
+        self, name: str, direction: str, base: Index, offsets: npt.NDArray[np.int64]
+    ) -> Index:
+        """Return the rows between two offsets: those of before, with what changed."""
+        entry = self._manifest.edge_types[name]
+        rows = self._rows_of(name, direction)
         if rows is None:
             return base
-        offsets = rows.offsets[part : part + 2]
         added = slice(*np.searchsorted(rows.row, offsets).tolist())
         gone = slice(*np.searchsorted(rows.gone_row, offsets).tolist())
         further = self._has_further(entry)
@@ -244,7 +287,7 @@ class Changes:
     def _has_further(self, entry: EdgeTypeEntry) -> bool:
         return bool(entry.columns.keys() - set(TRAVELLING))
 
-    def _edge_places(self, name: str) -> "EdgePlaces":
+    def _edge_places(self, name: str) -> EdgePlaces:
         if name not in self._places:
             split = self._manifest.edge_types[name].counting_split
             changes = self.of(name, split)
@@ -269,83 +312,6 @@ class Changes:
                 )
             self._places[name] = EdgePlaces(dropped, places)
         return self._places[name]
-
-
-class EdgePlaces:
-    """Positions in the sequence of buckets, before deltas and after them.
-
-    Args:
-        dropped: Positions before, of the edges removed, ascending.
-        places: Position before, in front of which each added edge goes, ascending.
-    """
-
-    def __init__(
-        self, dropped: npt.NDArray[np.int64], places: npt.NDArray[np.int64]
-    ) -> None:
-        self._dropped, self._places = dropped, places
-        lost = np.searchsorted(dropped, places)
-        self.of_added: npt.NDArray[np.int64] = places - lost + np.arange(len(places))
-
-    def moved(self, positions: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """Return where edges given by their position before are now."""
-        found: npt.NDArray[np.int64] = positions.astype(np.int64)
-        lost = np.searchsorted(self._dropped, found)
-        return found - lost + np.searchsorted(self._places, found, side="right")
-
-
-def bucket_places(
-    base: EdgeBucket,
-    src: npt.NDArray[Any],
-    dst: npt.NDArray[Any],
-    relation: npt.NDArray[Any] | None,
-) -> npt.NDArray[np.int64]:
-    """Return the row of a bucket before which each new edge goes."""
-    low = np.searchsorted(base.src, src, side="left")
-    high = np.searchsorted(base.src, src, side="right")
-    return _inserted(low, high, base.dst, base.relation, dst, relation)
-
-
-def index_places(
-    base: Index,
-    row: npt.NDArray[np.int64],
-    neighbor: npt.NDArray[Any],
-    relation: npt.NDArray[Any] | None,
-) -> npt.NDArray[np.int64]:
-    """Return the entry of an index before which each new entry goes."""
-    low, high = base.indptr[row], base.indptr[row + 1]
-    return _inserted(low, high, base.indices, base.relation, neighbor, relation)
-
-
-def gone_places(
-    base: Index,
-    row: npt.NDArray[np.int64],
-    neighbor: npt.NDArray[np.int64],
-    copy: npt.NDArray[np.int64],
-) -> npt.NDArray[np.int64]:
-    """Return the entries of an index that hold removed edges."""
-    low = base.indptr[row].astype(np.int64)
-    high = base.indptr[row + 1].astype(np.int64)
-    places = np.empty(len(row), dtype=np.int64)
-    kernels.first_places(low, high, base.indices, neighbor, False, places)
-    return places + copy
-
-
-def _inserted(
-    low: npt.NDArray[Any],
-    high: npt.NDArray[Any],
-    known: npt.NDArray[Any],
-    relations: npt.NDArray[Any] | None,
-    neighbor: npt.NDArray[Any],
-    relation: npt.NDArray[Any] | None,
-) -> npt.NDArray[np.int64]:
-    places = np.empty(len(neighbor), dtype=np.int64)
-    nothing = np.empty(0, dtype=np.uint16)
-    kernels.insertion_places(
-        low.astype(np.int64), high.astype(np.int64), known,
-        nothing if relations is None or relation is None else relations,
-        neighbor, nothing if relation is None else relation, places,
-    )  # fmt: skip
-    return places
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:

@@ -130,6 +130,13 @@ class TimedEdges:
             self._indexes[key] = self._kept(name, index) if is_timed else index
         return self._indexes[key]
 
+    def joined(self, name: str, direction: str) -> Index | None:
+        """Return the rows of all partitions, where they are at hand as one."""
+        whole = self._inner.joined(name, direction)
+        if whole is None or not self._is_timed(name) or whole.time is None:
+            return whole
+        return self._kept(name, whole)
+
     def _is_timed(self, name: str) -> bool:
         return "time" in self._manifest.edge_types[name].columns
 

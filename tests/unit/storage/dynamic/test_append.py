@@ -11,6 +11,7 @@ import pytest
 
 from graphsys.core.errors import ConfigError, InputError, InvalidGraphError, StoreBusyError
 from graphsys.core.types import EdgeType
+from graphsys.engine.topology import Topology
 from graphsys.storage import EdgeChunk, Graph, NodeChunk
 from graphsys.storage.dynamic.append import AppendReport, append
 from graphsys.storage.info import details, info
@@ -377,3 +378,31 @@ def test_ids_are_found_with_and_without_a_table(tmp_path: Path, nodes: int) -> N
             first = ids[0].as_py() if isinstance(ids, pa.Array) else int(ids[0])
             assert len(graph.neighbors(first)) == 3
         assert verify(store).problems == []
+
+
+@pytest.mark.parametrize("is_directed", [True, False])
+def test_rows_of_all_partitions_are_there_as_one(tmp_path: Path, is_directed: bool) -> None:
+    """Where new nodes alone made partitions: an algorithm puts nothing together again."""
+    store, rng = tmp_path / "g", np.random.default_rng(0)
+    kind: dict[str, Any] = {"is_directed": is_directed}
+    first = make_store(store, random_chunk(rng, 90, 20, False), **kind)
+    with first.graph as graph:
+        assert graph.joined_index("edge", "out") is None  # the file is that
+    add(store, random_chunk(rng, 40, 30, False), **kind).graph.close()
+    with Graph(store) as graph:
+        assert graph.num_partitions("node") == 2
+        topology = Topology.of(graph)
+        for direction, read in (("out", graph.out_index), ("in", graph.in_index)):
+            joined = graph.joined_index("edge", direction)
+            assert joined is not None
+            assert np.shares_memory(topology.csr(direction).indices, joined.indices)  # type: ignore[arg-type] # one of two
+            parts = [read("edge", part) for part in (0, 1)]
+            assert np.concatenate([p.indices for p in parts]).tolist() == (
+                joined.indices.tolist()
+            )
+            ends = [parts[0].indptr[-1] + parts[1].indptr[1:]]
+            assert [*parts[0].indptr, *ends[0]] == joined.indptr.tolist()
+            assert np.shares_memory(parts[1].indices, joined.indices)
+    make_store(tmp_path / "two", edge_chunk([(1, 2)]), partitions=2).graph.close()
+    with add(tmp_path / "two", edge_chunk([(1, 5)])).graph as graph:
+        assert graph.joined_index("edge", "out") is None
