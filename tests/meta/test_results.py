@@ -28,7 +28,6 @@ SAVERS = {
     "fuzz_readers": (),
     "kill_append": ("--save",),
     "kill_ingest": ("--save",),
-    "kill_append": ("--kills", "1", "--save"),
     "kill_training": ("--save",),
     "memory_rule": ("--save",),
     "mutation": ("--save",),
