@@ -8,6 +8,9 @@ from graphsys.storage.manifest import Manifest, NodeTypeEntry, needed_version
 from graphsys.storage.reader import Graph
 from graphsys.storage.write.feature_encoding import GIVEN, SHARED, saved_bytes
 
+_MANY_DELTAS = 100
+_MANY_EDGES = 0.1
+_FEW_EDGES = 1 << 20  # are merged in a fraction of a second
 _KINDS = {
     "buckets": "edges",
     "indexes": "index",
@@ -59,7 +62,8 @@ def details(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``splits`` and ``features``, each by name; ``edges`` by type: ``src_type``,
         ``dst_type``, ``directed``, ``relations`` (their number, or None) and ``columns``;
         ``bytes`` of buckets, indexes, nodes and features. Where there are deltas, their
-        number as ``deltas``, the edges they ``added`` and ``removed``, and their bytes.
+        number as ``deltas``, the edges they ``added`` and ``removed``, their bytes, and
+        the ``advice`` to compact, where reading is slowed.
 
     Raises:
         InvalidGraphError: there is no graph.
@@ -73,6 +77,8 @@ def details(path: str | os.PathLike[str]) -> dict[str, Any]:
         facts["deltas"] = len(manifest.deltas)
         for key in ("added", "removed"):
             facts[key] = changed_edges(manifest, key)
+        if advice := compaction_advice(manifest):
+            facts["advice"] = advice
     facts["partitioner"] = manifest.partitioning.get("method", "unknown")
     facts.update(manifest.partitioning.get("quality", {}))
     facts["nodes"] = {
@@ -122,6 +128,25 @@ def changed_edges(manifest: Manifest, key: str) -> int:
         for delta in manifest.deltas
         for splits in getattr(delta, key).values()
     )
+
+
+def compaction_advice(manifest: Manifest) -> str:
+    """Return what is said of a store that had better be compacted, or nothing.
+
+    Whoever first asks for rows merges all deltas into them. That takes longer the more
+    files there are, and the more edges changed (``scripts/bench/run dynamic``).
+    """
+    changed = changed_edges(manifest, "added") + changed_edges(manifest, "removed")
+    stored = sum(sum(it.num_edges.values()) for it in manifest.edge_types.values())
+    reasons = []
+    if len(manifest.deltas) >= _MANY_DELTAS:
+        reasons.append(f"{len(manifest.deltas)} deltas")
+    if changed > _MANY_EDGES * stored and changed >= _FEW_EDGES:
+        reasons.append(f"{changed} changed edges beside {stored}")
+    if not reasons:
+        return ""
+    what = " and ".join(reasons)
+    return f"{what} are merged by every reader; graphsys compact folds them in"
 
 
 def shared_bytes(manifest: Manifest) -> int:

@@ -224,3 +224,10 @@ def test_the_polars_example_of_the_readme_runs(
     scope = run_example("Polars", GRAPH=store)
     assert sorted(scope["relations"]["len"]) == [166, 167, 167]
     assert scope["count"] == pairs.total() == 500
+
+
+def test_the_changing_example_of_the_readme_runs(tmp_path: Path) -> None:
+    scope = run_example("changing", GRAPH=tmp_path / "g")
+    assert scope["counts"] == [3, 4, 3]
+    assert scope["windows"] == [3, 1, 1]
+    assert len(scope["ranks"]) == 4

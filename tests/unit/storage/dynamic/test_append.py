@@ -13,7 +13,9 @@ from graphsys.core.errors import ConfigError, InputError, InvalidGraphError, Sto
 from graphsys.core.types import EdgeType
 from graphsys.engine.topology import Topology
 from graphsys.storage import EdgeChunk, Graph, NodeChunk
+from graphsys.storage import info as infos
 from graphsys.storage.dynamic.append import AppendReport, append
+from graphsys.storage.dynamic.compact import compact
 from graphsys.storage.info import details, info
 from graphsys.storage.locks import WriterLock
 from graphsys.storage.verify.verify import verify
@@ -406,3 +408,18 @@ def test_rows_of_all_partitions_are_there_as_one(tmp_path: Path, is_directed: bo
     make_store(tmp_path / "two", edge_chunk([(1, 2)]), partitions=2).graph.close()
     with add(tmp_path / "two", edge_chunk([(1, 5)])).graph as graph:
         assert graph.joined_index("edge", "out") is None
+
+
+def test_info_suggests_to_compact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = tmp_path / "g"
+    make_store(store, edge_chunk([(1, 2), (2, 3), (3, 1)])).graph.close()
+    for k in range(2):
+        add(store, edge_chunk([(k, 9)])).graph.close()
+    assert "advice" not in details(store)
+    monkeypatch.setattr(infos, "_MANY_DELTAS", 2)
+    text = "2 deltas are merged by every reader; graphsys compact folds them in"
+    assert details(store)["advice"] == text
+    monkeypatch.setattr(infos, "_FEW_EDGES", 2)
+    assert "2 deltas and 2 changed edges beside 5 are merged" in details(store)["advice"]
+    compact(store).graph.close()
+    assert "advice" not in details(store)
