@@ -9,6 +9,7 @@ import typer
 
 from graphsys.cli.console import print_json
 from graphsys.cli.mining_facts import (
+    refuse_memory,
     refuse_other_orbits,
     refuse_tables,
     refuse_without_support,
@@ -16,6 +17,7 @@ from graphsys.cli.mining_facts import (
     report_listing,
     report_patterns,
     report_table,
+    rows_of,
 )
 from graphsys.cli.options import (
     CONTROL,
@@ -203,6 +205,17 @@ def mine(
             rich_help_panel=CONTROL,
         ),
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="Most memory to use, of the whole process; rows that do not fit are read "
+            "from a file without a name. For --pattern, --motifs 3 and 4.",
+            show_default=False,
+            rich_help_panel=CONTROL,
+        ),
+    ] = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -224,6 +237,8 @@ def mine(
         raise ConfigError("--support and --edge-labels are for --frequent; leave them out")
     if labels is not None and motifs is not None:
         raise ConfigError("--labels is for --pattern and --frequent; motifs have none")
+    if memory is not None:
+        refuse_memory(pattern, motifs, is_table=per_node or per_edge)
     if frequent:
         refuse_without_support(support, out)
         wanted = {"support": support, "max_edges": max_edges, "labels": labels}
@@ -245,9 +260,11 @@ def mine(
         refuse_tables(out, per_node or per_edge or features)
         kind = induced or "edge"
         if explain:
-            _explain(graph, pattern, kind, labels, as_json=json)
+            _explain(rows_of(graph, memory), pattern, kind, labels, as_json=json)
             return
-        counts, facts = _timed(lambda: _count(graph, pattern, kind, labels, threads))
+        counts, facts = _timed(
+            lambda: _count(rows_of(graph, memory), pattern, kind, labels, threads)
+        )
         report_counts(counts, kind, facts, as_json=json)
         return
     assert motifs is not None  # one of the three
@@ -260,12 +277,14 @@ def mine(
     if features or out is not None:
         given = "--features" if features else "--out"
         raise ConfigError(f"{given} is for counts of every node or edge; add --per-node")
-    counts, facts = _timed(lambda: _census(graph, motifs, induced, threads))
+    counts, facts = _timed(
+        lambda: _census(rows_of(graph, memory), motifs, induced, threads)
+    )
     report_counts(counts, induced, facts, as_json=json)
 
 
 def _count(
-    graph: Path, patterns: list[str], induced: str, labels: str | None, threads: int | None
+    graph: Any, patterns: list[str], induced: str, labels: str | None, threads: int | None
 ) -> dict[str, int]:
     from graphsys import mining
 
@@ -282,7 +301,7 @@ def _count(
 
 
 def _explain(
-    graph: Path, patterns: list[str], induced: str, labels: str | None, *, as_json: bool
+    graph: Any, patterns: list[str], induced: str, labels: str | None, *, as_json: bool
 ) -> None:
     """Say how patterns would be counted."""
     from graphsys import mining
@@ -305,7 +324,7 @@ def _explain(
 
 
 def _list(
-    graph: Path,
+    graph: Any,
     patterns: list[str],
     induced: str,
     labels: str | None,
@@ -327,7 +346,7 @@ def _list(
     )  # fmt: skip
 
 
-def _census(graph: Path, size: int, induced: str, threads: int | None) -> dict[str, int]:
+def _census(graph: Any, size: int, induced: str, threads: int | None) -> dict[str, int]:
     from graphsys import mining
 
     return mining.motif_census(

@@ -30,6 +30,32 @@ def refuse_without_support(support: int | None, out: Path | None) -> None:
         raise ConfigError("--out is for counts of every node; --json prints the patterns")
 
 
+def refuse_memory(
+    patterns: list[str] | None, motifs: int | None, *, is_table: bool
+) -> None:
+    """Refuse a budget for what keeps more than rows in memory."""
+    from graphsys.mining import Pattern
+
+    others = [text for text in patterns or () if not Pattern.of(text).is_plain]
+    if others:
+        raise ConfigError(
+            f"--memory: the pattern {others[0]!r} has labels or arrows, which are kept in "
+            "memory; leave --memory out"
+        )
+    if is_table or not (patterns or motifs in (3, 4)):
+        raise ConfigError(
+            "--memory is for --pattern, --motifs 3 and --motifs 4; the others keep numbers "
+            "of all edges in memory: leave it out"
+        )
+
+
+def rows_of(graph: Path, memory: str | None) -> Any:
+    """Return a graph's rows within a budget; without one, its path."""
+    from graphsys.mining import SimpleGraph
+
+    return graph if memory is None else SimpleGraph.of(graph, memory)
+
+
 def refuse_other_orbits(motifs: int, induced: str, has_both: bool, is_lost: bool) -> None:
     """Refuse counts of nodes and edges that are not made."""
     if has_both:

@@ -25,10 +25,10 @@ from graphsys.engine.execute.budget import (
     too_small,
 )
 from graphsys.engine.execute.row_bytes import RowBytes, simple_bytes, united_bytes
-from graphsys.engine.execute.scratch_arrays import scratch_is_memory
 from graphsys.engine.native.needs import NEEDS, Facts, Need
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
+from graphsys.storage.scratch_arrays import scratch_is_memory
 
 if TYPE_CHECKING:
     from graphsys.engine.united_rows import Direction

@@ -1,6 +1,6 @@
 """A graph as mining sees it: simple, undirected, nodes by descending degree."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,13 +8,26 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.errors import BudgetError
+from graphsys.core.memory import format_bytes, keep_to_budget, parse_bytes, resident_bytes
+from graphsys.core.threads import num_cores, run_parallel
 from graphsys.core.types import EdgeType
 from graphsys.datasets.temporary import GraphLike, graph_of
-from graphsys.graph.csr import csr_from_edges, row_lengths, simple_undirected
+from graphsys.graph.csr import Allocate, row_lengths
+from graphsys.kernels.cpu.mining.simple import append_entries, make_simple, renumber_rows
+from graphsys.kernels.cpu.rows.chunks import balanced_chunks
 from graphsys.storage.node_numbers import NodeNumbers
 from graphsys.storage.reader import Graph
+from graphsys.storage.scratch_arrays import ScratchArrays, scratch_is_memory
+from graphsys.storage.views import Index
 
 Numbers = npt.NDArray[Any]
+Offsets = npt.NDArray[np.int64]
+_NODE_BYTES = 56
+"""Bytes a node that are taken at the peak: offsets, lengths, their order, labels; or what
+kernels of two threads keep of every node."""
+_LOADED_BYTES = 48 << 20
+"""What kernels and threads take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,46 +51,34 @@ class SimpleGraph:
     numbers: NodeNumbers
 
     @classmethod
-    def of(cls, graph: "SimpleGraph | GraphLike") -> "SimpleGraph":
+    def of(
+        cls, graph: "SimpleGraph | GraphLike", memory: int | str | None = None
+    ) -> "SimpleGraph":
         """Return the simple graph of a store, or of anything else that holds a graph.
 
         Args:
             graph: One made before, or what :func:`graphsys.datasets.temporary.graph_of`
                 takes.
+            memory: Budget of anonymous memory of the process: where the rows do not fit,
+                they are in a mapped file without a name. What there is by default.
+
+        Raises:
+            BudgetError: what is kept of every node does not fit; the message names an
+                amount that does.
+            StorageFullError: there is no room for the file.
 
         Complexity:
-            O(N + E) time and memory, some 40 bytes an edge while it is made.
+            O(N + E log D) time, D the largest degree; 40 bytes a node, and 16 bytes an
+            edge that the file may hold.
         """
         if isinstance(graph, SimpleGraph):
             return graph
         graph = graph_of(graph)
         numbers = NodeNumbers.of(graph)
-        ends = [edges_of(graph, kind, numbers)[:2] for kind in graph.edge_types]
-        none = np.empty(0, dtype=np.int64)
-        src = np.concatenate([none, *(src for src, _ in ends)])
-        dst = np.concatenate([none, *(dst for _, dst in ends)])
-        del ends
-        return cls.from_edges(src, dst, numbers)
-
-    @classmethod
-    def from_edges(cls, src: Numbers, dst: Numbers, numbers: NodeNumbers) -> "SimpleGraph":
-        """Make the graph of edges given by numbers ``[E]``."""
-        num_nodes = numbers.num_nodes
-        simple = simple_undirected(
-            csr_from_edges(src, dst, num_nodes), csr_from_edges(dst, src, num_nodes)
-        )
-        degrees = simple.degrees()
-        nodes = np.argsort(-degrees, kind="stable")
-        dtype = np.int32 if num_nodes < 2**31 else np.int64
-        label = np.empty(num_nodes, dtype=dtype)
-        label[nodes] = np.arange(num_nodes, dtype=dtype)
-        owners = np.repeat(label, degrees)
-        rows = csr_from_edges(owners, label[simple.indices], num_nodes)
-        return cls(
-            indptr=rows.indptr.astype(np.int64),
-            indices=rows.indices.astype(dtype, copy=False),
-            nodes=nodes.astype(dtype, copy=False),
-            numbers=numbers,
+        blocks = list(_blocks(graph, numbers))
+        allocate = _allocator(numbers.num_nodes, blocks, memory)
+        return _renumbered(
+            *_simple_rows(numbers.num_nodes, blocks, allocate), numbers, allocate
         )
 
     @property
@@ -108,6 +109,115 @@ class SimpleGraph:
     def ids(self, nodes: Numbers) -> pa.ChunkedArray:
         """Return the user's ids of nodes of this graph."""
         return self.numbers.ids(self.nodes[nodes])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Block:
+    """Stored rows of one partition, and where their nodes and neighbors are numbered."""
+
+    index: Index
+    row_base: int
+    column_base: int
+
+
+def _blocks(graph: Graph, numbers: NodeNumbers) -> Iterator[_Block]:
+    """Yield stored rows so that every edge comes at both of its ends."""
+    for kind in graph.edge_types:
+        ends = [(kind.src_type, kind.dst_type, graph.out_index)]
+        is_symmetric = not graph.is_directed_type(kind) and kind.src_type == kind.dst_type
+        if not is_symmetric:
+            ends.append((kind.dst_type, kind.src_type, graph.in_index))
+        for own, other, rows in ends:
+            offsets = graph.offsets(own)
+            for part in range(graph.num_partitions(own)):
+                yield _Block(
+                    index=rows(kind, part),
+                    row_base=numbers.base(own) + int(offsets[part]),
+                    column_base=numbers.base(other),
+                )
+
+
+def _allocator(num_nodes: int, blocks: list[_Block], memory: int | str | None) -> Allocate:
+    """Return where arrays of all entries come from, within a budget.
+
+    Raises:
+        BudgetError: what is kept of every node does not fit.
+    """
+    if memory is None:
+        return np.empty
+    budget = parse_bytes(memory)
+    keep_to_budget()
+    kept = resident_bytes() + _LOADED_BYTES + _NODE_BYTES * num_nodes
+    entries = sum(len(block.index.indices) for block in blocks)
+    width = np.dtype(_number_dtype(num_nodes)).itemsize
+    if kept + 2 * width * entries <= budget:
+        return np.empty
+    if kept > budget or scratch_is_memory():
+        least = kept if not scratch_is_memory() else kept + 2 * width * entries
+        amount = f"{-(-least * 21 // 20 // 10**6)}MB"
+        raise BudgetError(
+            f"memory: mining on {num_nodes} nodes needs {format_bytes(least)}, got "
+            f"{format_bytes(budget)}; give --memory {amount} (memory={amount!r}) or more"
+        )
+    return ScratchArrays().zeros
+
+
+def _simple_rows(
+    num_nodes: int, blocks: list[_Block], allocate: Allocate
+) -> tuple[Offsets, Numbers, Offsets]:
+    """Return rows with room to spare: where they begin, their entries, their lengths."""
+    indptr = np.zeros(num_nodes + 1, dtype=np.int64)
+    for block in blocks:
+        lengths = row_lengths(block.index.indptr)
+        first = block.row_base + 1
+        indptr[first : first + len(lengths)] += lengths
+    np.cumsum(indptr, out=indptr)
+    entries = allocate(int(indptr[-1]), _number_dtype(num_nodes))
+    cursor = indptr[:-1].copy()
+    for block in blocks:
+        index = block.index
+        append_entries(
+            index.indptr, index.indices, block.row_base, block.column_base, cursor, entries
+        )
+    lengths = cursor  # filled anew
+    run_parallel(
+        lambda chunk: make_simple(*chunk, indptr, entries, lengths), _chunks(indptr)
+    )
+    return indptr, entries, lengths
+
+
+def _renumbered(
+    old_indptr: Offsets,
+    entries: Numbers,
+    lengths: Offsets,
+    numbers: NodeNumbers,
+    allocate: Allocate,
+) -> SimpleGraph:
+    """Return rows of nodes that are numbered by descending degree, ties as they were."""
+    num_nodes, dtype = len(lengths), _number_dtype(len(lengths))
+    nodes = np.argsort(-lengths, kind="stable").astype(dtype, copy=False)
+    label = np.empty(num_nodes, dtype=dtype)
+    label[nodes] = np.arange(num_nodes, dtype=dtype)
+    indptr = np.zeros(num_nodes + 1, dtype=np.int64)
+    np.cumsum(lengths[nodes], out=indptr[1:])
+    indices = allocate(int(indptr[-1]), dtype)
+    run_parallel(
+        lambda chunk: renumber_rows(
+            *chunk, old_indptr, entries, nodes, label, indptr, indices
+        ),
+        _chunks(indptr),
+    )
+    return SimpleGraph(indptr=indptr, indices=indices, nodes=nodes, numbers=numbers)
+
+
+def _chunks(indptr: Offsets) -> list[tuple[int, int]]:
+    """Cut rows into pieces of like work for all threads."""
+    bounds = balanced_chunks(indptr, 16 * num_cores(), align=1)
+    return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+
+
+def _number_dtype(num_nodes: int) -> type[np.int32] | type[np.int64]:
+    return np.int32 if num_nodes < 2**31 else np.int64
 
 
 def edges_of(

@@ -240,3 +240,23 @@ def test_partition_counts_the_nodes(
     assert not (tmp_path / "other").exists()
     peak, _ = peak_of(graphsys_command, *command, "--memory", named[1])
     assert peak <= parse_bytes(named[1]) + SLACK, f"{peak / 1e6:.0f} MB"
+
+
+def test_mining_keeps_its_budget(graph: Path, run_cli: Run, graphsys_command: str) -> None:
+    words = ("mine", graph, "--pattern", "triangle", "--json")
+    assert run_cli(*words).returncode == 0  # compiles what is missing
+    budget = parse_bytes(BUDGET)
+    free, expected = peak_of(graphsys_command, *words)
+    kept, found = peak_of(graphsys_command, *words, "--memory", BUDGET)
+    assert kept <= budget + SLACK, f"{kept / 1e6:.0f} MB"
+    assert free > budget + SLACK  # in memory the rule would be broken
+    assert json.loads(found)["counts"] == json.loads(expected)["counts"]
+    refused = run_cli(*words, "--memory", "60MB")
+    assert refused.returncode == 2
+    [line] = refused.stderr.splitlines()
+    assert line.startswith("error: memory: mining on 65536 nodes needs ")
+    named = re.search(r"give --memory (\d+MB)", line)
+    assert named is not None
+    peak, found = peak_of(graphsys_command, *words, "--memory", named[1])
+    assert peak <= parse_bytes(named[1]) + SLACK
+    assert json.loads(found)["counts"] == json.loads(expected)["counts"]

@@ -30,8 +30,8 @@ FLAGS = {
     "--max-supersteps --memory --out --overwrite --param --require-convergence --resume "
     "--strategy --threads",
     "graphsys mine": "GRAPH --edge-labels --explain --features --format --frequent --help "
-    "--induced --json --labels --limit --list --max-edges --motifs --out --overwrite "
-    "--pattern --per-edge --per-node --support --threads",
+    "--induced --json --labels --limit --list --max-edges --memory --motifs --out "
+    "--overwrite --pattern --per-edge --per-node --support --threads",
     "graphsys train": "--help",
     "graphsys train embedding": "GRAPH --config --device --dry-run --help --json --memory "
     "--out --overwrite --preset --resume --set --settings",

@@ -26,11 +26,11 @@ from graphsys.engine.codegen.plan import ProgramPlan
 from graphsys.engine.execute.arrays import Allocate
 from graphsys.engine.execute.memory_estimate import Estimate
 from graphsys.engine.execute.rows import MemoryRows, Rows
-from graphsys.engine.execute.scratch_arrays import ScratchArrays, scratch_is_memory
 from graphsys.engine.execute.stream import PagedRows, StreamRows
 from graphsys.engine.topology import Topology
 from graphsys.generated.modules import load_module
 from graphsys.kernels.cpu.rows.csr import count_rows
+from graphsys.storage.scratch_arrays import ScratchArrays, scratch_is_memory
 
 Mode = Literal["memory", "streamed", "paged"]
 

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any
 
 from graphsys.engine.execute.row_bytes import num_simple_entries
-from graphsys.engine.execute.scratch_arrays import ScratchArrays
 from graphsys.engine.native.betweenness import SMALL_EDGES
 from graphsys.engine.native.similarity import (
     PairSearch,
@@ -19,6 +18,7 @@ from graphsys.engine.native.similarity import (
 )
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction
+from graphsys.storage.scratch_arrays import ScratchArrays
 
 _PAIR_BYTES = 44
 _FEW_PAIRS = 1 << 16

@@ -16,7 +16,6 @@ from graphsys.engine import algorithms, united_rows
 from graphsys.engine.algorithms import algorithm
 from graphsys.engine.execute.budget import budget_of
 from graphsys.engine.execute.row_bytes import num_simple_entries, simple_bytes, united_bytes
-from graphsys.engine.execute.scratch_arrays import ScratchArrays, scratch_is_memory
 from graphsys.engine.native.needs import NEEDS, Facts
 from graphsys.engine.native_plan import NativeRun
 from graphsys.engine.program_run import ProgramRun
@@ -24,6 +23,7 @@ from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.algorithms.traversal import push_levels
 from graphsys.storage import Graph
+from graphsys.storage.scratch_arrays import ScratchArrays, scratch_is_memory
 from tests.stores import edge_chunk, make_store
 
 NATIVE = [name for name, listed in algorithms.ALGORITHMS.items() if listed.native]
