@@ -14,7 +14,7 @@ from graphsys.analysis.sides import (
     sides_of,
 )
 from graphsys.core.events import Event
-from graphsys.metrics.overlap import overlap_alpha
+from graphsys.metrics.overlap import overlap_alpha, overlap_shares
 
 _NESTED = ("kernel_launches", "observing", "operator")
 _TRANSFERS = ("bytes_read", "bytes_written", "bytes_copied")
@@ -127,6 +127,13 @@ class HostFigures:
     loaded: int = 0
     parts: dict[str, int] = field(default_factory=dict)
     spans: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def overlap_shares(self) -> tuple[float | None, float | None]:
+        """N / C, and C / T; None without either."""
+        if self.prepare_s is None:
+            return None, None
+        return overlap_shares(self.prepare_s, self.compute_s, self.both_s)
 
     @property
     def overlap_alpha(self) -> float | None:

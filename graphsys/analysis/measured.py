@@ -79,6 +79,7 @@ def _transfers(figures: HostFigures) -> list[Metric]:
     alpha_reason = later if seconds is None else "nothing was transferred"
     if figures.transfers and seconds is not None:
         alpha_reason = "there was no work to overlap with"
+    rho, busy = figures.overlap_shares
     hits = 1 - figures.loaded / figures.wanted if figures.wanted else None
     loads = list(figures.parts.values())
     mean = statistics.fmean(loads) if loads else 0.0
@@ -89,6 +90,8 @@ def _transfers(figures: HostFigures) -> list[Metric]:
         measured("transfer_bytes", sum(figures.transfers), "bytes"),
         measured("transfer_seconds", seconds, "s", reason=later),
         measured("overlap_alpha", figures.overlap_alpha, "of 1", reason=alpha_reason),
+        measured("overlap_rho", rho, "N/C", reason=alpha_reason),
+        measured("overlap_utilization", busy, "C/T", reason=alpha_reason),
         measured("swaps", figures.swaps, "partitions"),
         measured("partition_hit_rate", hits, "share", reason="no partition was asked for"),
         measured("partition_imbalance", ratio, "max/mean", reason=_NO_PARTS),

@@ -32,8 +32,9 @@ from graphsys.core.errors import GraphsysError, InputError, MissingDependencyErr
 COUNTERS = {"L4": CORE, "L4-stalls": (*CORE, *MEMORY, *STALLS)}
 """What is counted by level: what one pass can count, or stalls and caches besides."""
 _REPLAYED = "ncu replays kernels, so times are not those of the run: profile it at L1"
-_TIMED = ("kernel_share", "waiting_share", "overlap_alpha", "bandwidth_share",
-          "thread_waiting", "thread_imbalance")  # fmt: skip
+_TIMED = ("kernel_share", "waiting_share", "overlap_alpha", "overlap_rho",
+          "overlap_utilization", "bandwidth_share", "thread_waiting",
+          "thread_imbalance")  # fmt: skip
 
 
 def find_ncu() -> str:

@@ -370,8 +370,9 @@ def _list(*, as_json: bool) -> None:
     for name, entry in sorted(ALGORITHMS.items()):
         kinds = [kind for kind in ("native", "program") if getattr(entry, kind)]
         parameters = ", ".join(entry.parameters())
-        rows.append((name, entry.summary, " ".join(kinds), parameters))
-    columns = ("algorithm", "what", "implementations", "parameters")
+        tags = " ".join(entry.tags)
+        rows.append((name, entry.summary, " ".join(kinds), parameters, tags))
+    columns = ("algorithm", "what", "implementations", "parameters", "tags")
     if as_json:
         print_json({"algorithms": [dict(zip(columns, row, strict=True)) for row in rows]})
     else:

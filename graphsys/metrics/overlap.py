@@ -78,6 +78,32 @@ class Overlap:
             self._working += working
 
 
+def overlap_shares(
+    prepare_s: float, work_s: float, both_s: float
+) -> tuple[float | None, float | None]:
+    """Return rho = N / C, how much there is to hide, and U = C / T, how busy the work is.
+
+    Source: Hashemi, Jyothi, Campbell, "TicTac: Accelerating distributed deep learning with
+    communication scheduling", MLSys 2019, in our words.
+
+    Args:
+        prepare_s: N.
+        work_s: C.
+        both_s: N + C - T, the time in which both went on.
+
+    Returns:
+        Both None where N or C is 0. U is C / (N + C) in turn, and 1 where all of N is
+        hidden.
+
+    Examples:
+        >>> overlap_shares(3.0, 6.0, 0.0), overlap_shares(3.0, 6.0, 3.0)
+        ((0.5, 0.6666666666666666), (0.5, 1.0))
+    """
+    if min(prepare_s, work_s) <= 0:
+        return None, None
+    return prepare_s / work_s, work_s / (prepare_s + work_s - both_s)
+
+
 def overlap_alpha(prepare_s: float, work_s: float, both_s: float) -> float | None:
     """Return (N + C - T) / min(N, C): 0 one after the other, 1 fully side by side.
 

@@ -173,12 +173,19 @@ def test_a_program_of_the_user_runs_and_explains_itself(
 def test_algorithms_are_listed(run_cli: Run) -> None:
     done = run_cli("run", "--list", "--json")
     assert done.returncode == 0, done.stderr
-    names = {entry["algorithm"] for entry in json.loads(done.stdout)["algorithms"]}
+    entries = json.loads(done.stdout)["algorithms"]
+    names = {entry["algorithm"] for entry in entries}
     contract = {
         "bfs", "sssp", "pagerank", "wcc", "scc", "cdlp", "lcc", "triangle_count", "k_core",
         "betweenness", "coloring", "mis", "mst",
     }  # fmt: skip
     assert contract <= names
+    tags = {entry["tags"]: entry["algorithm"] for entry in entries if entry["tags"]}
+    assert tags == {  # of the paper's twelve; survey propagation is not there
+        "AGM": "matching", "APSP": "apsp", "BFS": "bfs", "CCL": "wcc", "GCL": "clustering",
+        "GCO": "coloring", "GCU": "min_cut", "MIS": "mis", "MST": "mst", "PR": "pagerank",
+        "SSSP": "sssp",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,8 @@ class Algorithm:
         answers: Whether the native one gives a number, besides the table.
         shown: Which rows a preview shows: the ``largest`` or ``smallest`` by the first
             column behind the ids, or those that are ``stored`` first.
+        tags: Names it has elsewhere: in Xu, Jeon, Annavaram, "Graph Processing on GPUs:
+            Where are the Bottlenecks?", IISWC 2014.
         function: What users call, with its signature and docstring.
     """
 
@@ -81,6 +83,7 @@ class Algorithm:
     program: str = ""
     answers: bool = False
     shown: str = "stored"
+    tags: tuple[str, ...] = ()
     function: Callable[..., Any]
 
     @property
@@ -257,7 +260,12 @@ def _loaded(room: str, place: str) -> Any:
 
 
 def listed(
-    *, native: str = "", program: str = "", answers: bool = False, shown: str = "stored"
+    *,
+    native: str = "",
+    program: str = "",
+    answers: bool = False,
+    shown: str = "stored",
+    tags: tuple[str, ...] = (),
 ) -> Callable[[Callable[Parameters, None]], Callable[Parameters, Result]]:
     """Put an algorithm on the list by its signature and docstring.
 
@@ -266,6 +274,7 @@ def listed(
         program: As in :class:`Algorithm`.
         answers: As in :class:`Algorithm`.
         shown: As in :class:`Algorithm`.
+        tags: As in :class:`Algorithm`.
 
     Returns:
         A decorator of a function without a body, whose parameters are those of both
@@ -276,7 +285,7 @@ def listed(
         summary = (inspect.getdoc(function) or "").partition("\n")[0].rstrip(".")
         algorithm = Algorithm(
             name=function.__name__, summary=summary, native=native, program=program,
-            answers=answers, shown=shown, function=function,
+            answers=answers, shown=shown, tags=tags, function=function,
         )  # fmt: skip
         ALGORITHMS[algorithm.name] = algorithm
 

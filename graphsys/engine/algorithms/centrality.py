@@ -12,7 +12,9 @@ from graphsys.engine.algorithms.algorithm import (
 )
 
 
-@listed(native="pagerank:pagerank", program="pagerank:PageRank", shown="largest")
+@listed(
+    native="pagerank:pagerank", program="pagerank:PageRank", shown="largest", tags=("PR",)
+)
 def pagerank(
     graph: GraphLike,
     *,

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 from graphsys.engine.algorithms.algorithm import GraphLike, ProgramOptions, listed
 
 
-@listed(program="coloring:Coloring")
+@listed(program="coloring:Coloring", tags=("GCO",))
 def coloring(graph: GraphLike, *, seed: int = 0, **options: Unpack[ProgramOptions]) -> None:
     """A color per node, different from the neighbors', few colors in all.
 
@@ -39,7 +39,7 @@ def coloring(graph: GraphLike, *, seed: int = 0, **options: Unpack[ProgramOption
     """
 
 
-@listed(program="mis:IndependentSet")
+@listed(program="mis:IndependentSet", tags=("MIS",))
 def mis(graph: GraphLike, *, seed: int = 0, **options: Unpack[ProgramOptions]) -> None:
     """A maximal independent set: no two neighbors in it, every other node has one in it.
 
@@ -69,7 +69,7 @@ def mis(graph: GraphLike, *, seed: int = 0, **options: Unpack[ProgramOptions]) -
     """
 
 
-@listed(program="matching:Matching")
+@listed(program="matching:Matching", tags=("AGM",))
 def matching(graph: GraphLike, *, seed: int = 0, **options: Unpack[ProgramOptions]) -> None:
     """Pairs of neighbors, heavy edges first, no node in two of them.
 

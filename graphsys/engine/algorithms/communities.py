@@ -138,7 +138,7 @@ def label_propagation(
     """
 
 
-@listed(program="clustering:Clustering")
+@listed(program="clustering:Clustering", tags=("GCL",))
 def clustering(
     graph: GraphLike, *, beta: float = 0.2, seed: int = 0, **options: Unpack[ProgramOptions]
 ) -> None:

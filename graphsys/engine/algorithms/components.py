@@ -5,7 +5,7 @@ from typing import Unpack
 from graphsys.engine.algorithms.algorithm import GraphLike, ProgramOptions, listed
 
 
-@listed(native="components:wcc", program="wcc:WeakComponents", answers=True)
+@listed(native="components:wcc", program="wcc:WeakComponents", answers=True, tags=("CCL",))
 def wcc(graph: GraphLike, **options: Unpack[ProgramOptions]) -> None:
     """Weakly connected components: direction does not matter.
 

@@ -10,7 +10,9 @@ from graphsys.engine.algorithms.algorithm import (
 )
 
 
-@listed(native="traversal:bfs", program="bfs:breadth_first", shown="smallest")
+@listed(
+    native="traversal:bfs", program="bfs:breadth_first", shown="smallest", tags=("BFS",)
+)
 def bfs(
     graph: GraphLike,
     *,
@@ -47,7 +49,12 @@ def bfs(
     """
 
 
-@listed(native="shortest_paths:sssp", program="sssp:ShortestPaths", shown="smallest")
+@listed(
+    native="shortest_paths:sssp",
+    program="sssp:ShortestPaths",
+    shown="smallest",
+    tags=("SSSP",),
+)
 def sssp(
     graph: GraphLike,
     *,
@@ -89,7 +96,7 @@ def sssp(
     """
 
 
-@listed(native="all_pairs:apsp")
+@listed(native="all_pairs:apsp", tags=("APSP",))
 def apsp(
     graph: GraphLike, *, max_nodes: int = 5000, **options: Unpack[NativeOptions]
 ) -> None:
@@ -164,7 +171,7 @@ def diameter(
     """
 
 
-@listed(program="mst:SpanningForest")
+@listed(program="mst:SpanningForest", tags=("MST",))
 def mst(graph: GraphLike, **options: Unpack[ProgramOptions]) -> None:
     """Minimum spanning forest, by Boruvka's rounds.
 
@@ -200,7 +207,7 @@ def mst(graph: GraphLike, **options: Unpack[ProgramOptions]) -> None:
     """
 
 
-@listed(program="min_cut:MinimumCut")
+@listed(program="min_cut:MinimumCut", tags=("GCU",))
 def min_cut(
     graph: GraphLike, *, source: Any, target: Any, **options: Unpack[ProgramOptions]
 ) -> None:

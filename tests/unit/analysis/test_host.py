@@ -136,6 +136,8 @@ def test_batches_of_a_network_are_steps_and_overlap_with_sampling() -> None:
     # batches take 60 ms to make, 40 of them while others train
     assert (found.prepare_s, found.compute_s) == (0.24, 0.32)
     assert found.overlap_alpha == pytest.approx((0.24 - found.waiting_s) / 0.24)
+    # T: 0.24 and 0.32 less the 0.14 in which both went on
+    assert found.overlap_shares == pytest.approx((0.24 / 0.32, 0.32 / 0.42))
     assert found.waiting_s == pytest.approx(0.04 + 3 * 0.02)
 
 
@@ -148,6 +150,7 @@ def test_waiting_for_more_than_was_read_is_no_negative_overlap() -> None:
     assert (found.prepare_s, found.compute_s, found.both_s) == (0.014, 0.01, 0.0)
     assert found.waiting_s == pytest.approx(0.04)
     assert found.overlap_alpha == 0.0
+    assert found.overlap_shares == pytest.approx((1.4, 0.01 / 0.024))  # one after the other
 
 
 @given(
@@ -177,6 +180,9 @@ def test_overlap_is_that_of_sets_of_moments(drawn: list[tuple[str, int, int]]) -
     else:
         assert alpha == pytest.approx(len(moved & worked) / shorter)
         assert 0.0 <= alpha <= 1.0
+    whole = len(moved | worked)
+    wanted = (len(moved) / len(worked), len(worked) / whole) if shorter else (None, None)
+    assert found.overlap_shares == pytest.approx(wanted)
 
 
 def test_a_run_compiles_no_longer_than_it_takes() -> None:

@@ -4,7 +4,7 @@ import importlib
 import json
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -228,7 +228,7 @@ def test_the_picture_has_a_point_for_every_regime(study: Any) -> None:
     assert len(plot.points(rows)) == 8
     picture = plot.regimes(rows)
     assert picture.count("<circle") == 8
-    assert ElementTree.fromstring(picture).tag.endswith("svg")
+    assert ET.fromstring(picture).tag.endswith("svg")
     assert (
         picture.count('class="h100 graph"') == picture.count('class="m2050 control"') == 2
     )
