@@ -147,19 +147,29 @@ def _allocator(num_nodes: int, blocks: list[_Block], memory: int | str | None) -
         return np.empty
     budget = parse_bytes(memory)
     keep_to_budget()
-    kept = resident_bytes() + _LOADED_BYTES + _NODE_BYTES * num_nodes
     entries = sum(len(block.index.indices) for block in blocks)
-    width = np.dtype(_number_dtype(num_nodes)).itemsize
-    if kept + 2 * width * entries <= budget:
+    kept, rows = bytes_needed(num_nodes, entries)
+    if kept + rows <= budget:
         return np.empty
     if kept > budget or scratch_is_memory():
-        least = kept if not scratch_is_memory() else kept + 2 * width * entries
+        least = kept if not scratch_is_memory() else kept + rows
         amount = f"{-(-least * 21 // 20 // 10**6)}MB"
         raise BudgetError(
             f"memory: mining on {num_nodes} nodes needs {format_bytes(least)}, got "
             f"{format_bytes(budget)}; give --memory {amount} (memory={amount!r}) or more"
         )
     return ScratchArrays().zeros
+
+
+def bytes_needed(num_nodes: int, num_entries: int) -> tuple[int, int]:
+    """Return the bytes that a graph's rows take: what is in memory, what may be in a file.
+
+    Args:
+        num_nodes: Nodes.
+        num_entries: Stored entries, every edge at both of its ends.
+    """
+    kept = resident_bytes() + _LOADED_BYTES + _NODE_BYTES * num_nodes
+    return kept, 2 * np.dtype(_number_dtype(num_nodes)).itemsize * num_entries
 
 
 def _simple_rows(

@@ -90,6 +90,9 @@ class SizedGraph:
         """Return the same: sizes do not differ."""
         return self._indexes[part]
 
+    def joined_index(self, edge_type: EdgeType, direction: str) -> None:
+        """Return nothing: there are no deltas."""
+
     @cached_property
     def _indexes(self) -> list[Index]:
         offsets = self.offsets(NODE)

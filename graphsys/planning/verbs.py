@@ -167,12 +167,18 @@ def _halo_bytes(task: Task, machines: int) -> int:
 
 
 def mine(task: Task, rates: Rates, network: float) -> Outlook:
-    """Triangles: the simple graph is in memory."""
+    """Triangles: rows are in memory, or mapped from a file."""
+    from graphsys.mining.simple_graph import bytes_needed
+
     rate = rates.verbs["mine --pattern triangle"]
-    memory = int(_base() + 40 * task.num_edges + 40 * task.num_nodes)
+    kept, rows = bytes_needed(task.num_nodes, 2 * task.num_edges)
+    is_mapped = kept + rows > task.memory
+    memory = kept if is_mapped else kept + rows
     found = Outlook(
         verb="mine --pattern triangle", memory_bytes=memory, fits=memory <= task.memory,
-        read_bytes=index_bytes(task), notes=("in memory", "one machine"),
+        read_bytes=2 * index_bytes(task) + (rows if is_mapped else 0),
+        written_bytes=rows if is_mapped else 0, disk_bytes=rows if is_mapped else 0,
+        notes=("rows mapped from a file" if is_mapped else "in memory", "one machine"),
     )  # fmt: skip
     return _timed(found, rates, rate, _power(task, rate), "run", network)
 

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -118,6 +119,23 @@ def test_a_training_is_planned_by_its_own_planner(
         assert found.read_bytes == pytest.approx(read, rel=0.05)
         assert found.written_bytes == pytest.approx(real["planned_write_bytes"], rel=0.05)
         assert found.disk_bytes == pytest.approx(real["planned_disk_bytes"], rel=0.05)
+
+
+def test_mining_is_planned_by_what_it_refuses(stores: dict[int, Path]) -> None:
+    from graphsys.core.errors import BudgetError
+    from graphsys.mining import SimpleGraph
+
+    large = outlook("mine --pattern triangle", edges=1e9, nodes=1e8, memory="12GB")
+    assert large.fits
+    assert large.notes[0] == "rows mapped from a file"
+    assert large.disk_bytes == 16 * 10**9
+    small = outlook("mine --pattern triangle", memory="100MB")
+    assert not small.fits
+    with pytest.raises(BudgetError) as refused:
+        SimpleGraph.of(stores[1], "100MB")
+    named = re.search(r"--memory (\d+)MB", str(refused.value))
+    assert named is not None
+    assert int(named[1]) * 1e6 == pytest.approx(1.05 * small.memory_bytes, rel=0.1)
 
 
 def within(predicted: float, measure: Callable[[], float], share: float) -> None:
