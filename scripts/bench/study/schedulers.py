@@ -11,13 +11,17 @@ LITTLE = 0.05
 PREFIX = "simulated schedulers, "
 
 
+def newest_name() -> str:
+    """Return the name of the newest result's file."""
+    return max((path.name for path in RESULTS.glob("schedulers_*.json")), default="none")
+
+
 def simulated(path: Path | None = None) -> Rows:
     """Return the simulated runs with their figures; the newest result's by default."""
     if path is None:
-        files = sorted(RESULTS.glob("schedulers_*.json"))
-        if not files:
+        path = RESULTS / newest_name()
+        if not path.exists():
             return []
-        path = files[-1]
     found: dict[str, dict[str, float]] = {}
     for run in json.loads(path.read_text())["machine"]["runs"]:  # alike for all policies
         found.setdefault(run["work"].removeprefix(PREFIX), {}).update(run["figures"])

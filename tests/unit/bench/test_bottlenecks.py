@@ -1,6 +1,8 @@
 """The tables of the study, and what its controls say of themselves."""
 
 import importlib
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,12 @@ def test_the_committed_page_is_that_of_the_committed_results(
     assert (tmp_path / "page.md").read_text() == page
     assert (tmp_path / "picture.svg").read_text() == picture
     assert "nothing here ran" in page
+    command = ROOT / "scripts" / "bench" / "bottlenecks"
+    assert f"`{command.relative_to(ROOT)}`" in page
+    assert os.access(command, os.X_OK)
+    steps = re.findall(r'^"\$here/(\w+)" (\S+)', command.read_text(), re.MULTILINE)
+    assert steps == [("run", "bottlenecks"), ("run", "schedulers"),
+                     ("bottlenecks_table", "--document")]  # fmt: skip
 
 
 def test_the_package_holds_no_pages_of_results_and_no_pictures() -> None:
