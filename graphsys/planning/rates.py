@@ -90,7 +90,7 @@ def known_rates(progress: Progress = SILENT, *, calibrate_again: bool = False) -
         kept = read_rates(path)
         if kept is not None and kept.machine == this_machine():
             return kept
-    rates = calibrate(progress)
+    rates = calibrate_apart(progress)
     if path is not None:
         write_rates(rates, path)
     return rates
@@ -114,6 +114,50 @@ def write_rates(rates: Rates, path: Path) -> None:
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         json.dump(asdict(rates), file, indent=1)
     os.replace(temporary, path)
+
+
+def calibrate_apart(progress: Progress = SILENT) -> Rates:
+    """Measure as :func:`calibrate`, in a process of its own.
+
+    What verbs load while they are measured stays in their process; a plan made in the same
+    one would count hundreds of megabytes of it in the memory of every verb.
+
+    Args:
+        progress: Told of every verb.
+
+    Raises:
+        ConfigError: a verb cannot be run here.
+    """
+    progress.stage("measuring this machine", len(PROBES) + 3, "steps")
+    with tempfile.TemporaryDirectory(prefix="graphsys-rates-") as folder:
+        path, errors = Path(folder) / "rates.json", Path(folder) / "errors"
+        command = [sys.executable, "-P", "-m", "graphsys.planning.rates", str(path)]
+        with (
+            errors.open("w", encoding="utf-8") as stderr,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr) as process,
+        ):
+            assert process.stdout is not None
+            for _ in process.stdout:  # a line a step
+                progress.advance(1)
+        progress.close()
+        rates = read_rates(path) if process.returncode == 0 else None
+        if rates is None:
+            said = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            raise ConfigError(
+                f"measuring this machine ended with {process.returncode} and "
+                f"{said[-1] if said else 'no message'!r}, expected rates; "
+                "see `graphsys doctor`"
+            )
+    return rates
+
+
+class _Lines(Progress):
+    """Tells steps to the process that waits for them."""
+
+    def advance(self, steps: int, **figures: float) -> None:
+        """Print a line a step."""
+        sys.stdout.write("step\n" * steps)
+        sys.stdout.flush()
 
 
 def calibrate(progress: Progress = SILENT) -> Rates:
@@ -195,3 +239,7 @@ def _starts(store: Store) -> dict[str, float]:
             - before.children_user - before.children_system
         )  # fmt: skip
     return found
+
+
+if __name__ == "__main__":
+    write_rates(calibrate(_Lines()), Path(sys.argv[1]))
