@@ -105,12 +105,12 @@ def _returned(
     """Return the type, numba's, of what a function returns."""
     from numba.core import types
     from numba.core.compiler import run_frontend
+    from numba.core.compiler_lock import global_compiler_lock
     from numba.core.registry import cpu_target
     from numba.core.typed_passes import type_inference_stage
     from numba.np.numpy_support import from_dtype
 
     executed = _executed(function, only)
-    cpu_target.typing_context.refresh()
     values = tuple(from_dtype(np.dtype(dtype)) for dtype in message)
     several = types.BaseTuple  # type: ignore[attr-defined]  # numba makes its names
     arguments = [values[0] if len(values) == 1 else several.from_types(values)]
@@ -121,13 +121,16 @@ def _returned(
         else from_dtype(np.dtype(types_of(given)))
         for given in function.inputs
     ]
-    result = type_inference_stage(
-        cpu_target.typing_context,
-        cpu_target.target_context,
-        run_frontend(executed),
-        tuple(arguments),
-        None,
-    )
+    # numba's context of types is one for the whole process, and workers are threads.
+    with global_compiler_lock:
+        cpu_target.typing_context.refresh()
+        result = type_inference_stage(
+            cpu_target.typing_context,
+            cpu_target.target_context,
+            run_frontend(executed),
+            tuple(arguments),
+            None,
+        )
     return result.return_type
 
 
