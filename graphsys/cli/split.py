@@ -83,9 +83,13 @@ def split(
     from graphsys.storage.info import info
     from graphsys.storage.ingest import split as library
     from graphsys.storage.ingest.process_budget import kept_of_stored
+    from graphsys.storage.ingest.split_source import split_bytes
+    from graphsys.storage.ingest.split_spec import split_spec
 
+    spec = split_spec(ratio, by=by, seed=seed, negatives=negatives)
     with open_graph(graph) as opened:
-        kept, _ = kept_of_stored(memory, opened, "hash", "original")
+        held = split_bytes(opened, spec)
+        kept, _ = kept_of_stored(memory, opened, "hash", "original", held)
         report = library.split(
             opened,
             out,

@@ -54,7 +54,7 @@ def kept_bytes(memory: int | str, total_bytes: int | None = None) -> int:
 
 
 def kept_of_stored(
-    memory: int | str, graph: Graph, partitioner: str, order: str
+    memory: int | str, graph: Graph, partitioner: str, order: str, source_bytes: int = 0
 ) -> tuple[int, int]:
     """Return what writing a stored graph again may keep within a budget of the process.
 
@@ -63,9 +63,11 @@ def kept_of_stored(
         graph: The graph, open.
         partitioner: Name of the method.
         order: Order of the nodes.
+        source_bytes: What the source of its edges holds of what may be kept.
 
     Returns:
-        Bytes to keep while it is written, and before that for the graph's structure.
+        Bytes to keep while it is written, the source's included, and before that for the
+        graph's structure.
 
     Raises:
         ConfigError: not an amount of memory.
@@ -82,7 +84,7 @@ def kept_of_stored(
     nodes = per_node * graph.num_nodes + 2 * _string_bytes(graph)
     writing = base + _STORED_UNDER_WAY_BYTES + nodes
     finding = base + _BLOCK_BYTES + held
-    needed = max(writing + MIN_MEMORY, finding if held else 0)
+    needed = max(writing + source_bytes + MIN_MEMORY, finding if held else 0)
     if needed <= budget:
         return budget - writing, budget - base - _BLOCK_BYTES
     what = f"writing {graph.num_nodes} nodes again"

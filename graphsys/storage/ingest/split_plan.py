@@ -9,7 +9,7 @@ Coverage: the edge with the least key of each node and of each relation stays in
 whatever is held out is of nodes and relations that train has. By time nothing is moved.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.rng import draw_key
 from graphsys.core.types import EdgeType
 from graphsys.kernels.cpu import hashing
+from graphsys.kernels.cpu.rows import split_keys as kernels
 from graphsys.storage.ids.string_ids import string_buffers
 from graphsys.storage.ingest.split_select import Keys, thresholds
 from graphsys.storage.ingest.split_spec import SplitSpec
@@ -104,33 +105,28 @@ class SplitPlan:
             for begin in range(0, bucket.num_edges, _ROWS):
                 yield bucket, i, j, slice(begin, begin + _ROWS)
 
-    def _ends(
-        self, bucket: EdgeBucket, i: int, j: int, piece: slice
-    ) -> list[npt.NDArray[np.int64]]:
+    def _of_ends(self, values: Mapping[str, Keys], i: int, j: int) -> tuple[Keys, Keys]:
+        """Return values of the nodes that a bucket's sources and destinations are."""
         kinds = ((self._type.src_type, i), (self._type.dst_type, j))
-        firsts = [int(self._graph.offsets(kind)[part]) for kind, part in kinds]
-        pairs = zip((bucket.src, bucket.dst), firsts, strict=True)
-        return [ends[piece].astype(np.int64) + first for ends, first in pairs]
+        src, dst = (values[kind][self._graph.offsets(kind)[k] :] for kind, k in kinds)
+        return src, dst
 
     def _keys(
         self, bucket: EdgeBucket, i: int, j: int, piece: slice
     ) -> tuple[Keys, npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """Return keys, groups, and whether the edges are free to be held out."""
-        src, dst = self._ends(bucket, i, j, piece)
-        relations = relation_codes(bucket, piece)
-        groups = relations if self._num_groups > 1 else np.zeros(len(src), dtype=np.int64)
+        src, dst, relations = bucket.src[piece], bucket.dst[piece], _codes(bucket, piece)
+        groups = np.zeros(len(src), dtype=np.int64)
+        if self._num_groups > 1:
+            groups = relation_codes(bucket, piece)
         if self._spec.by == "time":
             times = np.ascontiguousarray(bucket.time[piece])  # type: ignore[index] # required
             return times.view(np.uint64) ^ _SIGN, groups, np.ones(len(src), dtype=bool)
-        ends = (
-            self._hashes[self._type.src_type][src],
-            self._hashes[self._type.dst_type][dst],
-        )
-        keys = _mixed(_mixed(np.minimum(*ends)) ^ np.maximum(*ends))
-        keys = _mixed(keys ^ self._relations[relations])
-        free = keys != self._least_of_relation[relations]
-        free &= keys != self._least[self._type.src_type][src]
-        free &= keys != self._least[self._type.dst_type][dst]
+        keys, free = np.empty(len(src), dtype=np.uint64), np.empty(len(src), dtype=bool)
+        hashes = self._of_ends(self._hashes, i, j)
+        kernels.edge_keys(src, dst, *hashes, relations, self._relations, keys)
+        least = self._of_ends(self._least, i, j)
+        kernels.find_spare(src, dst, relations, keys, *least, self._least_of_relation, free)
         return keys, groups, free
 
     def _cover(self) -> npt.NDArray[np.int64]:
@@ -141,13 +137,10 @@ class SplitPlan:
             totals += np.bincount(groups, minlength=self._num_groups)
             if not self._covers:
                 continue
-            src, dst = self._ends(bucket, i, j, piece)
-            np.minimum.at(self._least[self._type.src_type], src, keys)
-            np.minimum.at(self._least[self._type.dst_type], dst, keys)
-            if bucket.relation is None:
-                self._least_of_relation[0] = min(self._least_of_relation[0], keys.min())
-            else:
-                np.minimum.at(self._least_of_relation, bucket.relation[piece], keys)
+            least = self._of_ends(self._least, i, j)
+            kernels.lower_least(bucket.src[piece], keys, least[0])
+            kernels.lower_least(bucket.dst[piece], keys, least[1])
+            kernels.lower_least(_codes(bucket, piece), keys, self._least_of_relation)
         return totals
 
     def _choose(self, totals: npt.NDArray[np.int64]) -> None:
@@ -174,6 +167,11 @@ class SplitPlan:
             yield keys[free], groups[free]
 
 
+def _codes(bucket: EdgeBucket, piece: slice) -> npt.NDArray[Any]:
+    """Return the codes of edges' relations, empty without any."""
+    return bucket.src[:0] if bucket.relation is None else bucket.relation[piece]
+
+
 def relation_codes(bucket: EdgeBucket, piece: slice) -> npt.NDArray[np.int64]:
     """Return the codes of edges' relations, 0 without any."""
     if bucket.relation is None:
@@ -189,16 +187,10 @@ def _node_hashes(graph: Graph, node_type: str, seed: int) -> Keys:
         hashing.hash_integers(ids.to_numpy(), hashes)
     else:
         hashing.hash_strings(*string_buffers(ids), hashes)
-    return _mixed(hashes ^ draw_key(seed, "split", "node", node_type))
+    keyed = hashes ^ draw_key(seed, "split", "node", node_type)
+    hashing.hash_integers(keyed, hashes)
+    return hashes
 
 
 def _highest(size: int) -> Keys:
     return np.full(size, _HIGHEST, dtype=np.uint64)
-
-
-def _mixed(words: Keys) -> Keys:
-    """Scramble words as :func:`graphsys.kernels.cpu.hashing.mix64` does."""
-    words = words + np.uint64(0x9E3779B97F4A7C15)
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))

@@ -99,17 +99,22 @@ class SplitSource(GraphSource):
         return self._plans[edge_type]
 
 
+def split_bytes(graph: Graph, spec: SplitSpec) -> int:
+    """Return what the plan of a split holds."""
+    held = _NODE_BYTES * graph.num_nodes + _UNDER_WAY_BYTES
+    for kind in graph.edge_types if spec.negatives else ():
+        pairs = spec.negatives * sum(spec.held_out(graph.num_edges_of(kind)))
+        held += _PAIR_BYTES * max(pairs, FEW_PAIRS)
+    return held
+
+
 def reserved_memory(graph: Graph, memory: int | str, spec: SplitSpec) -> int:
     """Return what a budget leaves beside what a plan of the split holds.
 
     Raises:
         BudgetError: less than what an ingest takes.
     """
-    budget = parse_bytes(memory)
-    held = _NODE_BYTES * graph.num_nodes + _UNDER_WAY_BYTES
-    for kind in graph.edge_types if spec.negatives else ():
-        pairs = spec.negatives * sum(spec.held_out(graph.num_edges_of(kind)))
-        held += _PAIR_BYTES * max(pairs, FEW_PAIRS)
+    budget, held = parse_bytes(memory), split_bytes(graph, spec)
     if budget - held >= MIN_MEMORY:
         return budget - held
     raise BudgetError(

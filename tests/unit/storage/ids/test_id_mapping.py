@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from graphsys.core.errors import ConfigError, InputError
+from graphsys.kernels.cpu import hashing
 from graphsys.storage.ids import integer_ids, string_ids
-from graphsys.storage.ids.id_mapping import NodeNumbering
+from graphsys.storage.ids.id_mapping import Assignment, NodeNumbering
 from graphsys.storage.scratch import Scratch
 
 
@@ -170,3 +172,27 @@ def test_dictionaries_may_hold_unused_repeated_and_null_entries(tmp_path: Path) 
     numbering, ids = number([odd, pa.chunked_array([["b"], ["c"]])], tmp_path)
     assert ids.tolist() == ["a", "b", "c"]
     assert [batch.tolist() for batch in numbering.batches()] == [[0, 0, 1, 0], [1, 2]]
+
+
+@pytest.mark.parametrize("kind", ["integers", "strings", "strings of one hash"])
+def test_nodes_keep_the_places_they_are_given(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(2)
+    ids = pa.array(rng.permutation(5000) * 3)
+    if kind != "integers":
+        ids = ids.cast(pa.large_string())
+    if kind == "strings of one hash":
+        monkeypatch.setattr(hashing, "hash_strings", lambda _, __, out: out.fill(7))
+    else:  # a table of hashes takes 200 bytes a node
+        monkeypatch.delattr(pc, "index_in")
+    numbering = NodeNumbering("node", Scratch(tmp_path, 1 << 24))
+    batch = ids.take(pa.array(rng.permutation(5000)))
+    numbering.add(batch.to_numpy() if kind == "integers" else batch, weight=1)
+    parts = np.repeat(np.arange(2, dtype=np.uint32), 2500)
+    numbering.finish(
+        partitioner="hash", num_partitions=2, order="original", seed=0,
+        assigned=Assignment(ids=ids, parts=parts, ranks=np.arange(5000, dtype=np.uint64)),
+    )  # fmt: skip
+    found = pa.concat_arrays([numbering.ids(0), numbering.ids(1)])
+    assert found.to_pylist() == ids.to_pylist()

@@ -6,6 +6,9 @@ PyKEEN's: coverage that cannot be had) are tests of their own.
 """
 
 import itertools
+import re
+import subprocess
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -263,3 +266,17 @@ def test_thresholds_are_those_of_sorting(num_groups: int, top: int) -> None:
         if count:
             others = [int((own >= it).sum()) for it in set(own.tolist())]
             assert abs(len(here) - count) == min(abs(it - count) for it in others)
+
+
+def test_the_amount_that_a_refusal_names_is_enough(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    gs.ingest(
+        (rng.integers(0, 40_000, 90_000), rng.integers(0, 40_000, 90_000)), tmp_path / "g"
+    )
+    words = [sys.executable, "-m", "graphsys", "split", str(tmp_path / "g")]
+    words += ["-o", str(tmp_path / "s"), "--negatives", "3", "--memory"]
+    refused = subprocess.run([*words, "60MB"], capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    (amount,) = re.findall(r"give --memory (\d+MB) or more", refused.stderr)
+    done = subprocess.run([*words, amount], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
