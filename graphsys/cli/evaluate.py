@@ -14,7 +14,14 @@ from graphsys.cli.console import (
     print_note,
     print_table,
 )
-from graphsys.cli.options import CONTROL, JsonOption, RunArgument, SeedOption, examples
+from graphsys.cli.options import (
+    CONTROL,
+    JsonOption,
+    LimitOption,
+    RunArgument,
+    SeedOption,
+    examples,
+)
 
 EPILOG = examples(
     "graphsys evaluate run",
@@ -61,6 +68,7 @@ def evaluate(
         ),
     ] = None,
     seed: SeedOption = 0,
+    memory: LimitOption = None,
     json: JsonOption = False,
 ) -> None:
     """Measure a run on held-out edges (filtered ranking) or nodes (their classes)."""
@@ -73,7 +81,7 @@ def evaluate(
         from graphsys import gnn
 
         _refuse_sampling(candidates, queries, draw)
-        found = gnn.evaluate(run, split=split, progress=progress)
+        found = gnn.evaluate(run, split=split, memory=memory, progress=progress)
         progress.close()
         if json:
             print_json(found)
@@ -88,6 +96,7 @@ def evaluate(
         draw=draw,  # type: ignore[arg-type]  # checked there
         queries=queries,
         seed=seed,
+        memory=memory,
         progress=progress,
     )
     progress.close()

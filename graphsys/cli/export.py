@@ -10,6 +10,7 @@ from graphsys.cli.options import (
     INPUT,
     OUTPUT,
     JsonOption,
+    LimitOption,
     OverwriteOption,
     RunArgument,
     examples,
@@ -65,6 +66,7 @@ def export(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
+    memory: LimitOption = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -80,15 +82,20 @@ def export(
             "--relation-types writes all of a run of embeddings, as PyTorch-BigGraph does; "
             "leave it out for a network, and with --node-type"
         )
+    if relation_types is not None and memory is not None:
+        raise ConfigError(
+            "--memory does not go with --relation-types, which writes rows as they are "
+            "mapped; leave it out"
+        )
     if relation_types is None:
         check_target(out, overwrite=overwrite)  # before anything is loaded
     if is_network:
-        _export_network(run, out, node_type, relation, overwrite=overwrite)
+        _export_network(run, out, node_type, relation, memory, overwrite=overwrite)
     elif relation_types is None:
         from graphsys import embedding
 
         require_no_relation(relation)
-        embedding.export(run, out, node_type=node_type, overwrite=overwrite)
+        embedding.export(run, out, node_type=node_type, overwrite=overwrite, memory=memory)
     else:
         from graphsys import embedding
 
@@ -102,14 +109,15 @@ def export(
 
 
 def _export_network(
-    run: Path, out: Path, node_type: str | None, relation: str | None, *, overwrite: bool
-) -> None:
+    run: Path, out: Path, node_type: str | None, relation: str | None,
+    memory: str | None, *, overwrite: bool,
+) -> None:  # fmt: skip
     from graphsys import gnn
     from graphsys.cli.progress import open_progress
 
     progress = open_progress()
     gnn.export(
         run, out, node_type=node_type, relation=relation, overwrite=overwrite,
-        progress=progress,
+        memory=memory, progress=progress,
     )  # fmt: skip
     progress.close()

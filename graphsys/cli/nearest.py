@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphsys.cli.console import print_json, print_table
-from graphsys.cli.options import JsonOption, RunArgument, examples, require_no_relation
+from graphsys.cli.options import (
+    JsonOption,
+    LimitOption,
+    RunArgument,
+    examples,
+    require_no_relation,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,13 +53,14 @@ def nearest(
             "index that is built once and kept in the run's folder.",
         ),
     ] = "exact",
+    memory: LimitOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show the nodes whose rows are most like that of NODE."""
     from graphsys.storage.runs.run_folder import is_gnn_run
 
     if is_gnn_run(run):
-        found = _by_network(run, node, k, node_type, relation, index)
+        found = _by_network(run, node, k, node_type, relation, index, memory)
     else:
         from graphsys import embedding
 
@@ -64,6 +71,7 @@ def nearest(
             k,
             node_type=node_type,
             index=index,  # type: ignore[arg-type]  # checked there
+            memory=memory,
         )
     rows = found.to_pylist()
     if json:
@@ -73,8 +81,9 @@ def nearest(
 
 
 def _by_network(
-    run: Path, node: str, k: int, node_type: str | None, relation: str | None, index: str
-) -> "pa.Table":
+    run: Path, node: str, k: int, node_type: str | None, relation: str | None, index: str,
+    memory: str | None,
+) -> "pa.Table":  # fmt: skip
     from graphsys import gnn
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
@@ -86,7 +95,8 @@ def _by_network(
         )
     progress = open_progress()
     found = gnn.nearest(
-        run, node, k, node_type=node_type, relation=relation, progress=progress
-    )
+        run, node, k, node_type=node_type, relation=relation, memory=memory,
+        progress=progress,
+    )  # fmt: skip
     progress.close()
     return found

@@ -52,6 +52,17 @@ MemoryOption = Annotated[
         rich_help_panel=CONTROL,
     ),
 ]
+LimitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="Most memory to use, of the whole process: fewer questions or rows at a time "
+        "where it is short; what needs more is refused.",
+        show_default=False,
+        rich_help_panel=CONTROL,
+    ),
+]
 ClusterOption = Annotated[
     str | None,
     typer.Option(

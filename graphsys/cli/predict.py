@@ -11,6 +11,7 @@ from graphsys.cli.options import (
     INPUT,
     OUTPUT,
     JsonOption,
+    LimitOption,
     OverwriteOption,
     RunArgument,
     examples,
@@ -103,6 +104,7 @@ def predict(
         ),
     ] = None,
     format_: FormatOption = None,
+    memory: LimitOption = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -121,11 +123,11 @@ def predict(
     is_network = is_gnn_run(run)
     chosen = None if graph is None else open_graph(graph)
     if is_network and top_k is not None:
-        _recommend(run, chosen, target, nodes, relation, top_k, known or "drop")
+        _recommend(run, chosen, target, nodes, relation, memory, top_k, known or "drop")
     elif is_network:
-        _predict_nodes(run, chosen, target, nodes, relation, known)
+        _predict_nodes(run, chosen, target, nodes, relation, memory, known)
     else:
-        _answer(run, chosen, target, nodes, relation, top_k or 10, known or "drop")
+        _answer(run, chosen, target, nodes, relation, memory, top_k or 10, known or "drop")
 
 
 class _Target(NamedTuple):
@@ -147,7 +149,7 @@ class _Target(NamedTuple):
 
 def _answer(
     run: Path, chosen: "Graph | None", target: _Target, nodes: Path | None,
-    relation: str | None, k: int, known: str,
+    relation: str | None, memory: str | None, k: int, known: str,
 ) -> None:  # fmt: skip
     """Answer questions with a run of embeddings."""
     from graphsys import embedding
@@ -166,6 +168,7 @@ def _answer(
         questions,
         k,
         known=known,  # type: ignore[arg-type]  # checked there
+        memory=memory,
         progress=progress,
     )
     progress.close()
@@ -181,7 +184,7 @@ def _answer(
 
 def _recommend(
     run: Path, graph: "Graph | None", target: _Target, nodes: Path | None,
-    relation: str | None, k: int, known: str,
+    relation: str | None, memory: str | None, k: int, known: str,
 ) -> None:  # fmt: skip
     """Answer with a network of links what each node should be linked to."""
     from graphsys import gnn
@@ -192,7 +195,7 @@ def _recommend(
     chosen = None if nodes is None else read_nodes(nodes)
     progress = open_progress()
     found = gnn.recommend(
-        run, chosen, k, relation=relation, graph=graph, progress=progress,
+        run, chosen, k, relation=relation, graph=graph, memory=memory, progress=progress,
         known=known,  # type: ignore[arg-type]  # checked there
     )  # fmt: skip
     progress.close()
@@ -207,7 +210,7 @@ def _recommend(
 
 def _predict_nodes(
     run: Path, graph: "Graph | None", target: _Target, nodes: Path | None,
-    relation: str | None, known: str | None,
+    relation: str | None, memory: str | None, known: str | None,
 ) -> None:  # fmt: skip
     """Predict with a run of a graph neural network."""
     from graphsys import gnn
@@ -220,7 +223,9 @@ def _predict_nodes(
     begin = time.monotonic()
     progress = open_progress()
     chosen = None if nodes is None else read_nodes(nodes)
-    found = gnn.predict(run, chosen, graph=graph, relation=relation, progress=progress)
+    found = gnn.predict(
+        run, chosen, graph=graph, relation=relation, memory=memory, progress=progress
+    )
     progress.close()
     facts = {"num_nodes": found.num_rows, "seconds": time.monotonic() - begin}
     target.write(found, facts, f"{found.num_rows:,} nodes")

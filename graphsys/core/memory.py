@@ -131,18 +131,20 @@ def share_one_heap() -> None:
         mallopt(_M_ARENA_MAX, 1)
 
 
-_M_MMAP_THRESHOLD = -3  # glibc's malloc.h
+_M_TRIM_THRESHOLD = -1  # glibc's malloc.h
+_M_MMAP_THRESHOLD = -3
 
 
-def return_large_blocks() -> None:
-    """Let blocks of a megabyte or more go back to the system when they are freed.
+def return_large_blocks(kept_bytes: int = 1 << 20) -> None:
+    """Let blocks of so many bytes or more go back to the system when they are freed.
 
     By itself glibc keeps what is freed, up to 32 MiB a block, once such a block was used:
     a plan of the memory would have to count it twice. For the whole process, for good.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        mallopt(_M_MMAP_THRESHOLD, 1 << 20)
+        mallopt(_M_MMAP_THRESHOLD, kept_bytes)
+        mallopt(_M_TRIM_THRESHOLD, kept_bytes)
 
 
 def release_free_memory() -> None:
@@ -152,17 +154,20 @@ def release_free_memory() -> None:
         trim(0)
 
 
-def keep_to_budget() -> None:
+def keep_to_budget(kept_bytes: int = 1 << 20) -> None:
     """Have what is freed go back to the system, so that a plan of the memory holds.
 
     For the whole process, for good: one heap for all threads, large blocks and Arrow's
     buffers straight from the system. Called where a budget was stated; without one what is
     kept for the next array saves time.
+
+    Args:
+        kept_bytes: Smaller blocks stay for the next array of their size.
     """
     import pyarrow as pa
 
     share_one_heap()
-    return_large_blocks()
+    return_large_blocks(kept_bytes)
     pa.set_memory_pool(pa.system_memory_pool())
     release_free_memory()
 

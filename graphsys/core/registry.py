@@ -2,7 +2,7 @@
 
 import importlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -30,8 +30,8 @@ class Registry(Generic[T]):
         group: Entry-point group of third-party plug-ins, read when a name is first
             asked for; a broken plug-in is reported by name and stops no other.
         adapt: Turns what an entry point gives into a plug-in, or raises: it is broken.
-        modules: Files of ours that register what they hold when they are imported, which
-            is when a name is first asked for.
+        modules: The file of ours of each name, which registers it when it is imported:
+            when it is first asked for, so that a name that is unknown costs nothing.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class Registry(Generic[T]):
         group: str | None = None,
         *,
         adapt: Callable[[Any], T] | None = None,
-        modules: Sequence[str] = (),
+        modules: Mapping[str, str] | None = None,
     ) -> None:
         self.kind = kind
         self.group = group
         self._adapt = adapt
-        self._modules = tuple(modules)
+        self._modules = dict(modules or {})
         self._items: dict[str, T] = {}
         self._is_loaded = group is None
 
@@ -66,28 +66,27 @@ class Registry(Generic[T]):
         Raises:
             UnknownNameError: nothing is; the message lists the known names.
         """
+        if name not in self._items and name in self._modules:
+            importlib.import_module(self._modules[name])
         if name not in self._items:
-            self._load()
+            self._load_others()
         try:
             return self._items[name]
         except KeyError:
-            raise unknown_name(self.kind, name, self._items, self.group) from None
+            raise unknown_name(self.kind, name, self.names(), self.group) from None
 
     def names(self) -> list[str]:
         """Return all names, sorted."""
-        self._load()
-        return sorted(self._items)
+        self._load_others()
+        return sorted({*self._items, *self._modules})
 
-    def _load(self) -> None:
-        for module in self._modules:
-            importlib.import_module(module)
-        if not self._is_loaded:
-            self._is_loaded = True
-            self._load_entry_points()
-
-    def _load_entry_points(self) -> None:
+    def _load_others(self) -> None:
+        """Load what other packages bring, once."""
+        if self._is_loaded:
+            return
+        self._is_loaded = True
         for point in entry_points(group=self.group or ""):
-            if point.name in self._items:
+            if point.name in self._items or point.name in self._modules:
                 continue
             try:
                 found = point.load()
@@ -112,7 +111,12 @@ class SpecRegistry(Registry[S]):
     """
 
     def __init__(
-        self, kind: str, group: str, cls: type[S], *, modules: Sequence[str] = ()
+        self,
+        kind: str,
+        group: str,
+        cls: type[S],
+        *,
+        modules: Mapping[str, str] | None = None,
     ) -> None:
         def checked(found: Any) -> S:
             if not isinstance(found, cls):

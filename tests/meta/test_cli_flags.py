@@ -26,9 +26,9 @@ FLAGS = {
     "graphsys partition": "GRAPH --compare --help --json --memory --order --out "
     "--overwrite --partitioner --partitions --seed",
     "graphsys run": "ALGORITHM GRAPH --check --checkpoint --checkpoint-every --cluster "
-    "--device --device-memory --explain --format --help --implementation --json --list "
-    "--max-supersteps --memory --out --overwrite --param --require-convergence --resume "
-    "--strategy --threads",
+    "--device --device-memory --explain --format --from --help --implementation --json "
+    "--list --max-supersteps --memory --out --overwrite --param --require-convergence "
+    "--resume --strategy --threads",
     "graphsys mine": "GRAPH --edge-labels --explain --features --format --frequent --help "
     "--induced --json --labels --limit --list --max-edges --memory --motifs --out "
     "--overwrite --pattern --per-edge --per-node --support --threads",
@@ -37,12 +37,14 @@ FLAGS = {
     "--out --overwrite --preset --resume --set --settings",
     "graphsys train gnn": "GRAPH --config --device --dry-run --help --json --memory "
     "--out --overwrite --preset --resume --set --settings",
-    "graphsys evaluate": "RUN --candidates --draw --help --json --queries --seed --split",
-    "graphsys nearest": "RUN NODE --help --index --json --k --node-type --relation",
-    "graphsys predict": "RUN --format --graph --help --json --known --nodes --out "
-    "--overwrite --relation --top-k",
-    "graphsys export": "RUN --help --json --node-type --out --overwrite --relation "
-    "--relation-types",
+    "graphsys evaluate": "RUN --candidates --draw --help --json --memory --queries --seed "
+    "--split",
+    "graphsys nearest": "RUN NODE --help --index --json --k --memory --node-type "
+    "--relation",
+    "graphsys predict": "RUN --format --graph --help --json --known --memory --nodes "
+    "--out --overwrite --relation --top-k",
+    "graphsys export": "RUN --help --json --memory --node-type --out --overwrite "
+    "--relation --relation-types",
     "graphsys doctor": "--cluster --help --json --warm-up",
     "graphsys plan": "--calibrate --dim --edges --help --json --machines --memory "
     "--network --nodes --partitions --supersteps",

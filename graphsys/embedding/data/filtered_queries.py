@@ -6,7 +6,7 @@ known answers allow. So memory is bounded whatever the number of edges.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,30 @@ from graphsys.storage.reader import Graph
 Ints = npt.NDArray[np.int64]
 _BATCH = 1 << 14
 _PAIRS = 1 << 21
+_LEAST = 128
+"""How much smaller a batch may become where memory is short."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchLimits:
+    """How large a batch of questions may be.
+
+    Attributes:
+        questions: Questions of a batch, at most.
+        known: Known answers of a batch together, at most, unless it is one question.
+    """
+
+    questions: int = field(default_factory=lambda: _BATCH)
+    known: int = field(default_factory=lambda: _PAIRS)
+
+    def smaller(self) -> list["BatchLimits"]:
+        """Return these and halves of them, down to what still keeps threads busy."""
+        return [
+            BatchLimits(
+                questions=max(self.questions >> k, 1), known=max(self.known >> k, 1)
+            )
+            for k in range(_LEAST.bit_length())
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +106,7 @@ class Queries:
 
 
 def held_out_queries(
-    graph: Graph, edges: HeldOut, *, asks_for_dst: bool
+    graph: Graph, edges: HeldOut, *, asks_for_dst: bool, limits: BatchLimits | None = None
 ) -> Iterator[Queries]:
     """Ask for one end of every held-out edge, in batches in the edges' order.
 
@@ -90,6 +114,7 @@ def held_out_queries(
         graph: The graph.
         edges: The edges.
         asks_for_dst: Whether the source is given, or the destination.
+        limits: Of a batch.
     """
     given, target = edges.src, edges.dst
     if not asks_for_dst:
@@ -101,6 +126,7 @@ def held_out_queries(
         edges.relation,
         target,
         asks_for_dst=asks_for_dst,
+        limits=limits,
     )
 
 
@@ -112,6 +138,7 @@ def query_batches(
     target: Ints,
     *,
     asks_for_dst: bool,
+    limits: BatchLimits | None = None,
 ) -> Iterator[Queries]:
     """Find the known answers of questions, batch by batch.
 
@@ -122,18 +149,20 @@ def query_batches(
         relation: Codes of the relations ``[Q]``.
         target: Numbers of the answers, -1 where any is asked for ``[Q]``.
         asks_for_dst: Whether sources are given, or destinations.
+        limits: Of a batch: by default at most 2**14 questions, with at most 2**21 known
+            answers together, or one question.
 
     Yields:
-        Consecutive questions: at most 2**14, with at most 2**21 known answers together,
-        or one question.
+        Consecutive questions.
     """
+    limits = limits or BatchLimits()
     adjacency = _Adjacency(graph, edge_type, asks_for_dst)
-    for begin in range(0, len(node), _BATCH):
-        block = slice(begin, min(begin + _BATCH, len(node)))
+    for begin in range(0, len(node), limits.questions):
+        block = slice(begin, min(begin + limits.questions, len(node)))
         keys = adjacency.keys(node[block], relation[block])
         wanted, own = np.unique(keys, return_inverse=True)
         counts = adjacency.count(wanted)
-        for low, high in _cut(own, counts):
+        for low, high in _cut(own, counts, limits.known):
             some = slice(begin + low, begin + high)
             kept, own_kept = np.unique(own[low:high], return_inverse=True)
             begins, known = adjacency.collect(wanted[kept])
@@ -156,17 +185,20 @@ def find(wanted: Ints, keys: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
     return place.astype(np.int64), wanted[place] == keys
 
 
-def _cut(own: npt.NDArray[np.integer], counts: Ints) -> Iterator[tuple[int, int]]:
+def _cut(
+    own: npt.NDArray[np.integer], counts: Ints, most: int
+) -> Iterator[tuple[int, int]]:
     """Cut questions so that the known answers of each piece stay within bounds.
 
     Args:
         own: Which list of known answers each question has ``[Q]``.
         counts: How many answers each list has.
+        most: Known answers of a piece.
     """
     begin, total, seen = 0, 0, set[int]()
     for place, number in enumerate(own.tolist()):
         size = 0 if number in seen else int(counts[number])
-        if place > begin and total + size > _PAIRS:
+        if place > begin and total + size > most:
             yield begin, place
             begin, total, seen = place, 0, set()
             size = int(counts[number])

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys import metrics
+from graphsys.core.budget import metered, stated_budget
 from graphsys.core.errors import ConfigError
 from graphsys.core.events import span
 from graphsys.core.progress import SILENT, Progress
@@ -20,12 +21,14 @@ from graphsys.core.threads import num_cores
 from graphsys.datasets.temporary import GraphLike
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.data.candidates import Draw, draw_candidates, require_draw
+from graphsys.embedding.data.filtered_queries import BatchLimits
 from graphsys.embedding.data.held_out import HeldOut, held_out_edges, with_split
 from graphsys.embedding.data.held_out_split import GraphWithHeldOut
 from graphsys.embedding.data.relation_stats import degrees_of, relation_categories
 from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.evaluation.ranking import Ranks, rank_edges
 from graphsys.embedding.model import RelationSet
+from graphsys.embedding.rows.batch_memory import FEW, batch_bytes, fitting_limits
 from graphsys.embedding.rows.scorer import Scorer
 from graphsys.storage.merged_view import stored_graph
 
@@ -33,6 +36,8 @@ Ints = npt.NDArray[np.int64]
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
 _SAMPLES = 32
 _WRONG = 64
+_RANKED_BYTES = 128  # of an edge: as read, and in order; ranks, scores of both questions
+_MEASURED_BYTES = 320  # the same, and ranks of groups of both questions
 
 
 def evaluate(
@@ -46,6 +51,7 @@ def evaluate(
     breakdown: bool = True,
     graph: GraphLike | None = None,
     threads: int = 0,
+    memory: int | str | None = None,
     progress: Progress = SILENT,
 ) -> dict[str, Any]:
     """Rank the edges of a split.
@@ -66,6 +72,8 @@ def evaluate(
         breakdown: Whether to give more than the means.
         graph: The graph trained on, if it is not where it was.
         threads: Number of threads, 0: one per core.
+        memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes: so
+            many questions are asked at a time as fit in it; None: no limit.
         progress: Receives one stage.
 
     Returns:
@@ -84,7 +92,9 @@ def evaluate(
 
     Raises:
         ConfigError: No edge type of the run has edges in the split, or a count is wrong.
+        BudgetError: The budget is too small; the message names one that works.
     """
+    budget = stated_budget(memory)
     for name, value, least in (("candidates", candidates, 1), ("queries", queries, 2)):
         if value is not None and value < least:
             raise ConfigError(f"{name}: got {value}, expected an int >= {least}")
@@ -93,23 +103,13 @@ def evaluate(
     opened = _with_held_out(opened, split)
     chosen = with_split(opened.graph, opened.model, split)
     most = None if queries is None else queries // 2
+    asked = _Asked(opened, candidates, draw, seed, breakdown, threads or num_cores())
+    if budget is not None:
+        asked.fit(chosen, split, most, budget)
     held = held_out_edges(opened.graph, chosen, split, most=most, seed=seed)
-    asked = _Asked(opened, candidates, draw, seed, breakdown)
     progress.stage(f"evaluate {split}", 2 * sum(map(len, held)), "queries")
     with single_threaded_blas(), span("evaluate", split=split):
-        found = [
-            asked.rank(edges, asks_for_dst, threads or num_cores(), progress)
-            for edges in held
-            if len(edges)
-            for asks_for_dst in (True, False)
-        ]
-        result = metrics.ranking_metrics(
-            [part.ranks.filtered for part in found], [part.ranks.raw for part in found]
-        )
-        if breakdown:
-            num = {"num": candidates, "draw": draw, "seed": seed}
-            result["candidates"] = "all" if candidates is None else num
-            result |= _break_down(opened, found, is_sampled=candidates is not None)
+        result = asked.measure(asked.rank_all(held, progress))
     progress.close()
     return {"split": split, "metrics": result}
 
@@ -137,29 +137,78 @@ class _Asked:
     """What a question is asked about: samples of every node type, drawn once."""
 
     def __init__(
-        self, run: Embeddings, num: int | None, draw: Draw, seed: int, scored: bool
-    ) -> None:
+        self, run: Embeddings, num: int | None, draw: Draw, seed: int, breakdown: bool,
+        threads: int,
+    ) -> None:  # fmt: skip
         self.run, self.num, self.draw, self.seed = run, num, draw, seed
-        self.scored = scored
+        self.breakdown, self.threads = breakdown, threads
+        self.limits: BatchLimits | None = None
         self._drawn: dict[tuple[str, int, Draw], list[Ints]] = {}
 
-    def rank(
-        self, edges: HeldOut, asks_for_dst: bool, threads: int, progress: Progress
-    ) -> _Found:
+    def fit(
+        self, model: list[RelationSet], split: str, most: int | None, budget: int
+    ) -> None:
+        """Rank a few edges, and choose how many fit a budget at a time.
+
+        Raises:
+            BudgetError: Not even a few do.
+        """
+        graph, self.limits = self.run.graph, BatchLimits().smaller()[-1]
+        num_edges = sum(graph.num_edges_of(m.edge_type, split) for m in model)
+        num_edges = num_edges if most is None else min(most, num_edges)
+        with single_threaded_blas():
+            with metered() as ranking:
+                few = held_out_edges(graph, model, split, most=FEW, seed=self.seed)
+                found = self.rank_all(few, SILENT)
+            with metered() as measuring:
+                self.measure(found)
+        del few, found
+
+        def needed(limits: BatchLimits) -> int:
+            batch = batch_bytes(self.run, model, limits, num_edges, self.threads)
+            return max(
+                ranking.peak_bytes + batch + _RANKED_BYTES * num_edges,
+                measuring.peak_bytes + _MEASURED_BYTES * num_edges,
+            )
+
+        self.limits = fitting_limits(f"evaluating {num_edges} edges", needed, budget)
+
+    def rank_all(self, held: list[HeldOut], progress: Progress) -> list[_Found]:
+        """Rank the edges of all types, in both directions."""
+        return [
+            self.rank(edges, asks_for_dst, progress)
+            for edges in held
+            if len(edges)
+            for asks_for_dst in (True, False)
+        ]
+
+    def measure(self, found: list[_Found]) -> dict[str, Any]:
+        """Return the metrics of what was ranked."""
+        result = metrics.ranking_metrics(
+            [part.ranks.filtered for part in found], [part.ranks.raw for part in found]
+        )
+        if self.breakdown:
+            num = {"num": self.num, "draw": self.draw, "seed": self.seed}
+            result["candidates"] = "all" if self.num is None else num
+            result |= _break_down(self.run, found, is_sampled=self.num is not None)
+        return result
+
+    def rank(self, edges: HeldOut, asks_for_dst: bool, progress: Progress) -> _Found:
         """Rank the edges of one type."""
         scorer = Scorer(self.run, edges.relations, asks_for_dst)
         answer_type = scorer.answer_type
         samples = negatives = None
         if self.num is not None:
             samples = list(map(np.sort, self._samples(answer_type, self.num, self.draw)))
-        if self.scored:
+        if self.breakdown:
             negatives = self._samples(answer_type, _WRONG, "uniform")
         ranks = rank_edges(
             scorer,
             edges,
             samples=samples,
             negatives=negatives,
-            threads=threads,
+            threads=self.threads,
+            limits=self.limits,
             progress=progress,
         )
         return _Found(edges=edges, asks_for_dst=asks_for_dst, ranks=ranks)

@@ -12,9 +12,16 @@ import numpy.typing as npt
 
 from graphsys.core.progress import Progress
 from graphsys.core.threads import run_parallel
-from graphsys.embedding.data.filtered_queries import Queries, find, held_out_queries
+from graphsys.embedding.data.filtered_queries import (
+    BatchLimits,
+    Queries,
+    find,
+    held_out_queries,
+)
 from graphsys.embedding.data.held_out import HeldOut
+from graphsys.embedding.rows.batch_memory import candidate_block
 from graphsys.embedding.rows.scorer import Scorer
+from graphsys.embedding.rows.trained_rows import RowBlocks
 from graphsys.kernels.cpu.embedding.rank import (
     CUSTOM,
     PRODUCT,
@@ -26,8 +33,8 @@ Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Places = npt.NDArray[np.intp]
+Table = Floats | RowBlocks
 _QUERY_BLOCK = 256
-_CANDIDATE_BLOCK = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +62,7 @@ def rank_edges(
     samples: Sequence[Ints] | None = None,
     negatives: Sequence[Ints] | None = None,
     threads: int,
+    limits: BatchLimits | None = None,
     progress: Progress,
 ) -> Ranks:
     """Rank the true answer of every held-out edge.
@@ -67,14 +75,17 @@ def rank_edges(
         negatives: Numbers of nodes to draw a wrong answer from, likewise, in an order that
             no layout changes; None to leave out the scores.
         threads: Number of threads.
+        limits: Of a batch of queries, where memory has one.
         progress: Told of every query.
     """
     counts = np.zeros((len(edges), 4), dtype=np.int64)
     scored = len(edges) if negatives is not None else 0
     positive, negative = np.empty(scored), np.full(scored, np.nan)
     graph = scorer.run.graph
-    for queries in held_out_queries(graph, edges, asks_for_dst=scorer.asks_for_dst):
-        batch = _Batch(scorer, queries, threads)
+    for queries in held_out_queries(
+        graph, edges, asks_for_dst=scorer.asks_for_dst, limits=limits
+    ):
+        batch = _Batch(scorer, queries, threads, keeps_rows=limits is None)
         if samples is None:
             batch.count_all(progress)
         else:
@@ -100,8 +111,11 @@ def rank_edges(
 class _Batch:
     """Queries prepared once, compared with candidates block by block."""
 
-    def __init__(self, scorer: Scorer, queries: Queries, threads: int) -> None:
+    def __init__(
+        self, scorer: Scorer, queries: Queries, threads: int, *, keeps_rows: bool
+    ) -> None:
         self.scorer, self.queries, self.threads = scorer, queries, threads
+        self.rows_of = scorer.run.rows if keeps_rows else scorer.run.blocks
         self.rows = scorer.prepare_queries(queries.node, queries.relation)
         self.targets = self._prepared(queries.target, slice(None))
         self.positives = np.empty(len(queries), dtype=np.float64)
@@ -117,9 +131,9 @@ class _Batch:
         run, answer_type = self.scorer.run, self.scorer.answer_type
         offsets = run.graph.offsets(answer_type)
         for part in range(len(offsets) - 1):
-            table, first = run.rows(answer_type, part), int(offsets[part])
+            table, first = self.rows_of(answer_type, part), int(offsets[part])
 
-            def count(some: Places, table: Floats = table, first: int = first) -> None:
+            def count(some: Places, table: Table = table, first: int = first) -> None:
                 self._count(some, self.queries.take(some), table, first)
 
             run_parallel(count, self._blocks(np.arange(len(self.queries))), self.threads)
@@ -167,13 +181,14 @@ class _Batch:
             for begin in range(0, len(piece), _QUERY_BLOCK)
         ]
 
-    def _count(self, some: Places, queries: Queries, table: Floats, first: int) -> None:
+    def _count(self, some: Places, queries: Queries, table: Table, first: int) -> None:
         """Count what of a table is better than or equal to the answers of a block."""
         rows, positives = self.rows[some], self.positives[some]
         counts = np.zeros((len(some), 4), dtype=np.int64)
-        scratch = np.empty(len(some) * min(_CANDIDATE_BLOCK, len(table)), dtype=np.float32)
-        for begin in range(0, len(table), _CANDIDATE_BLOCK):
-            block = np.array(table[begin : begin + _CANDIDATE_BLOCK], dtype=np.float32)
+        size = candidate_block(rows.shape[1])
+        scratch = np.empty(len(some) * min(size, len(table)), dtype=np.float32)
+        for begin in range(0, len(table), size):
+            block = np.array(table[begin : begin + size], dtype=np.float32)
             relation = np.full(len(block), queries.relation[0], dtype=np.int64)
             block = self.scorer.prepare_candidates(block, relation)
             asked, form = rows, self.scorer.form

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from graphsys.core.budget import stated_budget
 from graphsys.core.progress import SILENT, Progress
 from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.rows.node_rows import require_one_dim
@@ -16,6 +17,7 @@ def export(
     node_type: str | None = None,
     graph: Graph | None = None,
     overwrite: bool = False,
+    memory: int | str | None = None,
     progress: Progress = SILENT,
 ) -> Path:
     """Write the embeddings to a file whose suffix says the format.
@@ -33,6 +35,7 @@ def export(
         node_type: Only this type; all by default.
         graph: The graph trained on, if it is not where it was.
         overwrite: Replace the file if there is one.
+        memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes.
         progress: Receives one stage.
 
     Returns:
@@ -42,16 +45,25 @@ def export(
         ConfigError: The suffix is not a known one.
         OutputExistsError: The file exists.
         StorageFullError: It cannot be written.
+        BudgetError: The budget is too small; the message names one that works.
     """
-    out = Path(out)
+    out, budget = Path(out), stated_budget(memory)
     check_target(out, overwrite=overwrite)
     opened = run if isinstance(run, Embeddings) else Embeddings(run, graph=graph)
     types = [node_type] if node_type is not None else opened.node_types
     for name in types:
-        opened.rows(name, 0)  # an unknown type ends here
+        opened.dim_of(name)  # an unknown type ends here
     if out.suffix != ".safetensors":
         require_one_dim(opened.config, types, f"cannot export to {out.name!r}")
     metadata = {"dim": str(opened.config.dim)}
     return write_rows(
-        opened, types, out, overwrite=overwrite, metadata=metadata, progress=progress
-    )
+        _InSlices(opened), types, out, overwrite=overwrite, metadata=metadata,
+        budget=budget, progress=progress,
+    )  # fmt: skip
+
+
+class _InSlices:
+    """A run whose rows are made when they are written, if they are not in its files."""
+
+    def __init__(self, run: Embeddings) -> None:
+        self.graph, self.rows, self.dim_of = run.graph, run.blocks, run.dim_of

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+import math
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, BinaryIO, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from graphsys.core.checksums import digest
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, CorruptStoreError
+from graphsys.core.memory import resident_bytes
 from graphsys.core.plain_files import read_json
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.rows.trained_rows import TrainedRows
@@ -30,6 +32,11 @@ _BUILD_WIDTH = 100
 _SEARCH_WIDTH = 128
 _TRAINING_PER_LIST = 39
 _PROBED = 16
+_LINK_BYTES = 4 * 2 * _LINKS + 32  # of a row: links, where they begin, locks
+_LISTED_BYTES = 16
+_GROWN = 14  # tenths: what holds the rows grows while they are added
+_LOADED_BYTES = 12 << 20  # threads, what a library takes at its first use
+_IO_BYTES = 1 << 20
 _FORMAT = 2  # of the stamp; others are built again
 
 
@@ -104,6 +111,17 @@ def _require_metric(kind: str, run: TrainedRows) -> None:
         )
 
 
+def index_bytes(run: TrainedRows, kind: IndexKind, node_type: str) -> int:
+    """Return what the process takes at its peak while an index is built and searched."""
+    require("faiss", extra="all")
+    size, dim = int(run.graph.num_nodes_of(node_type)), run.dim_of(node_type)
+    beside = _LINK_BYTES if kind == "hnsw" else _LISTED_BYTES
+    rows = size * (4 * dim + beside) * _GROWN // 10
+    if kind == "ivf":
+        rows = max(rows, 2 * 4 * dim * min(size, 256 * _num_lists(size)))
+    return resident_bytes() + _LOADED_BYTES + rows
+
+
 def open_index(
     run: TrainedRows, kind: IndexKind, *, node_type: str, path: str | Path | None = None
 ) -> NeighborIndex:
@@ -142,36 +160,62 @@ def _build(run: TrainedRows, kind: IndexKind, node_type: str) -> Any:
         index = faiss.IndexHNSWFlat(dim, _LINKS, metric)
         index.hnsw.efConstruction = _BUILD_WIDTH
     else:
-        lists = max(1, min(round(4 * size**0.5), size // _TRAINING_PER_LIST))
+        lists = _num_lists(size)
         coarse = (faiss.IndexFlatL2 if is_distance else faiss.IndexFlatIP)(dim)
         index = faiss.IndexIVFFlat(coarse, dim, lists, metric)
         some = np.random.default_rng(0).permutation(size)[: 256 * lists]
         index.train(prepare(run.take(node_type, np.sort(some)), run.config))
     for part in range(run.graph.num_partitions(node_type)):
-        table = run.rows(node_type, part)
+        table = run.blocks(node_type, part)
         for begin in range(0, len(table), _BLOCK):
             index.add(prepare(table[begin : begin + _BLOCK], run.config))
     return index
 
 
+def _num_lists(size: int) -> int:
+    return max(1, min(round(4 * math.sqrt(size)), size // _TRAINING_PER_LIST))
+
+
 def _write(index: Any, out: Path, stamp: str) -> None:
     faiss = require("faiss", extra="all")
-    data = memoryview(faiss.serialize_index(index))
     with new_files(out) as [new]:
-        new.write_bytes(data)
+        with new.open("wb") as stream:
+            _write_through(faiss, index, stream)
+        told = digest(np.memmap(new, dtype=np.uint8, mode="r"))
         with disk_errors(out):  # an index without a stamp is not used
             _stamp_file(out).unlink(missing_ok=True)
-    content = {"of": stamp, "xxh3": digest(data)}
+    content = {"of": stamp, "xxh3": told}
     write_durably(_stamp_file(out), (json.dumps(content) + "\n").encode())
+
+
+def _write_through(faiss: Any, index: Any, stream: BinaryIO) -> None:
+    """Write an index piece by piece, so that there is no second one in memory."""
+    failed: list[OSError] = []
+
+    def write(piece: bytes) -> None:
+        try:
+            stream.write(piece)
+        except OSError as err:  # faiss would make a RuntimeError of it
+            failed.append(err)
+            raise
+
+    try:
+        faiss.write_index(index, faiss.PyCallbackIOWriter(write, _IO_BYTES))
+    except RuntimeError:
+        if failed:
+            raise failed[0] from None
+        raise
 
 
 def _read(file: Path, kind: IndexKind) -> Any:
     faiss = require("faiss", extra="all")
     try:
-        data = np.fromfile(file, dtype=np.uint8)
-        if digest(data) != _read_stamp(file).get("xxh3"):
+        if digest(np.memmap(file, dtype=np.uint8, mode="r")) != _read_stamp(file).get(
+            "xxh3"
+        ):
             raise ValueError("it is not what was written")
-        index = faiss.deserialize_index(data)
+        with file.open("rb") as stream:
+            index = faiss.read_index(faiss.PyCallbackIOReader(stream.read, _IO_BYTES))
     except (OSError, RuntimeError, ValueError) as err:
         raise CorruptStoreError(
             f"the index {file} cannot be read ({str(err).splitlines()[0]}); remove it and "

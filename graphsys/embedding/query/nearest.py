@@ -7,16 +7,28 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.budget import require_budget, stated_budget
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError
+from graphsys.core.memory import resident_bytes
 from graphsys.datasets.temporary import GraphLike
-from graphsys.embedding.query.ann_index import IndexKind, open_index, prepare, require_kind
+from graphsys.embedding.query.ann_index import (
+    IndexKind,
+    index_bytes,
+    open_index,
+    prepare,
+    require_kind,
+)
 from graphsys.embedding.rows.trained_rows import TrainedRows
 from graphsys.embedding.spec.comparators import ComparatorSpec, comparator_of
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 _BLOCK = 1 << 18
+_LEAST_BLOCK = 1 << 10
+_COPIES = 3  # of a row: as read, as compared, of unit length
+_FOUND_BYTES = 32  # of a row: its score and number
+_LOADED_BYTES = 12 << 20  # threads, what a library takes at its first use
 
 
 def nearest(
@@ -28,6 +40,7 @@ def nearest(
     index: IndexKind = "exact",
     index_path: str | Path | None = None,
     graph: GraphLike | None = None,
+    memory: int | str | None = None,
 ) -> pa.Table:
     """Find the nodes of the same type that are closest to a node.
 
@@ -44,6 +57,7 @@ def nearest(
             the run's last checkpoint, and may miss some of the closest.
         index_path: The index's file, by default in the run's folder.
         graph: The graph trained on, if it is not where it was.
+        memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes.
 
     Returns:
         Columns ``id`` and ``score``, best first, ties by the order of the store; ``name``
@@ -52,16 +66,21 @@ def nearest(
     Raises:
         ConfigError: ``k`` is below 1, the type is not clear, or there is no such index.
         UnknownNameError: There is no such node.
+        BudgetError: The budget is too small; the message names one that works.
     """
     if k < 1:
         raise ConfigError(f"k: got {k}, expected an int >= 1")
     require_kind(index)
+    budget = stated_budget(memory)
     opened = run if isinstance(run, TrainedRows) else TrainedRows(run, graph=graph)
     chosen, number = opened.find(node, node_type)
     rows = prepare(opened.take(chosen, np.array([number])), opened.config)
     if index == "exact":
-        scores, numbers = _search_all(opened, chosen, rows, k + 1)
+        block = _block_within(opened, chosen, budget)
+        scores, numbers = _search_all(opened, chosen, rows, k + 1, block)
     else:
+        needed = index_bytes(opened, index, chosen) if budget is not None else 0
+        require_budget(f"an index of kind {index}", needed, budget)
         found = open_index(opened, index, node_type=chosen, path=index_path)
         scores, numbers = found.search(rows, k + 1)
     kept = (numbers[0] != number) & (numbers[0] >= 0)
@@ -74,8 +93,26 @@ def nearest(
     return pa.table(columns if names is None else columns | {"name": names})
 
 
+def _block_within(run: TrainedRows, node_type: str, budget: int | None) -> int:
+    """Return how many rows are looked at together within a budget.
+
+    Raises:
+        BudgetError: It is not enough for a few.
+    """
+    if budget is None:
+        return _BLOCK
+    if not comparator_of(run.config.comparator).is_custom:
+        require("faiss", extra="all")  # it has memory of its own
+    row_bytes = _COPIES * 4 * run.dim_of(node_type) + _FOUND_BYTES
+    beside = resident_bytes() + _LOADED_BYTES
+    block = min(max((budget - beside) // row_bytes, _LEAST_BLOCK), _BLOCK)
+    block = min(block, run.graph.num_nodes_of(node_type))
+    require_budget("looking for neighbors", beside + block * row_bytes, budget)
+    return int(block)
+
+
 def _search_all(
-    run: TrainedRows, node_type: str, queries: Floats, k: int
+    run: TrainedRows, node_type: str, queries: Floats, k: int, block: int
 ) -> tuple[Floats, Ints]:
     """Return the best scores and their numbers, block by block of the tables."""
     comparator = comparator_of(run.config.comparator)
@@ -83,9 +120,9 @@ def _search_all(
     offsets = run.graph.offsets(node_type)
     scores, numbers = [], []
     for part in range(len(offsets) - 1):
-        table = run.rows(node_type, part)
-        for begin in range(0, len(table), _BLOCK):
-            rows = prepare(table[begin : begin + _BLOCK], run.config)
+        table = run.blocks(node_type, part)
+        for begin in range(0, len(table), block):
+            rows = prepare(table[begin : begin + block], run.config)
             found, places = search(comparator, queries, rows, min(k, len(rows)))
             scores.append(found)
             numbers.append(places + begin + offsets[part])

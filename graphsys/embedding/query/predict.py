@@ -1,7 +1,7 @@
 """Link prediction: the best answers to (head, relation, ?) and (?, relation, tail)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -9,21 +9,31 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.budget import metered, stated_budget
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import num_cores
 from graphsys.datasets.temporary import GraphLike
 from graphsys.embedding.blas import single_threaded_blas
-from graphsys.embedding.data.filtered_queries import Queries, find, query_batches
-from graphsys.embedding.query.topk import best_answers
+from graphsys.embedding.data.filtered_queries import (
+    BatchLimits,
+    Queries,
+    find,
+    query_batches,
+)
+from graphsys.embedding.query.topk import SPARE, best_answers, exact_pairs
 from graphsys.embedding.query.triples import Group, as_table, groups, relation_names
+from graphsys.embedding.rows.batch_memory import FEW, batch_bytes, fitting_limits
 from graphsys.embedding.rows.scorer import Scorer
 from graphsys.embedding.rows.trained_rows import TrainedRows
 
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
 Known = Literal["drop", "mark", "keep"]
-_BATCH = 1 << 14
+_FOUND_BYTES = 48  # of an answer of a batch: in float32, again in float64, in order
+_AGAIN_BYTES = 40  # of a dimension of an answer that is scored again, in float64
+_ANSWER_BYTES = 17
+_JOINED_BYTES = 160  # of an answer: a row of the table, and all of them in order
 
 
 def predict(
@@ -34,6 +44,7 @@ def predict(
     known: Known = "drop",
     graph: GraphLike | None = None,
     threads: int = 0,
+    memory: int | str | None = None,
     progress: Progress = SILENT,
 ) -> pa.Table:
     """Answer questions with the nodes of the right type that score best.
@@ -48,6 +59,8 @@ def predict(
             ``mark`` them in a column ``known``, or ``keep`` them unmarked.
         graph: The graph trained on, if it is not where it was.
         threads: Number of threads, 0: one per core.
+        memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes: so
+            many questions are answered at a time as fit in it; None: no limit.
         progress: Receives one stage.
 
     Returns:
@@ -60,6 +73,7 @@ def predict(
     Raises:
         ConfigError: ``k`` or ``known`` is wrong, or a row gives too much or too little.
         UnknownNameError: A node or a relation is not in the graph.
+        BudgetError: The budget is too small; the message names one that works.
     """
     if k < 1:
         raise ConfigError(f"k: got {k}, expected an int >= 1")
@@ -67,15 +81,14 @@ def predict(
         raise ConfigError(
             f"known: got {known!r}, expected one of {', '.join(get_args(Known))}"
         )
+    budget = stated_budget(memory)
     opened = run if isinstance(run, TrainedRows) else TrainedRows(run, graph=graph)
     table = as_table(questions)
+    asked = _Asked(opened, k, known, threads or num_cores())
+    if budget is not None:
+        asked.fit(table, budget)
     progress.stage("predict", table.num_rows, "queries")
-    pieces = []
-    with single_threaded_blas():
-        for group in groups(opened, table):
-            for piece in _answer(opened, group, k, known, threads or num_cores()):
-                pieces.append(piece)
-                progress.advance(len(piece))
+    pieces = asked.answer_all(groups(opened, table), progress)
     progress.close()
     return _join(opened, pieces, known)
 
@@ -125,6 +138,76 @@ def score(
     return result
 
 
+class _Asked:
+    """How questions are answered."""
+
+    def __init__(self, run: TrainedRows, k: int, known: Known, threads: int) -> None:
+        self.run, self.k, self.known, self.threads = run, k, known, threads
+        self.limits: BatchLimits | None = None
+
+    def fit(self, table: pa.Table, budget: int) -> None:
+        """Answer a few of the questions, and choose how many fit a budget at a time.
+
+        Raises:
+            BudgetError: Not even a few do.
+        """
+        self.limits = BatchLimits().smaller()[-1]
+        with metered() as finding:
+            every = list(groups(self.run, table))
+        few = [group.first(FEW) for group in every]
+        with metered() as answering:
+            pieces = self.answer_all(iter(few), SILENT)
+        with metered() as joining:
+            _join(self.run, pieces, self.known)
+        if not every:
+            return
+        model, num = [group.relations for group in every], int(table.num_rows)
+        largest = max(len(group.rows) for group in every)
+        most = max(self.run.graph.num_nodes_of(t) for t in self.run.node_types)
+        answers, width = num * min(self.k, most), min(self.k + SPARE, most)
+        dim = max(map(self.run.dim_of, self.run.node_types))
+        again = exact_pairs(self.limits, dim) * dim * _AGAIN_BYTES
+        joined = _JOINED_BYTES + 3 * _text_bytes(self.run)
+        del every, few, pieces
+
+        def needed(limits: BatchLimits) -> int:
+            batch = batch_bytes(self.run, model, limits, largest, self.threads)
+            batch += min(limits.questions, largest) * width * _FOUND_BYTES
+            batch += again
+            return max(
+                finding.peak_bytes,
+                answering.peak_bytes + batch + answers * _ANSWER_BYTES,
+                joining.peak_bytes + answers * joined,
+            )
+
+        self.limits = fitting_limits(f"answering {num} questions", needed, budget)
+
+    def answer_all(self, asked: Iterator[Group], progress: Progress) -> list["_Answers"]:
+        """Answer the questions of groups."""
+        pieces = []
+        with single_threaded_blas():
+            for group in asked:
+                for piece in self._answer(group):
+                    pieces.append(piece)
+                    progress.advance(len(piece))
+        return pieces
+
+    def _answer(self, group: Group) -> Iterator["_Answers"]:
+        scorer = Scorer(self.run, group.relations, group.tail is None)
+        for queries in _batches(self.run, group, self.known, self.limits):
+            numbers, scores = best_answers(
+                scorer, queries, self.k, leaves_out_known=self.known == "drop",
+                threads=self.threads, limits=self.limits,
+            )  # fmt: skip
+            yield _Answers(
+                group=group,
+                queries=replace(queries, known=queries.known[:0]),
+                numbers=numbers,
+                scores=scores,
+                is_known=_is_known(queries, numbers),
+            )
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Answers:
     """The best answers to some questions of a group, ``[n, k]`` with -1 for none."""
@@ -139,35 +222,22 @@ class _Answers:
         return len(self.numbers)
 
 
-def _answer(
-    run: TrainedRows, group: Group, k: int, known: Known, threads: int
-) -> Iterator[_Answers]:
-    scorer = Scorer(run, group.relations, group.tail is None)
-    for queries in _batches(run, group, known):
-        numbers, scores = best_answers(
-            scorer, queries, k, leaves_out_known=known == "drop", threads=threads
-        )
-        yield _Answers(
-            group=group,
-            queries=queries,
-            numbers=numbers,
-            scores=scores,
-            is_known=_is_known(queries, numbers),
-        )
-
-
-def _batches(run: TrainedRows, group: Group, known: Known) -> Iterator[Queries]:
+def _batches(
+    run: TrainedRows, group: Group, known: Known, limits: BatchLimits | None
+) -> Iterator[Queries]:
     asks_for_dst = group.tail is None
     node = group.head if asks_for_dst else group.tail
     assert node is not None  # one end is given
     if known != "keep":
+        any_one = np.full(len(node), -1, dtype=np.int64)
         yield from query_batches(
-            run.graph, group.relations.edge_type, node, group.relation,
-            np.full(len(node), -1, dtype=np.int64), asks_for_dst=asks_for_dst,
+            run.graph, group.relations.edge_type, node, group.relation, any_one,
+            asks_for_dst=asks_for_dst, limits=limits,
         )  # fmt: skip
         return
-    for begin in range(0, len(node), _BATCH):
-        some = slice(begin, min(begin + _BATCH, len(node)))
+    size = (limits or BatchLimits()).questions
+    for begin in range(0, len(node), size):
+        some = slice(begin, min(begin + size, len(node)))
         none = np.zeros(some.stop - begin, dtype=np.int64)
         yield Queries(
             index=np.arange(begin, some.stop),
@@ -178,6 +248,14 @@ def _batches(run: TrainedRows, group: Group, known: Known) -> Iterator[Queries]:
             known_end=none,
             known=none[:0],
         )
+
+
+def _text_bytes(run: TrainedRows) -> int:
+    """Return what the names in an answer take beyond a number each, on average."""
+    names = [name for relations in run.model for name in relations.relations]
+    ids = [run.graph.node_ids(name) for name in run.node_types]
+    texts: list[int] = [column.nbytes // max(len(column), 1) - 8 for column in ids]
+    return 2 * max(texts) + max(map(len, names), default=0)
 
 
 def _is_known(queries: Queries, numbers: Ints) -> npt.NDArray[np.bool_]:

@@ -1,7 +1,7 @@
 """Questions and triples as users write them: names checked and turned into numbers."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -33,6 +33,16 @@ class Group:
     relation: Ints
     head: Ints | None
     tail: Ints | None
+
+    def first(self, num: int) -> "Group":
+        """Return the first rows of them."""
+        return replace(
+            self,
+            rows=self.rows[:num],
+            relation=self.relation[:num],
+            head=None if self.head is None else self.head[:num],
+            tail=None if self.tail is None else self.tail[:num],
+        )
 
 
 def as_table(questions: pa.Table | Mapping[str, Sequence[Any]]) -> pa.Table:

@@ -50,7 +50,8 @@ class TrainedRows:
         self.model: list[RelationSet] = relation_sets(self.graph, self.config)
         self._node_rows = NodeRows(self.graph, self.config)
         self.indexes: dict[str, Any] = {}
-        self._mapped: dict[tuple[str, bool], Floats] = {}
+        self._mapped: dict[tuple[str, bool], Stored] = {}
+        self._tables: dict[tuple[str, int, bool], Floats] = {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r}, dim={self.config.dim})"
@@ -75,6 +76,23 @@ class TrainedRows:
         or with a global vector are made anew.
         """
         return self._rows(node_type, part, is_private=False)
+
+    def blocks(self, node_type: str, part: int) -> "Floats | RowBlocks":
+        """Return the rows of a partition for reading in slices, as :meth:`rows` has them.
+
+        What is not in the run's file as it is wanted is made slice by slice, and not kept.
+        """
+        settings = self.config.of_type(node_type)
+        is_made = settings.features is not None or self.config.has_global(node_type)
+        stored = self._stored(node_type, part, is_private=False)
+        if stored is None or (self.config.row_dtype == "float32" and not is_made):
+            return self.rows(node_type, part)
+        return RowBlocks(self, node_type, part)
+
+    def rows_between(self, node_type: str, part: int, begin: int, end: int) -> Floats:
+        """Return some rows of a partition as :meth:`rows` has them, a copy or a view."""
+        first, last = self.graph.offsets(node_type)[part : part + 2].tolist()
+        return self.take(node_type, np.arange(first + begin, min(first + end, last)))
 
     def table(self, node_type: str, part: int) -> Floats:
         """Return what was trained for a partition: the rows of its nodes or features."""
@@ -113,8 +131,8 @@ class TrainedRows:
         parts = np.searchsorted(offsets, numbers, side="right") - 1
         for part in np.unique(parts):
             chosen = np.flatnonzero(parts == part)
-            table, local = self.table(node_type, int(part)), numbers[chosen] - offsets[part]
-            result[chosen] = self._node_rows.pool(node_type, table, local)
+            local = numbers[chosen] - offsets[part]
+            result[chosen] = self._take(node_type, int(part), local)
         return self._add_global(node_type, result)
 
     def lookup(self, ids: Sequence[Any], *, node_type: str | None = None) -> Floats:
@@ -142,7 +160,7 @@ class TrainedRows:
     def ids(self, node_type: str, numbers: Iterable[int]) -> pa.Array:
         """Return the user's ids of nodes given by their numbers."""
         column = self.graph.node_ids(node_type)
-        taken = column.take(pa.array(np.asarray(list(numbers), dtype=np.int64)))
+        taken = column.take(_places(numbers))
         return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
 
     def names(self, node_type: str, numbers: Iterable[int]) -> pa.Array | None:
@@ -152,7 +170,7 @@ class TrainedRows:
         if not all("name" in table.column_names for table in tables):
             return None
         column = pa.chunked_array([c for table in tables for c in table["name"].chunks])
-        taken = column.take(pa.array(np.asarray(list(numbers), dtype=np.int64)))
+        taken = column.take(_places(numbers))
         return taken.combine_chunks()
 
     def operators(self, relations: RelationSet) -> Floats:
@@ -178,6 +196,12 @@ class TrainedRows:
         table = self._table(node_type, part, is_private=is_private)
         return self._add_global(node_type, self._node_rows.pool(node_type, table))
 
+    def _take(self, node_type: str, part: int, local: npt.NDArray[Any]) -> Floats:
+        stored = self._stored(node_type, part, is_private=False)
+        if stored is None or self.config.of_type(node_type).features is not None:
+            return self._node_rows.pool(node_type, self.table(node_type, part), local)
+        return self._floats(stored[local])
+
     def _add_global(self, node_type: str, rows: Floats) -> Floats:
         if not self.config.has_global(node_type):
             return rows
@@ -186,18 +210,30 @@ class TrainedRows:
         return result
 
     def _table(self, node_type: str, part: int, *, is_private: bool) -> Floats:
+        key = node_type, part, is_private
+        if key in self._tables:
+            return self._tables[key]
+        stored = self._stored(node_type, part, is_private=is_private)
+        if stored is None:
+            size = int(self._node_rows.sizes(node_type)[part])
+            return self._floats(first_table(self.config, (node_type, part), size)[0])
+        self._tables[key] = self._floats(stored)
+        return self._tables[key]
+
+    def _stored(self, node_type: str, part: int, *, is_private: bool) -> Stored | None:
+        """Return what the run has of a partition, mapped; None where it has nothing."""
         self._require_type(node_type)
         name = runs.find_file(self.state, runs.rows_file(node_type, part, 0))
-        size = int(self._node_rows.sizes(node_type)[part])
         if name is None:
-            return self._floats(first_table(self.config, (node_type, part), size)[0])
+            return None
         if (name, is_private) not in self._mapped:
+            size = int(self._node_rows.sizes(node_type)[part])
             rows = runs.read_array(
                 self.path, name, mapped="c" if is_private else "r",
                 shape=(size, self.config.dim_of(node_type)),
                 dtype=stored_dtype(self.config.row_dtype),
             )  # fmt: skip
-            self._mapped[name, is_private] = self._floats(np.asarray(rows))
+            self._mapped[name, is_private] = np.asarray(rows)
         return self._mapped[name, is_private]
 
     def _floats(self, stored: Stored) -> Floats:
@@ -216,3 +252,29 @@ class TrainedRows:
 
     def _open_graph(self) -> Graph:
         return open_trained_graph(self.state.graph, self.path)
+
+
+class RowBlocks:
+    """The rows of a partition, made anew whenever they are sliced.
+
+    Args:
+        run: The run.
+        node_type: The type of the nodes.
+        part: Their partition.
+    """
+
+    def __init__(self, run: TrainedRows, node_type: str, part: int) -> None:
+        self._run, self._node_type, self._part = run, node_type, part
+        self._size = int(np.diff(run.graph.offsets(node_type))[part])
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, some: slice) -> Floats:
+        begin, end, _ = some.indices(self._size)
+        return self._run.rows_between(self._node_type, self._part, begin, end)
+
+
+def _places(numbers: Iterable[int]) -> pa.Array:
+    some = numbers if isinstance(numbers, np.ndarray) else list(numbers)
+    return pa.array(np.asarray(some, dtype=np.int64))

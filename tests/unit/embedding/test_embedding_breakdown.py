@@ -168,7 +168,7 @@ def test_no_layout_thread_or_block_changes_a_number(
 ) -> None:
     wanted = evaluate(runs[0], threads=1, **asked)
     assert evaluate(runs[1], threads=2, **asked) == wanted
-    monkeypatch.setattr("graphsys.embedding.evaluation.ranking._CANDIDATE_BLOCK", 7)
+    monkeypatch.setattr("graphsys.embedding.rows.batch_memory._CANDIDATES", 7)
     monkeypatch.setattr("graphsys.embedding.evaluation.ranking._QUERY_BLOCK", 5)
     monkeypatch.setattr("graphsys.embedding.data.filtered_queries._BATCH", 11)
     monkeypatch.setattr("graphsys.embedding.data.filtered_queries._PAIRS", 9)

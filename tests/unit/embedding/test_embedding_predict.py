@@ -144,7 +144,7 @@ def test_no_block_thread_or_partition_changes_a_prediction(
                 np.save(out / name, table)
         reseal(out)
         results.append(predict(out, questions, 5, threads=1))
-        monkeypatch.setattr("graphsys.embedding.query.topk._CANDIDATE_BLOCK", 3)
+        monkeypatch.setattr("graphsys.embedding.rows.batch_memory._CANDIDATES", 3)
         monkeypatch.setattr("graphsys.embedding.query.topk._QUERY_BLOCK", 7)
         monkeypatch.setattr("graphsys.embedding.query.topk._PAIRS", 50)
         monkeypatch.setattr("graphsys.embedding.data.filtered_queries._BATCH", 9)

@@ -140,7 +140,7 @@ def test_ranks_do_not_depend_on_partitions_or_threads(
                 np.save(out / name, table)
         reseal(out)
         results.append(evaluate(out, threads=1))
-        monkeypatch.setattr("graphsys.embedding.evaluation.ranking._CANDIDATE_BLOCK", 7)
+        monkeypatch.setattr("graphsys.embedding.rows.batch_memory._CANDIDATES", 7)
         results.append(evaluate(out, threads=2))
         monkeypatch.undo()
     for result in results[1:]:

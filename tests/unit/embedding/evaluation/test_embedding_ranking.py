@@ -279,7 +279,7 @@ def test_blocks_change_nothing_where_candidates_move(
     whole = evaluate(run, threads=1)
     near(whole["metrics"], ask_all(run, "test"))
     monkeypatch.setattr("graphsys.embedding.evaluation.ranking._QUERY_BLOCK", 3)
-    monkeypatch.setattr("graphsys.embedding.evaluation.ranking._CANDIDATE_BLOCK", 11)
+    monkeypatch.setattr("graphsys.embedding.rows.batch_memory._CANDIDATES", 11)
     cut = ranking._Batch._blocks
     blocks: list[list[int]] = []
 
