@@ -2,7 +2,7 @@
 
 from graphsys.core.errors import ConfigError
 from graphsys.gnn.model_spec import spec_of
-from graphsys.gnn.part_specs import DECODERS, SAMPLERS, TASKS
+from graphsys.gnn.part_specs import DECODERS, PAIR_LOSSES, SAMPLERS, TASKS
 from graphsys.gnn.settings import GnnSettings
 
 
@@ -15,6 +15,7 @@ def check_names(config: GnnSettings) -> None:
     spec_of(config.model)
     for registry, name in (
         (TASKS, config.task), (SAMPLERS, config.sampler), (DECODERS, config.decoder),
+        (PAIR_LOSSES, config.loss),
     ):  # fmt: skip
         registry.get(name)
 

@@ -24,6 +24,8 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 _ENTRIES_AT_A_TIME = 1 << 20
 _LEAST_ENTRIES = 1 << 12
+_WHOLE_ROWS = 3  # of a layer: as read, as sent, as received
+_ENTRY_BYTES = 24
 
 
 def infer(
@@ -156,6 +158,19 @@ def whole_input(config: GnnConfig, x: dict[str, Any]) -> dict[str, Any]:
         name: SparseFeatures.of(values) if _is_dense(values) else values
         for name, values in x.items()
     }
+
+
+def whole_bytes(context: TrainingContext) -> int:
+    """Return what :func:`whole_output` takes: the input, layers' rows, all entries."""
+    config, sizes = context.config, context.message_graph.sampler.sizes
+    dims = {name: shape.dim for name, shape in context.features.shapes.items()}
+    widest = max(config.dim, context.network.num_out)
+    rows = sum(
+        4 * size * (dims.get(name, 0) + _WHOLE_ROWS * widest)
+        for name, size in sizes.items()
+    )
+    entries = sum(int(each.degrees().sum()) for each in context.message_graph.rows)
+    return rows + _ENTRY_BYTES * entries
 
 
 def _is_dense(values: Any) -> bool:

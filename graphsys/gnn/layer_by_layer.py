@@ -4,6 +4,7 @@ import itertools
 import os
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,26 +45,54 @@ class LayerByLayer:
 
     def run(self, node_type: str, nodes: Ints | None) -> Floats:
         """Return the output for nodes of a type; for all of them by default."""
-        sizes, num_layers = self._context.message_graph.sampler.sizes, self._num_layers
-        before: dict[str, Floats] | None = None
-        for k in range(num_layers):
-            is_last = k == num_layers - 1
-            wanted = {
-                name: np.arange(size, dtype=np.int64)
-                for name, size in sizes.items()
-                if not is_last or name == node_type
-            }
-            if is_last and nodes is not None:
-                wanted[node_type] = np.ascontiguousarray(nodes, dtype=np.int64)
+        before: dict[str, _Known] | None = None
+        for k, wanted in enumerate(self._wanted(node_type, nodes)):
             total = sum(len(numbers) for numbers in wanted.values())
-            self._progress.stage(f"layer {k + 1} of all nodes", total, "nodes")
+            what = "all" if nodes is None else f"{total}"
+            self._progress.stage(f"layer {k + 1} of {what} nodes", total, "nodes")
             after = {
                 name: self._compute(k, name, numbers, before)
                 for name, numbers in wanted.items()
             }
-            before = {name: rows for name, rows in after.items() if rows is not None}
+            before = {
+                name: _Known(wanted[name], rows)
+                for name, rows in after.items()
+                if rows is not None
+            }
         assert before is not None  # there is at least one layer
-        return before[node_type]
+        return before[node_type].rows
+
+    def _wanted(self, node_type: str, nodes: Ints | None) -> list[dict[str, Ints]]:
+        """Return the nodes of each layer, the first first: those that the next one reads.
+
+        All nodes of a layer whose next one reads more than half of them.
+        """
+        sizes, num_layers = self._context.message_graph.sampler.sizes, self._num_layers
+        every = {name: np.arange(size, dtype=np.int64) for name, size in sizes.items()}
+        if nodes is None:
+            return [every] * (num_layers - 1) + [{node_type: every[node_type]}]
+        found = [{node_type: np.ascontiguousarray(nodes, dtype=np.int64)}]
+        for k in range(num_layers - 1, 0, -1):
+            read = self._read(k, found[0])
+            if read is None:
+                return [every] * k + found
+            found.insert(0, read)
+        return found
+
+    def _read(self, k: int, wanted: Mapping[str, Ints]) -> dict[str, Ints] | None:
+        """Return what layer ``k`` reads for some nodes; None: more than half of all."""
+        message_graph = self._context.message_graph
+        sizes, sampler = message_graph.sampler.sizes, message_graph.one_hop(k)
+        seen = {name: np.zeros(size, dtype=bool) for name, size in sizes.items()}
+        for node_type, nodes in wanted.items():
+            seen[node_type][nodes] = True
+            for span in _spans(message_graph, node_type, nodes, self._entries):
+                with sampler.sample({node_type: nodes[slice(*span)]}) as sample:
+                    for name, numbers in sample.nodes.items():
+                        seen[name][numbers] = True
+                if 2 * sum(int(s.sum()) for s in seen.values()) > sum(sizes.values()):
+                    return None
+        return {name: np.flatnonzero(each) for name, each in seen.items() if each.any()}
 
     def probe(self, node_type: str) -> int:
         """Compute a few batches of each layer, the largest too, from rows of zeros.
@@ -72,17 +101,17 @@ class LayerByLayer:
             Bytes of the rows of a layer and of the layer before it, at most.
         """
         sizes, num_layers = self._context.message_graph.sampler.sizes, self._num_layers
-        before: dict[str, Floats] | None = None
+        before: dict[str, _Known] | None = None
         sums = [0]
         for k in range(num_layers):
-            after = {}
+            after: dict[str, Floats] = {}
             for name in sizes if k < num_layers - 1 else [node_type]:
                 nodes = np.arange(sizes[name], dtype=np.int64)
                 rows = self._compute(k, name, self._probed(name, nodes), before)
                 if rows is not None:
                     zeros = np.zeros((1, rows.shape[1]), dtype=np.float32)
                     after[name] = np.broadcast_to(zeros, (sizes[name], rows.shape[1]))
-            before = after
+            before = {n: _Known(np.arange(sizes[n]), rows) for n, rows in after.items()}
             sums.append(sum(rows.nbytes for rows in after.values()))
         return max(a + b for a, b in itertools.pairwise(sums))
 
@@ -101,7 +130,7 @@ class LayerByLayer:
         return self._context.config.layers
 
     def _compute(
-        self, k: int, node_type: str, nodes: Ints, before: dict[str, Floats] | None
+        self, k: int, node_type: str, nodes: Ints, before: dict[str, "_Known"] | None
     ) -> Floats | None:
         """Compute layer ``k`` of nodes of a type; None if no messages reach it."""
         message_graph, network = self._context.message_graph, self._context.network
@@ -134,7 +163,7 @@ class LayerByLayer:
         return result
 
     def _inputs(
-        self, sample: Sample, layer: Layer, before: dict[str, Floats] | None
+        self, sample: Sample, layer: Layer, before: dict[str, "_Known"] | None
     ) -> tuple[Mapping[str, torch.Tensor], Layer]:
         """Return the rows that a layer reads, of the layer before, and its entries."""
         network, transfer = self._context.network, self._context.transfer
@@ -143,11 +172,30 @@ class LayerByLayer:
             x = self._context.features.gather(sample.nodes)
         else:
             known = {t: n for t, n in sample.nodes.items() if t in before}
-            x = {t: torch.from_numpy(before[t][n]) for t, n in known.items()}
+            x = {t: torch.from_numpy(before[t].of(n)) for t, n in known.items()}
         if transfer is not None:
             layer = transfer.layer(layer)
             x = transfer.input(x, network.stored if before is None else ())
         return (network.embed(x) if before is None else x), layer
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The rows of a layer.
+
+    Attributes:
+        numbers: Of the nodes that have one, ascending ``[n]``.
+        rows: Their rows ``[n, F]``.
+    """
+
+    numbers: Ints
+    rows: Floats
+
+    def of(self, nodes: Ints) -> Floats:
+        """Return the rows of nodes that have one."""
+        is_all = len(self.numbers) and self.numbers[-1] == len(self.numbers) - 1
+        places = nodes if is_all else np.searchsorted(self.numbers, nodes)
+        return self.rows[places]
 
 
 def _spans(

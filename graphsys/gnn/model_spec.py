@@ -13,10 +13,12 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.registry import SpecRegistry
 
 GROUP: Final = "graphsys.models"
-_FILES: Final = (
-    "layers.sage", "layers.gcn", "layers.gat", "layers.gin", "layers.relational",
-    "layers.han", "layers.pinsage", "gatne",
-)  # fmt: skip
+_FILES: Final = {
+    "sage": "layers.sage", "gcn": "layers.gcn", "lightgcn": "layers.gcn",
+    "gat": "layers.gat", "gatv2": "layers.gat", "gin": "layers.gin",
+    "rgcn": "layers.relational", "hgt": "layers.relational", "han": "layers.han",
+    "pinsage": "layers.pinsage", "gatne": "gatne",
+}  # fmt: skip
 
 
 def _no(_: Any) -> bool:
@@ -89,8 +91,9 @@ class ModelSpec:
 
 
 models = SpecRegistry(
-    "model", GROUP, ModelSpec, modules=[f"graphsys.gnn.models.{name}" for name in _FILES]
-)
+    "model", GROUP, ModelSpec,
+    modules={name: f"graphsys.gnn.models.{file}" for name, file in _FILES.items()},
+)  # fmt: skip
 register = models.add
 spec_of = models.get
 model_names = models.names

@@ -1,8 +1,8 @@
-"""What tasks, samplers and decoders are, and the lists of all of them.
+"""What tasks, samplers, decoders and losses are, and the lists of all of them.
 
 Each stands in its own file, ours or that of another package, which gives it as an entry
-point of the groups ``graphsys.tasks``, ``graphsys.samplers`` or ``graphsys.decoders``; see
-README.md, "A model of one's own".
+point of the groups ``graphsys.tasks``, ``graphsys.samplers``, ``graphsys.decoders`` or
+``graphsys.pair_losses``; see README.md, "A model of one's own".
 """
 
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from graphsys.core.registry import SpecRegistry
 TASKS_GROUP: Final = "graphsys.tasks"
 SAMPLERS_GROUP: Final = "graphsys.samplers"
 DECODERS_GROUP: Final = "graphsys.decoders"
+PAIR_LOSSES_GROUP: Final = "graphsys.pair_losses"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,16 +75,41 @@ class DecoderSpec:
     make: Callable[[Any, int], Any]
 
 
+@dataclass(frozen=True, kw_only=True)
+class PairLossSpec:
+    """How wrong the scores of pairs are beside those of their negatives.
+
+    Attributes:
+        name: What ``loss`` names it in a config.
+        measure: From ``(config, positive, negative)``, the settings and scores ``[n, 1]``
+            and ``[n, K]``, the mean loss: a tensor of one number. It falls where a
+            positive rises or a negative falls, or stays.
+    """
+
+    name: str
+    measure: Callable[[Any, Any, Any], Any]
+
+
 TASKS = SpecRegistry(
     "task", TASKS_GROUP, TaskSpec,
-    modules=(
-        "graphsys.gnn.tasks.task", "graphsys.gnn.tasks.regression",
-        "graphsys.gnn.tasks.link_prediction",
-    ),
+    modules={
+        "node_classification": "graphsys.gnn.tasks.task",
+        "regression": "graphsys.gnn.tasks.regression",
+        "link_prediction": "graphsys.gnn.tasks.link_prediction",
+        "recommendation": "graphsys.gnn.tasks.link_prediction",
+    },
 )  # fmt: skip
 SAMPLERS = SpecRegistry(
-    "sampler", SAMPLERS_GROUP, SamplerSpec, modules=["graphsys.gnn.data.samplers"]
-)
+    "sampler", SAMPLERS_GROUP, SamplerSpec,
+    modules=dict.fromkeys(("neighbor", "labor", "temporal"), "graphsys.gnn.data.samplers"),
+)  # fmt: skip
 DECODERS = SpecRegistry(
-    "decoder", DECODERS_GROUP, DecoderSpec, modules=["graphsys.gnn.tasks.decoders"]
-)
+    "decoder", DECODERS_GROUP, DecoderSpec,
+    modules=dict.fromkeys(("dot", "distmult", "mlp"), "graphsys.gnn.tasks.decoders"),
+)  # fmt: skip
+PAIR_LOSSES = SpecRegistry(
+    "loss", PAIR_LOSSES_GROUP, PairLossSpec,
+    modules=dict.fromkeys(
+        ("margin", "logistic", "bpr", "softmax"), "graphsys.gnn.tasks.pair_losses"
+    ),
+)  # fmt: skip

@@ -43,9 +43,10 @@ class GnnSettings(Checked):
         "a walk from it meets. gatne always takes pairs of nodes on walks.",
         group="Task", applies="link_prediction",
     )
-    loss: Literal["margin", "logistic", "bpr", "softmax"] = option(
+    loss: str = option(
         "margin", "Loss of a pair against its negatives.",
         group="Task", applies="link_prediction, recommendation",
+        choices=part_specs.PAIR_LOSSES.names, plugins=part_specs.PAIR_LOSSES_GROUP,
     )
     decoder: str = option(
         "dot", "How the rows of two nodes become the score of the pair.",
@@ -234,6 +235,10 @@ class GnnSettings(Checked):
         1024, "Training nodes or edges of a step; 0: the whole graph at once.",
         minimum=0, group="Training",
     )
+    epoch_batches: int = option(
+        0, "Batches of an epoch at most, others in each; 0: all nodes or edges.",
+        minimum=0, group="Training",
+    )
     optimizer: Literal["adam", "lamb"] = option(
         "adam", "Optimizer; lamb is for large batches.", group="Training"
     )
@@ -302,8 +307,9 @@ class GnnSettings(Checked):
     # this machine
     threads: int = option(0, "Threads; 0: one per core.", minimum=0, group="Machine")
     prefetch: int = option(
-        1, "Batches that threads sample and gather ahead; 0: none.",
-        minimum=0, maximum=64, group="Machine",
+        -1, "Batches that threads sample and gather ahead; 0: none; -1: none or one, as "
+        "comes faster in the first 16 batches.",
+        minimum=-1, maximum=64, group="Machine",
     )
     checkpoint_seconds: float = option(
         10.0, "Shortest time between two checkpoints; the last epoch always has one.",

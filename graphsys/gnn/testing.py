@@ -1,4 +1,4 @@
-"""The contracts of tasks, samplers and decoders, as tests that anyone can run on theirs.
+"""The contracts of tasks, samplers, decoders and losses, as tests to run on one's own.
 
     from graphsys.gnn.testing import DecoderContract
 
@@ -22,7 +22,7 @@ import torch
 
 from graphsys.core.types import EdgeType
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.part_specs import DECODERS, SAMPLERS
+from graphsys.gnn.part_specs import DECODERS, PAIR_LOSSES, SAMPLERS
 from graphsys.gnn.tasks.decoders import Decoder
 from graphsys.gnn.training.api import build_context, train
 from graphsys.gnn.use.evaluate import evaluate
@@ -281,6 +281,41 @@ class DecoderContract:
         for parameter in made.parameters():
             torch.nn.init.normal_(parameter)
         return made
+
+
+class PairLossContract:
+    """What every loss of pairs keeps to; inherit, and set ``name``.
+
+    Attributes:
+        name: The loss's registered name.
+    """
+
+    name: ClassVar[str] = ""
+
+    def test_it_is_a_mean(self) -> None:
+        """One number, the same for the same pairs twice, finite for scores far apart."""
+        positive, negative = _rows(5)[:, :1], _rows(5, seed=1)
+        loss = self._measure(positive, negative)
+        assert loss.shape == ()
+        twice = self._measure(torch.cat([positive] * 2), torch.cat([negative] * 2))
+        torch.testing.assert_close(loss, twice)
+        assert bool(torch.isfinite(self._measure(positive - 1e4, negative + 1e4)))
+
+    def test_it_asks_pairs_up_and_negatives_down(self) -> None:
+        """No slope points the other way, and some points this way."""
+        positive = _rows(5)[:, :1].requires_grad_()
+        negative = _rows(5, seed=1).requires_grad_()
+        self._measure(positive, negative).backward()  # type: ignore[no-untyped-call]
+        up, down = positive.grad, negative.grad
+        assert up is not None
+        assert down is not None
+        assert float(up.max()) <= 0 <= float(down.min()), self.name
+        assert float(up.min()) < 0 < float(down.max()), self.name
+
+    def _measure(self, positive: torch.Tensor, negative: torch.Tensor) -> torch.Tensor:
+        config = GnnConfig(loss=self.name)
+        found: torch.Tensor = PAIR_LOSSES.get(self.name).measure(config, positive, negative)
+        return found
 
 
 def _rows(count: int, seed: int = 0) -> torch.Tensor:

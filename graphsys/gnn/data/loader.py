@@ -12,10 +12,10 @@ import torch
 
 from graphsys.core.events import span
 from graphsys.core.rng import generator
-from graphsys.core.threads import map_in_order
 from graphsys.gnn.data.disk_embedding import StoredRows
 from graphsys.gnn.data.features import InputFeatures
 from graphsys.gnn.data.message_graph import Layer, MessageGraph
+from graphsys.gnn.data.pace import Pace
 from graphsys.metrics.overlap import Overlap
 from graphsys.sampling import Block, Sample
 from graphsys.sampling.blocks import Buffers
@@ -63,7 +63,7 @@ class Loader:
     Args:
         message_graph: Where messages come from.
         features: What the network reads.
-        prefetch: Batches made ahead in threads, one for two; 0: none, in the caller's.
+        prefetch: Batches made ahead in threads: see :class:`~graphsys.gnn.data.pace.Pace`.
         trim: Takes entries out of the blocks of a batch, given its number.
         stored: Rows on disk, whose pages are read ahead; the rows are not.
         send: Begins to copy a batch to where it is trained.
@@ -82,7 +82,8 @@ class Loader:
         new_buffers: Callable[[], Buffers] = Buffers,
         overlap: Overlap | None = None,
     ) -> None:
-        self.message_graph, self.features, self.prefetch = message_graph, features, prefetch
+        self.message_graph, self.features = message_graph, features
+        self.pace = Pace(prefetch)
         self.trim, self.stored = trim, stored
         self._send, self._new_buffers = send, new_buffers
         self._overlap = Overlap() if overlap is None else overlap
@@ -103,14 +104,7 @@ class Loader:
         def make(number: int) -> Batch:
             return self.make(seeds[number], epoch=epoch, number=number)
 
-        numbers = range(first, len(seeds))
-        if not self.prefetch:
-            yield from map(make, numbers)
-            return
-        threads = max(1, self.prefetch // 2)
-        # one more than are made ahead: the one that the caller has
-        ahead = self.prefetch + 1 - threads
-        yield from map_in_order(make, numbers, num_threads=threads, ahead=ahead)
+        yield from self.pace.run(make, range(first, len(seeds)))
 
     def make(self, seeds: Mapping[str, Ints], *, epoch: int, number: int) -> Batch:
         """Sample the surroundings of seeds and gather their input.

@@ -10,12 +10,15 @@ import numpy.typing as npt
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.rng import generator
 from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.data.shuffled_edges import ShuffledEdges, StoredEdges
 from graphsys.gnn.model_spec import spec_of
 from graphsys.sampling import Block, rows_of, walk
 from graphsys.sampling.adjacency import REVERSED, NeighborRows
 from graphsys.storage.reader import Graph
 
 Ints = npt.NDArray[np.int64]
+MOST_IN_MEMORY = 1 << 22
+"""Edges up to which an epoch's are shuffled in memory, 16 bytes each."""
 
 
 class Pairs(Protocol):
@@ -31,23 +34,26 @@ class Pairs(Protocol):
     src_type: str
     dst_type: str
 
-    def epoch(self, epoch: int) -> Ints:
-        """Return the pairs of an epoch, shuffled, int64 ``[n, 2]``."""
+    def epoch(self, epoch: int) -> "Ints | ShuffledEdges":
+        """Return the pairs of an epoch, shuffled; slices of it are int64 ``[n, 2]``."""
 
 
 @dataclass
 class EdgePairs:
-    """The training edges of an edge type; 16 bytes each are in memory."""
+    """The training edges of an edge type: in memory, or read where they lie if many."""
 
     edge_type: str
     src_type: str
     dst_type: str
     seed: int
-    pairs: Ints
+    edges: StoredEdges
 
-    def epoch(self, epoch: int) -> Ints:
+    def epoch(self, epoch: int) -> Ints | ShuffledEdges:
         """Return all of them, shuffled."""
-        return generator(self.seed, "pairs", epoch).permutation(self.pairs)
+        if len(self.edges) > MOST_IN_MEMORY:
+            return ShuffledEdges(self.edges, self.seed, "pairs", epoch)
+        pairs = self.edges.pairs(np.arange(len(self.edges)))
+        return generator(self.seed, "pairs", epoch).permutation(pairs)
 
 
 @dataclass
@@ -88,10 +94,10 @@ def make_pairs(graph: Graph, config: GnnConfig) -> Pairs:
                 f"model {config.model} has rows for one node type, edges {name!r} join "
                 f'{kind.src_type!r} and {kind.dst_type!r}; set positives = "walks"'
             )
-        pairs = read_pairs(graph, name)
-        if not len(pairs):
+        edges = StoredEdges(graph, name)
+        if not len(edges):
             raise ConfigError(f"edge type {name!r} has no training edges to learn from")
-        return EdgePairs(name, kind.src_type, kind.dst_type, config.seed, pairs)
+        return EdgePairs(name, kind.src_type, kind.dst_type, config.seed, edges)
     node_type = config.node_type or kind.dst_type
     if node_type not in (kind.src_type, kind.dst_type):
         raise ConfigError(

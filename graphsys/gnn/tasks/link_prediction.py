@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
-from torch.nn import functional
 
 from graphsys.core.rng import generator
 from graphsys.gnn.config import GnnConfig
@@ -15,6 +14,7 @@ from graphsys.gnn.data.labels import node_column
 from graphsys.gnn.data.loader import Batch, Layers, SeedsByType, Trim
 from graphsys.gnn.data.message_graph import walk_rows
 from graphsys.gnn.data.positive_pairs import Pairs, make_pairs, without_pairs
+from graphsys.gnn.data.shuffled_edges import ShuffledEdges
 from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.part_specs import TASKS, TaskSpec
 from graphsys.gnn.process_group import current_process_group
@@ -27,6 +27,7 @@ from graphsys.gnn.tasks.link_ranking import (
     recommend_pairs,
 )
 from graphsys.gnn.tasks.output import Output, rows_column
+from graphsys.gnn.tasks.pair_losses import pair_loss
 from graphsys.sampling import (
     ConditionalNegativeSampler,
     ImportanceSampler,
@@ -257,28 +258,12 @@ for _name, _task in (
     TASKS.add(TaskSpec(name=_name, make=_task, is_of_links=True))
 
 
-def pair_loss(
-    config: GnnConfig, positive: torch.Tensor, negative: torch.Tensor
-) -> torch.Tensor:
-    """Return the mean loss of pairs' scores ``[n, 1]`` and their negatives' ``[n, K]``.
-
-    ``margin`` is PinSage's, ``bpr`` that of Rendle et al. (UAI 2009): the log of the chance
-    that the positive beats a negative; ``softmax``: that it beats all of them.
-    """
-    if config.loss == "logistic":
-        log_chance = functional.logsigmoid(positive).mean()
-        return -(log_chance + functional.logsigmoid(-negative).mean())
-    if config.loss == "bpr":
-        return functional.softplus(negative - positive).mean()
-    if config.loss == "softmax":
-        return (torch.cat([positive, negative], dim=1).logsumexp(1) - positive[:, 0]).mean()
-    return torch.relu(negative - positive + config.margin).mean()
-
-
 class PairBatches(Sequence[SeedsByType]):
     """The batches of an epoch; their negatives are drawn when a batch is asked for."""
 
-    def __init__(self, task: LinkPrediction, pairs: Ints, epoch: int) -> None:
+    def __init__(
+        self, task: LinkPrediction, pairs: Ints | ShuffledEdges, epoch: int
+    ) -> None:
         self._task, self._pairs, self._epoch = task, pairs, epoch
         self._size = task.config.batch_size or max(len(pairs), 1)
 

@@ -18,9 +18,9 @@ from graphsys.gnn.ops.functional import sddmm
 from graphsys.gnn.process_group import current_process_group
 from graphsys.gnn.tasks.decoders import Dot
 from graphsys.gnn.tasks.edge_metrics import tell_edges
-from graphsys.gnn.tasks.link_prediction import pair_loss
 from graphsys.gnn.tasks.link_ranking import Ends
 from graphsys.gnn.tasks.output import Output, rows_column
+from graphsys.gnn.tasks.pair_losses import pair_loss
 from graphsys.gnn.tasks.skipgram import TypePair, WalkWindows
 from graphsys.sampling import NegativeSampler, relation_names, relation_rows
 from graphsys.sampling.adjacency import NeighborRows

@@ -1,7 +1,7 @@
 """What a network is trained for: seeds of an epoch, the loss of a batch, metrics."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -85,6 +85,38 @@ class Task(Protocol):
             ConfigError: A relation is missing.
             UnknownNameError: There is no such relation.
         """
+
+
+class FirstBatches(Sequence[Mapping[str, Ints]]):
+    """The first batches of an epoch; others are never made.
+
+    Args:
+        seeds: Those of all batches.
+        count: How many at most.
+    """
+
+    def __init__(self, seeds: Seeds, count: int) -> None:
+        self._seeds, self._count = seeds, count
+
+    def __len__(self) -> int:
+        return min(self._count, len(self._seeds))
+
+    @overload
+    def __getitem__(self, number: int) -> Mapping[str, Ints]: ...
+    @overload
+    def __getitem__(self, number: slice) -> Seeds: ...
+    def __getitem__(self, number: int | slice) -> Any:
+        if isinstance(number, slice):
+            return [self[k] for k in range(*number.indices(len(self)))]
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        return self._seeds[number]
+
+
+def epoch_seeds(task: Task, config: GnnConfig, epoch: int) -> Seeds:
+    """Return the seeds of the batches of an epoch that are trained."""
+    seeds = task.seeds(epoch)
+    return FirstBatches(seeds, config.epoch_batches) if config.epoch_batches else seeds
 
 
 class NodeSeeds:

@@ -23,6 +23,7 @@ from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.inference import are_rows_on_disk, probe
 from graphsys.gnn.run import RunState
 from graphsys.gnn.tasks.factory import make_task
+from graphsys.gnn.tasks.task import epoch_seeds
 from graphsys.gnn.training.trainer import Trainer
 
 _BATCHES = 3
@@ -48,7 +49,7 @@ def make_plan(context: TrainingContext) -> Mapping[str, Any]:
     """
     config = context.config
     trainer = Trainer(_untrained(context))
-    seeds = context.task.seeds(0)
+    seeds = epoch_seeds(context.task, config, 0)
     times, edges, waiting = [], 0, 0
     release_free_memory()  # of smaller batches that were tried
     with MemoryMeter(_METER_S) as meter:
@@ -68,7 +69,7 @@ def make_plan(context: TrainingContext) -> Mapping[str, Any]:
     epoch_s = min(times) * len(seeds)
     return {
         "planned_memory_bytes": max(
-            _at_most(meter, base) + waiting * config.prefetch, evaluated
+            at_most(meter, base) + waiting * abs(config.prefetch), evaluated
         ),
         "planned_parameter_bytes": parameters,
         **({"planned_rows_bytes": rows} if rows else {}),
@@ -143,15 +144,25 @@ def _evaluation_bytes(context: TrainingContext) -> int:
         return 0
     except _AskedError as asked:
         node_type = str(asked)
+    return inference_bytes(context, node_type)
+
+
+def inference_bytes(context: TrainingContext, node_type: str) -> int:
+    """Return the bytes of the process at most while rows of all nodes are computed.
+
+    Args:
+        context: The network, of which a copy computes a few batches of each layer.
+        node_type: Of the nodes.
+    """
     is_on_disk = are_rows_on_disk(context)
     release_free_memory()  # as the trainer does
     with MemoryMeter(_METER_S) as meter:
         base = resident_bytes()
         rows = probe(_untrained(context), node_type)
-    return _at_most(meter, base) + (0 if is_on_disk else rows)
+    return at_most(meter, base) + (0 if is_on_disk else rows)
 
 
-def _at_most(meter: MemoryMeter, base: int) -> int:
+def at_most(meter: MemoryMeter, base: int) -> int:
     """Return what many batches take at most, of which some were metered.
 
     The heap keeps up to 32 MiB of each array that is freed, and the next batch is of

@@ -15,6 +15,7 @@ from graphsys.gnn import run as runs
 from graphsys.gnn.context import TrainingContext
 from graphsys.gnn.data.loader import Batch, Loader
 from graphsys.gnn.data.message_graph import Layer
+from graphsys.gnn.data.pace import ADAPTS
 from graphsys.gnn.inference import (
     entries_within,
     infer,
@@ -23,7 +24,7 @@ from graphsys.gnn.inference import (
     whole_output,
 )
 from graphsys.gnn.models.model import Model
-from graphsys.gnn.tasks.task import Seeds
+from graphsys.gnn.tasks.task import Seeds, epoch_seeds
 from graphsys.gnn.training.optimizer import dump_optimizer, load_optimizer
 from graphsys.gnn.training.out_of_memory import explained, explained_whole
 from graphsys.gnn.training.stats import TrainingStats
@@ -48,7 +49,7 @@ class Trainer:
         self.stepper = Stepper(context)
         self.stats = TrainingStats(self.state.metrics)
         self.loader = Loader(
-            context.message_graph, context.features, self.config.prefetch,
+            context.message_graph, context.features, _prefetch(context),
             context.task.trim, context.network.stored,
             None if transfer is None else self._send,
             Buffers if transfer is None else transfer.buffers, self.stats.overlap,
@@ -79,7 +80,7 @@ class Trainer:
         first = state.epoch
         while not state.is_complete:
             epoch = state.epoch
-            seeds = self.context.task.seeds(epoch)
+            seeds = epoch_seeds(self.context.task, config, epoch)
             if not config.is_full_batch:
                 progress.stage(f"epoch {epoch + 1}", len(seeds), "batches")
             elif epoch == first:
@@ -253,3 +254,9 @@ def _copy(network: Model) -> runs.Weights:
         name: value.detach().to("cpu", copy=True)
         for name, value in network.state_dict().items()
     }
+
+
+def _prefetch(context: TrainingContext) -> int:
+    """Return the batches made ahead; a GPU takes no core from who makes them."""
+    chosen = context.config.prefetch
+    return 2 if chosen == ADAPTS and context.transfer is not None else chosen

@@ -9,6 +9,7 @@ import torch
 
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike
+from graphsys.gnn.use.room import require_room
 from graphsys.gnn.use.trained_model import OpenedRun, open_run
 
 Ints = npt.NDArray[np.int64]
@@ -20,6 +21,7 @@ def evaluate(
     split: str = "test",
     graph: GraphLike | None = None,
     device: str = "cpu",
+    memory: int | str | None = None,
     progress: Progress = SILENT,
 ) -> dict[str, Any]:
     """Measure a run on a split, from all neighbors of its nodes.
@@ -29,6 +31,8 @@ def evaluate(
         split: The split.
         graph: The graph trained on, if it is not where it was.
         device: Where to compute, ``cpu`` or ``cuda``; an opened run has its own.
+        memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes; an
+            opened run has its own.
         progress: Receives a stage per layer.
 
     Returns:
@@ -43,9 +47,11 @@ def evaluate(
     Raises:
         UnknownNameError: There is no such split.
         ConfigError: There is no run, or its graph is gone.
+        BudgetError: The budget is too small; the message names one that works.
     """
-    opened = open_run(run, graph=graph, device=device)
+    opened = open_run(run, graph=graph, device=device, memory=memory)
     opened.require_same_graph()
+    require_room(opened, "evaluating")
 
     def output(node_type: str, nodes: Ints) -> torch.Tensor:
         found = opened.output(nodes, node_type=node_type, progress=progress)

@@ -19,6 +19,7 @@ from graphsys.training.row_files import check_target, write_rows
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
+_COSINE_BYTES = 32  # of a node: lengths, the cosine, its order
 
 
 class NodeRows:
@@ -53,6 +54,11 @@ class NodeRows:
         if self._links is None:
             return [self.run.node_type]
         return self._links.row_types(self.relation)
+
+    @property
+    def most_asked(self) -> int:
+        """The nodes of the largest type that has rows."""
+        return max(map(self.graph.num_nodes_of, self.node_types))
 
     def dim_of(self, node_type: str) -> int:
         """Return the length of a type's rows."""
@@ -132,6 +138,7 @@ def nearest(
     relation: str | None = None,
     graph: GraphLike | None = None,
     device: str = "cpu",
+    memory: int | str | None = None,
     progress: Progress = SILENT,
 ) -> pa.Table:
     """Find the nodes of the same type whose rows point most nearly the same way.
@@ -144,6 +151,8 @@ def nearest(
         relation: Whose rows are compared, of model gatne.
         graph: The graph trained on, if it is not where it was.
         device: Where to compute, ``cpu`` or ``cuda``; an opened run has its own.
+        memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes; an
+            opened run has its own.
         progress: Receives a stage per layer.
 
     Returns:
@@ -153,11 +162,14 @@ def nearest(
     Raises:
         ConfigError: ``k`` is below 1, or the type or the relation is not clear.
         UnknownNameError: There is no such node or relation.
+        BudgetError: The budget is too small; the message names one that works.
     """
     if k < 1:
         raise ConfigError(f"k: got {k}, expected an int >= 1")
-    rows = NodeRows(open_run(run, graph=graph, device=device), relation, progress)
+    opened = open_run(run, graph=graph, device=device, memory=memory)
+    rows = NodeRows(opened, relation, progress)
     chosen, number = rows.find(node, node_type)
+    opened.require_room("looking for neighbors", [chosen], rows.most_asked * _COSINE_BYTES)
     found = rows.of(chosen)
     lengths = np.linalg.norm(found, axis=1)
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
@@ -176,6 +188,7 @@ def export(
     relation: str | None = None,
     graph: GraphLike | None = None,
     device: str = "cpu",
+    memory: int | str | None = None,
     overwrite: bool = False,
     progress: Progress = SILENT,
 ) -> Path:
@@ -189,6 +202,8 @@ def export(
         relation: Whose rows are wanted, of model gatne.
         graph: The graph trained on, if it is not where it was.
         device: Where to compute, ``cpu`` or ``cuda``; an opened run has its own.
+        memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes; an
+            opened run has its own.
         overwrite: Replace the file if there is one.
         progress: Receives a stage per layer, and one more.
 
@@ -200,11 +215,16 @@ def export(
         UnknownNameError: There is no such node type or relation.
         OutputExistsError: The file exists.
         StorageFullError: It cannot be written.
+        BudgetError: The budget is too small; the message names one that works.
     """
     out = Path(out)
     check_target(out, overwrite=overwrite)
-    rows = NodeRows(open_run(run, graph=graph, device=device), relation, progress)
+    opened = open_run(run, graph=graph, device=device, memory=memory)
+    rows = NodeRows(opened, relation, progress)
     types = rows.node_types if node_type is None else [node_type]
+    opened.require_room("writing rows", types)
     for name in types:
         rows.of(name)
-    return write_rows(rows, types, out, overwrite=overwrite, progress=progress)
+    return write_rows(
+        rows, types, out, overwrite=overwrite, budget=opened.budget, progress=progress
+    )

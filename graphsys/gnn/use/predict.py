@@ -12,6 +12,8 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike
 from graphsys.gnn.use.trained_model import OpenedRun, open_run
 
+_ANSWER_BYTES = 64  # its id, class and probability
+
 
 def predict(
     run: str | Path | OpenedRun,
@@ -20,6 +22,7 @@ def predict(
     relation: str | None = None,
     graph: GraphLike | None = None,
     device: str = "cpu",
+    memory: int | str | None = None,
     progress: Progress = SILENT,
 ) -> pa.Table:
     """Predict for nodes.
@@ -32,6 +35,8 @@ def predict(
         graph: The graph trained on, if it is not where it was; or another one with the
             same features and edge types, for nodes that the training did not know.
         device: Where to compute, ``cpu`` or ``cuda``; an opened run has its own.
+        memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes; an
+            opened run has its own.
         progress: Receives a stage per layer.
 
     Returns:
@@ -44,8 +49,9 @@ def predict(
         UnknownNameError: A node is not in the graph, or there is no such relation.
         ConfigError: There is no run, its graph is gone, or another does not fit; a
             relation is missing, or is given where there is one row per node.
+        BudgetError: The budget is too small; the message names one that works.
     """
-    opened = open_run(run, graph=graph, device=device)
+    opened = open_run(run, graph=graph, device=device, memory=memory)
     task = opened.context.task
     opened.require_relation(relation)
     node_type = opened.node_type
@@ -54,6 +60,8 @@ def predict(
     if nodes is not None:
         numbers = opened.graph.lookup(node_type, nodes).astype(np.int64)
         ids = ids.take(pa.array(numbers))
+    asked = len(ids)
+    opened.require_room("predicting", [node_type], asked * _ANSWER_BYTES)
     found = opened.output(numbers, progress=progress)
     return pa.table({"id": ids, **task.answers(found, relation)})
 

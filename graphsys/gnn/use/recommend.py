@@ -15,11 +15,13 @@ from graphsys.core.types import true_splits
 from graphsys.datasets.temporary import GraphLike
 from graphsys.gnn.tasks.link_ranking import Ends, Scores
 from graphsys.gnn.use.node_rows import NodeRows
+from graphsys.gnn.use.room import require_room
 from graphsys.gnn.use.trained_model import OpenedRun, open_run
 
 Ints = npt.NDArray[np.int64]
 Known = Literal["drop", "mark", "keep"]
 _AT_A_TIME = 256
+_ANSWER_BYTES = 160  # its columns, and these of all answers joined
 
 
 def recommend(
@@ -31,6 +33,7 @@ def recommend(
     relation: str | None = None,
     graph: GraphLike | None = None,
     device: str = "cpu",
+    memory: int | str | None = None,
     progress: Progress = SILENT,
 ) -> pa.Table:
     """Find the nodes that each node's links should lead to: items for users.
@@ -44,6 +47,8 @@ def recommend(
         relation: Which links, of model gatne.
         graph: The graph trained on, if it is not where it was.
         device: Where to compute, ``cpu`` or ``cuda``; an opened run has its own.
+        memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes; an
+            opened run has its own.
         progress: Receives a stage per layer, and one of the answers.
 
     Returns:
@@ -56,6 +61,7 @@ def recommend(
         ConfigError: ``k`` or ``known`` is wrong, the run's task has no links, or a
             relation is missing.
         UnknownNameError: A node or the relation is not in the graph.
+        BudgetError: The budget is too small; the message names one that works.
     """
     if k < 1:
         raise ConfigError(f"k: got {k}, expected an int >= 1")
@@ -63,8 +69,10 @@ def recommend(
         raise ConfigError(
             f"known: got {known!r}, expected one of {', '.join(get_args(Known))}"
         )
-    opened = open_run(run, graph=graph, device=device)
+    opened = open_run(run, graph=graph, device=device, memory=memory)
     rows = NodeRows(opened, relation, progress)
+    asked = rows.most_asked if nodes is None else len(nodes)
+    require_room(opened, "recommending", asked * min(k, rows.most_asked) * _ANSWER_BYTES)
     ends = rows.ends()
     if nodes is None:
         heads = np.arange(len(ends.src))

@@ -1,21 +1,34 @@
 """A run opened for use: its network with the weights that it keeps, and its graph."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.budget import require_budget, stated_budget
 from graphsys.core.errors import ConfigError, StoreBusyError
+from graphsys.core.memory import resident_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.gnn import run as runs
 from graphsys.gnn.config import num_threads
 from graphsys.gnn.context import TrainingContext
 from graphsys.gnn.data.device_transfer import open_transfer
-from graphsys.gnn.inference import infer, scratch_of, whole_input, whole_output
+from graphsys.gnn.inference import (
+    are_rows_on_disk,
+    entries_within,
+    infer,
+    scratch_of,
+    whole_bytes,
+    whole_input,
+    whole_output,
+)
 from graphsys.gnn.ops.adjacency import kernel_threads
 from graphsys.gnn.training.out_of_memory import explained_whole
+from graphsys.gnn.training.plan import inference_bytes
 from graphsys.gnn.use.transfer_checks import require_fitting
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs import run_folder
@@ -34,6 +47,10 @@ class OpenedRun:
             another one with the same features and edge types, to which nodes were added,
             say.
         device: Where the network computes, ``cpu`` or ``cuda``.
+        memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes.
+
+    Attributes:
+        budget: The same in bytes, None where there is none.
 
     Raises:
         ConfigError: There is no run, its graph is gone or was replaced, or there is no such
@@ -42,9 +59,10 @@ class OpenedRun:
     """
 
     def __init__(
-        self, path: str | Path, *, graph: GraphLike | None = None, device: str = "cpu"
-    ) -> None:
-        self.path = Path(path)
+        self, path: str | Path, *, graph: GraphLike | None = None, device: str = "cpu",
+        memory: int | str | None = None,
+    ) -> None:  # fmt: skip
+        self.path, self.budget = Path(path), stated_budget(memory)
         self.state = runs.read_state(self.path)
         self.config = runs.read_config(self.path)
         run_folder.check_files(self.path, self.state.files, self.state.checksums)
@@ -68,6 +86,7 @@ class OpenedRun:
         from graphsys.gnn.training.api import build_context
 
         context = build_context(self.graph, self.config, self.transfer, is_checking=False)
+        context = replace(context, budget=self.budget)
         weights = runs.load(self.path, self.state, "best")
         if weights is None:
             weights = runs.load(self.path, self.state, "weights")
@@ -117,8 +136,9 @@ class OpenedRun:
             if not config.is_whole_graph:
                 scratch = scratch_of(context, self.path)
                 found = infer(
-                    context, chosen, nodes=nodes, progress=progress, scratch=scratch
-                )
+                    context, chosen, nodes=nodes, progress=progress, scratch=scratch,
+                    entries=entries_within(context),
+                )  # fmt: skip
                 self._require_still()
                 return found
             sizes = context.message_graph.sampler.sizes
@@ -129,6 +149,31 @@ class OpenedRun:
                 layer, x = self.transfer.layer(layer), self.transfer.input(x)
             found = whole_output(context.network, layer, x, chosen).cpu().numpy()
             return found if nodes is None else found[nodes]
+
+    def require_room(self, what: str, node_types: Sequence[str], beside: int = 0) -> None:
+        """Check that rows of all nodes of some types can be computed within the budget.
+
+        Args:
+            what: What they are computed for.
+            node_types: The types.
+            beside: Bytes that are there while they are, or after.
+
+        Raises:
+            BudgetError: They cannot; the message names an amount that works.
+        """
+        if self.budget is None or self.transfer is not None:
+            return
+        sizes = self.context.message_graph.sampler.sizes
+        chosen = [name for name in node_types if name in sizes]
+        with kernel_threads(num_threads(self.config, self.graph.num_edges)):
+            if self.config.is_whole_graph:
+                needed = resident_bytes() + whole_bytes(self.context)
+            else:
+                needed = max(inference_bytes(self.context, name) for name in chosen)
+        if not are_rows_on_disk(self.context):
+            row_bytes = 4 * self.context.network.num_out
+            beside += sum(row_bytes * sizes[name] for name in chosen[1:])
+        require_budget(what, needed + beside, self.budget)
 
     def require_relation(self, relation: str | None) -> None:
         """Check that a relation is given only where nodes have rows of several.
@@ -161,9 +206,10 @@ class OpenedRun:
 
 
 def open_run(
-    run: str | Path | OpenedRun, *, graph: GraphLike | None = None, device: str = "cpu"
-) -> OpenedRun:
+    run: str | Path | OpenedRun, *, graph: GraphLike | None = None, device: str = "cpu",
+    memory: int | str | None = None,
+) -> OpenedRun:  # fmt: skip
     """Open a run for use, unless it is open; see :class:`OpenedRun`."""
     if isinstance(run, OpenedRun):
         return run
-    return OpenedRun(run, graph=graph, device=device)
+    return OpenedRun(run, graph=graph, device=device, memory=memory)

@@ -12,8 +12,9 @@ from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.data.positive_pairs import make_pairs, read_pairs
 from graphsys.gnn.part_specs import TASKS
 from graphsys.gnn.process_group import ProcessGroup
-from graphsys.gnn.tasks.link_prediction import LinkPrediction, Recommendation, pair_loss
+from graphsys.gnn.tasks.link_prediction import LinkPrediction, Recommendation
 from graphsys.gnn.tasks.link_ranking import rank_pairs
+from graphsys.gnn.tasks.pair_losses import pair_loss
 from graphsys.sampling import NeighborSampler, message_rows
 from graphsys.sampling.adjacency import REVERSED
 from graphsys.storage import Graph

@@ -15,8 +15,9 @@ from graphsys.core.errors import ConfigError
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.data.positive_pairs import make_pairs, read_pairs
 from graphsys.gnn.inference import whole_input
-from graphsys.gnn.tasks.link_prediction import LinkPrediction, Recommendation, pair_loss
+from graphsys.gnn.tasks.link_prediction import LinkPrediction, Recommendation
 from graphsys.gnn.tasks.link_ranking import recommend_pairs
+from graphsys.gnn.tasks.pair_losses import pair_loss
 from graphsys.gnn.training.api import build_context
 from graphsys.storage import Graph
 from tests.unit.gnn.training.test_api import StopAfter, StoppedError, are_equal, weights_of

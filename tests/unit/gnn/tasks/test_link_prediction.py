@@ -15,8 +15,9 @@ from graphsys.gnn.data.labels import node_column
 from graphsys.gnn.data.loader import Loader
 from graphsys.gnn.data.message_graph import MessageGraph
 from graphsys.gnn.data.positive_pairs import make_pairs, read_pairs, without_pairs
-from graphsys.gnn.tasks.link_prediction import LinkPrediction, pair_loss
+from graphsys.gnn.tasks.link_prediction import LinkPrediction
 from graphsys.gnn.tasks.link_ranking import rank_pairs
+from graphsys.gnn.tasks.pair_losses import pair_loss
 from graphsys.gnn.training.api import build_context
 from graphsys.gnn.training.step import Stepper
 from graphsys.sampling import NeighborSampler, message_rows

@@ -264,6 +264,7 @@ class Opened(OpenedRun):
 
     def __init__(self, task: Any, *, is_same: bool = True) -> None:
         self.context = SimpleNamespace(task=task)  # type: ignore[assignment]
+        self.budget = None
         self._is_same, self.asked = is_same, list[Any]()
 
     def require_same_graph(self) -> None:

@@ -1,4 +1,4 @@
-"""Every task, sampler and decoder keeps its contract; a stranger's train as ours do."""
+"""Every task, sampler, decoder and loss keeps its contract; a stranger's train as ours."""
 
 import json
 import re
@@ -8,8 +8,13 @@ import pytest
 
 from graphsys.core.errors import UnknownNameError
 from graphsys.gnn import GnnConfig
-from graphsys.gnn.part_specs import DECODERS, SAMPLERS, TASKS
-from graphsys.gnn.testing import DecoderContract, SamplerContract, TaskContract
+from graphsys.gnn.part_specs import DECODERS, PAIR_LOSSES, SAMPLERS, TASKS
+from graphsys.gnn.testing import (
+    DecoderContract,
+    PairLossContract,
+    SamplerContract,
+    TaskContract,
+)
 from tests.conftest import ROOT
 from tests.packages import describe, run, run_contracts
 
@@ -38,14 +43,23 @@ class TestDecoders(DecoderContract):
         self.name = name  # type: ignore[misc]
 
 
+@pytest.mark.parametrize("name", PAIR_LOSSES.names())
+class TestPairLosses(PairLossContract):
+    @pytest.fixture(autouse=True)
+    def _named(self, name: str) -> None:
+        self.name = name  # type: ignore[misc]
+
+
 PARTS = '''
-"""The absolute error, as few neighbors as asked for first, and a matrix between rows."""
+"""The absolute error, as few neighbors as asked for first, a matrix between rows, squares,
+and links with half the loss."""
 
 import torch
 from torch import nn
 
-from graphsys.gnn.part_specs import DecoderSpec, SamplerSpec, TaskSpec
+from graphsys.gnn.part_specs import DecoderSpec, PairLossSpec, SamplerSpec, TaskSpec
 from graphsys.gnn.tasks.decoders import Decoder
+from graphsys.gnn.tasks.link_prediction import LinkPrediction
 from graphsys.gnn.tasks.regression import NodeRegression
 from graphsys.sampling import NeighborSampler
 
@@ -75,12 +89,38 @@ def make_single(rows, config):
     return NeighborSampler(rows, [2] * config.layers, seed=config.seed)
 
 
+def squares(config, positive, negative):
+    return torch.relu(config.margin + negative - positive).square().mean()
+
+
+class Halves(LinkPrediction):
+    """Learns half of the pairs of every batch."""
+
+    def loss(self, rows, batch):
+        return super().loss(rows, batch) / 2
+
+    def measure(self, split, output):
+        return super().measure(split, output) | {"is_half": True}
+
+
 TASK = TaskSpec(name="absolute_error", make=AbsoluteError)
+LINKS = TaskSpec(name="halves", make=Halves, is_of_links=True)
+LOSS = PairLossSpec(name="squares", measure=squares)
 SAMPLER = SamplerSpec(name="couple", make=make_single)
 DECODER = DecoderSpec(name="bilinear", make=lambda config, num: Bilinear(num))
 '''
 CONTRACTS = """
-from graphsys.gnn.testing import DecoderContract, SamplerContract, TaskContract
+from graphsys.gnn.testing import (
+    DecoderContract, PairLossContract, SamplerContract, TaskContract
+)
+
+
+class TestLinks(TaskContract):
+    name = "halves"
+
+
+class TestLoss(PairLossContract):
+    name = "squares"
 
 
 class TestTask(TaskContract):
@@ -99,21 +139,25 @@ class TestDecoder(DecoderContract):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a package of three parts."""
+    """Return a folder with a package of five parts."""
     folder = tmp_path_factory.mktemp("site")
-    (folder / "three_parts.py").write_text(PARTS)
+    (folder / "more_parts.py").write_text(PARTS)
     points = {
-        "graphsys.tasks": {"absolute_error": "three_parts:TASK"},
-        "graphsys.samplers": {"couple": "three_parts:SAMPLER"},
-        "graphsys.decoders": {"bilinear": "three_parts:DECODER"},
+        "graphsys.tasks": {
+            "absolute_error": "more_parts:TASK",
+            "halves": "more_parts:LINKS",
+        },
+        "graphsys.pair_losses": {"squares": "more_parts:LOSS"},
+        "graphsys.samplers": {"couple": "more_parts:SAMPLER"},
+        "graphsys.decoders": {"bilinear": "more_parts:DECODER"},
     }
-    describe(folder, "three-parts", points)
+    describe(folder, "more-parts", points)
     (folder / "test_contracts.py").write_text(CONTRACTS)
     return folder
 
 
 def test_a_strangers_parts_keep_the_contracts(site: Path) -> None:
-    assert "8 passed" in run_contracts(site)
+    assert "13 passed" in run_contracts(site)
 
 
 def test_a_strangers_parts_train_and_are_missed_where_they_are_not(site: Path) -> None:
@@ -136,10 +180,27 @@ def test_a_strangers_parts_train_and_are_missed_where_they_are_not(site: Path) -
     assert json.loads(run(site, *command, "--resume"))["epochs"] == 2
 
 
+def test_a_strangers_link_task_and_loss_train_evaluate_and_predict(site: Path) -> None:
+    table = "".join(f"{k} {(k + s) % 60}\n" for s in (1, 2, 5) for k in range(60))
+    (site / "links.txt").write_text(table)
+    run(site, "ingest", "links.txt", "-o", "linked", "--split", "0.8,0.1,0.1")
+    settings = ["task=halves", "loss=squares", "epochs=2", "dim=8", "num_negatives=8"]
+    command = ["train", "gnn", "linked", "-o", "links", "--json"]
+    run(site, *command, *[part for it in settings for part in ("--set", it)])
+    found = json.loads(run(site, "evaluate", "links", "--json"))["metrics"]
+    assert found["is_half"] is True
+    assert 0 < found["mrr"] <= 1
+    run(site, "predict", "links", "--top-k", "3", "-o", "best.csv")
+    assert len((site / "best.csv").read_text().splitlines()) == 1 + 3 * 60
+    run(site, "nearest", "links", "1", "-k", "2")
+    said = run(site, "evaluate", "links", code=2, is_there=False)
+    assert "task: got 'halves', expected one of link_prediction, node_class" in said
+
+
 @pytest.mark.parametrize(
     ("key", "given", "nearest"),
     [("task", "regresion", "regression"), ("sampler", "labour", "labor"),
-     ("decoder", "dott", "dot")],
+     ("decoder", "dott", "dot"), ("loss", "logistik", "logistic")],
 )  # fmt: skip
 def test_a_name_that_there_is_not_is_answered(key: str, given: str, nearest: str) -> None:
     with pytest.raises(UnknownNameError, match=f"did you mean '{nearest}'"):
@@ -148,6 +209,8 @@ def test_a_name_that_there_is_not_is_answered(key: str, given: str, nearest: str
 
 @pytest.mark.parametrize("path", sorted((ROOT / "graphsys" / "gnn").rglob("*.py")))
 def test_no_other_file_knows_a_part_by_name(path: Path) -> None:
-    asked = re.findall(r"config\.(?:task|sampler|decoder) (?:==|!=|in) ", path.read_text())
+    asked = re.findall(
+        r"config\.(?:task|sampler|decoder|loss) (?:==|!=|in) ", path.read_text()
+    )
     is_own_file = path.name == "multiplex_links.py"  # gatne says what goes with it
     assert is_own_file or not asked, path
