@@ -1,18 +1,11 @@
 """``graphsys run``: an algorithm or a user's vertex program over a graph."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphsys.cli.console import (
-    print_facts,
-    print_json,
-    print_note,
-    print_table,
-    telling_what_is_kept,
-)
+from graphsys.cli.console import print_note, telling_what_is_kept
 from graphsys.cli.options import (
     CONTROL,
     OUTPUT,
@@ -28,12 +21,12 @@ from graphsys.cli.results import (
     print_preview,
     write_result,
 )
+from graphsys.cli.run_facts import list_algorithms, print_explanation, print_run
 
 if TYPE_CHECKING:
     from graphsys.distributed.run import ClusterRun
     from graphsys.engine.native_plan import NativeRun
     from graphsys.engine.program_run import ProgramRun
-    from graphsys.engine.result import Result
     from graphsys.storage.reader import Graph
 
 EPILOG = examples(
@@ -41,6 +34,7 @@ EPILOG = examples(
     "graphsys run pagerank --help",
     "graphsys run pagerank web -o ranks.parquet --param damping=0.9",
     "graphsys run pagerank web",
+    "graphsys run pagerank web -o now.parquet --from ranks.parquet",
     "graphsys run bfs web -o hops.csv --param source=42",
     "graphsys run betweenness web -o - --param sources=42,17 --format csv | head",
     "graphsys run my_program.py:MyProgram web -o out.parquet --memory 4GB",
@@ -99,6 +93,17 @@ def run(
             "--implementation",
             metavar="NAME",
             help="native or program; the faster that fits by default.",
+            rich_help_panel=ALGORITHM,
+        ),
+    ] = None,
+    last: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Go on from what this command wrote of the graph before the last appends: "
+            "a .parquet or .arrow file.",
+            show_default=False,
             rich_help_panel=ALGORITHM,
         ),
     ] = None,
@@ -225,7 +230,7 @@ def run(
     from graphsys.core.errors import ConfigError
 
     if list_:
-        _list(as_json=json)
+        list_algorithms(as_json=json)
         return
     if algorithm is None or graph is None:
         raise ConfigError("give ALGORITHM and GRAPH; graphsys run --list shows the names")
@@ -233,6 +238,7 @@ def run(
     work = _Work(algorithm, param or [], implementation, cluster)
     settings: dict[str, Any] = {
         "memory": memory,
+        "last": last,
         "device": None if device == "cpu" else device,
         "strategy": strategy,
         "device_memory": device_memory,
@@ -247,7 +253,7 @@ def run(
     settings["num_threads"] = threads
     if explain:
         with graphsys.open(graph) as opened:
-            _explain(work.prepare(opened, settings), algorithm, as_json=json)
+            print_explanation(work.prepare(opened, settings), algorithm, as_json=json)
         return
     if out is None and json and not work.has_answer:
         raise ConfigError(
@@ -267,7 +273,7 @@ def run(
             "most it may run; allow more with --max-supersteps"
         )
     if out != STDOUT:
-        _report(done, algorithm, out, as_json=json)
+        print_run(done, algorithm, out, as_json=json)
     if out is None and not json and len(done):
         print_preview(done.table, work.shown)
 
@@ -318,10 +324,13 @@ class _Work:
         self, graph: "Graph", settings: dict[str, Any]
     ) -> "NativeRun | ProgramRun | ClusterRun":
         """Decide what will run and how; ``--explain`` and a run have this in common."""
+        from graphsys.core.errors import ConfigError
+
+        if self.cluster is not None and settings.get("last") is not None:
+            raise ConfigError("--from does not go with --cluster; leave out one of them")
         prepared = self._prepare(graph, settings)
         if self.cluster is None:
             return prepared
-        from graphsys.core.errors import ConfigError
         from graphsys.distributed.cluster import Cluster
         from graphsys.distributed.run import ClusterRun
 
@@ -333,67 +342,16 @@ class _Work:
     def _prepare(
         self, graph: "Graph", settings: dict[str, Any]
     ) -> "NativeRun | ProgramRun":
+        from graphsys.core.errors import ConfigError
         from graphsys.engine.program_run import prepare_program
 
         if self.program is not None:
+            if settings.get("last") is not None:
+                raise ConfigError(
+                    "--from goes with listed algorithms, not with a program of your own"
+                )
             return prepare_program(self.program, graph, **settings)
         assert self.listed is not None  # one of the two
         return self.listed.prepare(
             graph, implementation=self.implementation, **self.parameters, **settings
         )
-
-
-def _explain(
-    work: "NativeRun | ProgramRun | ClusterRun", algorithm: str, *, as_json: bool
-) -> None:
-    if not as_json:
-        sys.stdout.write(work.explanation() + "\n")
-        return
-    choice = work.choice
-    print_json(
-        {
-            "algorithm": algorithm,
-            "implementation": work.implementation,
-            "mode": choice.mode,
-            "peak_bytes": choice.needed,
-            "budget_bytes": choice.budget,
-            "needs": dict(choice.needs),
-            "explanation": work.explanation().splitlines(),
-        }
-    )
-
-
-def _list(*, as_json: bool) -> None:
-    from graphsys.engine.algorithms import ALGORITHMS
-
-    rows = []
-    for name, entry in sorted(ALGORITHMS.items()):
-        kinds = [kind for kind in ("native", "program") if getattr(entry, kind)]
-        parameters = ", ".join(entry.parameters())
-        tags = " ".join(entry.tags)
-        rows.append((name, entry.summary, " ".join(kinds), parameters, tags))
-    columns = ("algorithm", "what", "implementations", "parameters", "tags")
-    if as_json:
-        print_json({"algorithms": [dict(zip(columns, row, strict=True)) for row in rows]})
-    else:
-        print_table(columns, rows)
-
-
-def _report(done: "Result", algorithm: str, out: Path | None, *, as_json: bool) -> None:
-    facts: dict[str, Any] = {
-        "algorithm": algorithm,
-        "supersteps": done.supersteps,
-        "seconds": done.seconds,
-        "compile_seconds": done.compile_seconds,
-        "converged": done.converged,
-        "output": None if out is None else str(out),
-    }
-    if done.result is not None:
-        facts["result"] = done.result
-    figures = done.figures()
-    if as_json:  # a contract: of what a cluster tells besides, the workers alone
-        print_json(facts | {name: figures[name] for name in figures if name == "workers"})
-    else:
-        facts |= figures
-        shown = {n.replace("_", " "): v for n, v in facts.items() if v is not None}
-        print_facts(shown)

@@ -226,9 +226,10 @@ def gnn(
 ) -> None:
     """Train a graph neural network on samples of a graph, or on all of it at once."""
     from graphsys import gnn as library
-    from graphsys.gnn.process_group import is_first_process
 
     settings = _settings_of(library, out, preset, config, set_, resume=resume)
+    from graphsys.gnn.process_group import is_first_process  # torch, for settings that fit
+
     _train(
         library, graph, settings, out, is_telling=is_first_process(), json=json,
         resume=resume, overwrite=overwrite, dry_run=dry_run, memory=memory, device=device,

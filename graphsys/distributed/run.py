@@ -27,7 +27,7 @@ _WATCH_S = 0.5
 _TAKEN = ("max_supersteps", "num_threads", "checkpoint", "checkpoint_every", "resume")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ClusterResult(Result):
     """The outcome of a run on a cluster.
 
@@ -181,7 +181,7 @@ class ClusterRun:
         program.totals = at.totals
         table = table_of(prepared.plan, topology, combined(parts))
         return ClusterResult(
-            table=table,
+            source=table,
             algorithm=self.prepared.name,
             supersteps=at.superstep,
             seconds=max(part["seconds"] for part in parts),

@@ -26,6 +26,7 @@ from graphsys.engine.execute.budget import (
 )
 from graphsys.engine.execute.row_bytes import RowBytes, simple_bytes, united_bytes
 from graphsys.engine.native.needs import NEEDS, Facts, Need
+from graphsys.engine.origin import marked, parameters_of
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.storage.scratch_arrays import scratch_is_memory
@@ -46,6 +47,7 @@ class NativeRun:
         topology: The graph.
         options: The function's parameters.
         choice: Where the rows will be.
+        parameters: What its result says of its parameters; what the function takes.
     """
 
     name: str
@@ -53,6 +55,7 @@ class NativeRun:
     topology: Topology
     options: Mapping[str, Any]
     choice: Choice
+    parameters: Mapping[str, str] | None = None
     implementation: ClassVar[str] = "native"
 
     def run(self, progress: Progress = SILENT) -> Result:
@@ -64,9 +67,13 @@ class NativeRun:
             done = self.function(topology, **self.options)
         observing = observing_seconds() - observing
         working = time.perf_counter() - begin - compiling.seconds - observing
+        parameters = self.parameters
+        if parameters is None:
+            parameters = parameters_of(self.function, self.options)
         return replace(
-            done, seconds=min(done.seconds, working), compile_seconds=compiling.seconds
-        )
+            done, seconds=min(done.seconds, working), compile_seconds=compiling.seconds,
+            source=lambda: marked(done.table, self.name, parameters, topology),
+        )  # fmt: skip
 
     def explanation(self) -> str:
         """Tell what :meth:`run` will do."""
@@ -82,6 +89,7 @@ def prepare_native(
     topology: Topology,
     options: Mapping[str, Any],
     memory: int | str | None,
+    needed: Callable[[Facts], Need] | None = None,
 ) -> NativeRun:
     """Decide how a native algorithm uses memory: once, for all.
 
@@ -91,6 +99,7 @@ def prepare_native(
         topology: The graph.
         options: The function's parameters, checked.
         memory: Budget of anonymous memory; what there is by default.
+        needed: Tells what it takes, where that is not what ``NEEDS`` has by its name.
 
     Raises:
         BudgetError: the budget is too small; the message names one that works.
@@ -100,10 +109,10 @@ def prepare_native(
     base = base_bytes(())  # before counting entries loads kernels, which base_bytes adds
     threads = options.get("num_threads") or num_cores()
     is_stated = memory is not None
-    need = NEEDS[name](
+    need = (needed or NEEDS[name])(
         Facts(topology=topology, options=options, threads=threads, is_stated=is_stated)
     )
-    rows = united_bytes(topology, need.rows)
+    rows = united_bytes(topology, need.rows, in_place=need.in_place)
     if need.simple:
         rows += simple_bytes(topology)
     module = f"{_NATIVE}.{need.kernels}" if need.kernels else function.__module__

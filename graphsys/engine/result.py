@@ -1,6 +1,8 @@
 """What a run gives back: a table keyed by the user's ids, and how the run went."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
@@ -10,28 +12,35 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Result:
     """The outcome of an algorithm.
 
     Attributes:
-        table: One row per node (or per pair, walk ... where the algorithm says so):
-            column ``id``, and ``value`` or the names of the program's fields.
+        source: The table, or what makes it when it is asked for.
         algorithm: Its name.
         supersteps: How many were run; iterations or passes of native algorithms.
-        seconds: Time of the run, without compiling.
+        seconds: Time of the run, without compiling and without making the table.
         compile_seconds: Time spent compiling.
         converged: Whether it ended by itself rather than by a limit.
         result: The answer where it is one number, else None.
     """
 
-    table: pa.Table
+    source: pa.Table | Callable[[], pa.Table]
     algorithm: str
     supersteps: int
     seconds: float
     compile_seconds: float = 0.0
     converged: bool = True
     result: int | float | None = None
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """One row per node (or per pair, walk ... where the algorithm says so).
+
+        Columns ``id``, and ``value`` or the names of the program's fields.
+        """
+        return self.source() if callable(self.source) else self.source
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

@@ -11,16 +11,24 @@ import pyarrow as pa
 from graphsys.core.errors import InvalidGraphError
 from graphsys.core.types import EdgeType
 from graphsys.datasets.temporary import graph_of
-from graphsys.engine.united_rows import Direction, IndexBlock, is_whole, unite
+from graphsys.engine.united_rows import (
+    Direction,
+    IndexBlock,
+    can_map,
+    is_whole,
+    map_rows,
+    unite,
+)
 from graphsys.graph.csr import (
     COLUMNS,
     Allocate,
     Csr,
     csr_from_edges,
     row_lengths,
-    simple_undirected,
     transpose,
 )
+from graphsys.graph.rows import Rows
+from graphsys.graph.simple_rows import SimpleRows, simple_undirected
 from graphsys.storage.node_numbers import NodeNumbers
 from graphsys.storage.reader import Graph
 
@@ -33,8 +41,8 @@ _DEGREES_AT_A_TIME = 1 << 20
 class Topology:
     """The training edges of a graph, all node and edge types united.
 
-    Algorithms ask it for rows (:meth:`csr`), for ids (:attr:`numbers`) and for nothing
-    else, so that they run on stores and on edges in memory alike.
+    Algorithms ask it for rows (:meth:`rows`, :meth:`csr`), for ids (:attr:`numbers`) and
+    for nothing else, so that they run on stores and on edges in memory alike.
 
     Args:
         numbers: The nodes.
@@ -58,6 +66,7 @@ class Topology:
         self.is_directed = is_directed
         self.graph = graph
         self._rows: dict[Direction, Csr] = rows or {}
+        self._mapped: dict[Direction, Rows] = {}
         self._simple: Csr | None = None
         self.node_columns: dict[str, npt.NDArray[Any]] = {}
         self.row_blocks: dict[str, Any] = {}
@@ -169,6 +178,27 @@ class Topology:
             self._rows[direction] = unite(blocks, self.num_nodes, self.allocate)
         return self._rows[direction]
 
+    def rows(self, direction: Direction = "out") -> Rows:
+        """Return the rows of a direction without their columns, where they lie if possible.
+
+        The files of a store of one node type and edge type are mapped side by side; all
+        else is what :meth:`csr` returns.
+        """
+        direction = direction if self.is_directed else "out"
+        if self.is_at_hand(direction) or not self.can_map(direction):
+            return self.csr(direction).rows
+        if direction not in self._mapped:
+            try:
+                self._mapped[direction] = map_rows(self.blocks(direction))
+            except OSError:  # a compaction took the files away; the blocks still see them
+                return self.csr(direction).rows
+        return self._mapped[direction]
+
+    def can_map(self, direction: Direction) -> bool:
+        """Whether the files of the rows of a direction can be mapped side by side."""
+        is_plain = self.graph is not None and not self._joined(direction)
+        return is_plain and can_map(self.blocks(direction), self.num_nodes)
+
     @cached_property
     def out_degree(self) -> npt.NDArray[np.int64]:
         """Entries of every out row, int64 ``[N]``."""
@@ -200,12 +230,20 @@ class Topology:
         return any("weight" in e.columns for e in self.graph.manifest.edge_types.values())
 
     def simple(self) -> Csr:
-        """Return the simple undirected graph: see :func:`simple_undirected`."""
+        """Return the simple undirected graph, symmetric rows in memory."""
         if self._simple is None:
-            into = self.csr("in") if self.is_directed else None
-            out = self.csr("out")
-            self._simple = simple_undirected(out, into, allocate=self.allocate)
+            if not self.is_directed and self.is_at_hand("out"):
+                self._simple = simple_undirected(self.csr(), allocate=self.allocate)
+            else:
+                self._simple = self.simple_rows().csr(allocate=self.allocate)
         return self._simple
+
+    def simple_rows(self) -> SimpleRows:
+        """Return what :meth:`simple` makes, to be merged while it is read."""
+        if self._simple is not None:
+            return SimpleRows.of(self._simple)
+        into = self.rows("in") if self.is_directed else None
+        return SimpleRows.of(self.rows("out"), into)
 
     @property
     def is_simple_at_hand(self) -> bool:

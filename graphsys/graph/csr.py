@@ -1,19 +1,17 @@
 """Compressed rows in memory: what every algorithm reads."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import InvalidGraphError
-from graphsys.core.threads import num_cores, run_parallel
 from graphsys.core.types import number_dtype
-from graphsys.kernels.cpu.rows.chunks import balanced_chunks
+from graphsys.graph.rows import Rows
 from graphsys.kernels.cpu.rows.csr import (
     count_rows,
-    merge_simple_rows,
     stable_places,
     transpose_rows,
 )
@@ -50,6 +48,14 @@ class Csr:
     def num_edges(self) -> int:
         """Number of entries."""
         return len(self.indices)
+
+    @property
+    def rows(self) -> Rows:
+        """The same rows by where each begins and ends; views."""
+        begins, ends = self.indptr[:-1], self.indptr[1:]
+        return Rows(
+            begins=begins, ends=ends, indices=self.indices, num_edges=self.num_edges
+        )
 
     def degrees(self) -> npt.NDArray[np.int64]:
         """Return the length of every row, int64 ``[N]``."""
@@ -89,7 +95,7 @@ def csr_from_edges(
     _check_edges(src, dst, num_nodes)
     by_dst = _stable_order(dst, num_nodes)
     order = by_dst[_stable_order(src[by_dst], num_nodes)]
-    indptr = np.zeros(num_nodes + 1, dtype=_offset_dtype(len(src)))
+    indptr = np.zeros(num_nodes + 1, dtype=offset_dtype(len(src)))
     count_rows(src, indptr)
     given = {name: np.asarray(c)[order] for name, c in columns.items() if c is not None}
     indices = dst[order].astype(number_dtype(num_nodes), copy=False)
@@ -110,7 +116,7 @@ def transpose(
         O(E + N).
     """
     num_columns = csr.num_nodes if num_columns is None else num_columns
-    indptr = np.zeros(num_columns + 1, dtype=_offset_dtype(csr.num_edges))
+    indptr = np.zeros(num_columns + 1, dtype=offset_dtype(csr.num_edges))
     count_rows(csr.indices, indptr)
     indices = allocate(csr.num_edges, number_dtype(csr.num_nodes))
     columns = csr.columns()
@@ -120,60 +126,6 @@ def transpose(
     for name, column in columns.items():
         np.take(column, places, out=moved[name], mode="clip")  # "raise" would buffer
     return Csr(indptr=indptr, indices=indices, **moved)
-
-
-def simple_undirected(
-    out: Csr,
-    into: Csr | None,
-    num_threads: int | None = None,
-    *,
-    allocate: Allocate = np.empty,
-) -> Csr:
-    """Return the simple undirected graph: no direction, no loops, no repetitions.
-
-    Args:
-        out: Out-neighbors; of an undirected graph all neighbors.
-        into: In-neighbors, or None for an undirected graph.
-        num_threads: Threads; all cores by default.
-        allocate: Where the array of all entries comes from.
-
-    Returns:
-        Symmetric sorted rows without columns; ``out``'s own arrays where it is simple
-        already.
-
-    Complexity:
-        O(E + N).
-    """
-    other = Csr(indptr=np.zeros(1, dtype=out.indptr.dtype), indices=out.indices[:0])
-    other = into or other
-    offsets = np.zeros(out.num_nodes + 1, dtype=np.int64)
-    bounds = balanced_chunks(out.indptr, 16 * (num_threads or num_cores()))
-    chunks = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
-    nothing = np.empty(0, dtype=out.indices.dtype)
-
-    def run(is_counting: bool, target: npt.NDArray[Any]) -> None:
-        def work(chunk: tuple[int, int]) -> None:
-            merge_simple_rows(
-                out.indptr,
-                out.indices,
-                other.indptr,
-                other.indices,
-                chunk[0],
-                chunk[1],
-                is_counting,
-                offsets,
-                target,
-            )
-
-        run_parallel(work, chunks, num_threads)
-
-    run(True, nothing)
-    np.cumsum(offsets, out=offsets)
-    if into is None and offsets[-1] == out.num_edges:
-        return replace(out, weight=None, relation=None, time=None)
-    indices = allocate(int(offsets[-1]), out.indices.dtype)
-    run(False, indices)
-    return Csr(indptr=offsets.astype(_offset_dtype(len(indices))), indices=indices)
 
 
 def _check_edges(src: npt.NDArray[Any], dst: npt.NDArray[Any], num_nodes: int) -> None:
@@ -200,5 +152,6 @@ def _stable_order(keys: npt.NDArray[Any], num_keys: int) -> npt.NDArray[np.int64
     return order
 
 
-def _offset_dtype(num_edges: int) -> type[np.uint32] | type[np.int64]:
+def offset_dtype(num_edges: int) -> type[np.uint32] | type[np.int64]:
+    """Return the type of row offsets up to a number of entries."""
     return np.uint32 if num_edges < 2**32 else np.int64

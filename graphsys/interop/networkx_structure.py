@@ -82,10 +82,10 @@ def is_weakly_connected(G: Any) -> bool:
 
 def _triangles_and_pairs(G: Any) -> tuple[Any, Any]:
     """Return the triangles at every node and the ordered pairs of its neighbors."""
-    topology = G.topology()
+    rows = G.topology().simple_rows()
     with ThreadTeam() as team:
-        counts, _ = count_triangles(topology.simple(), team)
-    degree = topology.simple().degrees()
+        counts, _ = count_triangles(rows, team)
+    degree = rows.degrees()
     return counts, degree * (degree - 1)
 
 

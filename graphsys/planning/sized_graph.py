@@ -5,14 +5,17 @@ sizes gets them; nobody may read.
 """
 
 from functools import cached_property
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.types import EdgeType
+from graphsys.core.types import EdgeType, number_dtype
 from graphsys.engine.topology import Topology
+from graphsys.graph.csr import offset_dtype
+from graphsys.graph.file_columns import FileColumn
 from graphsys.storage.node_numbers import NodeNumbers
 from graphsys.storage.views import Index
 
@@ -104,7 +107,8 @@ class SizedGraph:
             found.append(
                 Index(
                     indptr=_nothing(rows + 1, offset_dtype(entries)),
-                    indices=_nothing(entries, index_dtype(self.num_nodes)),
+                    indices=_nothing(entries, number_dtype(self.num_nodes)),
+                    file=FileColumn(path=Path(), begin=0, length=entries),
                 )
             )
         return found
@@ -113,16 +117,6 @@ class SizedGraph:
 def _nothing(length: int, dtype: Any) -> npt.NDArray[Any]:
     """Return an array of a length that takes no memory."""
     return np.broadcast_to(np.zeros(1, dtype=dtype), (length,))
-
-
-def offset_dtype(num_entries: int) -> Any:
-    """Return the type of the offsets of stored rows."""
-    return np.uint32 if num_entries < 2**32 else np.int64
-
-
-def index_dtype(num_nodes: int) -> Any:
-    """Return the type of stored numbers of nodes."""
-    return np.uint32 if num_nodes < 2**32 else np.int64
 
 
 class SizedNumbers(NodeNumbers):

@@ -5,7 +5,9 @@ from typing import Final
 
 import numpy as np
 
-from graphsys.planning.sized_graph import SizedGraph, index_dtype, offset_dtype
+from graphsys.core.types import number_dtype
+from graphsys.graph.csr import offset_dtype
+from graphsys.planning.sized_graph import SizedGraph
 
 _FILE_BYTES: Final = 600
 
@@ -73,13 +75,13 @@ def index_bytes(task: Task) -> int:
     """Return the bytes of the rows of one direction."""
     rows = task.num_nodes + task.partitions
     offsets = np.dtype(offset_dtype(task.num_edges // task.partitions)).itemsize
-    width = np.dtype(index_dtype(task.num_nodes)).itemsize
+    width = number_dtype(task.num_nodes).itemsize
     return int(rows * offsets + task.num_edges * width + task.partitions * _FILE_BYTES)
 
 
 def bucket_bytes(task: Task) -> int:
     """Return the bytes of the buckets: both ends of every edge, by number."""
-    width = np.dtype(index_dtype(-(-task.num_nodes // task.partitions))).itemsize
+    width = number_dtype(-(-task.num_nodes // task.partitions)).itemsize
     most = min(task.partitions**2, task.num_edges)
     return int(2 * width * task.num_edges + most * _FILE_BYTES)
 

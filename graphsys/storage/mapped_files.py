@@ -2,17 +2,41 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.errors import CorruptStoreError
+from graphsys.graph.file_columns import FileColumn
 from graphsys.storage.first_look import FirstLook
 from graphsys.storage.manifest import FileEntry, Manifest
 
 _UNREADABLE = (
     pa.ArrowException, OSError, ValueError, LookupError, TypeError, AttributeError,
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MappedFile:
+    """A file as it is mapped.
+
+    Attributes:
+        path: The file.
+        whole: All its bytes.
+        batch: The record batch in it.
+    """
+
+    path: Path
+    whole: pa.Buffer
+    batch: pa.RecordBatch
+
+    def place(self, values: npt.NDArray[Any]) -> FileColumn:
+        """Return where a view of a column lies in the file."""
+        begin = values.__array_interface__["data"][0] - self.whole.address
+        return FileColumn(path=self.path, begin=begin, length=len(values))
 
 
 class MappedFiles:
@@ -34,6 +58,14 @@ class MappedFiles:
     def reading(
         self, path: str, check: Callable[[pa.RecordBatch], None]
     ) -> Iterator[pa.RecordBatch]:
+        """Map a file and give its record batch: see :meth:`mapping`."""
+        with self.mapping(path, check) as mapped:
+            yield mapped.batch
+
+    @contextmanager
+    def mapping(
+        self, path: str, check: Callable[[pa.RecordBatch], None]
+    ) -> Iterator[MappedFile]:
         """Map a file; the first time, check that it is what was written.
 
         Raises:
@@ -45,7 +77,7 @@ class MappedFiles:
             batch = pa.ipc.open_file(pa.BufferReader(whole)).get_batch(0)
             batch.validate()
             self._first_look.require(self.entries[path], whole, batch, check)
-            yield batch
+            yield MappedFile(path=self._root / path, whole=whole, batch=batch)
         except _UNREADABLE as err:
             raise CorruptStoreError(
                 f"{path} of graph {self._root} cannot be read ({err}); "

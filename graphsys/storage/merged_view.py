@@ -118,7 +118,7 @@ class JoinedGraph(Graph):
             piece.indptr[:-1] + begin.astype(kind)
             for piece, begin in zip(pieces, begins, strict=False)
         ]
-        others = [field.name for field in fields(Index) if field.name != "indptr"]
+        others = {field.name for field in fields(Index)} - {"indptr", "file"}
         return Index(
             indptr=_concatenated([*indptr, begins[-1:].astype(kind)]),
             **{name: _joined_column(pieces, name) for name in others},

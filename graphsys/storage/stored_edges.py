@@ -77,9 +77,10 @@ class StoredEdges:
             indptr = np.zeros(size + 1, dtype=np.uint32)
             return Index(indptr=indptr, indices=np.empty(0, dtype=number_dtype(num_others)))
         check = partial(check_index, num_rows=size, num_others=num_others, edge=entry)
-        with self._files.reading(path, check) as batch:
-            lists = zip(batch.schema.names, batch.columns, strict=True)
-            return Index(**{name: view_of(column.values) for name, column in lists})
+        with self._files.mapping(path, check) as mapped:
+            lists = zip(mapped.batch.schema.names, mapped.batch.columns, strict=True)
+            columns = {name: view_of(column.values) for name, column in lists}
+            return Index(**columns, file=mapped.place(columns["indices"]))
 
     def joined(self, name: str, direction: str) -> Index | None:
         """Return None: partitions lie in files of their own."""

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.graph.file_columns import FileColumn
 from graphsys.storage.manifest import EdgeTypeEntry
 
 IdArray = npt.NDArray[np.uint32] | npt.NDArray[np.int64]
@@ -53,6 +54,7 @@ class Index:
         time: Times in row order, or None.
         edge: Position of each edge in the sequence of buckets (by source partition, then
             destination partition, then row), where edges have further columns, or None.
+        file: Where ``indices`` lie in a file, if they do.
     """
 
     indptr: npt.NDArray[Any]
@@ -61,6 +63,7 @@ class Index:
     relation: npt.NDArray[Any] | None = None
     time: npt.NDArray[Any] | None = None
     edge: npt.NDArray[Any] | None = None
+    file: FileColumn | None = None
 
 
 def bucket_of(batch: pa.RecordBatch) -> EdgeBucket:

@@ -4,16 +4,17 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from graphsys.core.budget import require_budget
 from graphsys.core.errors import ConfigError
+from graphsys.core.memory import resident_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.storage.output_file import new_files, require_writable
 from graphsys.storage.reader import Graph
@@ -23,6 +24,14 @@ SUFFIXES: Final = (
 )  # fmt: skip
 _WITH_IDS: Final = (".npy", ".safetensors")
 _BLOCK = 1 << 14
+_LEAST_BLOCK = 1 << 8
+_WRITER_BYTES = 44 << 20  # libraries and threads at their first use, what the heap keeps
+_ID_BYTES = 80
+_BYTES_OF_A_NUMBER: Final = {
+    ".parquet": 30, ".arrow": 24, ".csv": 40, ".tsv": 40, ".json": 80, ".jsonl": 80,
+    ".npy": 24, ".safetensors": 24,
+}  # fmt: skip
+"""Memory that a number of a row takes while the row is written."""
 
 
 class RowSource(Protocol):
@@ -34,8 +43,8 @@ class RowSource(Protocol):
 
     graph: Graph
 
-    def rows(self, node_type: str, part: int) -> npt.NDArray[Any]:
-        """Return the rows of a partition, float32 ``[n, dim]``."""
+    def rows(self, node_type: str, part: int) -> Any:
+        """Return the rows of a partition: its slices are float32 ``[n, dim]``."""
 
     def dim_of(self, node_type: str) -> int:
         """Return the length of a type's rows."""
@@ -63,6 +72,7 @@ def write_rows(
     *,
     overwrite: bool = False,
     metadata: Mapping[str, str] | None = None,
+    budget: int | None = None,
     progress: Progress = SILENT,
 ) -> Path:
     """Write the rows of all nodes of some types; the suffix says the format.
@@ -73,22 +83,52 @@ def write_rows(
         out: The file; ``.npy`` and ``.safetensors`` have ids beside it.
         overwrite: Replace the file if there is one.
         metadata: Of a ``.safetensors`` file.
+        budget: Most bytes of anonymous memory of the process; None: no limit.
         progress: Receives one stage.
 
     Raises:
         ConfigError: The suffix is not a known one.
         OutputExistsError: The file exists.
         StorageFullError: It cannot be written.
+        BudgetError: The budget is too small; the message names one that works.
     """
     check_target(out, overwrite=overwrite)
+    work = _Work(source, types, _block_within(source, types, out, budget))
     progress.stage("export", sum(map(source.graph.num_nodes_of, types)), "nodes")
     with new_files(*_targets(out)) as new:
         if out.suffix == ".safetensors":
-            _write_safetensors(source, types, new, progress, metadata or {})
+            _write_safetensors(work, new, progress, metadata or {})
         else:
-            _WRITERS[out.suffix](source, types, new, progress)
+            _WRITERS[out.suffix](work, new, progress)
     progress.close()
     return out
+
+
+class _Work(NamedTuple):
+    """What is written, and how many rows at a time."""
+
+    source: RowSource
+    types: list[str]
+    block: int
+
+
+def _block_within(
+    source: RowSource, types: list[str], out: Path, budget: int | None
+) -> int:
+    """Return how many rows are written at a time within a budget.
+
+    Raises:
+        BudgetError: It is not enough for a few.
+    """
+    if budget is None:
+        return _BLOCK
+    row_bytes = _BYTES_OF_A_NUMBER[out.suffix] * max(map(source.dim_of, types)) + _ID_BYTES
+    beside = resident_bytes() + _WRITER_BYTES
+    if out.suffix in _WITH_IDS or len(types) > 1:
+        beside += _ID_BYTES * min(sum(map(source.graph.num_nodes_of, types)), 1 << 20)
+    block = min(max((budget - beside) // row_bytes, _LEAST_BLOCK), _BLOCK)
+    require_budget(f"writing {out.suffix}", beside + block * row_bytes, budget)
+    return int(block)
 
 
 def _targets(out: Path) -> list[Path]:
@@ -96,39 +136,41 @@ def _targets(out: Path) -> list[Path]:
     return [out] + (beside if out.suffix in _WITH_IDS else [])
 
 
-def to_batches(run: RowSource, types: list[str]) -> Iterator[pa.RecordBatch]:
+def to_batches(
+    run: RowSource, types: list[str], block: int | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield ids and embeddings in the order of the store, in small batches."""
-    is_typed = len(types) > 1
+    is_typed, block = len(types) > 1, block or _BLOCK
     for name in types:
         for part in range(run.graph.num_partitions(name)):
             ids = run.graph.nodes(name, part).column("id")
             rows = run.rows(name, part)
-            for begin in range(0, len(rows), _BLOCK):
-                block = np.ascontiguousarray(rows[begin : begin + _BLOCK]).reshape(-1)
-                some = ids.slice(begin, _BLOCK).combine_chunks()
+            for begin in range(0, len(rows), block):
+                numbers = np.ascontiguousarray(rows[begin : begin + block]).reshape(-1)
+                some = ids.slice(begin, block).combine_chunks()
                 columns: dict[str, Any] = {"id": some}
                 if is_typed:
-                    columns["type"] = pa.array([name] * len(some))
+                    columns["type"] = pa.repeat(name, len(some))
                     columns["id"] = some.cast(pa.large_string())
                 columns["embedding"] = pa.FixedSizeListArray.from_arrays(
-                    pa.array(block), run.dim_of(name)
+                    pa.array(numbers), run.dim_of(name)
                 )
                 yield pa.record_batch(columns)
 
 
-def _write_parquet(run: RowSource, types: list[str], to: list[Path], bar: Progress) -> None:
-    _write_batches(run, types, partial(pyarrow.parquet.ParquetWriter, to[0]), bar)
+def _write_parquet(work: _Work, to: list[Path], bar: Progress) -> None:
+    _write_batches(work, partial(pyarrow.parquet.ParquetWriter, to[0]), bar)
 
 
-def _write_arrow(run: RowSource, types: list[str], to: list[Path], bar: Progress) -> None:
-    _write_batches(run, types, partial(pa.ipc.new_file, to[0]), bar)
+def _write_arrow(work: _Work, to: list[Path], bar: Progress) -> None:
+    _write_batches(work, partial(pa.ipc.new_file, to[0]), bar)
 
 
 def _write_batches(
-    run: RowSource, types: list[str], open_writer: Callable[[pa.Schema], Any], bar: Progress
+    work: _Work, open_writer: Callable[[pa.Schema], Any], bar: Progress
 ) -> None:
     writer = None
-    for batch in to_batches(run, types):
+    for batch in to_batches(*work):
         writer = writer or open_writer(batch.schema)
         writer.write_batch(batch)
         bar.advance(batch.num_rows)
@@ -136,9 +178,9 @@ def _write_batches(
         writer.close()
 
 
-def _write_tsv(run: RowSource, types: list[str], to: list[Path], bar: Progress) -> None:
+def _write_tsv(work: _Work, to: list[Path], bar: Progress) -> None:
     with to[0].open("wb") as stream:
-        for table in _flat_tables(run, types):
+        for table in _flat_tables(work):
             texts = [c for c in table.columns if not pa.types.is_primitive(c.type)]
             options = pyarrow.csv.WriteOptions(
                 include_header=False, delimiter="\t", quoting_style=_quoting(texts)
@@ -147,9 +189,9 @@ def _write_tsv(run: RowSource, types: list[str], to: list[Path], bar: Progress) 
             bar.advance(table.num_rows)
 
 
-def _write_csv(run: RowSource, types: list[str], to: list[Path], bar: Progress) -> None:
+def _write_csv(work: _Work, to: list[Path], bar: Progress) -> None:
     with to[0].open("wb") as stream:
-        for number, table in enumerate(_flat_tables(run, types)):
+        for number, table in enumerate(_flat_tables(work)):
             options = pyarrow.csv.WriteOptions(
                 include_header=number == 0, quoting_style="needed"
             )
@@ -157,9 +199,9 @@ def _write_csv(run: RowSource, types: list[str], to: list[Path], bar: Progress) 
             bar.advance(table.num_rows)
 
 
-def _flat_tables(run: RowSource, types: list[str]) -> Iterator[pa.Table]:
+def _flat_tables(work: _Work) -> Iterator[pa.Table]:
     """Yield ids, types where there are several, and a column for each dimension."""
-    for batch in to_batches(run, types):
+    for batch in to_batches(*work):
         names = batch.schema.names[:-1]
         values = batch.column("embedding").values.to_numpy().reshape(len(batch), -1)
         columns = [batch.column(name) for name in names]
@@ -167,19 +209,19 @@ def _flat_tables(run: RowSource, types: list[str]) -> Iterator[pa.Table]:
         yield pa.table(columns, names=[*names, *map(str, range(values.shape[1]))])
 
 
-def _write_json(run: RowSource, types: list[str], to: list[Path], bar: Progress) -> None:
+def _write_json(work: _Work, to: list[Path], bar: Progress) -> None:
     with to[0].open("w", encoding="utf-8") as stream:
         stream.write("[")
-        for number, batch in enumerate(to_batches(run, types)):
+        for number, batch in enumerate(to_batches(*work)):
             stream.write(",\n" if number else "")
             stream.write(",\n".join(_objects(batch)))
             bar.advance(batch.num_rows)
         stream.write("]\n")
 
 
-def _write_jsonl(run: RowSource, types: list[str], to: list[Path], bar: Progress) -> None:
+def _write_jsonl(work: _Work, to: list[Path], bar: Progress) -> None:
     with to[0].open("w", encoding="utf-8") as stream:
-        for batch in to_batches(run, types):
+        for batch in to_batches(*work):
             stream.writelines(f"{text}\n" for text in _objects(batch))
             bar.advance(batch.num_rows)
 
@@ -210,13 +252,14 @@ def _quoting(texts: list[Any]) -> str:
     return "none" if is_plain else "needed"
 
 
-def _write_npy(run: RowSource, types: list[str], to: list[Path], bar: Progress) -> None:
+def _write_npy(work: _Work, to: list[Path], bar: Progress) -> None:
+    run, types, _ = work
     num_rows = sum(run.graph.num_nodes_of(name) for name in types)
     shape = (num_rows, run.dim_of(types[0]))
     header = {"descr": "<f4", "fortran_order": False, "shape": shape}
     with to[0].open("wb") as stream:
         np.lib.format.write_array_header_1_0(stream, header)
-        for batch in to_batches(run, types):
+        for batch in to_batches(*work):
             block = batch.column("embedding").values.to_numpy()
             stream.write(memoryview(block).cast("B"))
             bar.advance(len(batch))
@@ -224,12 +267,9 @@ def _write_npy(run: RowSource, types: list[str], to: list[Path], bar: Progress) 
 
 
 def _write_safetensors(
-    run: RowSource,
-    types: list[str],
-    to: list[Path],
-    bar: Progress,
-    metadata: Mapping[str, str],
+    work: _Work, to: list[Path], bar: Progress, metadata: Mapping[str, str]
 ) -> None:
+    run, types, block = work
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     end = 0
     for name in types:
@@ -240,11 +280,10 @@ def _write_safetensors(
     text += b" " * (-len(text) % 8)
     with to[0].open("wb") as stream:
         stream.write(len(text).to_bytes(8, "little") + text)
-        for name in types:
-            for part in range(run.graph.num_partitions(name)):
-                rows = np.ascontiguousarray(run.rows(name, part), dtype="<f4")
-                stream.write(rows.reshape(-1).view(np.uint8).data)
-                bar.advance(len(rows))
+        for name in types:  # rows of other types may be longer or shorter
+            for batch in to_batches(run, [name], block):
+                stream.write(memoryview(batch.column("embedding").values.to_numpy()))
+                bar.advance(len(batch))
     _write_ids(run, types, to[1])
 
 
@@ -253,7 +292,7 @@ def _write_ids(run: RowSource, types: list[str], to: Path) -> None:
     for name in types:
         ids = run.graph.node_ids(name)
         if len(types) > 1:
-            kinds = pa.array([name] * len(ids))
+            kinds = pa.repeat(name, len(ids))
             tables.append(pa.table({"id": ids.cast(pa.large_string()), "type": kinds}))
         else:
             tables.append(pa.table({"id": ids}))

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypedDict, cast
 
+import pyarrow as pa
+
 from graphsys.core.errors import BudgetError, ConfigError, unknown_name
 from graphsys.engine.native_plan import NativeRun, prepare_native
 from graphsys.engine.program import VertexProgram, parameter_types
@@ -30,10 +32,15 @@ GraphLike = Graph | Topology | str | os.PathLike[str] | Any
 
 
 class NativeOptions(TypedDict, total=False):
-    """Options of every algorithm: ``memory`` ("4GB", or bytes) and ``num_threads``."""
+    """Options of every algorithm: ``memory`` ("4GB", or bytes) and ``num_threads``.
+
+    ``last`` is a result of the store as it was some appends ago, or its file: those of
+    :data:`graphsys.engine.incremental.prepare.FOLLOWED` go on from it.
+    """
 
     memory: int | str | None
     num_threads: int | None
+    last: Result | pa.Table | str | os.PathLike[str] | None
 
 
 class RunOptions(NativeOptions, total=False):
@@ -133,8 +140,9 @@ class Algorithm:
             graph: An open graph, its path, or edges in memory.
             implementation: ``native`` or ``program``; the faster that fits by default.
             num_threads: Threads; all cores by default.
-            options: The algorithm's parameters; ``memory``, as for ``gs.run``; and other
-                arguments of ``gs.run`` (``device`` ...), which only programs take.
+            options: The algorithm's parameters; ``memory``, as for ``gs.run``; ``last``, a
+                result of before the last appends to go on from; and other arguments
+                of ``gs.run`` (``device`` ...), which only programs take.
 
         Raises:
             UnknownNameError: there is no such parameter, or no such node.
@@ -167,6 +175,9 @@ class Algorithm:
             BudgetError: nothing fits the budget; the message names one that works.
         """
         topology = Topology.of(graph)
+        last = options.pop("last", None)
+        if last is not None:
+            return self._from_last(last, topology, implementation, num_threads, options)
         if implementation is None and self.native and self.program:
             only = self.parameters("program").keys() - self.parameters("native").keys()
             implementation = "program" if only & options.keys() else None
@@ -191,6 +202,29 @@ class Algorithm:
             if not may_change or not options.keys() <= self.parameters("program").keys():
                 raise
             return self._or(err, topology, options, memory, num_threads)
+
+    def _from_last(
+        self, last: Any, topology: Topology, implementation: str | None,
+        num_threads: int | None, options: dict[str, Any],
+    ) -> NativeRun:  # fmt: skip
+        """Return the run that brings a result up to date; what it cannot do is refused."""
+        from graphsys.engine.incremental.prepare import prepare_from
+
+        memory = options.pop("memory", None)
+        settings = {n for n, value in options.items() if value is not None}
+        own = self.parameters("native") if self.native else {}
+        for name in sorted((settings & set(_PROGRAM_OPTIONS)) - own.keys()):
+            raise ConfigError(
+                f"{name} does not go with a last result; leave out one of them"
+            )
+        if implementation == "program":
+            raise ConfigError("a last result is followed natively; leave out 'program'")
+        function = self.native_function() if self.native else None
+        if function is not None:
+            self._check_options(function, own, options)
+        return prepare_from(
+            last, self.name, function, topology, options, memory, num_threads
+        )
 
     def _native(
         self, topology: Topology, own: Iterable[str], options: Mapping[str, Any],

@@ -84,7 +84,7 @@ def run_on_device(
         )
     table = table_of(executor.plan, topology, executor.arrays.states)
     return Result(
-        table=table,
+        source=table,
         algorithm=plan.spec.name,
         supersteps=executor.at.superstep,
         seconds=seconds,

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from graphsys.core import budget as budgets
 from graphsys.core.compiling import compile_bytes
 from graphsys.core.errors import BudgetError
 from graphsys.core.memory import (
@@ -202,24 +203,7 @@ def too_small(
     what: str, needs: Mapping[Mode, int], budget: int, why: str = ""
 ) -> BudgetError:
     """Return the refusal of a budget; it names one that works."""
-    smallest = min(needs.values()) * 21 // 20  # the process itself varies a little
-    amount = rounded(smallest)
-    error = BudgetError(
-        f"memory: {what} needs {format_bytes(smallest)}{why}, got "
-        f"{format_bytes(budget)}; give --memory {amount} (memory={amount!r}) or more"
-    )
-    error.smallest = smallest
-    return error
-
-
-def rounded(amount: int) -> str:
-    """Write an amount of memory that is enough, in whole megabytes.
-
-    Examples:
-        >>> rounded(2_000_001)
-        '3MB'
-    """
-    return f"{-(-amount // 10**6)}MB"
+    return budgets.too_small(what, min(needs.values()), budget, why)
 
 
 def row_texts(index_bytes: int, *, is_mapped: bool, unites: bool) -> dict[Mode, str]:

@@ -152,7 +152,7 @@ def run_on_host(
 def _result(work: PreparedProgram, executor: Executor, seconds: float) -> Result:
     table = table_of(executor.plan, executor.topology, executor.arrays.states)
     return Result(
-        table=table,
+        source=table,
         algorithm=work.plan.spec.name,
         supersteps=executor.at.superstep,
         seconds=seconds,

@@ -1,11 +1,12 @@
 """How many bytes united and simple rows take, told from sizes."""
 
+import mmap
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from graphsys.core.types import number_dtype
 from graphsys.engine.topology import Topology
-from graphsys.engine.united_rows import ENTRIES_AT_A_TIME, Direction
+from graphsys.engine.united_rows import ENTRIES_AT_A_TIME, Direction, num_entries
 from graphsys.kernels.cpu.rows.csr import count_superfluous
 
 
@@ -52,19 +53,38 @@ class RowBytes:
         )
 
 
-def united_bytes(topology: Topology, directions: Iterable[Direction]) -> RowBytes:
-    """Return what :meth:`Topology.csr` takes in some directions."""
+def united_bytes(
+    topology: Topology, directions: Iterable[Direction], *, in_place: bool = False
+) -> RowBytes:
+    """Return what :meth:`Topology.csr` takes in some directions.
+
+    Args:
+        topology: The graph.
+        directions: The directions.
+        in_place: Tell what :meth:`Topology.rows` takes instead.
+    """
     total = RowBytes()
     for direction in directions:
-        if not topology.is_at_hand(direction):
+        if topology.is_at_hand(direction):
+            continue
+        if in_place and topology.can_map(direction):
+            total += _mapped(topology, direction)
+        else:
             total += _united(topology, direction)
     return total
+
+
+def _mapped(topology: Topology, direction: Direction) -> RowBytes:
+    blocks = topology.blocks(direction)
+    # between two files lie less than two pages
+    most = num_entries(blocks) + len(blocks) * 2 * mmap.PAGESIZE // 4
+    return RowBytes(nodes=(8 if most < 2**32 else 16) * topology.num_nodes)
 
 
 def _united(topology: Topology, direction: Direction) -> RowBytes:
     blocks, num_nodes = topology.blocks(direction), topology.num_nodes
     columns = topology.column_dtypes()
-    entries = sum(len(block.index.indices) for block in blocks)
+    entries = num_entries(blocks)
     numbers = number_dtype(max(num_nodes, 1)).itemsize
     width = numbers + sum(dtype.itemsize for dtype in columns.values())
     several = len({block.edge_type for block in blocks}) > 1
@@ -83,9 +103,10 @@ def simple_bytes(topology: Topology) -> RowBytes:
     if topology.is_simple_at_hand:
         return RowBytes()
     sides: tuple[Direction, ...] = ("out", "in") if topology.is_directed else ("out",)
-    rows = united_bytes(topology, sides)
+    rows = united_bytes(topology, sides, in_place=True)
     kept = num_simple_entries(topology)
-    if not topology.is_directed and kept == topology.num_edges:
+    is_simple = not topology.is_directed and kept == topology.num_edges
+    if is_simple and topology.is_at_hand("out"):
         return rows + RowBytes(making=8 * topology.num_nodes)
     numbers = number_dtype(max(topology.num_nodes, 1)).itemsize
     return rows + RowBytes(

@@ -55,7 +55,7 @@ def apsp(
         }
     )
     return Result(
-        table=table,
+        source=table,
         algorithm="apsp",
         supersteps=supersteps,
         seconds=time.perf_counter() - began - compiling,

@@ -37,8 +37,9 @@ def betweenness(
     with ThreadTeam(num_threads) as team:
         scores = accumulate(out, into, chosen, team)
     scale, is_unknown = _scale(topology, chosen, normalized)
+    value = np.ma.MaskedArray(scores * scale, is_unknown)
     return Result(
-        table=topology.table({"value": np.ma.MaskedArray(scores * scale, is_unknown)}),
+        source=lambda: topology.table({"value": value}),
         algorithm="betweenness",
         supersteps=len(chosen),
         seconds=time.perf_counter() - began,
@@ -104,7 +105,7 @@ class _Accumulator:
         self._sum_dependencies(levels, paths)
 
     def _levels(self, source: int) -> kernels.DagLevels:
-        found = search(self.out, self.into, source, self.team)
+        found = search(self.out.rows, self.into.rows, source, self.team)
         num_levels = int(found.distance.max()) + 1
         levels = kernels.DagLevels(
             order=np.empty(self.out.num_nodes, dtype=self.out.indices.dtype),

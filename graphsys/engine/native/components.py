@@ -9,9 +9,8 @@ import numpy.typing as npt
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.graph.csr import Csr
+from graphsys.graph.rows import Rows
 from graphsys.kernels.cpu.algorithms import components as kernels
-from graphsys.kernels.cpu.rows.chunks import balanced_chunks
 
 NUM_PROBES = 1024
 
@@ -20,11 +19,11 @@ def wcc(topology: Topology, *, num_threads: int | None = None) -> Result:
     """Compute what :func:`graphsys.engine.algorithms.wcc` tells of."""
     began = time.perf_counter()
     with ThreadTeam(num_threads) as team:
-        into = topology.csr("in") if topology.is_directed else None
-        root, num_components = find_roots(topology.csr("out"), into, team)
+        into = topology.rows("in") if topology.is_directed else None
+        root, num_components = find_roots(topology.rows("out"), into, team)
         smallest = _smallest(topology, root, team)
     return Result(
-        table=topology.table({"value": topology.ids(smallest)}),
+        source=lambda: topology.table({"value": topology.ids(smallest)}),
         algorithm="wcc",
         supersteps=3,
         seconds=time.perf_counter() - began,
@@ -33,7 +32,7 @@ def wcc(topology: Topology, *, num_threads: int | None = None) -> Result:
 
 
 def find_roots(
-    out: Csr, into: Csr | None, team: ThreadTeam
+    out: Rows, into: Rows | None, team: ThreadTeam
 ) -> tuple[npt.NDArray[Any], int]:
     """Return the smallest number of every node's component ``[N]``, and their number.
 
@@ -45,17 +44,27 @@ def find_roots(
     parent = np.empty(out.num_nodes, dtype=out.indices.dtype)
     second = np.empty_like(parent)
     even = _even_chunks(out.num_nodes)
-    team.run(kernels.hook_first, out.indptr, out.indices, even, _counter(), parent, second)
+    team.run(
+        kernels.hook_first,
+        out.begins,
+        out.ends,
+        out.indices,
+        even,
+        _counter(),
+        parent,
+        second,
+    )
     team.run(kernels.compress, even, _counter(), parent)
     team.run(kernels.link_second, even, _counter(), parent, second)
     team.run(kernels.compress, even, _counter(), parent)
     giant = _most_frequent(parent)
     for rows in (out, into):
         if rows is not None:
-            bounds = balanced_chunks(rows.indptr)
+            bounds = rows.chunks()
             team.run(
                 kernels.link_rest,
-                rows.indptr,
+                rows.begins,
+                rows.ends,
                 rows.indices,
                 bounds,
                 _counter(),

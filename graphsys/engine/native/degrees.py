@@ -21,7 +21,7 @@ def degree_statistics(topology: Topology) -> Result:
     columns = {"out_degree": topology.out_degree, "in_degree": topology.in_degree}
     mean = float(topology.out_degree.mean()) if topology.num_nodes else 0.0
     return Result(
-        table=topology.table(columns),
+        source=lambda: topology.table(columns),
         algorithm="degree_statistics",
         supersteps=1,
         seconds=time.perf_counter() - began,
@@ -35,7 +35,7 @@ def degree_assortativity(topology: Topology) -> Result:
     out = topology.csr("out")
     coefficient = _correlation(out, topology)
     return Result(
-        table=topology.table({}).slice(0, 0),
+        source=lambda: topology.table({}).slice(0, 0),
         algorithm="degree_assortativity",
         supersteps=1,
         seconds=time.perf_counter() - began,

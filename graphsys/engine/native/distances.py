@@ -71,7 +71,7 @@ def closeness(topology: Topology, *, num_threads: int | None = None) -> Result:
     with np.errstate(invalid="ignore", divide="ignore"):
         values = np.where(sums.total > 0, others / sums.total * share, 0.0)
     return Result(
-        table=topology.table({"value": values}),
+        source=lambda: topology.table({"value": values}),
         algorithm="closeness",
         supersteps=topology.num_nodes,
         seconds=time.perf_counter() - began,
@@ -83,7 +83,7 @@ def harmonic(topology: Topology, *, num_threads: int | None = None) -> Result:
     began = time.perf_counter()
     sums = _from_all(topology, num_threads)
     return Result(
-        table=topology.table({"value": sums.harmonic}),
+        source=lambda: topology.table({"value": sums.harmonic}),
         algorithm="harmonic",
         supersteps=topology.num_nodes,
         seconds=time.perf_counter() - began,
@@ -104,7 +104,7 @@ def diameter(
         start = _first(topology, degree == degree.max())
         with ThreadTeam(num_threads) as team:
             for _ in range(sweeps):
-                levels = search(csr, csr, start, team)
+                levels = search(csr.rows, csr.rows, start, team)
                 is_reached = levels.distance > 0
                 is_reached[start] = True
                 distance = np.ma.masked_array(levels.distance, mask=~is_reached)
@@ -112,7 +112,7 @@ def diameter(
                 longest = max(longest, farthest)
                 start = _first(topology, is_reached & (levels.distance == farthest))
     return Result(
-        table=topology.table({"value": distance}),
+        source=lambda: topology.table({"value": distance}),
         algorithm="diameter",
         supersteps=sweeps,
         seconds=time.perf_counter() - began,

@@ -45,7 +45,7 @@ def k_core(topology: Topology, *, num_threads: int | None = None) -> Result:
             else:
                 level = min(lowest)
     return Result(
-        table=topology.table({"value": degree.astype(np.int64)}),
+        source=lambda: topology.table({"value": degree.astype(np.int64)}),
         algorithm="k_core",
         supersteps=num_levels,
         seconds=time.perf_counter() - began,

@@ -63,7 +63,7 @@ def leiden(
             community, quality = better, reached
         supersteps += 1
     return Result(
-        table=topology.table({"value": _labels(topology, community)}),
+        source=lambda: topology.table({"value": _labels(topology, community)}),
         algorithm="leiden",
         supersteps=supersteps,
         seconds=time.perf_counter() - began,

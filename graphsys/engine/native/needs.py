@@ -30,6 +30,7 @@ class Need:
 
     Attributes:
         rows: Directions of the rows that it reads.
+        in_place: Whether it reads them where they lie (``Topology.rows``).
         simple: Whether it reads the simple undirected graph.
         bytes: Bytes in memory at the peak, beside rows.
         entries: Bytes of arrays of all entries, which a scratch file may hold.
@@ -37,6 +38,7 @@ class Need:
     """
 
     rows: tuple[Direction, ...] = ()
+    in_place: bool = False
     simple: bool = False
     bytes: float = 0
     entries: float = 0
@@ -98,27 +100,30 @@ def _pagerank(facts: Facts) -> Need:
     restart = 8 if facts.options.get("personalization") else 0
     per_node = max(4 * width + (0 if weighted else 8) + restart, 26)
     rows = facts.both if weighted else ("in",)
-    return Need(rows=rows, bytes=per_node * facts.nodes + 2 * ones)
+    total = per_node * facts.nodes + 2 * ones
+    return Need(rows=rows, in_place=not weighted, bytes=total)
 
 
 def _wcc(facts: Facts) -> Need:
     finding = 4 + facts.ranked
     taking = (20 if facts.ranked else 4) + 2 * facts.id_bytes
-    return Need(rows=facts.both, bytes=max(8, finding, taking) * facts.nodes)
+    per_node = max(8, finding, taking)
+    return Need(rows=facts.both, in_place=True, bytes=per_node * facts.nodes)
 
 
 def _bfs(facts: Facts) -> Need:
     per_node = 20.0
     if facts.options.get("parents"):
         per_node = 22 + max(facts.ranked, (8 if facts.ranked else 0) + 2 * facts.id_bytes)
-    return Need(rows=facts.both, bytes=per_node * facts.nodes)
+    return Need(rows=facts.both, in_place=True, bytes=per_node * facts.nodes)
 
 
 def _sssp(facts: Facts) -> Need:
     if facts.topology.has_weight:
         pool = facts.threads * 4097 * 64 * 4
         return Need(rows=facts.both, bytes=34 * facts.nodes + pool)
-    return Need(rows=facts.both, bytes=22 * facts.nodes, kernels="traversal")
+    per_node = 22 * facts.nodes
+    return Need(rows=facts.both, in_place=True, bytes=per_node, kernels="traversal")
 
 
 def _k_core(facts: Facts) -> Need:
@@ -127,8 +132,11 @@ def _k_core(facts: Facts) -> Need:
 
 
 def _triangles(facts: Facts) -> Need:
-    per_node = 20 + 8 * facts.threads
-    return Need(simple=True, bytes=per_node * facts.nodes, entries=4 * facts.simple_entries)
+    per_node = max(20 + 8 * facts.threads, 40)
+    return Need(
+        rows=facts.both, in_place=True, bytes=per_node * facts.nodes,
+        entries=4 * facts.simple_entries,
+    )  # fmt: skip
 
 
 def _lcc(facts: Facts) -> Need:

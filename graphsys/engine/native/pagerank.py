@@ -20,7 +20,6 @@ from graphsys.engine.native.profiling import tell_all_rows
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.algorithms.pagerank import pagerank_superstep, sum_rows
-from graphsys.kernels.cpu.rows.chunks import balanced_chunks
 
 _NONE = np.empty(0, dtype=np.float64)
 _SAFE = 0.75
@@ -40,6 +39,27 @@ def pagerank(
     num_threads: int | None = None,
 ) -> Result:
     """Compute what :func:`graphsys.engine.algorithms.pagerank` tells of."""
+    return pagerank_from(
+        None, topology, damping=damping, tolerance=tolerance, iterations=iterations,
+        max_supersteps=max_supersteps, personalization=personalization, weighted=weighted,
+        dtype=dtype, num_threads=num_threads,
+    )  # fmt: skip
+
+
+def pagerank_from(
+    start: npt.NDArray[np.float64] | None,
+    topology: Topology,
+    *,
+    damping: float = 0.85,
+    tolerance: float = 1e-6,
+    iterations: int | None = None,
+    max_supersteps: int = 1000,
+    personalization: Mapping[Any, float] | None = None,
+    weighted: bool = False,
+    dtype: str = "float64",
+    num_threads: int | None = None,
+) -> Result:
+    """Iterate from scores ``[N]`` that sum to 1, or from 1/N each."""
     began = time.perf_counter()
     require(0.0 <= damping <= 1.0, "damping", damping, "a number from 0 to 1")
     require(tolerance > 0.0, "tolerance", tolerance, "a number > 0")
@@ -50,15 +70,16 @@ def pagerank(
     restart = _restart(topology, personalization)
     weight, scale = _shares(topology, weighted, np.dtype(dtype))
     with ThreadTeam(num_threads) as team:
-        iteration = _Iteration(topology, team, scale, restart, weight, damping)
+        iteration = _Iteration(topology, team, scale, restart, weight, damping, start)
         limit = max_supersteps if iterations is None else iterations
         bar = tolerance if iterations is None else -1.0
         supersteps, converged = 0, topology.num_nodes == 0
         while supersteps < limit and not converged:
             converged = iteration.step(supersteps) < bar
             supersteps += 1
+    scores = iteration.scores
     return Result(
-        table=topology.table({"value": iteration.scores}),
+        source=lambda: topology.table({"value": scores}),
         algorithm="pagerank",
         supersteps=supersteps,
         seconds=time.perf_counter() - began,
@@ -77,29 +98,35 @@ class _Iteration:
         restart: npt.NDArray[np.float64],
         weight: npt.NDArray[Any],
         damping: float,
+        start: npt.NDArray[np.float64] | None,
     ) -> None:
-        self.csr = topology.csr("in")
+        self.rows = topology.csr("in").rows if len(weight) else topology.rows("in")
         self.weight = weight
         self.team, self.scale, self.restart, self.damping = team, scale, restart, damping
         num_nodes = max(topology.num_nodes, 1)
-        self.scores = np.full(topology.num_nodes, 1.0 / num_nodes, dtype=scale.dtype)
+        even = 1.0 / num_nodes
+        self.scores = np.full(topology.num_nodes, even, dtype=scale.dtype)
+        self.dangling = float(np.count_nonzero(scale == 0)) / num_nodes
+        if start is not None:
+            self.scores[:] = start
+            self.dangling = float(start[scale == 0].sum())
         self.contributions = self.scores * scale
         self.next_contributions = np.empty_like(self.contributions)
-        self.dangling = float(np.count_nonzero(scale == 0)) / num_nodes
-        self.bounds = balanced_chunks(self.csr.indptr)
+        self.bounds = self.rows.chunks()
         self.partial = np.zeros((len(self.bounds) - 1, 2))
 
     def step(self, number: int) -> float:
         """Run the superstep of a number and return the L1 norm of the change."""
         jumped = (1.0 - self.damping) + self.damping * self.dangling
         base = jumped if len(self.restart) else jumped / len(self.scores)
-        tell_all_rows(number, self.csr, self.scores.dtype.itemsize, "pagerank")
-        facts = {"senders": len(self.scores), "messages": self.csr.num_edges}
+        tell_all_rows(number, self.rows, self.scores.dtype.itemsize, "pagerank")
+        facts = {"senders": len(self.scores), "messages": self.rows.num_edges}
         with span("superstep", number=number, phase="", mode="pull", **facts):
             self.team.run(
                 pagerank_superstep,
-                self.csr.indptr,
-                self.csr.indices,
+                self.rows.begins,
+                self.rows.ends,
+                self.rows.indices,
                 self.weight,
                 self.bounds,
                 np.zeros(1, dtype=np.int64),

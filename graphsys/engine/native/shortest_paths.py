@@ -57,10 +57,10 @@ def sssp(topology: Topology, *, source: Any, num_threads: int | None = None) -> 
     """Compute what :func:`graphsys.engine.algorithms.sssp` tells of."""
     began = time.perf_counter()
     start = topology.number(source)
-    out = topology.csr("out")
     with ThreadTeam(num_threads) as team:
-        if out.weight is None:
-            levels = search(out, topology.csr("in"), start, team)
+        out = topology.csr("out") if topology.has_weight else None
+        if out is None or out.weight is None:
+            levels = search(topology.rows("out"), topology.rows("in"), start, team)
             distance = levels.distance.astype(np.float64)
             reached, rounds = levels.reached, levels.num_levels
         else:
@@ -70,11 +70,20 @@ def sssp(topology: Topology, *, source: Any, num_threads: int | None = None) -> 
                 out, topology.csr("in"), start, delta, summary.least, team
             )
     return Result(
-        table=topology.table({"value": column_of(distance, reached)}),
+        source=lambda: topology.table({"value": column_of(distance, reached)}),
         algorithm="sssp",
         supersteps=rounds,
         seconds=time.perf_counter() - began,
     )
+
+
+def refuse_weights(topology: Topology, team: ThreadTeam) -> None:
+    """Refuse weights that sssp does not take.
+
+    Raises:
+        InvalidGraphError: some are negative or NaN.
+    """
+    _summary(topology, topology.csr("out"), team)
 
 
 def choose_delta(summary: WeightSummary, num_edges: int) -> float:

@@ -88,7 +88,7 @@ class PairSearch:
             }
         )
         return Result(
-            table=table,
+            source=table,
             algorithm=self.name,
             supersteps=1,
             seconds=time.perf_counter() - self.began,

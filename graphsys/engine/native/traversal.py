@@ -18,7 +18,7 @@ from graphsys.engine.native.columns import column_of
 from graphsys.engine.native.profiling import tell_levels, tell_push, tell_search
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.graph.csr import Csr
+from graphsys.graph.rows import Rows
 from graphsys.kernels.cpu.algorithms import traversal as kernels
 from graphsys.kernels.cpu.bits import (
     Words,
@@ -28,7 +28,6 @@ from graphsys.kernels.cpu.bits import (
     list_bits,
     set_bit,
 )
-from graphsys.kernels.cpu.rows.chunks import balanced_chunks
 
 SERIAL_EDGES = 1 << 15  # a level of fewer edges is not worth waking another thread
 PUSH_AGAIN_SHARE = 18  # stop pulling once fewer than 1/18 of the nodes are found (GAPBS)
@@ -60,21 +59,21 @@ def bfs(
     """Compute what :func:`graphsys.engine.algorithms.bfs` tells of."""
     began = time.perf_counter()
     start = topology.number(source)
-    out, into = topology.csr("out"), topology.csr("in")
+    out, into = topology.rows("out"), topology.rows("in")
     with ThreadTeam(num_threads) as team:
         levels = search(out, into, start, team)
         columns: dict[str, Any] = {"value": column_of(levels.distance, levels.reached)}
         if parents:
             columns["parent"] = _parents(topology, levels, start, team)
     return Result(
-        table=topology.table(columns),
+        source=lambda: topology.table(columns),
         algorithm="bfs",
         supersteps=levels.num_levels,
         seconds=time.perf_counter() - began,
     )
 
 
-def search(out: Csr, into: Csr, start: int, team: ThreadTeam) -> Levels:
+def search(out: Rows, into: Rows, start: int, team: ThreadTeam) -> Levels:
     """Find the distances from the node numbered ``start``.
 
     Args:
@@ -89,23 +88,27 @@ def search(out: Csr, into: Csr, start: int, team: ThreadTeam) -> Levels:
 class _Search:
     """The state between levels: a slice of the queue, or a bitmap."""
 
-    def __init__(self, out: Csr, into: Csr, start: int, team: ThreadTeam) -> None:
+    def __init__(self, out: Rows, into: Rows, start: int, team: ThreadTeam) -> None:
         self.out, self.into, self.team = out, into, team
         num_nodes = out.num_nodes
-        self.bounds = balanced_chunks(into.indptr)
+        self.bounds = into.chunks()
         self.queue = np.empty(num_nodes, dtype=out.indices.dtype)
         self.buffers = np.empty((team.num_threads, BUFFER), dtype=out.indices.dtype)
         self.distance = np.zeros(num_nodes, dtype=np.int64)
         self.seen = empty_bits(num_nodes)
         team.run(
-            kernels.mark_without_edges, into.indptr, self.bounds, _counter(), self.seen
+            kernels.mark_without_edges,
+            into.begins,
+            into.ends,
+            self.bounds,
+            _counter(),
+            self.seen,
         )
         self.unreachable = self.seen.copy()
         clear_bit(self.unreachable, start)
         set_bit(self.seen, start)
         self.queue[0] = start
-        degree = int(out.indptr[start + 1]) - int(out.indptr[start])
-        self.state = np.array([0, 1, degree, out.num_edges], dtype=np.int64)
+        self.state = np.array([0, 1, out.degree(start), out.num_edges], dtype=np.int64)
         self.level = 0
 
     def run(self) -> Levels:
@@ -113,7 +116,8 @@ class _Search:
         while True:
             first, began_ns = int(self.state[0]), time.perf_counter_ns()
             self.level = kernels.push_levels(
-                out.indptr,
+                out.begins,
+                out.ends,
                 out.indices,
                 self.queue,
                 self.state,
@@ -147,7 +151,8 @@ class _Search:
         with span("superstep", **facts, senders=end - begin, messages=edges) as told:
             found = self.team.run(
                 kernels.push_level,
-                self.out.indptr,
+                self.out.begins,
+                self.out.ends,
                 self.out.indices,
                 self.queue,
                 begin,
@@ -177,7 +182,8 @@ class _Search:
             with span("superstep", **facts, senders=num_found) as told:
                 counts = self.team.run(
                     kernels.pull_level,
-                    self.into.indptr,
+                    self.into.begins,
+                    self.into.ends,
                     self.into.indices,
                     self.bounds,
                     _counter(),
@@ -198,14 +204,15 @@ class _Search:
 def _parents(
     topology: Topology, levels: Levels, start: int, team: ThreadTeam
 ) -> pa.ChunkedArray:
-    into = topology.csr("in")
+    into = topology.rows("in")
     rank = topology.rank
     parent = np.zeros(topology.num_nodes, dtype=np.int64)
     team.run(
         kernels.find_parents,
-        into.indptr,
+        into.begins,
+        into.ends,
         into.indices,
-        balanced_chunks(into.indptr),
+        into.chunks(),
         _counter(),
         levels.reached,
         levels.distance,

@@ -14,20 +14,23 @@ from graphsys.core.threads import ThreadTeam
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Allocate, Csr
+from graphsys.graph.simple_rows import SimpleRows
 from graphsys.kernels.cpu.algorithms import triangles as kernels
 from graphsys.kernels.cpu.bits import empty_bits
 from graphsys.kernels.cpu.rows.chunks import balanced_chunks
 
 Counts = npt.NDArray[np.int64]
+RANGE_ENTRIES = 1 << 26
+"""Entries of a range that :func:`kernels.fill_plus` writes at a time, about."""
 
 
 def triangle_count(topology: Topology, *, num_threads: int | None = None) -> Result:
     """Compute what :func:`graphsys.engine.algorithms.triangle_count` tells of."""
     began = time.perf_counter()
     with ThreadTeam(num_threads) as team:
-        counts, total = count(topology.simple(), team, topology.allocate)
+        counts, total = count(topology.simple_rows(), team, topology.allocate)
     return Result(
-        table=topology.table({"value": counts}),
+        source=lambda: topology.table({"value": counts}),
         algorithm="triangle_count",
         supersteps=1,
         seconds=time.perf_counter() - began,
@@ -43,12 +46,12 @@ def lcc(topology: Topology, *, num_threads: int | None = None) -> Result:
         if topology.is_directed:
             arcs = _opposite_arcs(topology, simple, team)
         else:
-            arcs = 2 * count(simple, team, topology.allocate)[0]
+            arcs = 2 * count(SimpleRows.of(simple), team, topology.allocate)[0]
     degrees = simple.degrees().astype(np.float64)
     pairs = degrees * (degrees - 1)
     shares = np.divide(arcs, pairs, out=np.zeros(len(arcs)), where=pairs > 0)
     return Result(
-        table=topology.table({"value": shares}),
+        source=lambda: topology.table({"value": shares}),
         algorithm="lcc",
         supersteps=1,
         seconds=time.perf_counter() - began,
@@ -56,17 +59,17 @@ def lcc(topology: Topology, *, num_threads: int | None = None) -> Result:
 
 
 def count(
-    simple: Csr, team: ThreadTeam, allocate: Allocate = np.empty
+    rows: SimpleRows, team: ThreadTeam, allocate: Allocate = np.empty
 ) -> tuple[Counts, int]:
     """Count the triangles of every node ``[N]`` and of the graph.
 
     Args:
-        simple: Symmetric sorted rows without loops and repetitions.
+        rows: The simple undirected graph.
         team: Threads.
         allocate: Where arrays of all entries come from.
     """
-    oriented = _orient(simple, np.empty(0, dtype=np.uint8), team, allocate)
-    threads, num_nodes = team.num_threads, simple.num_nodes
+    oriented = _orient(rows, np.empty(0, dtype=np.uint8), team, allocate)
+    threads, num_nodes = team.num_threads, rows.out.num_nodes
     counts = np.zeros((threads, num_nodes), dtype=np.int64)
     totals = team.run(
         kernels.count_triangles,
@@ -110,31 +113,40 @@ class _Oriented:
 
 
 def _orient(
-    simple: Csr, values: npt.NDArray[Any], team: ThreadTeam, allocate: Allocate
+    rows: SimpleRows, values: npt.NDArray[Any], team: ThreadTeam, allocate: Allocate
 ) -> _Oriented:
     """Relabel and split a graph whose entries have values, or none."""
-    num_nodes = simple.num_nodes
-    label = np.empty(num_nodes, dtype=simple.indices.dtype)
+    degrees, num_nodes = rows.degrees(team.num_threads), rows.out.num_nodes
+    label = np.empty(num_nodes, dtype=rows.out.indices.dtype)
     node = np.empty_like(label)
-    degrees = simple.degrees()
     starts = np.zeros(int(degrees.max(initial=0)) + 2, dtype=np.int64)
-    kernels.order_by_degree(simple.indptr, starts, label, node)
-    chunks = balanced_chunks(np.concatenate([[0], np.cumsum(degrees[node])]), align=1)
-    rows = simple.indptr, simple.indices, label, node, chunks
+    kernels.order_by_degree(degrees, starts, label, node)
+    arrays = rows.arrays
     plus_indptr = np.zeros(num_nodes + 1, dtype=np.int64)
     minus_indptr = np.zeros(num_nodes + 1, dtype=np.int64)
-    team.run(kernels.count_smaller, *rows, _counter(), plus_indptr, minus_indptr)
+    team.run(
+        kernels.count_larger, *arrays, label, rows.out.chunks(), _counter(), degrees,
+        plus_indptr, minus_indptr,
+    )  # fmt: skip
+    del degrees
     np.cumsum(plus_indptr, out=plus_indptr)
     np.cumsum(minus_indptr, out=minus_indptr)
     minus = allocate(int(minus_indptr[-1]), label.dtype)
     minus_values = allocate(len(minus) if len(values) else 0, values.dtype)
+    chunks = balanced_chunks(plus_indptr + minus_indptr, align=1)
     team.run(
-        kernels.fill_minus, *rows, _counter(), minus_indptr, minus, values, minus_values
-    )
+        kernels.fill_minus, *arrays, label, node, chunks, _counter(), minus_indptr, minus,
+        values, minus_values,
+    )  # fmt: skip
+    del node
     plus = allocate(len(minus), minus.dtype)
     plus_values = allocate(len(minus_values), minus_values.dtype)
-    cursor = plus_indptr.copy()
-    kernels.fill_plus(minus_indptr, minus, cursor, plus, minus_values, plus_values)
+    num_ranges = max(team.num_threads, len(minus) // RANGE_ENTRIES)
+    ranges = balanced_chunks(plus_indptr, num_ranges, align=1)
+    team.run(
+        kernels.fill_plus, minus_indptr, minus, ranges, _counter(), plus_indptr.copy(),
+        plus, minus_values, plus_values,
+    )  # fmt: skip
     return _Oriented(
         label=label,
         plus_indptr=plus_indptr,
@@ -162,7 +174,7 @@ def _opposite_arcs(topology: Topology, simple: Csr, team: ThreadTeam) -> Counts:
         _counter(),
         arcs,
     )
-    oriented = _orient(simple, arcs, team, topology.allocate)
+    oriented = _orient(SimpleRows.of(simple), arcs, team, topology.allocate)
     threads, num_nodes = team.num_threads, simple.num_nodes
     counts = np.zeros((threads, num_nodes), dtype=np.int64)
     team.run(

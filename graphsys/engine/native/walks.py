@@ -62,7 +62,7 @@ def random_walks(
             lengths,
         )
     return Result(
-        table=_walks_table(topology, first, walks_per_node, nodes, lengths),
+        source=_walks_table(topology, first, walks_per_node, nodes, lengths),
         algorithm="random_walks",
         supersteps=length,
         seconds=time.perf_counter() - began,

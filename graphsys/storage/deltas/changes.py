@@ -247,7 +247,7 @@ class Changes:
         columns: Mapping[str, npt.NDArray[Any]],
         dropped: npt.NDArray[np.int64],
         places: npt.NDArray[np.int64],
-    ) -> dict[str, npt.NDArray[Any]]:
+    ) -> dict[str, Any]:
         out = {}
         for name, first in firsts.items():
             new = columns.get(name)

@@ -1,9 +1,11 @@
 """Where the files of deltas are, and what a store was before its deltas."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from graphsys.storage import manifest as names
+from graphsys.storage.delta_entry import DeltaEntry
 from graphsys.storage.manifest import EdgeTypeEntry, Manifest, NodeTypeEntry, file_name
 
 FORMAT_VERSION: Final = 3
@@ -65,27 +67,36 @@ def feature_path(manifest: Manifest, node_type: str, name: str, part: int) -> st
 
 def before_deltas(manifest: Manifest) -> Manifest:
     """Return the manifest of the generation as it was written, before any append."""
-    if not manifest.deltas:
+    return after_deltas(manifest, 0)
+
+
+def after_deltas(manifest: Manifest, count: int) -> Manifest:
+    """Return the manifest as it was after the first ``count`` deltas."""
+    later = manifest.deltas[count:]
+    if not later:
         return manifest
-    mark = f"gen-{manifest.generation}/deltas/"
+    marks = tuple(f"{delta_folder(manifest.generation, it.number)}/" for it in later)
+    first_version = names.needed_version(manifest.node_types.values())
     return replace(
         manifest,
         node_types={
-            name: _first_nodes(manifest, name, node)
+            name: _first_nodes(later, name, node)
             for name, node in manifest.node_types.items()
         },
         edge_types={
-            name: _first_edges(manifest, name, edge)
+            name: _first_edges(later, name, edge)
             for name, edge in manifest.edge_types.items()
         },
-        files=[entry for entry in manifest.files if not entry.path.startswith(mark)],
-        format_version=names.needed_version(manifest.node_types.values()),
-        deltas=[],
+        files=[entry for entry in manifest.files if not entry.path.startswith(marks)],
+        format_version=manifest.format_version if count else first_version,
+        deltas=manifest.deltas[:count],
     )
 
 
-def _first_nodes(manifest: Manifest, name: str, node: NodeTypeEntry) -> NodeTypeEntry:
-    parts = [d.partitions[name] for d in manifest.deltas if name in d.partitions]
+def _first_nodes(
+    later: Sequence[DeltaEntry], name: str, node: NodeTypeEntry
+) -> NodeTypeEntry:
+    parts = [d.partitions[name] for d in later if name in d.partitions]
     if not parts:
         return node
     offsets = node.offsets[: parts[0] + 1]
@@ -94,16 +105,18 @@ def _first_nodes(manifest: Manifest, name: str, node: NodeTypeEntry) -> NodeType
         features[feature] = dict(entry)
         if "stored_rows" in entry:  # rows of deltas are not shared
             features[feature]["stored_rows"] -= node.num_nodes - offsets[-1]
-    for delta in manifest.deltas:
+    for delta in later:
         for split, count in delta.node_splits.get(name, {}).items():
             splits[split] -= count
     splits = {split: count for split, count in splits.items() if count > 0}
     return replace(node, offsets=offsets, features=features, splits=splits)
 
 
-def _first_edges(manifest: Manifest, name: str, edge: EdgeTypeEntry) -> EdgeTypeEntry:
+def _first_edges(
+    later: Sequence[DeltaEntry], name: str, edge: EdgeTypeEntry
+) -> EdgeTypeEntry:
     num_edges, new = dict(edge.num_edges), 0
-    for delta in manifest.deltas:
+    for delta in later:
         new += delta.relations.get(name, 0)
         for split in num_edges:
             num_edges[split] -= delta.added.get(name, {}).get(split, 0)

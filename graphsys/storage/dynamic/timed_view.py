@@ -151,7 +151,7 @@ class TimedEdges:
                 lambda out: kernels.keep_entries(values, time, *span, out),
             )  # fmt: skip
 
-        columns = {
+        columns: dict[str, Any] = {
             key: keep(values)
             for key in _FURTHER
             if (values := getattr(index, key)) is not None

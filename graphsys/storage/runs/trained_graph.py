@@ -5,12 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from graphsys.core.errors import ConfigError
+from graphsys.storage.dynamic.earlier import EarlierGraph
 from graphsys.storage.dynamic.timed_view import TimedGraph
 from graphsys.storage.reader import Graph
 
 
 def open_trained_graph(stated: Mapping[str, Any], run: Path) -> Graph:
     """Open the graph of a run, or the view of it that the run was trained on.
+
+    A store that has grown since is opened as it was before the appends.
 
     Args:
         stated: What ``run.json`` says of the graph.
@@ -25,4 +28,6 @@ def open_trained_graph(stated: Mapping[str, Any], run: Path) -> Graph:
             f"the graph {path} of the run {run} is gone; give the graph it was trained on"
         )
     graph = Graph(path)
-    return TimedGraph(graph, *stated["window"]) if stated.get("window") else graph
+    if stated.get("window"):
+        return TimedGraph(graph, *stated["window"])
+    return EarlierGraph.of(graph, stated.get("fingerprint")) or graph

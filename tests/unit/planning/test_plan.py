@@ -109,6 +109,7 @@ def test_a_training_is_planned_by_its_own_planner(
     from graphsys.embedding import EmbeddingConfig, train
 
     config = EmbeddingConfig(dim=32, epochs=2)
+    train(stores[4], config, tmp_path / "run", dry_run=True)  # compiled, and charged, once
     for more in (700, 150):  # beside what the other tests left in this process
         release_free_memory()
         memory = f"{resident_bytes() // 10**6 + more}MB"

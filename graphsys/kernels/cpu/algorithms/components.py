@@ -39,7 +39,8 @@ def link(parent: Any, one: Any, other: Any) -> None:
 @lean_jit
 def hook_first(
     thread: int,
-    indptr: npt.NDArray[Any],
+    begins: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
     bounds: npt.NDArray[np.int64],
     counter: npt.NDArray[np.int64],
@@ -52,7 +53,8 @@ def hook_first(
 
     Args:
         thread: Number of this thread.
-        indptr: Row offsets ``[N + 1]``.
+        begins: Where each row begins ``[N]``.
+        ends: Where it ends ``[N]``.
         indices: Neighbors, rows sorted ``[E]``.
         bounds: Chunks of rows ``[C + 1]``.
         counter: Next chunk.
@@ -64,7 +66,7 @@ def hook_first(
         if chunk >= len(bounds) - 1:
             break
         for node in range(bounds[chunk], bounds[chunk + 1]):
-            begin, end = np.int64(indptr[node]), np.int64(indptr[node + 1])
+            begin, end = np.int64(begins[node]), np.int64(ends[node])
             above = np.int64(node)
             if begin < end:
                 above = min(above, np.int64(indices[begin]))
@@ -100,7 +102,8 @@ def link_second(
 @lean_jit
 def link_rest(
     thread: int,
-    indptr: npt.NDArray[Any],
+    begins: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
     bounds: npt.NDArray[np.int64],
     counter: npt.NDArray[np.int64],
@@ -111,7 +114,8 @@ def link_rest(
 
     Args:
         thread: Number of this thread.
-        indptr: Row offsets ``[N + 1]``.
+        begins: Where each row begins ``[N]``.
+        ends: Where it ends ``[N]``.
         indices: Neighbors ``[E]``.
         bounds: Chunks of rows ``[C + 1]``.
         counter: Next chunk.
@@ -125,7 +129,7 @@ def link_rest(
         for node in range(bounds[chunk], bounds[chunk + 1]):
             if np.int64(parent[node]) == giant:
                 continue
-            for e in range(np.int64(indptr[node]), np.int64(indptr[node + 1])):
+            for e in range(np.int64(begins[node]), np.int64(ends[node])):
                 link(parent, np.int64(node), np.int64(indices[e]))
 
 

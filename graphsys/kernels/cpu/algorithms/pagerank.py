@@ -42,7 +42,8 @@ def _gather(indices: Any, weight: Any, contributions: Any, begin: Any, end: Any)
 @jit
 def pagerank_superstep(
     thread: int,
-    indptr: npt.NDArray[Any],
+    begins: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
     weight: npt.NDArray[Any],
     bounds: npt.NDArray[np.int64],
@@ -60,7 +61,8 @@ def pagerank_superstep(
 
     Args:
         thread: Index of the thread; not used.
-        indptr: Offsets of the in-rows ``[N + 1]``.
+        begins: Where each in-row begins ``[N]``.
+        ends: Where it ends ``[N]``.
         indices: In-neighbors ``[E]``.
         weight: Weights in the order of the in-rows ``[E]``, or empty.
         bounds: Bounds of the chunks ``[C + 1]``.
@@ -82,7 +84,7 @@ def pagerank_superstep(
         change = 0.0
         dangling = 0.0
         for node in range(bounds[chunk], bounds[chunk + 1]):
-            begin, end = np.int64(indptr[node]), np.int64(indptr[node + 1])
+            begin, end = np.int64(begins[node]), np.int64(ends[node])
             received = _gather(indices, weight, contributions, begin, end)
             jumped = base * restart[node] if len(restart) else base
             score = jumped + damping * received

@@ -27,13 +27,14 @@ PULL_SHARE = 15  # pull once the frontier has more than 1/15 of the edges left (
 @lean_jit
 def mark_without_edges(
     thread: int,
-    indptr: npt.NDArray[Any],
+    begins: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
     bounds: npt.NDArray[np.int64],
     counter: npt.NDArray[np.int64],
     words: Words,
 ) -> None:
     """Put nodes without entries, and the bits behind the last node, into the set."""
-    num_nodes = len(indptr) - 1
+    num_nodes = len(begins)
     while True:
         chunk = atomic_add(counter, 0, 1)
         if chunk >= len(bounds) - 1:
@@ -43,14 +44,15 @@ def mark_without_edges(
             first = k * 64
             for bit in range(64):
                 node = first + bit
-                if node >= num_nodes or indptr[node] == indptr[node + 1]:
+                if node >= num_nodes or begins[node] == ends[node]:
                     word |= np.uint64(1) << np.uint64(bit)
             words[k] = word
 
 
 @lean_jit
 def push_levels(
-    indptr: npt.NDArray[Any],
+    begins: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
     queue: npt.NDArray[Any],
     state: npt.NDArray[np.int64],
@@ -64,7 +66,8 @@ def push_levels(
     Many levels of a few nodes each stay inside this one call, in one thread.
 
     Args:
-        indptr: Row offsets of the out-neighbors ``[N + 1]``.
+        begins: Where each row of the out-neighbors begins ``[N]``.
+        ends: Where it ends ``[N]``.
         indices: Out-neighbors ``[E]``.
         queue: Nodes in the order in which they were found ``[N]``.
         state: See the module; updated.
@@ -84,14 +87,14 @@ def push_levels(
         tail = end
         for k in range(begin, end):
             node = queue[k]
-            for e in range(np.int64(indptr[node]), np.int64(indptr[node + 1])):
+            for e in range(np.int64(begins[node]), np.int64(ends[node])):
                 other = indices[e]
                 if not has_bit(seen, other):
                     set_bit(seen, other)
                     distance[other] = level
                     queue[tail] = other
                     tail += 1
-                    edges += np.int64(indptr[other + 1]) - np.int64(indptr[other])
+                    edges += np.int64(ends[other]) - np.int64(begins[other])
         begin = end
         end = tail
     state[0], state[1], state[2], state[3] = begin, end, edges, left
@@ -101,7 +104,8 @@ def push_levels(
 @lean_jit
 def push_level(
     thread: int,
-    indptr: npt.NDArray[Any],
+    begins: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
     queue: npt.NDArray[Any],
     begin: int,
@@ -116,7 +120,8 @@ def push_level(
 
     Args:
         thread: Number of this thread.
-        indptr: Row offsets of the out-neighbors ``[N + 1]``.
+        begins: Where each row of the out-neighbors begins ``[N]``.
+        ends: Where it ends ``[N]``.
         indices: Out-neighbors ``[E]``.
         queue: Nodes found; new ones are appended ``[N]``.
         begin: Start of the frontier in the queue.
@@ -139,7 +144,7 @@ def push_level(
             break
         for k in range(first, min(first + 64, end)):
             node = queue[k]
-            for e in range(np.int64(indptr[node]), np.int64(indptr[node + 1])):
+            for e in range(np.int64(begins[node]), np.int64(ends[node])):
                 other = indices[e]
                 if has_bit(seen, other):
                     continue
@@ -148,7 +153,7 @@ def push_level(
                 if atomic_or(seen, word, bit) & bit != 0:
                     continue
                 distance[other] = level
-                edges += np.int64(indptr[other + 1]) - np.int64(indptr[other])
+                edges += np.int64(ends[other]) - np.int64(begins[other])
                 buffer[held] = other
                 held += 1
                 if held == len(buffer):
@@ -165,7 +170,8 @@ def push_level(
 @lean_jit
 def pull_level(
     thread: int,
-    indptr: npt.NDArray[Any],
+    begins: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
     bounds: npt.NDArray[np.int64],
     counter: npt.NDArray[np.int64],
@@ -179,7 +185,8 @@ def pull_level(
 
     Args:
         thread: Number of this thread.
-        indptr: Row offsets of the in-neighbors ``[N + 1]``.
+        begins: Where each row of the in-neighbors begins ``[N]``.
+        ends: Where it ends ``[N]``.
         indices: In-neighbors ``[E]``.
         bounds: Chunks of rows, multiples of 64 ``[C + 1]``.
         counter: Next chunk.
@@ -204,7 +211,7 @@ def pull_level(
                 bit = lowest_bit(unseen)
                 unseen &= unseen - np.uint64(1)
                 node = 64 * k + bit
-                for e in range(np.int64(indptr[node]), np.int64(indptr[node + 1])):
+                for e in range(np.int64(begins[node]), np.int64(ends[node])):
                     if has_bit(frontier, indices[e]):
                         new |= np.uint64(1) << np.uint64(bit)
                         distance[node] = level
@@ -219,7 +226,8 @@ def pull_level(
 @lean_jit
 def find_parents(
     thread: int,
-    indptr: npt.NDArray[Any],
+    begins: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
     bounds: npt.NDArray[np.int64],
     counter: npt.NDArray[np.int64],
@@ -232,7 +240,8 @@ def find_parents(
 
     Args:
         thread: Number of this thread.
-        indptr: Row offsets of the in-neighbors ``[N + 1]``.
+        begins: Where each row of the in-neighbors begins ``[N]``.
+        ends: Where it ends ``[N]``.
         indices: In-neighbors, rows sorted ``[E]``.
         bounds: Chunks of rows ``[C + 1]``.
         counter: Next chunk.
@@ -251,7 +260,7 @@ def find_parents(
                 continue
             closer = distance[node] - 1
             best = np.int64(-1)
-            for e in range(np.int64(indptr[node]), np.int64(indptr[node + 1])):
+            for e in range(np.int64(begins[node]), np.int64(ends[node])):
                 other = np.int64(indices[e])
                 if distance[other] != closer or not has_bit(seen, other):
                     continue

@@ -29,72 +29,97 @@ Numbers = npt.NDArray[Any]
 
 @lean_jit
 def order_by_degree(
-    indptr: Numbers, starts: Offsets, label: Numbers, node: Numbers
+    degree: Offsets, starts: Offsets, label: Numbers, node: Numbers
 ) -> None:
     """Label nodes by descending degree, ties by number (a counting sort).
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
+        degree: Distinct neighbors of every node ``[N]``.
         starts: Zeros, int64 ``[largest degree + 2]``; destroyed.
         label: Receives the label of every node ``[N]``.
         node: Receives the node of every label ``[N]``.
     """
-    num_nodes = len(indptr) - 1
+    num_nodes = len(degree)
     top = len(starts) - 2
     for v in range(num_nodes):
-        starts[top - (np.int64(indptr[v + 1]) - np.int64(indptr[v])) + 1] += 1
+        starts[top - degree[v] + 1] += 1
     for k in range(1, len(starts)):
         starts[k] += starts[k - 1]
     for v in range(num_nodes):
-        key = top - (np.int64(indptr[v + 1]) - np.int64(indptr[v]))
+        key = top - degree[v]
         label[v] = starts[key]
         node[starts[key]] = v
         starts[key] += 1
 
 
 @lean_jit
-def count_smaller(
+def count_larger(
     thread: int,
-    indptr: Numbers,
+    begins: Numbers,
+    ends: Numbers,
     indices: Numbers,
+    other_begins: Numbers,
+    other_ends: Numbers,
+    other_indices: Numbers,
     label: Numbers,
-    node: Numbers,
     bounds: Offsets,
     counter: Offsets,
+    degree: Offsets,
     plus_counts: Offsets,
     minus_counts: Offsets,
 ) -> None:
-    """Count the smaller and the larger neighbors of every label.
+    """Count the neighbors of every node whose labels are larger, and smaller.
 
     Args:
         thread: Number of this thread.
-        indptr: Row offsets of the simple graph ``[N + 1]``.
-        indices: Its neighbors.
+        begins: Where each sorted row begins ``[N]``.
+        ends: Where it ends ``[N]``.
+        indices: Neighbors; loops and repetitions do not count.
+        other_begins: The same of rows of the other direction; empty where there are none.
+        other_ends: See ``other_begins``.
+        other_indices: See ``other_begins``.
         label: Label of every node ``[N]``.
-        node: Node of every label ``[N]``.
-        bounds: Chunks of labels ``[C + 1]``.
+        bounds: Chunks of nodes ``[C + 1]``.
         counter: Next chunk.
+        degree: Distinct neighbors of every node ``[N]``.
         plus_counts: Receives at ``label + 1`` the smaller ones ``[N + 1]``.
         minus_counts: Receives at ``label + 1`` the larger ones ``[N + 1]``.
     """
+    has_other = len(other_begins) > 0
     while True:
         chunk = atomic_add(counter, 0, 1)
         if chunk >= len(bounds) - 1:
             break
         for v in range(bounds[chunk], bounds[chunk + 1]):
-            begin, end = np.int64(indptr[node[v]]), np.int64(indptr[node[v] + 1])
-            smaller = np.int64(0)
-            for e in range(begin, end):
-                smaller += np.int64(label[indices[e]]) < v
-            plus_counts[v + 1] = smaller
-            minus_counts[v + 1] = end - begin - smaller
+            own = np.int64(label[v])
+            a, a_end = np.int64(begins[v]), np.int64(ends[v])
+            b, b_end = np.int64(0), np.int64(0)
+            if has_other:
+                b, b_end = np.int64(other_begins[v]), np.int64(other_ends[v])
+            last, larger = np.int64(v), np.int64(0)
+            while a < a_end or b < b_end:
+                if b >= b_end or (a < a_end and indices[a] <= other_indices[b]):
+                    node = np.int64(indices[a])
+                    a += 1
+                else:
+                    node = np.int64(other_indices[b])
+                    b += 1
+                if node != last and node != v:
+                    larger += np.int64(label[node]) > own
+                last = node
+            plus_counts[own + 1] = degree[v] - larger
+            minus_counts[own + 1] = larger
 
 
 @lean_jit
 def fill_minus(
     thread: int,
-    indptr: Numbers,
+    begins: Numbers,
+    ends: Numbers,
     indices: Numbers,
+    other_begins: Numbers,
+    other_ends: Numbers,
+    other_indices: Numbers,
     label: Numbers,
     node: Numbers,
     bounds: Offsets,
@@ -108,37 +133,59 @@ def fill_minus(
 
     Args:
         thread: Number of this thread.
-        indptr: Row offsets of the simple graph ``[N + 1]``.
-        indices: Its neighbors.
+        begins: See :func:`count_larger`, as for the next five.
+        ends: Where each row ends.
+        indices: Neighbors.
+        other_begins: Where each row of the other direction begins.
+        other_ends: Where it ends.
+        other_indices: Neighbors of the other direction.
         label: Label of every node ``[N]``.
         node: Node of every label ``[N]``.
         bounds: Chunks of labels ``[C + 1]``.
         counter: Next chunk.
         minus_indptr: Row offsets ``[N + 1]``.
         minus: Receives the labels of the neighbors.
-        values: Value of every entry of the simple graph, or has length 0.
+        values: Value of every entry of ``indices``, where there are no other rows, or has
+            length 0.
         minus_values: Receives them in the order of ``minus``.
     """
-    has_values = len(values) > 0
+    has_values, has_other = len(values) > 0, len(other_begins) > 0
     while True:
         chunk = atomic_add(counter, 0, 1)
         if chunk >= len(bounds) - 1:
             break
-        for v in range(bounds[chunk], bounds[chunk + 1]):
-            place = minus_indptr[v]
-            for e in range(np.int64(indptr[node[v]]), np.int64(indptr[node[v] + 1])):
-                other = label[indices[e]]
-                if np.int64(other) > v:
-                    minus[place] = other
+        for k in range(bounds[chunk], bounds[chunk + 1]):
+            place = minus_indptr[k]
+            if place == minus_indptr[k + 1]:
+                continue
+            v = np.int64(node[k])
+            a, a_end = np.int64(begins[v]), np.int64(ends[v])
+            b, b_end = np.int64(0), np.int64(0)
+            if has_other:
+                b, b_end = np.int64(other_begins[v]), np.int64(other_ends[v])
+            last = v
+            while a < a_end or b < b_end:
+                if b >= b_end or (a < a_end and indices[a] <= other_indices[b]):
+                    found = np.int64(indices[a])
+                    a += 1
+                else:
+                    found = np.int64(other_indices[b])
+                    b += 1
+                if found != last and found != v and np.int64(label[found]) > k:
+                    minus[place] = label[found]
                     if has_values:
-                        minus_values[place] = values[e]
+                        minus_values[place] = values[a - 1]
                     place += 1
+                last = found
 
 
 @lean_jit
 def fill_plus(
+    thread: int,
     minus_indptr: Offsets,
     minus: Numbers,
+    bounds: Offsets,
+    counter: Offsets,
     cursor: Offsets,
     plus: Numbers,
     minus_values: Numbers,
@@ -146,22 +193,36 @@ def fill_plus(
 ) -> None:
     """Turn larger neighbors into smaller ones; visiting labels in order sorts the rows.
 
+    Each thread takes a range of rows to be written and looks for their entries among all,
+    so that a range is written to memory that stays near, and none is shared.
+
     Args:
+        thread: Number of this thread.
         minus_indptr: Row offsets ``[N + 1]``.
         minus: Larger neighbors.
+        bounds: Ranges of labels ``[C + 1]``.
+        counter: Next range.
         cursor: First place of every row of smaller neighbors; advanced.
         plus: Receives the smaller neighbors.
         minus_values: Value of every entry, or has length 0.
         plus_values: Receives them in the order of ``plus``.
     """
     has_values = len(minus_values) > 0
-    for v in range(len(minus_indptr) - 1):
-        for e in range(minus_indptr[v], minus_indptr[v + 1]):
-            place = cursor[minus[e]]
-            cursor[minus[e]] = place + 1
-            plus[place] = v
-            if has_values:
-                plus_values[place] = minus_values[e]
+    while True:
+        chunk = atomic_add(counter, 0, 1)
+        if chunk >= len(bounds) - 1:
+            break
+        low, high = bounds[chunk], bounds[chunk + 1]
+        for v in range(high):  # rows of larger labels have larger neighbors only
+            for e in range(minus_indptr[v], minus_indptr[v + 1]):
+                u = np.int64(minus[e])
+                if u < low or u >= high:
+                    continue
+                place = cursor[u]
+                cursor[u] = place + 1
+                plus[place] = v
+                if has_values:
+                    plus_values[place] = minus_values[e]
 
 
 @lean_jit

@@ -86,9 +86,11 @@ def append_rows(
 
 @jit
 def merge_simple_rows(
-    indptr: npt.NDArray[Any],
+    begins: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
-    other_indptr: npt.NDArray[Any],
+    other_begins: npt.NDArray[Any],
+    other_ends: npt.NDArray[Any],
     other_indices: npt.NDArray[Any],
     low: int,
     high: int,
@@ -99,9 +101,11 @@ def merge_simple_rows(
     """Merge two sorted rows of every node without loops and repetitions.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
+        begins: Where rows begin ``[N]``.
+        ends: Where they end ``[N]``.
         indices: Sorted rows.
-        other_indptr: Row offsets of the other rows, or one zero where there are none.
+        other_begins: Where the other rows begin ``[N]``; empty where there are none.
+        other_ends: Where they end.
         other_indices: Their sorted rows.
         low: First row.
         high: End of the rows.
@@ -109,12 +113,12 @@ def merge_simple_rows(
         offsets: Row offsets of the result, int64 ``[N + 1]``.
         out: Receives the rows.
     """
-    has_other = len(other_indptr) > 1
+    has_other = len(other_begins) > 0
     for row in range(low, high):
-        a, a_end = np.int64(indptr[row]), np.int64(indptr[row + 1])
+        a, a_end = np.int64(begins[row]), np.int64(ends[row])
         b, b_end = np.int64(0), np.int64(0)
         if has_other:
-            b, b_end = np.int64(other_indptr[row]), np.int64(other_indptr[row + 1])
+            b, b_end = np.int64(other_begins[row]), np.int64(other_ends[row])
         place = np.int64(0) if is_counting else offsets[row]
         last = np.int64(-1)
         while a < a_end or b < b_end:

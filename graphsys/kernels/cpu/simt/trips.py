@@ -11,7 +11,8 @@ from graphsys.kernels.jit import lean_jit
 
 @lean_jit
 def find_trips(
-    indptr: npt.NDArray[Any],
+    begins: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
     skipped: Words,
     senders: Words,
@@ -20,16 +21,17 @@ def find_trips(
     """Count the entries of each row up to its first neighbor in a set of nodes.
 
     Args:
-        indptr: Row offsets ``[N + 1]``.
+        begins: Where each row begins ``[N]``.
+        ends: Where it ends ``[N]``.
         indices: Neighbors ``[E]``.
         skipped: The rows that are not entered.
         senders: The nodes that end a search.
         trips: Receives the entries read of each row ``[N]``; zeros.
     """
-    for row in range(len(indptr) - 1):
+    for row in range(len(begins)):
         if has_bit(skipped, row):
             continue
-        for e in range(np.int64(indptr[row]), np.int64(indptr[row + 1])):
+        for e in range(np.int64(begins[row]), np.int64(ends[row])):
             trips[row] += 1
             if has_bit(senders, indices[e]):
                 break

@@ -1,0 +1,49 @@
+"""Rows of neighbors that need not lie one behind the other."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.kernels.cpu.rows.chunks import cut_rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """The neighbors of every node, each row sorted by neighbor, with gaps where they fall.
+
+    The compressed sparse rows of four arrays (begins, ends, entries, values) that sparse
+    libraries take beside those of three. Rows of one file are all arrays of that file;
+    those of several files lie page by page beside each other, with a gap at each border.
+
+    Attributes:
+        begins: Where each row begins in ``indices``, uint32 or int64 ``[N]``, ascending.
+        ends: Where it ends ``[N]``.
+        indices: Numbers of the neighbors, uint32 or int64; means nothing between rows.
+        num_edges: Number of entries of all rows.
+    """
+
+    begins: npt.NDArray[Any]
+    ends: npt.NDArray[Any]
+    indices: npt.NDArray[Any]
+    num_edges: int
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of rows."""
+        return len(self.begins)
+
+    def degrees(self) -> npt.NDArray[np.int64]:
+        """Return the length of every row, int64 ``[N]``."""
+        lengths: npt.NDArray[np.int64] = np.subtract(self.ends, self.begins, dtype=np.int64)
+        return lengths
+
+    def degree(self, node: int) -> int:
+        """Return the length of a row."""
+        return int(self.ends[node]) - int(self.begins[node])
+
+    def chunks(self, num_chunks: int = 256, align: int = 64) -> npt.NDArray[np.int64]:
+        """Cut the rows into chunks of equal work: see :func:`cut_rows`."""
+        end = int(self.ends[-1]) if self.num_nodes else 0
+        return cut_rows(self.begins, end, num_chunks, align)

@@ -1,0 +1,107 @@
+"""The simple undirected graph behind rows: no direction, no loops, no repetitions."""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.threads import num_cores, run_parallel
+from graphsys.graph.csr import Allocate, Csr, offset_dtype
+from graphsys.graph.rows import Rows
+from graphsys.kernels.cpu.rows.csr import merge_simple_rows
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimpleRows:
+    """Rows that are merged, and rid of loops and repetitions, while they are read.
+
+    Attributes:
+        out: Sorted rows of out-neighbors, or of all neighbors.
+        into: Those of in-neighbors; without rows where ``out`` has all neighbors.
+    """
+
+    out: Rows
+    into: Rows
+
+    @classmethod
+    def of(cls, out: Csr | Rows, into: Rows | None = None) -> "SimpleRows":
+        """Take rows of out-neighbors and of in-neighbors, or those of all neighbors."""
+        rows = out.rows if isinstance(out, Csr) else out
+        nothing = Rows(
+            begins=rows.begins[:0], ends=rows.ends[:0], indices=rows.indices[:0],
+            num_edges=0,
+        )  # fmt: skip
+        return cls(out=rows, into=into or nothing)
+
+    @property
+    def arrays(self) -> tuple[Array, Array, Array, Array, Array, Array]:
+        """What kernels take: begins, ends and neighbors of both."""
+        return (
+            self.out.begins, self.out.ends, self.out.indices,
+            self.into.begins, self.into.ends, self.into.indices,
+        )  # fmt: skip
+
+    def degrees(self, num_threads: int | None = None) -> npt.NDArray[np.int64]:
+        """Return the distinct neighbors of every node, int64 ``[N]``.
+
+        Complexity:
+            O(E + N).
+        """
+        return self._counts(num_threads)[1:]
+
+    def csr(self, num_threads: int | None = None, *, allocate: Allocate = np.empty) -> Csr:
+        """Return symmetric sorted rows without columns.
+
+        Args:
+            num_threads: Threads; all cores by default.
+            allocate: Where the array of all entries comes from.
+
+        Complexity:
+            O(E + N).
+        """
+        offsets = self._counts(num_threads)
+        np.cumsum(offsets, out=offsets)
+        indices = allocate(int(offsets[-1]), self.out.indices.dtype)
+        self._merge(num_threads, offsets, indices, is_counting=False)
+        return Csr(indptr=offsets.astype(offset_dtype(len(indices))), indices=indices)
+
+    def _counts(self, num_threads: int | None) -> npt.NDArray[np.int64]:
+        """Return the length of every row at ``row + 1``, int64 ``[N + 1]``."""
+        counts = np.zeros(self.out.num_nodes + 1, dtype=np.int64)
+        nothing = np.empty(0, dtype=self.out.indices.dtype)
+        self._merge(num_threads, counts, nothing, is_counting=True)
+        return counts
+
+    def _merge(
+        self,
+        num_threads: int | None,
+        offsets: npt.NDArray[np.int64],
+        target: npt.NDArray[Any],
+        *,
+        is_counting: bool,
+    ) -> None:
+        def work(chunk: tuple[int, int]) -> None:
+            merge_simple_rows(*self.arrays, *chunk, is_counting, offsets, target)
+
+        bounds = self.out.chunks(16 * (num_threads or num_cores())).tolist()
+        run_parallel(work, list(pairwise(bounds)), num_threads)
+
+
+def simple_undirected(
+    csr: Csr, num_threads: int | None = None, *, allocate: Allocate = np.empty
+) -> Csr:
+    """Return the simple graph of symmetric rows: they themselves where they are simple.
+
+    Args:
+        csr: Sorted rows of all neighbors.
+        num_threads: Threads; all cores by default.
+        allocate: Where the array of all entries comes from.
+    """
+    rows = SimpleRows.of(csr)
+    if rows.degrees(num_threads).sum() == csr.num_edges:
+        return replace(csr, weight=None, relation=None, time=None)
+    return rows.csr(num_threads, allocate=allocate)
