@@ -11,7 +11,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike
 from graphsys.generated.modules import load_module
-from graphsys.mining.census.sums import degrees_of, kernels_of
+from graphsys.mining.census.sums import Kernels, degrees_of, kernels_of
 from graphsys.mining.compiler.choose import Choice, choose_schedule, tasks_of
 from graphsys.mining.compiler.emit import Task, kernel_text
 from graphsys.mining.labeled_graph import LabeledGraph
@@ -37,7 +37,24 @@ def count_by_loops(
     with kernels_of(rows, num_threads, progress) as kernels:
         sets = _sets(rows, kernels.threads, num_sets)
         asked = (graph.kinds, graph.labels)
-        return kernels.sums(kernel, len(choices), *asked, after=(sets,))
+        return kernels.sums(
+            kernel, len(choices), *asked, after=(sets,),
+            trips=lambda: _trips(graph, choices, kernels),
+        )  # fmt: skip
+
+
+def _trips(
+    graph: LabeledGraph, choices: Sequence[Choice], kernels: Kernels
+) -> npt.NDArray[np.int64]:
+    """Return how many entries the loops of each first node look at ``[N]``."""
+    text, num_sets = kernel_text(tasks_of(choices), is_told=True)
+    trips = np.zeros(kernels.num_nodes, dtype=np.int64)
+    sums = np.zeros((kernels.threads, 2 * len(choices)), dtype=np.int64)
+    sets = _sets(graph.rows, kernels.threads, num_sets)
+    kernels.repeat(
+        load_module(text).count, graph.kinds, graph.labels, after=(sets, trips, sums)
+    )
+    return trips
 
 
 def visit_matches(

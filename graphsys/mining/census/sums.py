@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.progress import SILENT, Progress
-from graphsys.core.threads import ThreadTeam
+from graphsys.core.threads import ThreadTeam, run_parallel
 from graphsys.core.types import number_dtype
 from graphsys.kernels.cpu.mining import cliques, squares
 from graphsys.kernels.cpu.mining.wide import wide_totals
 from graphsys.kernels.cpu.rows.chunks import balanced_chunks
+from graphsys.mining.told_work import tell_work
 
 Numbers = npt.NDArray[Any]
 Counts = npt.NDArray[np.int64]
@@ -71,6 +72,10 @@ class Kernels:
             arguments: In front of the chunks.
             after: Behind them.
         """
+        self._run(kernel, *arguments, after=after)
+        tell_work(self._wedges, is_exact=False)
+
+    def _run(self, kernel: Kernel, *arguments: Any, after: tuple[Any, ...]) -> None:
         counter = np.zeros(1, dtype=np.int64)
         self._progress.stage(kernel.__name__.replace("_", " "), self._num_chunks, "chunks")
         work = partial(
@@ -88,6 +93,22 @@ class Kernels:
                         wait([running])
                 raise
 
+    def _wedges(self) -> Counts:
+        """Return the entries of the rows of each node's neighbors: about what is read."""
+        degrees = np.diff(self.indptr)
+        return row_sums(self, degrees[self.indices])
+
+    def repeat(self, kernel: Kernel, *arguments: Any, after: tuple[Any, ...] = ()) -> None:
+        """Call a kernel as :meth:`run` does, but for an observer: nobody is told of it."""
+        counter = np.zeros(1, dtype=np.int64)
+
+        def work(thread: int) -> None:
+            kernel(
+                thread, self.indptr, self.indices, *arguments, self._bounds, counter, *after
+            )
+
+        run_parallel(work, range(self.threads), self.threads)
+
     def _follow(self, running: "Future[Any]", counter: Counts) -> None:
         """Wait for a kernel, and say how many chunks were begun."""
         told = 0
@@ -99,11 +120,26 @@ class Kernels:
         self._progress.advance(self._num_chunks - told)
 
     def sums(
-        self, kernel: Kernel, num: int, *arguments: Any, after: tuple[Any, ...] = ()
+        self,
+        kernel: Kernel,
+        num: int,
+        *arguments: Any,
+        after: tuple[Any, ...] = (),
+        trips: Callable[[], Counts] | None = None,
     ) -> list[int]:
-        """Call a kernel whose last argument receives ``num`` sums; return them."""
+        """Call a kernel whose last argument receives ``num`` sums; return them.
+
+        Args:
+            kernel: See :meth:`run`.
+            num: How many sums.
+            arguments: In front of the chunks.
+            after: Behind them.
+            trips: Makes the entries that are looked at for each node ``[N]``, if it can be
+                told exactly.
+        """
         sums = np.zeros((self.threads, 2 * num), dtype=np.int64)
-        self.run(kernel, *arguments, after=(*after, sums))
+        self._run(kernel, *arguments, after=(*after, sums))
+        tell_work(trips or self._wedges, is_exact=trips is not None)
         return wide_totals(sums)
 
 

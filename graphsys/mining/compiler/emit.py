@@ -40,6 +40,11 @@ _COUNT = """\
 def count(thread, indptr, indices, kinds, labels, bounds, counter, sets, sums):
     found = sums[thread]
 """
+_TOLD = """\
+@lean_jit
+def count(thread, indptr, indices, kinds, labels, bounds, counter, sets, trips, sums):
+    found = sums[thread]
+"""
 _WALK = """\
 def walk(
     thread, indptr, indices, kinds, labels, bounds, counter, sets, nodes, match, out, data
@@ -75,12 +80,17 @@ class Task:
         return self.tail == 1 and not self.schedule.is_filtered(self.num_loops)
 
 
-def kernel_text(tasks: Sequence[Task]) -> tuple[str, int]:
+def kernel_text(tasks: Sequence[Task], *, is_told: bool = False) -> tuple[str, int]:
     """Return the text of the kernel of some tasks, and how many sets of scratch it needs.
 
     One task with a tail of 0 gives a kernel that calls ``visit`` with each match.
+
+    Args:
+        tasks: The tasks.
+        is_told: Whether it takes ``trips``, int64 ``[N]``, and adds to it how many entries
+            of sets and loops are looked at for each node that a match begins with.
     """
-    text = Text()
+    text = Text(is_told=is_told)
     text.add(-2, "while True:")
     text.add(-1, "chunk = atomic_add(counter, 0, 1)")
     text.add(-1, "if chunk >= len(bounds) - 1:")
@@ -88,7 +98,7 @@ def kernel_text(tasks: Sequence[Task]) -> tuple[str, int]:
     text.add(-1, "for v0 in range(bounds[chunk], bounds[chunk + 1]):")
     for alike in _by_condition(tasks, 0):
         _loops(text, {}, alike, 0)
-    head = _IMPORTS + (_WALK if tasks[0].tail == 0 else _COUNT)
+    head = _IMPORTS + (_WALK if tasks[0].tail == 0 else _TOLD if is_told else _COUNT)
     scratch = [f"    s{k} = sets[thread, {k}]" for k in range(text.num_scratch)]
     return head + "\n".join([*scratch, *text.lines]) + "\n", text.num_scratch
 
@@ -126,6 +136,7 @@ def _next_loop(text: Text, known: Known, tasks: list[Task], step: int) -> None:
     summed = [it for it in tasks if it.num_loops == step + 1 and it.tail == 1]
     for task in summed:
         text.add(step - 1, f"t{task.place} = np.int64(0)")
+    text.tell(step - 1, own.size)
     text.add(step - 1, f"for k{step} in range({own.begin}, {own.end}):")
     text.add(step, f"v{step} = np.int64({own.array}[k{step}])")
     _skip_others(text, schedule, step)
@@ -199,6 +210,7 @@ def _count_filtered(text: Text, known: Known, task: Task) -> None:
     """Write a loop over the last step's set that counts the nodes that will do."""
     last = task.num_loops
     own = known[Key.of(task.schedule, last, last - 1)]
+    text.tell(last - 1, own.size)
     text.add(last - 1, f"for k{last} in range({own.begin}, {own.end}):")
     text.add(last, f"v{last} = np.int64({own.array}[k{last}])")
     _skip_others(text, task.schedule, last)
@@ -227,6 +239,7 @@ def _count_last(text: Text, known: Known, task: Task) -> None:
             shared = f"intersect_size({own.piece}, {row.piece})"
             less = "" if sign == "intersect" else f"{own.size} - "
             text.add(depth, f"{total} += {less}{shared}")
+            text.tell(depth, own.size)
             sides.append(("" if sign == "intersect" else "not ", row))
     for other in schedule.can_be_same(last):
         tests = [f"{no}has({side.piece}, v{other})" for no, side in sides]

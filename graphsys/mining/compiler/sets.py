@@ -60,15 +60,29 @@ Known = dict[Key, Set]
 
 @dataclass
 class Text:
-    """The lines of a kernel, and the names it has used."""
+    """The lines of a kernel, and the names it has used.
+
+    Attributes:
+        lines: The lines.
+        num_scratch: Arrays of scratch.
+        num_names: Names that were made.
+        is_told: Whether the kernel notes in ``trips`` how far each first node's sets and
+            loops go.
+    """
 
     lines: list[str] = field(default_factory=list)
     num_scratch: int = 0
     num_names: int = 0
+    is_told: bool = False
 
     def add(self, depth: int, text: str) -> None:
         """Add a line in the loop of a step, counted from 0."""
         self.lines.append("    " * (depth + 3) + text)
+
+    def tell(self, depth: int, length: str) -> None:
+        """Note that so many entries are looked at, where that is asked for."""
+        if self.is_told:
+            self.add(depth, f"trips[v0] += {length}")
 
     def name(self, letter: str) -> str:
         """Return a name that is new."""
@@ -94,6 +108,7 @@ def cut_set(text: Text, key: Key, own: Set, sign: str, other: int, step: int) ->
     row = row_of(text, key, sign, other, step)
     array, size = text.scratch(), text.name("n")
     text.add(step, f"{size} = {sign}({own.piece}, {row.piece}, {array})")
+    text.tell(step, own.size)
     return Set(array, "0", size)
 
 

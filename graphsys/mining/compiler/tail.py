@@ -107,6 +107,7 @@ def _sizes(text: Text, groups: list[Together], depth: int) -> dict[Mask, str]:
             else:
                 pieces = (shared[mask & ~(1 << some[-1])], groups[some[-1]].found)
                 both = ", ".join(it.piece for it in pieces)
+                text.tell(depth, pieces[0].size)
                 if some[-1] == len(groups) - 1:  # no other choice goes on from it
                     text.add(depth, f"{size} = intersect_size({both})")
                 else:
