@@ -2,11 +2,12 @@
 
 import os
 import shutil
+import sys
 import tempfile
 import warnings
 import weakref
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from graphsys.core.errors import ConfigError
 from graphsys.storage.reader import Graph
@@ -20,7 +21,8 @@ def graph_of(graph: GraphLike) -> Graph:
     """Return a graph to read from.
 
     Args:
-        graph: An open graph, its path, or what :func:`from_object` takes: edges as arrays
+        graph: An open graph, its path, what :func:`graphsys.ingest` returned for it, or
+            what :func:`from_object` takes: edges as arrays
             or tensors, a SciPy matrix, a data frame, a graph of NetworkX, PyG or DGL. Such
             an object is written to a store in the folder for temporary files, which goes
             when nobody uses the graph any more.
@@ -29,13 +31,23 @@ def graph_of(graph: GraphLike) -> Graph:
         InvalidGraphError: There is no graph at the path.
         InputError: The object holds no graph.
     """
-    if isinstance(graph, Graph):
-        return graph
+    if (found := _open_graph(graph)) is not None:
+        return found
     if isinstance(graph, str | os.PathLike):
         return Graph(graph)
     from graphsys.datasets.readers.in_memory import from_object  # slow: scipy
 
     return temporary_graph(from_object(graph))
+
+
+def _open_graph(graph: Any) -> Graph | None:
+    """Return an open graph, also the one of which an ingest reports."""
+    if isinstance(graph, Graph):
+        return graph
+    module = sys.modules.get("graphsys.storage.ingest.ingest")  # slow to load: numba
+    if module is not None and isinstance(graph, module.IngestReport):
+        return cast("Graph", graph.graph)
+    return None
 
 
 def temporary_graph(source: Source) -> Graph:
@@ -61,7 +73,7 @@ def stored_graph(graph: GraphLike) -> Graph:
         ConfigError: It is an object in memory, whose store would go before the run.
         InvalidGraphError: There is no graph at the path.
     """
-    if isinstance(graph, Graph | str | os.PathLike):
+    if isinstance(graph, str | os.PathLike) or _open_graph(graph) is not None:
         return graph_of(graph)
     raise ConfigError(
         f"graph: got a {type(graph).__name__}, expected an open graph or its path, which a "

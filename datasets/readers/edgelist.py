@@ -35,6 +35,7 @@ from graphsys.datasets.text.source import (
     TextPart,
     TextSource,
     first_lines,
+    is_first_odd,
     no_text,
 )
 from graphsys.datasets.times import is_date
@@ -81,7 +82,10 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         raise err
     names = names or _default_names(file, first)
     columns = guess_columns(file, names, lines, options)
-    layout = LineFormat(columns=columns, separator=separator, first_line=first.number)
+    layout = LineFormat(
+        columns=columns, separator=separator, first_line=first.number,
+        is_first_odd=is_first_odd(lines),
+    )  # fmt: skip
     return TextPart(
         file,
         layout,

@@ -23,7 +23,13 @@ from graphsys.datasets.text.layout import (
     TextColumn,
     show,
 )
-from graphsys.datasets.text.source import TextPart, TextSource, first_lines, no_text
+from graphsys.datasets.text.source import (
+    TextPart,
+    TextSource,
+    first_lines,
+    is_first_odd,
+    no_text,
+)
 from graphsys.storage.source import Source
 
 TRIPLE: Final = EdgeType("entity", "triple", "entity")
@@ -71,9 +77,10 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
             "for example src,dst,relation"
         )
     separator = _separator(file, options)
-    first = first_lines(
+    lines = first_lines(
         file, skip=options.skip, separator=separator, num_columns=len(names)
-    )[0]
+    )
+    first = lines[0]
     if (err := no_text(file, first)) is not None:
         raise err
     if len(first.fields) != len(names):
@@ -91,6 +98,7 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         separator=separator,
         has_comments=False,
         first_line=first.number,
+        is_first_odd=is_first_odd(lines),
     )
     edge_type = options.edge_type or TRIPLE
     return TextPart(file, layout, edge_type, skip=options.skip, split=split)

@@ -51,6 +51,8 @@ class LineFormat:
         has_comments: ``#`` and ``%`` begin comments.
         has_quotes: Fields may be quoted as in CSV.
         first_line: Number of the line that fixed the format, for messages.
+        is_first_odd: Whether that line looks like none of the next ones: it may be a
+            header or a count.
     """
 
     columns: tuple[TextColumn, ...]
@@ -58,6 +60,7 @@ class LineFormat:
     has_comments: bool = True
     has_quotes: bool = False
     first_line: int = 1
+    is_first_odd: bool = False
 
     def split(self, line: bytes) -> list[bytes]:
         """Cut one line into fields as the kernels do; none for blank lines and comments."""

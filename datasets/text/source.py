@@ -17,6 +17,7 @@ from graphsys.datasets.text.layout import (
     INTEGER,
     WORD,
     LineFormat,
+    is_number,
     show,
     split_line,
 )
@@ -84,9 +85,7 @@ def parse_file(
     for parsed in map_in_order(work, loaders, num_threads=num_threads):
         if parsed.error is not None:
             line = lines_before + parsed.lines + 1
-            raise InputError(
-                f"{file.name}:{line}: {parsed.error.what}{_hint(layout, line)}"
-            )
+            raise InputError(f"{file.name}:{line}: {parsed.error.what}{_hint(layout)}")
         lines_before += parsed.lines
         yield parsed
 
@@ -228,9 +227,9 @@ def warn_of_text_times(name: str, layout: LineFormat) -> None:
         warn_of_microseconds(name, is_date=kind == WORD)
 
 
-def _hint(layout: LineFormat, line: int) -> str:
+def _hint(layout: LineFormat) -> str:
     """Say what to do about a bad line."""
-    if line <= layout.first_line + 1:
+    if layout.is_first_odd:
         return (
             f"; if line {layout.first_line} is a header or a count, pass "
             f"--skip {layout.first_line}"
@@ -292,6 +291,15 @@ def first_lines(
         behind = f" behind the {skip} skipped lines" if skip else ""
         raise InputError(f"{file.name}: no edge in the file{behind}, expected at least one")
     return found
+
+
+def is_first_odd(lines: Sequence[DataLine]) -> bool:
+    """Tell whether no other line has as many fields as the first, and numbers as it has."""
+
+    def look(line: DataLine) -> list[bool]:
+        return [is_number(field) for field in line.fields]
+
+    return len(lines) > 1 and look(lines[0]) not in map(look, lines[1:])
 
 
 def no_text(file: InputFile, line: DataLine) -> InputError | None:

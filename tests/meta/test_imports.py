@@ -58,6 +58,20 @@ def test_rows_of_a_run_are_asked_without_a_compiler(
         assert done.stdout.splitlines()[-1] == ""
 
 
+@pytest.mark.parametrize("pair", ["model=foo", "sampler=foo", "dimm=3", "dim=0"])
+def test_settings_that_are_wrong_are_refused_before_torch_is_loaded(
+    run_python: Run, tmp_path: Path, pair: str
+) -> None:
+    words = ["train", "gnn", "graph", "-o", str(tmp_path / "run"), "--set", pair]
+    done = run_python(
+        f"import sys; from graphsys.cli.main import main; print(main({words})); "
+        "print(*(m for m in ('torch', 'numba', 'scipy') if m in sys.modules))"
+    )
+    assert done.stderr.startswith("error: settings: ")
+    assert pair.partition("=")[0] in done.stderr
+    assert done.stdout.splitlines() == ["2", ""]
+
+
 def test_import_takes_less_than_half_a_second(run_python: Run) -> None:
     code = (
         "import time; began = time.perf_counter(); import graphsys; "

@@ -98,6 +98,15 @@ def test_trainings_and_runs_take_stores_by_their_paths(tmp_path: Path) -> None:
         gs.gnn.train((SRC, DST), None, tmp_path / "other")  # type: ignore[arg-type]
 
 
+def test_what_an_ingest_returned_stands_for_its_graph(tmp_path: Path) -> None:
+    made: Any = gs.ingest((SRC, DST), tmp_path / "g")
+    assert ranks_of(made) == ranks_of(made.graph)
+    config = gs.embedding.EmbeddingConfig(
+        dim=2, epochs=1, num_batch_negatives=2, num_uniform_negatives=2
+    )
+    assert gs.embedding.train(made, config, tmp_path / "run").epochs == 1
+
+
 def test_what_may_be_either_is_refused() -> None:
     with pytest.raises(InputError, match=r"shape \[2, 3\]: may be two edges, or an edge_"):
         ranks_of(torch.tensor([[0, 1, 2], [1, 2, 0]]))

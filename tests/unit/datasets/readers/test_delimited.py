@@ -65,6 +65,7 @@ def test_missing_numbers_of_further_columns_are_nan(tmp_path: Path) -> None:
     [
         ("src,dst\n1,2\n3\n", r"g\.csv:3: found 1 column, expected 2 as on line 2"),
         ("src,dst\n1,2\n3,4,5\n", r"g\.csv:3: found 3 columns, expected 2"),
+        ("src,dst\n1,2\n3\n", r"'3'; correct or remove the line$"),  # not --skip 2
         ("src,dst\n1,2\n,4\n", r"g\.csv:3: column src is empty"),
         ("src,dst\n1,2\n3,x\n", r"g\.csv:3: found 'x' as dst, expected an integer id"),
         ("src,dst\n1,-2\n", r"g\.csv:2: found '-2' as an id, expected an integer from 0"),
