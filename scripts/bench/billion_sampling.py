@@ -31,8 +31,9 @@ def main(kind: str, path: str, num_seeds: int, out: Path) -> None:
         with sampler.sample(seeds[first : first + _BATCH], epoch=0, batch=batch) as sample:
             num_edges += sum(len(block.indices) for block in sample.blocks)
     seconds = time.perf_counter() - began
-    out.write_text(json.dumps({"seconds": seconds, "seeds": num_seeds, "edges": num_edges}))
-    print(json.dumps({"seconds": seconds}))
+    told = json.dumps({"seconds": seconds, "seeds": num_seeds, "edges": num_edges})
+    out.write_text(told)
+    print(told)
 
 
 if __name__ == "__main__":

@@ -23,219 +23,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from bench.billion_steps import DIM, GEMM, ITERATIONS, STEPS, Row, Setting, Step
 from bench.child import tree_bytes
-from bench.limits import Limits, measure_limits
+from bench.limits import measure_limits
 from bench.output import commit, keep_record, refuse_dirty_tree, result_path, stamp
 from graphsys.core.memory import format_bytes, parse_bytes
 from graphsys.planning.task import Task, store_bytes
 
 PEERS: Final[dict[str, str]] = {}
-EDGE_FACTOR: Final = 16
-ITERATIONS: Final = 5
-DIM: Final = 64
-SEEDS: Final = 1 << 16
 SLACK: Final = 32 * 10**6
 TORCH_SLACK: Final = 300 * 10**6
-GEMM: Final = (500, DIM, 1000)
-_TRAINING: Final = (
-    f"dim={DIM}", "epochs=1", "num_batch_negatives=50", "num_uniform_negatives=50",
-    "checkpoint_seconds=600",
-)  # fmt: skip
 _COMMAND: Final = (sys.executable, "-m", "graphsys")
 _WATCH_S: Final = 0.02
-
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """What a run is of.
-
-    Attributes:
-        folder: Where its files are.
-        scale: Logarithm of the nodes.
-        memory: Budget of every command, empty for none.
-    """
-
-    folder: Path
-    scale: int
-    memory: str
-
-    @property
-    def num_edges(self) -> int:
-        """Edges, directed."""
-        return EDGE_FACTOR << self.scale
-
-    @property
-    def partitions(self) -> int:
-        """Partitions of the store: four pairs of tables fit the budget."""
-        tables = (DIM * 4 + 4) << self.scale
-        budget = parse_bytes(self.memory) if self.memory else 8 * 10**9
-        partitions = 4
-        while 6 * tables // partitions > budget // 2:
-            partitions *= 2
-        return partitions
-
-    @property
-    def limit(self) -> list[str]:
-        """The option that gives the budget."""
-        return ["--memory", self.memory] if self.memory else []
-
-    def work(self, name: str) -> str:
-        """Return the name of a step's row."""
-        return f"{name}, scale {self.scale}, {self.memory or 'no budget'}"
-
-    def at(self, name: str) -> str:
-        """Return the path of a file of the run."""
-        return str(self.folder / name)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One command.
-
-    Attributes:
-        words: What is typed, of a setting.
-        makes: What it leaves, by which it is known to be done.
-        bound: Seconds that the rate which bounds it would take, of a setting, the limits
-            and the row.
-        after: What it needs is made by these steps.
-        removes: What nobody needs after it.
-        amount: Edges that it goes over, times how often.
-        is_training: Whether torch may come on top of the budget.
-    """
-
-    words: Callable[[Setting], list[str]]
-    makes: str
-    bound: Callable[[Setting, Limits, Row], tuple[str, float]]
-    after: tuple[str, ...] = ("build",)
-    removes: tuple[str, ...] = ()
-    amount: int = 1
-    is_training: bool = False
-
-
-def _disk(setting: Setting, limits: Limits, row: Row) -> tuple[str, float]:
-    """Reading and writing what was read and written."""
-    written = row["written_bytes"] / limits.disk_write_bandwidth
-    return "disk", row["read_bytes"] / limits.disk_read_bandwidth + written
-
-
-def _mapped(setting: Setting, limits: Limits, row: Row) -> tuple[str, float]:
-    """Reading the whole store, from the page cache where it is there."""
-    size = sum(it.stat().st_size for it in Path(setting.at("graph")).rglob("*.arrow"))
-    return "cached read", size / limits.cached_read_bandwidth
-
-
-def _gathers(times: float) -> Callable[[Setting, Limits, Row], tuple[str, float]]:
-    def bound(setting: Setting, limits: Limits, row: Row) -> tuple[str, float]:
-        return "gather", times * setting.num_edges / limits.gather_rate_large
-
-    return bound
-
-
-def _gemm(setting: Setting, limits: Limits, row: Row) -> tuple[str, float]:
-    """Scores and gradients of an edge against 100 negatives, both sides."""
-    flops = setting.num_edges * 2 * 3 * 2 * 100 * DIM
-    return "GEMM", flops / limits.gemm_rate["x".join(map(str, GEMM))]
-
-
-def _run(name: str, *params: str) -> Callable[[Setting], list[str]]:
-    def words(setting: Setting) -> list[str]:
-        given = [word for param in params for word in ("--param", param)]
-        if name == "bfs":
-            given = ["--param", f"source={_hub(setting)}"]
-        out = ["-o", setting.at(f"{name}.parquet"), "--overwrite", "--json"]
-        return ["run", name, setting.at("graph"), *given, *out, *setting.limit]
-
-    return words
-
-
-def _hub(setting: Setting) -> int:
-    """Return the node with the largest rank."""
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    best, node = -1.0, 0
-    with pq.ParquetFile(setting.at("pagerank.parquet")) as file:
-        for batch in file.iter_batches(1 << 20):
-            place = pc.index(batch["value"], pc.max(batch["value"])).as_py()
-            if batch["value"][place].as_py() > best:
-                best, node = batch["value"][place].as_py(), batch["id"][place].as_py()
-    return int(node)
-
-
-def _build(setting: Setting) -> list[str]:
-    params = [f"scale={setting.scale}", f"edge_factor={EDGE_FACTOR}", "directed=true"]
-    given = [word for param in params for word in ("--param", param)]
-    more = ["--partitions", str(setting.partitions), "--overwrite", "--json"]
-    return ["dataset", "build", "rmat", *given, "-o", setting.at("graph"), *more,
-            *setting.limit]  # fmt: skip
-
-
-def _train(setting: Setting) -> list[str]:
-    given = [word for pair in _TRAINING for word in ("--set", pair)]
-    out = ["-o", setting.at("run"), "--overwrite", "--json"]
-    return ["train", "embedding", setting.at("graph"), *given, *out, *setting.limit]
-
-
-def _nearest(setting: Setting) -> list[str]:
-    return ["nearest", setting.at("run"), str(_hub(setting)), "-k", "10", "--json"]
-
-
-def _profile(setting: Setting) -> list[str]:
-    run = ["run", "wcc", setting.at("graph"), "-o", setting.at("again.parquet")]
-    page = ["profile", "-o", setting.at("report.html"), "--overwrite", "--"]
-    return [*page, *run, "--overwrite", *setting.limit]
-
-
-def _sample(kind: str) -> Callable[[Setting], list[str]]:
-    def words(setting: Setting) -> list[str]:
-        out = setting.at(f"{kind}.json")
-        return ["-m", "bench.billion_sampling", kind, setting.at("graph"), str(SEEDS), out]
-
-    return words
-
-
-STEPS: Final[Mapping[str, Step]] = {
-    "build": Step(words=_build, makes="graph", bound=_disk, after=()),
-    "verify": Step(
-        words=lambda it: ["verify", it.at("graph"), "--json"], makes="", bound=_mapped
-    ),
-    "pagerank": Step(
-        words=_run("pagerank", f"iterations={ITERATIONS}"), makes="pagerank.parquet",
-        bound=_gathers(ITERATIONS), amount=ITERATIONS,
-    ),
-    "bfs": Step(
-        words=_run("bfs"), makes="bfs.parquet", bound=_gathers(1),
-        after=("build", "pagerank"), removes=("bfs.parquet",),
-    ),
-    "wcc": Step(
-        words=_run("wcc"), makes="wcc.parquet", bound=_gathers(1),
-        removes=("wcc.parquet",),
-    ),
-    "triangle_count": Step(
-        words=_run("triangle_count"), makes="triangle_count.parquet", bound=_mapped,
-        removes=("triangle_count.parquet",),
-    ),
-    "sage": Step(words=_sample("sage"), makes="sage.json", bound=_mapped),
-    "pinsage": Step(words=_sample("pinsage"), makes="pinsage.json", bound=_mapped),
-    "profile": Step(
-        words=_profile, makes="report.html", bound=_gathers(1),
-        removes=("again.parquet",),
-    ),
-    "embedding": Step(
-        words=_train, makes="run", bound=_gemm, is_training=True
-    ),
-    "nearest": Step(
-        words=_nearest, makes="", bound=_disk, after=("pagerank", "embedding")
-    ),
-}  # fmt: skip
-"""In the order in which they run."""
 
 
 def main(arguments: list[str]) -> int:
@@ -251,7 +54,7 @@ def main(arguments: list[str]) -> int:
     setting = Setting(folder=folder, scale=options.scale, memory=options.memory)
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        _require_room(setting)
+        _require_room(setting, names)
         rows = _Rows(_typed(arguments), folder, options.save)
         return _all_steps(setting, names, rows)
     finally:
@@ -277,22 +80,32 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _require_room(setting: Setting) -> None:
-    """End with an error where the disk would not do."""
+def _require_room(setting: Setting, names: list[str]) -> None:
+    """End with an error where the disk would not do; it names a scale that fits."""
+    there = sum(it.stat().st_size for it in setting.folder.rglob("*") if it.is_file())
+    free = shutil.disk_usage(setting.folder).free + there
+    needed = _room(setting, names)
+    if needed > free:
+        scales = range(setting.scale - 1, 0, -1)
+        fitting = (s for s in scales if _room(replace(setting, scale=s), names) <= free)
+        sys.exit(
+            f"error: scale {setting.scale} takes {format_bytes(needed)} in the folder, and "
+            f"{format_bytes(free)} is free; --scale {next(fitting, 1)} fits, or give "
+            "another --folder"
+        )
+
+
+def _room(setting: Setting, names: list[str]) -> int:
+    """Return the bytes of the store and of the step that takes most beside it."""
     nodes = 1 << setting.scale
     task = Task(
         num_nodes=nodes, num_edges=setting.num_edges, machines=1, memory=0,
         partitions=setting.partitions, dim=DIM, supersteps=ITERATIONS,
     )  # fmt: skip
-    # scratch of the build, two checkpoints of the tables, two outputs of algorithms
-    needed = store_bytes(task) + 16 * setting.num_edges + nodes * (2 * (4 * DIM + 4) + 32)
-    there = sum(it.stat().st_size for it in setting.folder.rglob("*") if it.is_file())
-    free = shutil.disk_usage(setting.folder).free + there
-    if needed > free:
-        sys.exit(
-            f"error: scale {setting.scale} takes {format_bytes(needed)} in the folder, and "
-            f"{format_bytes(free)} is free; give a smaller --scale or another --folder"
-        )
+    scratch = 16 * setting.num_edges  # of the build, or of the triangles
+    tables = 2 * nodes * (4 * DIM + 4) if "embedding" in names else 0  # two checkpoints
+    outputs = 32 * nodes  # of two algorithms
+    return int(store_bytes(task) + outputs + max(scratch, tables))
 
 
 def _all_steps(setting: Setting, names: list[str], rows: "_Rows") -> int:
@@ -338,8 +151,8 @@ def _measured(setting: Setting, name: str, step: Step) -> Row:
         said.seek(0)
         errors.seek(0)
         printed, told = said.read(), errors.read()
-    own = _seconds_of(printed)
-    edges = setting.num_edges * step.amount
+    own, sampled = _told(printed) if not step.amount else (_told(printed)[0], 0)
+    edges = sampled or setting.num_edges * step.amount
     budget = parse_bytes(setting.memory) if setting.memory else None
     slack = TORCH_SLACK if step.is_training else SLACK
     is_kept = budget is None or peak <= budget + slack or words[0] == "-m"
@@ -347,7 +160,8 @@ def _measured(setting: Setting, name: str, step: Step) -> Row:
         "work": setting.work(name),
         "step": name, "scale": setting.scale, "memory": setting.memory,
         "seconds": round(seconds, 2), "own_seconds": own,
-        "edges_per_s": round(edges / seconds), "peak_bytes": peak,
+        "edges_per_s": round(edges / (own or seconds) if sampled else edges / seconds),
+        "peak_bytes": peak,
         "read_bytes": moved[0], "written_bytes": moved[1],
         "bytes_per_edge": round(peak / setting.num_edges, 3),
         "io_per_edge": round(sum(moved) / setting.num_edges, 3),
@@ -369,14 +183,17 @@ def _moved_bytes(pid: int) -> tuple[int, int] | None:
     return int(found["read_bytes"]), int(found["write_bytes"])
 
 
-def _seconds_of(printed: str) -> float | None:
-    """Return the seconds that a command says of its own work."""
+def _told(printed: str) -> tuple[float | None, int]:
+    """Return the seconds that a command says of its own work, and the edges it sampled."""
     try:
         told = json.loads(printed)
     except ValueError:
-        return None
-    seconds = told.get("seconds") if isinstance(told, dict) else None
-    return None if seconds is None else round(float(seconds), 2)
+        return None, 0
+    if not isinstance(told, dict) or "seconds" not in told:
+        return None, 0
+    seconds = float(told["seconds"])
+    edges = told.get("edges", seconds * told.get("edges_per_second", 0))
+    return round(seconds, 2), int(edges)
 
 
 def _tell(row: Row, verdict: str) -> None:

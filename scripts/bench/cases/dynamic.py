@@ -65,15 +65,20 @@ def run_now(name: str, **arguments: Any) -> None:
 
 
 def _edges(folder: Path, scale: int, number: int, size: int) -> None:
-    """Write a tenth of the edges: R-MAT's corner by corner (a .57, b .19, c .19)."""
+    """Write a tenth of the edges."""
     rng = np.random.default_rng(number)
+    np.save(folder / f"edges-{number}.npy", rmat_ends(rng, scale, size))
+
+
+def rmat_ends(rng: np.random.Generator, scale: int, size: int) -> Any:
+    """Draw R-MAT's edges corner by corner (a .57, b .19, c .19): ends, int64 ``[2, E]``."""
     ends = np.zeros((2, size), dtype=np.int64)
     for _ in range(scale):
         corner = rng.random(size, dtype=np.float32)
         ends *= 2
         ends[0] += corner > 0.76
         ends[1] += ((corner > 0.57) & (corner <= 0.76)) | (corner > 0.95)
-    np.save(folder / f"edges-{number}.npy", ends)
+    return ends
 
 
 # ---- appends

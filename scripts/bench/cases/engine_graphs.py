@@ -55,7 +55,8 @@ class Arrays:
 
 def save(name: str, folder: Path) -> Saved:
     """Generate a graph by name (kron20, urand18, grid2000) and save it."""
-    from graphsys.graph.csr import csr_from_edges, simple_undirected
+    from graphsys.graph.csr import csr_from_edges
+    from graphsys.graph.simple_rows import simple_undirected
     from graphsys.storage.source import EdgeChunk
 
     chunks = [chunk for chunk in _source(name).chunks() if isinstance(chunk, EdgeChunk)]
@@ -63,7 +64,7 @@ def save(name: str, folder: Path) -> Saved:
     dst = np.concatenate([np.asarray(chunk.dst) for chunk in chunks])
     num_nodes = int(max(src.max(), dst.max())) + 1
     both = np.concatenate([src, dst]), np.concatenate([dst, src])
-    rows = simple_undirected(csr_from_edges(*both, num_nodes), None)
+    rows = simple_undirected(csr_from_edges(*both, num_nodes))
     target = folder / name
     target.mkdir()
     arrays = Arrays(

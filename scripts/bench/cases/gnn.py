@@ -81,7 +81,10 @@ def sum_work(graph: Any, name: str, peer: Any, limits: Limits) -> Work:
 def training_work(graph: Any, name: str, batches: list[Any], peer: Any) -> Work:
     """GraphSAGE, mean, three layers of 256: sample, gather, forward, backward, Adam."""
     contenders = [
-        Contender(system="graphsys", run=our_training(graph, batches, prefetch=1)),
+        Contender(system="graphsys", run=our_training(graph, batches, prefetch=-1)),
+        Contender(
+            system="graphsys, one batch ahead", run=our_training(graph, batches, prefetch=1)
+        ),
         Contender(
             system="graphsys, no prefetching", run=our_training(graph, batches, prefetch=0)
         ),

@@ -27,7 +27,7 @@ def billion(monkeypatch: pytest.MonkeyPatch) -> Any:
         cached_read_bandwidth=4e9,
     )  # fmt: skip
     monkeypatch.setattr(case, "measure_limits", lambda *_, **__: found)
-    monkeypatch.setattr(case, "_require_room", lambda _: None)
+    monkeypatch.setattr(case, "_require_room", lambda *_: None)
     return case
 
 
@@ -46,9 +46,13 @@ def test_all_steps_keep_the_budget_and_go_on(
         assert str(tmp_path) not in json.dumps(row)
     assert not (tmp_path / "run" / "bfs.parquet").exists()
     capsys.readouterr()
+    assert next(r for r in rows if r["step"] == "sage")["edges_per_s"] > 0
     assert billion.main([*words, "--steps", "build,bfs,nearest"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert [line.rsplit("  ", 1)[-1] for line in said] == ["known"] * 3
+    capsys.readouterr()
+    roomy = ["--scale", "12", "--memory", "600MB", "--folder", str(tmp_path / "run")]
+    assert billion.main([*roomy, "--steps", "gnn,predict"]) == 0
     # an output that is gone is made again
     (tmp_path / "run" / "pagerank.parquet").unlink()
     assert billion.main([*words, "--steps", "pagerank"]) == 0
@@ -83,7 +87,8 @@ def test_a_disk_that_is_too_small_is_refused_first(
     monkeypatch.setattr(case.shutil, "disk_usage", lambda _: usage)
     setting = case.Setting(folder=tmp_path, scale=26, memory="8GB")
     with pytest.raises(
-        SystemExit, match=r"error: scale 26 takes .* GiB in the folder, and"
+        SystemExit,
+        match=r"error: scale 26 takes .* GiB in the folder, and .* --scale 20 fits",
     ):
-        case._require_room(setting)
-    case._require_room(case.Setting(folder=tmp_path, scale=16, memory="8GB"))
+        case._require_room(setting, ["build", "embedding"])
+    case._require_room(case.Setting(folder=tmp_path, scale=19, memory="8GB"), ["bfs"])
