@@ -163,9 +163,9 @@ def test_a_run_learns_and_is_used_with_its_best_rows(bare: Graph, tmp_path: Path
     table = gnn.predict(tmp_path / "run", [7, 3])
     assert table.column("id").to_pylist() == [7, 3]
     whole = gnn.open_run(tmp_path / "run").output()
-    assert np.array_equal(
-        whole[[7, 3]], gnn.open_run(tmp_path / "run").output(np.array([7, 3]))
-    )
+    few = gnn.open_run(tmp_path / "run").output(np.array([7, 3]))
+    # a product of two rows may add in another order than one of sixty
+    assert np.allclose(whole[[7, 3]], few, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("stop", "changes"), [
