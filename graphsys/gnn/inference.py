@@ -65,21 +65,24 @@ def infer(
     return found
 
 
-def probe(context: TrainingContext, node_type: str) -> int:
+def probe(context: TrainingContext, node_type: str, nodes: Ints | None = None) -> int:
     """Compute what takes most memory of :func:`infer`, and keep nothing of it.
 
     Args:
         context: The network, in evaluation mode afterwards, and what it reads.
-        node_type: As of :func:`infer`, of all nodes.
+        node_type: As of :func:`infer`.
+        nodes: As of :func:`infer`.
 
     Returns:
         Bytes of the rows of two layers, which are there at once beside what this took.
     """
     context.network.eval()
     if SAMPLERS.get(context.config.sampler).has_times:
-        return 4 * context.message_graph.sampler.sizes[node_type] * context.network.num_out
+        num_nodes = context.message_graph.sampler.sizes[node_type]
+        num_rows = num_nodes if nodes is None else len(nodes)
+        return 4 * num_rows * context.network.num_out
     with torch.no_grad():
-        return LayerByLayer(context, None, entries_within(context)).probe(node_type)
+        return LayerByLayer(context, None, entries_within(context)).probe(node_type, nodes)
 
 
 def _infer_sampled(

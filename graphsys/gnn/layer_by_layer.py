@@ -94,24 +94,22 @@ class LayerByLayer:
                     return None
         return {name: np.flatnonzero(each) for name, each in seen.items() if each.any()}
 
-    def probe(self, node_type: str) -> int:
+    def probe(self, node_type: str, nodes: Ints | None = None) -> int:
         """Compute a few batches of each layer, the largest too, from rows of zeros.
 
         Returns:
             Bytes of the rows of a layer and of the layer before it, at most.
         """
-        sizes, num_layers = self._context.message_graph.sampler.sizes, self._num_layers
         before: dict[str, _Known] | None = None
         sums = [0]
-        for k in range(num_layers):
+        for k, wanted in enumerate(self._wanted(node_type, nodes)):
             after: dict[str, Floats] = {}
-            for name in sizes if k < num_layers - 1 else [node_type]:
-                nodes = np.arange(sizes[name], dtype=np.int64)
-                rows = self._compute(k, name, self._probed(name, nodes), before)
+            for name, numbers in wanted.items():
+                rows = self._compute(k, name, self._probed(name, numbers), before)
                 if rows is not None:
                     zeros = np.zeros((1, rows.shape[1]), dtype=np.float32)
-                    after[name] = np.broadcast_to(zeros, (sizes[name], rows.shape[1]))
-            before = {n: _Known(np.arange(sizes[n]), rows) for n, rows in after.items()}
+                    after[name] = np.broadcast_to(zeros, (len(numbers), rows.shape[1]))
+            before = {name: _Known(wanted[name], rows) for name, rows in after.items()}
             sums.append(sum(rows.nbytes for rows in after.values()))
         return max(a + b for a, b in itertools.pairwise(sums))
 

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from graphsys.core.errors import StorageFullError
@@ -26,6 +28,7 @@ from graphsys.gnn.tasks.factory import make_task
 from graphsys.gnn.tasks.task import epoch_seeds
 from graphsys.gnn.training.trainer import Trainer
 
+Ints = npt.NDArray[np.int64]
 _BATCHES = 3
 _KEPT_BYTES = 48 << 20
 _LEAST_KEPT_BYTES = 32 << 20
@@ -147,18 +150,21 @@ def _evaluation_bytes(context: TrainingContext) -> int:
     return inference_bytes(context, node_type)
 
 
-def inference_bytes(context: TrainingContext, node_type: str) -> int:
-    """Return the bytes of the process at most while rows of all nodes are computed.
+def inference_bytes(
+    context: TrainingContext, node_type: str, nodes: Ints | None = None
+) -> int:
+    """Return the bytes of the process at most while rows of nodes are computed.
 
     Args:
         context: The network, of which a copy computes a few batches of each layer.
         node_type: Of the nodes.
+        nodes: Numbers of nodes ``[n]``; all of the type by default.
     """
     is_on_disk = are_rows_on_disk(context)
     release_free_memory()  # as the trainer does
     with MemoryMeter(_METER_S) as meter:
         base = resident_bytes()
-        rows = probe(_untrained(context), node_type)
+        rows = probe(_untrained(context), node_type, nodes)
     return at_most(meter, base) + (0 if is_on_disk else rows)
 
 

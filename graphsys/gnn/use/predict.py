@@ -61,7 +61,7 @@ def predict(
         numbers = opened.graph.lookup(node_type, nodes).astype(np.int64)
         ids = ids.take(pa.array(numbers))
     asked = len(ids)
-    opened.require_room("predicting", [node_type], asked * _ANSWER_BYTES)
+    opened.require_room("predicting", [node_type], asked * _ANSWER_BYTES, numbers)
     found = opened.output(numbers, progress=progress)
     return pa.table({"id": ids, **task.answers(found, relation)})
 

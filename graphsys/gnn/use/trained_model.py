@@ -150,13 +150,17 @@ class OpenedRun:
             found = whole_output(context.network, layer, x, chosen).cpu().numpy()
             return found if nodes is None else found[nodes]
 
-    def require_room(self, what: str, node_types: Sequence[str], beside: int = 0) -> None:
-        """Check that rows of all nodes of some types can be computed within the budget.
+    def require_room(
+        self, what: str, node_types: Sequence[str], beside: int = 0,
+        nodes: Ints | None = None,
+    ) -> None:  # fmt: skip
+        """Check that rows of nodes of some types can be computed within the budget.
 
         Args:
             what: What they are computed for.
             node_types: The types.
             beside: Bytes that are there while they are, or after.
+            nodes: Numbers of nodes of each type ``[n]``; all by default.
 
         Raises:
             BudgetError: They cannot; the message names an amount that works.
@@ -169,7 +173,7 @@ class OpenedRun:
             if self.config.is_whole_graph:
                 needed = resident_bytes() + whole_bytes(self.context)
             else:
-                needed = max(inference_bytes(self.context, name) for name in chosen)
+                needed = max(inference_bytes(self.context, name, nodes) for name in chosen)
         if not are_rows_on_disk(self.context):
             row_bytes = 4 * self.context.network.num_out
             beside += sum(row_bytes * sizes[name] for name in chosen[1:])
