@@ -24,6 +24,7 @@ _READERS: Final = (
     "readers.planetoid",
     "readers.openke",
     "readers.metis",
+    "readers.dimacs_cnf",
     "readers.graphalytics",
     "readers.npz",
     "readers.matlab",

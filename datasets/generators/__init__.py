@@ -3,6 +3,7 @@
 from graphsys.datasets.generators.activity import activity as activity
 from graphsys.datasets.generators.communities import communities as communities
 from graphsys.datasets.generators.demo import demo as demo
+from graphsys.datasets.generators.formulas import ksat as ksat
 from graphsys.datasets.generators.kronecker import rmat as rmat
 from graphsys.datasets.generators.lattice import grid as grid
 from graphsys.datasets.generators.lattice import road as road

@@ -33,6 +33,7 @@ GENERATORS: Final[dict[str, Callable[..., Source]]] = {
     "communities": generators.communities,
     "demo": generators.demo,
     "grid": generators.grid,
+    "ksat": generators.ksat,
     "pins": generators.pins,
     "planted": generators.planted,
     "rmat": generators.rmat,

@@ -27,6 +27,7 @@ from graphsys.engine.algorithms.choices import (
     coloring,
     matching,
     mis,
+    survey_propagation,
 )
 from graphsys.engine.algorithms.communities import (
     cdlp,
@@ -77,6 +78,7 @@ __all__ = [
     "random_walks",
     "scc",
     "sssp",
+    "survey_propagation",
     "triangle_count",
     "wcc",
 ]

@@ -181,6 +181,11 @@ def _apsp(facts: Facts) -> Need:
     return Need(rows=facts.both, bytes=width * facts.nodes**2)
 
 
+def _survey_propagation(facts: Facts) -> Need:
+    # the formula and its rows by literal; the graph of what is open, states of its edges
+    return Need(rows=("out",), bytes=120 * facts.nodes + 150 * facts.edges)
+
+
 def _leiden(facts: Facts) -> Need:
     entries = facts.edges * (2 if facts.topology.is_directed else 1)
     return Need(rows=("out",), bytes=80 * facts.nodes + 40 * entries)
@@ -232,6 +237,7 @@ NEEDS: Mapping[str, Callable[[Facts], Need]] = {
     "sssp": _sssp,
     "apsp": _apsp,
     "diameter": _diameter,
+    "survey_propagation": _survey_propagation,
     "wcc": _wcc,
     "k_core": _k_core,
     "pagerank": _pagerank,

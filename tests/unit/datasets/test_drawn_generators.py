@@ -16,6 +16,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "activity": {"num_people": 50, "num_messages": 3000},
     "communities": {"num_nodes": 700},
     "grid": {"rows": 20, "cols": 31},
+    "ksat": {"num_variables": 90},
     "pins": {"num_pins": 500, "num_boards": 60, "held_out": 0.0},
     "planted": {"num_nodes": 500},
     "road": {"rows": 20, "cols": 31},
@@ -26,6 +27,7 @@ KNOWN = {
     "activity": "b4236b6fcb26e102",
     "communities": "d1b42e985a5cd864",
     "grid": "d031ef4ed8e1d686",
+    "ksat": "aba6d531821f41e0",
     "pins": "ebb04a28ad45090c",
     "planted": "e5fdecb140a68848",
     "road": "f64f6ca61824c6b6",
@@ -206,6 +208,22 @@ def test_messages_rise_in_time_and_repeat() -> None:
     assert np.bincount(src, minlength=50)[:5].sum() > 0.4 * len(src)
 
 
+def test_clauses_have_different_variables_and_both_signs() -> None:
+    source = make("ksat", num_variables=30, ratio=100.0, k=4)
+    chunks = [it for it in source.chunks() if isinstance(it, EdgeChunk)]
+    src, dst = (
+        np.concatenate([getattr(it, name) for it in chunks]) for name in ("src", "dst")
+    )
+    weight = np.concatenate([it.columns["weight"] for it in chunks])
+    assert np.array_equal(np.bincount(src), [0] * 30 + [4] * 3000)
+    assert len(np.unique(src * 30 + dst)) == len(src)
+    counts = np.bincount(dst, minlength=30)
+    assert counts.min() > 320  # of 400 each, with a deviation of 19
+    assert counts.max() < 480
+    assert set(weight.tolist()) == {-1, 1}
+    assert abs(int(weight.sum())) < 700
+
+
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
@@ -219,6 +237,8 @@ def test_messages_rise_in_time_and_repeat() -> None:
         ("rules", {"num_people": 7}, "expected an even number of people"),
         ("grid", {"rows": 1, "cols": 1}, "got 1 x 1, expected 2 to"),
         ("road", {"removed": -1}, "road.removed: got -1"),
+        ("ksat", {"num_variables": 2}, "ksat.k: got 3, expected an int of 1 to 2"),
+        ("ksat", {"ratio": 0.0}, "ksat.ratio: got 0.0, expected a number above 0"),
         ("activity", {"num_days": 0}, "activity.num_days: got 0"),
     ],
 )
