@@ -1,5 +1,6 @@
 """What a user sets: one frozen config, from a preset, a TOML file and overrides."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +37,10 @@ def num_threads(config: GnnConfig, num_edges: int) -> int:
     if config.deterministic:
         return 1
     is_small = config.is_whole_graph and num_edges * config.dim < _SMALL_WORK
-    return config.threads or (1 if is_small else num_cores())
+    if config.threads or is_small:
+        return config.threads or 1
+    told = os.environ.get("LOCAL_WORLD_SIZE", "1")  # torchrun's: processes of this machine
+    return max(num_cores() // max(int(told), 1), 1) if told.isdigit() else num_cores()
 
 
 _LOADER = ConfigLoader(GnnConfig, Path(__file__).parent / "presets")

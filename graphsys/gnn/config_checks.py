@@ -33,6 +33,11 @@ def check_fields(config: GnnSettings) -> None:
 
 
 def _check_layers(config: GnnSettings) -> None:
+    if config.lr_base_batch and config.is_full_batch:
+        raise ConfigError(
+            f"lr_base_batch: got {config.lr_base_batch} with batch_size 0, whose steps "
+            "have no size to compare; expected 0"
+        )
     if config.fanouts and len(config.fanouts) != config.layers:
         raise ConfigError(
             f"fanouts: got {len(config.fanouts)} ({', '.join(map(str, config.fanouts))}) "

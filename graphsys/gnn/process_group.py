@@ -3,15 +3,35 @@
 import contextlib
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import torch
 from torch import distributed, nn
 
-from graphsys.core.errors import ConfigError
+from graphsys.core.errors import ClusterError, ConfigError
+
+TIMEOUT_S = 120
+"""How long a process waits for a silent one in a step; gloo itself waits 30 minutes."""
+_PATIENCE = timedelta(days=30)  # while the first evaluates; who dies is noticed at once
+_patient: Any = None
+
+
+@dataclass
+class Traffic:
+    """What a process exchanged with the others.
+
+    Attributes:
+        allreduce_bytes: Bytes of gradients that left it, by the algorithms on a ring.
+        communication_s: Time in exchanges, which is mostly waiting for the others.
+    """
+
+    allreduce_bytes: int = 0
+    communication_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -21,10 +41,12 @@ class ProcessGroup:
     Attributes:
         rank: Its number; the first writes the run.
         world_size: How many there are.
+        traffic: What this process exchanged.
     """
 
     rank: int = 0
     world_size: int = 1
+    traffic: Traffic = field(default_factory=Traffic, compare=False)
 
     def share(self, items: Any) -> Any:
         """Return this process's part of an array; the first item where it has none."""
@@ -38,38 +60,97 @@ class ProcessGroup:
         """Return how many of so many items are this process's."""
         return len(range(self.rank, count, self.world_size))
 
-    def all_reduce_gradients(self, network: nn.Module) -> None:
-        """Give all processes the sum of their gradients."""
+    def all_reduce_gradients(
+        self,
+        network: nn.Module,
+        add: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    ) -> None:
+        """Give all processes the sum of their gradients.
+
+        Args:
+            network: Whose gradients.
+            add: Sums a vector over the processes; :meth:`add` by default.
+        """
         if self.world_size == 1:
             return
         parameters = [p for p in network.parameters() if p.requires_grad]
         grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
         flat = torch.cat([grad.reshape(-1) for grad in grads])
-        distributed.all_reduce(flat)
+        flat = (add or self.add)(flat)
         parts = torch.split(flat, [p.numel() for p in parameters])
         for parameter, part in zip(parameters, parts, strict=True):
             parameter.grad = part.view_as(parameter)
 
-    def all_reduce(self, value: float) -> float:
-        """Return the sum over all processes."""
+    def add(self, flat: torch.Tensor) -> torch.Tensor:
+        """Return the sum of a vector over all processes, in its own place."""
+        others = self.world_size - 1
+        self.traffic.allreduce_bytes += 2 * flat.nbytes * others // self.world_size
+        with self._exchanging():
+            distributed.all_reduce(flat)
+        return flat
+
+    def all_gather(self, data: torch.Tensor) -> list[torch.Tensor]:
+        """Return the tensors of all processes, which have one shape, in their order."""
+        found = [torch.empty_like(data) for _ in range(self.world_size)]
+        self.traffic.allreduce_bytes += data.nbytes * (self.world_size - 1)
+        with self._exchanging():
+            distributed.all_gather(found, data)
+        return found
+
+    def all_reduce(self, *values: float) -> list[float]:
+        """Return the sum of each value over all processes."""
         if self.world_size == 1:
-            return value
-        summed = torch.tensor(value, dtype=torch.float64)
-        distributed.all_reduce(summed)
-        return float(summed)
+            return list(values)
+        summed = torch.tensor(values, dtype=torch.float64)
+        with self._exchanging():
+            distributed.all_reduce(summed)
+        found: list[float] = summed.tolist()
+        return found
+
+    def gather(self, value: Any) -> list[Any]:
+        """Return what every process gave, in their order."""
+        if self.world_size == 1:
+            return [value]
+        found: list[Any] = [None] * self.world_size
+        with self._exchanging():
+            distributed.all_gather_object(found, value, group=_patient)
+        return found
 
     def broadcast(self, value: Any) -> Any:
-        """Return the first process's value, which JSON can write, on every process."""
+        """Return the first process's value, which JSON can write, on every process.
+
+        The others wait for as long as it takes.
+        """
         if self.world_size == 1:
             return value
         text = np.frombuffer(json.dumps(value).encode(), np.uint8).copy()
         length = torch.tensor([len(text)])
-        distributed.broadcast(length, 0)
-        data = torch.zeros(int(length), dtype=torch.uint8)
-        if not self.rank:
-            data = torch.from_numpy(text)
-        distributed.broadcast(data, 0)
+        with self._exchanging():
+            distributed.broadcast(length, 0, group=_patient)
+            data = torch.zeros(int(length), dtype=torch.uint8)
+            if not self.rank:
+                data = torch.from_numpy(text)
+            distributed.broadcast(data, 0, group=_patient)
         return json.loads(data.numpy().tobytes())
+
+    @contextlib.contextmanager
+    def _exchanging(self) -> Iterator[None]:
+        """Time an exchange, and say in a line that it failed.
+
+        Raises:
+            ClusterError: A process ended, or was silent for too long.
+        """
+        began = time.perf_counter()
+        try:
+            yield
+        except RuntimeError as err:
+            raise ClusterError(
+                f"process {self.rank} of {self.world_size} lost the others "
+                f"({str(err).splitlines()[0][:200]}); one of them ended, or said nothing "
+                f"for {TIMEOUT_S} s: look at what it said, then go on with --resume"
+            ) from err
+        finally:
+            self.traffic.communication_s += time.perf_counter() - began
 
 
 def is_first_process() -> bool:
@@ -94,8 +175,10 @@ def joined_process_group() -> Iterator[ProcessGroup]:
     if _num_told() == 1 or not distributed.is_available() or distributed.is_initialized():
         yield current_process_group()
         return
+    global _patient
     try:
-        distributed.init_process_group("gloo")
+        distributed.init_process_group("gloo", timeout=timedelta(seconds=TIMEOUT_S))
+        _patient = distributed.new_group(timeout=_PATIENCE)
     except (RuntimeError, ValueError) as err:
         raise ConfigError(
             f"WORLD_SIZE is {os.environ['WORLD_SIZE']}, but processes cannot be joined: "
@@ -104,6 +187,7 @@ def joined_process_group() -> Iterator[ProcessGroup]:
     try:
         yield current_process_group()
     finally:
+        _patient = None
         distributed.destroy_process_group()
 
 

@@ -239,19 +239,26 @@ class GnnSettings(Checked):
         0, "Batches of an epoch at most, others in each; 0: all nodes or edges.",
         minimum=0, group="Training",
     )
-    optimizer: Literal["adam", "lamb"] = option(
-        "adam", "Optimizer; lamb is for large batches.", group="Training"
+    optimizer: Literal["adam", "lamb", "lars"] = option(
+        "adam", "Optimizer; lamb and lars are for large batches: Adam's steps or those of "
+        "momentum, scaled layer by layer; lars wants an lr near 1.",
+        group="Training",
     )
     lr: float = option(0.01, "Learning rate.", above=0, group="Training")
     lr_warmup_epochs: float = option(
         0.0, "Epochs in which the learning rate rises from 0.", minimum=0, group="Training"
+    )
+    lr_base_batch: int = option(
+        0, "Batch size that lr is meant for: with batch_size * accumulate k times as "
+        "large, so is the learning rate (linear scaling); 0: lr as it is.",
+        minimum=0, group="Training",
     )
     lr_decay: float = option(
         1.0, "Factor on the learning rate after every epoch.",
         above=0, maximum=1, group="Training",
     )
     weight_decay: float = option(
-        0.0, "Strength of the L2 penalty on weights; decoupled for lamb.",
+        0.0, "Strength of the L2 penalty on weights; decoupled for lamb, scaled with lars.",
         minimum=0, group="Training",
     )
     decay_layers: Literal["all", "first"] = option(
@@ -263,6 +270,12 @@ class GnnSettings(Checked):
     )
     accumulate: int = option(
         1, "Batches whose gradients make one step.", minimum=1, group="Training"
+    )
+    gradient_compression: Literal["none", "int8"] = option(
+        "none",
+        "How gradients travel between processes: as float32, or as 8 bits with the error "
+        "of rounding added in the next step.",
+        group="Training", applies="--cluster, torchrun",
     )
     precision: Literal["float32", "bfloat16"] = option(
         "float32",

@@ -9,11 +9,14 @@ from graphsys.core.errors import CorruptStoreError
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.models.model import Model
 from graphsys.gnn.training.lamb import Lamb
+from graphsys.gnn.training.lars import Lars
+
+_KINDS: dict[str, Any] = {"adam": torch.optim.Adam, "lamb": Lamb, "lars": Lars}
 
 
 def make_optimizer(config: GnnConfig, network: Model) -> torch.optim.Optimizer:
     """Return it over all parameters, with the penalty on those that the config says."""
-    kind: Any = Lamb if config.optimizer == "lamb" else torch.optim.Adam
+    kind = _KINDS[config.optimizer]
     parameters = [p for p in network.parameters() if p.requires_grad]
     groups: list[dict[str, Any]]
     if config.decay_layers == "all":
@@ -33,14 +36,22 @@ def make_optimizer(config: GnnConfig, network: Model) -> torch.optim.Optimizer:
 def rate_at(config: GnnConfig, epoch: int, batch: int, num_batches: int) -> float:
     """Return the learning rate of a step: a linear rise at first, then a factor per epoch.
 
+    With ``lr_base_batch`` it is in proportion to the size of a step (Goyal et al.,
+    "Accurate, large minibatch SGD", 2017).
+
     Examples:
         >>> config = GnnConfig(lr=1.0, lr_warmup_epochs=1, lr_decay=0.5)
         >>> [rate_at(config, epoch, batch, 4) for epoch, batch in [(0, 0), (0, 3), (2, 0)]]
         [0.25, 1.0, 0.25]
+        >>> rate_at(GnnConfig(lr=1.0, batch_size=4096, lr_base_batch=1024), 0, 0, 4)
+        4.0
     """
     done = epoch + (batch + 1) / num_batches
     warm = min(1.0, done / config.lr_warmup_epochs) if config.lr_warmup_epochs else 1.0
-    return config.lr * warm * config.lr_decay**epoch
+    scale = 1.0
+    if config.lr_base_batch:
+        scale = config.batch_size * config.accumulate / config.lr_base_batch
+    return config.lr * scale * warm * config.lr_decay**epoch
 
 
 def dump_optimizer(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
 from graphsys.gnn.data.loader import Batch
+from graphsys.gnn.process_group import ProcessGroup
 from graphsys.metrics.overlap import Overlap, overlap_alpha
 
 _STAGES = ("forward", "backward", "step")
@@ -25,7 +26,7 @@ class TrainingStats:
         self.overlap = Overlap()
         self.wall_s = self.evaluate_s = 0.0
         self._sums = dict.fromkeys(("sample", "gather", *_STAGES), 0.0)
-        self._num_batches = 0
+        self._num_batches = self._num_edges = 0
         self._before = dict(metrics)
 
     def add(self, batch: Batch, times: Sequence[float]) -> None:
@@ -36,6 +37,7 @@ class TrainingStats:
             times: When its forward pass, its backward pass and its step began, and the end.
         """
         self._num_batches += 1
+        self._num_edges += batch.num_edges
         self._sums["sample"] += batch.sample_s
         self._sums["gather"] += batch.gather_s
         for name, begin, end in zip(_STAGES, times[:-1], times[1:], strict=True):
@@ -66,3 +68,35 @@ class TrainingStats:
         )
         if alpha is not None:
             metrics["overlap_alpha"] = alpha
+
+    def of_group(self, group: ProcessGroup) -> dict[str, Any]:
+        """Return what all processes tell of this part of the run; nothing where one trains.
+
+        ``per_worker`` has of each its batches, edges, seconds of training, of sampling and
+        gathering, and in exchanges, and the bytes of gradients that left it.
+        ``load_imbalance`` is the longest time outside exchanges over the mean.
+        """
+        if group.world_size == 1:
+            return {}
+        traffic = group.traffic
+        found = group.gather({
+            "rank": group.rank,
+            "batches": self._num_batches,
+            "edges": self._num_edges,
+            "train_seconds": self.wall_s,
+            "sample_seconds": self._sums["sample"],
+            "gather_seconds": self._sums["gather"],
+            "communication_seconds": traffic.communication_s,
+            "allreduce_bytes": traffic.allreduce_bytes,
+        })  # fmt: skip
+        busy = [
+            max(each["train_seconds"] - each["communication_seconds"], 0.0)
+            for each in found
+        ]
+        return {
+            "world_size": group.world_size,
+            "allreduce_bytes": sum(each["allreduce_bytes"] for each in found),
+            "communication_seconds": max(each["communication_seconds"] for each in found),
+            "load_imbalance": max(busy) * len(busy) / (sum(busy) or 1.0),
+            "per_worker": found,
+        }

@@ -12,6 +12,7 @@ from graphsys.core.rng import draw_key
 from graphsys.gnn.context import TrainingContext
 from graphsys.gnn.data.device_transfer import new_clock
 from graphsys.gnn.data.loader import Batch
+from graphsys.gnn.training.gradient_compression import make_compression
 from graphsys.gnn.training.optimizer import make_optimizer, rate_at
 
 
@@ -31,6 +32,8 @@ class Stepper:
         self.task, self.transfer = context.task, context.transfer
         self.process_group = context.task.process_group
         self.optimizer = make_optimizer(self.config, self.network)
+        self.num_edges = 0  # of the last batch, the shares of all processes together
+        self.compression = make_compression(self.config, self.process_group)
 
     def train(
         self, epoch: int, batch: Batch, num_batches: int
@@ -76,7 +79,7 @@ class Stepper:
         clock.mark()
         with span("step", batch=batch.number), watch_operators():
             if place == size - 1:
-                self.process_group.all_reduce_gradients(self.network)
+                self.process_group.all_reduce_gradients(self.network, self.compression)
                 self.optimizer.step()
                 self.network.stored.step(self.config.rows_lr * rate / self.config.lr)
         clock.mark()
@@ -95,10 +98,13 @@ class Stepper:
                 penalty = self.network.row_penalty(batch.places)
                 loss = loss + self.config.row_decay * penalty
         if self.process_group.world_size == 1:
+            self.num_edges = batch.num_edges
             return loss, loss.item()
         total = self.task.num_terms(batch)
         part = loss * (self.process_group.num_own(total) / total)
-        return part, self.process_group.all_reduce(part.item())
+        value, num_edges = self.process_group.all_reduce(part.item(), batch.num_edges)
+        self.num_edges = int(num_edges)
+        return part, value
 
     def _precision(self) -> AbstractContextManager[object]:
         if self.config.precision == "float32":

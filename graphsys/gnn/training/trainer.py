@@ -89,6 +89,8 @@ class Trainer:
             if config.eval_every and state.epoch % config.eval_every == 0:
                 self._evaluate()
             state.is_complete = state.epoch >= config.epochs or self._is_out_of_patience()
+            if state.is_complete:
+                state.metrics.update(self.stats.of_group(self.process_group))
             if state.is_complete or self._is_due():
                 self.checkpoint()
         self.board.close()
@@ -150,7 +152,7 @@ class Trainer:
             size = self.context.task.num_terms(batch)
             state.loss_sum += loss * size
             state.num_seeds += size
-            state.num_edges += batch.num_edges
+            state.num_edges += self.stepper.num_edges
             self.loader.release(batch)
             progress.advance(1, loss=loss)
             now = time.monotonic()
