@@ -12,6 +12,7 @@ from graphsys.cli.help_pages.verbs import Verb, VerbGroup
 from graphsys.cli.options import (
     CONTROL,
     OUTPUT,
+    ClusterOption,
     GraphArgument,
     JsonOption,
     OverwriteOption,
@@ -174,6 +175,7 @@ def embedding(
         "graphsys train gnn cora -o run --preset cora-gcn",
         "graphsys train gnn cora -o run --config my.toml --set fanouts=[15,10]",
         "graphsys train gnn cora -o run --resume",
+        "graphsys train gnn cora -o run --cluster local:2",
     ),
 )
 def gnn(
@@ -221,6 +223,7 @@ def gnn(
             rich_help_panel=CONTROL,
         ),
     ] = None,
+    cluster: ClusterOption = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -233,6 +236,7 @@ def gnn(
     _train(
         library, graph, settings, out, is_telling=is_first_process(), json=json,
         resume=resume, overwrite=overwrite, dry_run=dry_run, memory=memory, device=device,
+        cluster=cluster,
     )  # fmt: skip
 
 
@@ -258,6 +262,7 @@ def _train(
     out: Path,
     *,
     is_telling: bool = True,
+    cluster: str | None = None,
     json: bool,
     **how: Any,
 ) -> None:
@@ -269,6 +274,7 @@ def _train(
         settings: What it trains with.
         out: The run's folder.
         is_telling: Whether this process is the one that tells.
+        cluster: Where to train; None for this process.
         json: Whether to print the report as JSON.
         how: Further arguments of ``train``.
     """
@@ -282,10 +288,24 @@ def _train(
         telling_what_is_kept(lambda: _kept(model, graph, out)),
         graphsys.open(graph) as opened,
     ):
-        report = library.train(opened, settings, out, progress=progress, **how)
+        train = _trainer(library, cluster)
+        report = train(opened, settings, out, progress=progress, **how)
     progress.close()
     if is_telling:
         _show(report, json=json, dry_run=how["dry_run"])
+
+
+def _trainer(library: Any, cluster: str | None) -> Any:
+    """Return what trains: the room's function, or the one that does it on a cluster."""
+    if cluster is None:
+        return library.train
+    from functools import partial
+
+    from graphsys import distributed
+
+    name = library.__name__.rpartition(".")[2]
+    where = distributed.Cluster.parse(cluster)
+    return partial(getattr(distributed, f"train_{name}"), cluster=where)
 
 
 def _kept(model: str, graph: Path, out: Path) -> str:
@@ -317,6 +337,8 @@ def _show(report: Any, *, json: bool, dry_run: bool) -> None:
         "edges_per_second": report.edges_per_second,
         "metrics": report.metrics,
     }
+    if hasattr(report, "workers"):
+        facts["workers"] = report.workers
     if json:
         print_json(facts)
     elif dry_run:

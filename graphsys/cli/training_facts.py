@@ -48,6 +48,7 @@ def metric_facts(metrics: Mapping[str, Any]) -> dict[str, Any]:
             name, value
         )
         for name, value in metrics.items()
+        if name != "per_worker"  # --json has it
     }
 
 

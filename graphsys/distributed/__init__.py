@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from graphsys.distributed.cluster import Cluster as Cluster
     from graphsys.distributed.cluster import connected as connected
     from graphsys.distributed.cluster import describe_cluster as describe_cluster
+    from graphsys.distributed.gnn_training import ClusterTrainReport as ClusterTrainReport
+    from graphsys.distributed.gnn_training import train_gnn as train_gnn
     from graphsys.distributed.run import ClusterResult as ClusterResult
     from graphsys.distributed.run import ClusterRun as ClusterRun
 

@@ -14,6 +14,7 @@ from typing import Any
 from graphsys.core.deps import require
 from graphsys.core.errors import ClusterError, ConfigError
 from graphsys.core.threads import num_cores
+from graphsys.storage.reader import Graph
 
 _STORE_BYTES = 200 << 20
 """Ray's object store on this machine: what travels is messages, not graphs."""
@@ -131,6 +132,19 @@ def _nodes(ray: Any) -> list[dict[str, Any]]:
 def threads_per_worker(num_workers: int, *, is_local: bool) -> int:
     """Return how many threads a worker takes: on a running cluster it has one processor."""
     return max(num_cores() // num_workers, 1) if is_local else 1
+
+
+def refuse_views(graph: Graph) -> None:
+    """Refuse a graph that its folder does not tell all about.
+
+    Raises:
+        ConfigError: it is a view of times.
+    """
+    if graph.window is not None:
+        raise ConfigError(
+            "a cluster opens graphs by their folder, this is a view of times; write it "
+            "as a graph first (gs.ingest(view, folder))"
+        )
 
 
 def describe_cluster(cluster: Cluster) -> dict[str, Any]:

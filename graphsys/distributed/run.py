@@ -11,7 +11,12 @@ import numpy.typing as npt
 from graphsys.core.deps import require
 from graphsys.core.errors import ClusterError, ConfigError, GraphsysError, NotConvergedError
 from graphsys.core.progress import SILENT, Progress
-from graphsys.distributed.cluster import Cluster, connected, threads_per_worker
+from graphsys.distributed.cluster import (
+    Cluster,
+    connected,
+    refuse_views,
+    threads_per_worker,
+)
 from graphsys.distributed.ownership import Ownership
 from graphsys.distributed.work import ProgramWork
 from graphsys.engine.algorithms.algorithm import Algorithm
@@ -114,11 +119,7 @@ class ClusterRun:
         graph = prepared_work.topology.graph
         if graph is None:
             raise ConfigError("a cluster takes a graph's folder; these edges are in memory")
-        if graph.window is not None:
-            raise ConfigError(
-                "a cluster opens graphs by their folder, this is a view of times; write it "
-                "as a graph first (gs.ingest(view, folder))"
-            )
+        refuse_views(graph)
         if cluster.local_workers:
             Ownership.of(prepared_work.topology, cluster.local_workers)
         name, checkpoint = algorithm, settings.get("checkpoint")

@@ -35,8 +35,8 @@ FLAGS = {
     "graphsys train": "--help",
     "graphsys train embedding": "GRAPH --config --device --dry-run --help --json --memory "
     "--out --overwrite --preset --resume --set --settings",
-    "graphsys train gnn": "GRAPH --config --device --dry-run --help --json --memory "
-    "--out --overwrite --preset --resume --set --settings",
+    "graphsys train gnn": "GRAPH --cluster --config --device --dry-run --help --json "
+    "--memory --out --overwrite --preset --resume --set --settings",
     "graphsys evaluate": "RUN --candidates --draw --help --json --memory --queries --seed "
     "--split",
     "graphsys nearest": "RUN NODE --help --index --json --k --memory --node-type "

@@ -1,0 +1,266 @@
+"""A network trained on a cluster: workers started, watched, started again from the run."""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from graphsys.core.deps import require
+from graphsys.core.errors import ClusterError, ConfigError, GraphsysError
+from graphsys.core.progress import SILENT, Progress
+from graphsys.datasets.temporary import stored_graph
+from graphsys.distributed.cluster import Cluster, connected, refuse_views
+from graphsys.distributed.gnn_worker import GnnWork, GnnWorker, TrainingEvents
+from graphsys.distributed.run import MAX_RESTARTS
+from graphsys.gnn.config import GnnConfig
+from graphsys.storage.reader import Graph
+from graphsys.storage.runs import run_folder
+from graphsys.storage.runs.run_replacement import is_staged
+from graphsys.training.report import TrainReport
+
+_WATCH_S = 0.5
+_TOLD_S = 10.0
+"""How long what others say is waited for, where one says that it lost them."""
+_START_S = 120.0
+_ASIDE = "aside"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterTrainReport(TrainReport):
+    """What a training on a cluster did.
+
+    Attributes:
+        workers: How many trained together.
+        restarts: How often all of them were started again.
+    """
+
+    workers: int
+    restarts: int = 0
+
+
+def train_gnn(
+    graph: Graph | str | os.PathLike[str],
+    config: GnnConfig | None,
+    out: str | Path,
+    *,
+    cluster: Cluster,
+    resume: bool = False,
+    overwrite: bool = False,
+    dry_run: bool = False,
+    memory: int | str | None = None,
+    device: str = "cpu",
+    progress: Progress = SILENT,
+) -> ClusterTrainReport:
+    """Train a graph neural network on a cluster and leave the run that one machine leaves.
+
+    Every worker samples its share of each batch from the store; gradients are added by
+    gloo. Workers that are lost are started again from the run's last checkpoint.
+
+    Args:
+        graph: An open graph, or its path, which all machines see.
+        config: The settings; None as in :func:`graphsys.gnn.train`.
+        out: Folder of the run, which all machines see.
+        cluster: Where to train.
+        resume: Go on from the last checkpoint of ``out``, with any number of workers.
+        overwrite: Replace a run in ``out``, once the new one is complete.
+        dry_run: Only plan: what one process with whole batches would take, which is more
+            than a worker's share does.
+        memory: Refused: budgets are of one process.
+        device: ``cpu``; others are refused.
+        progress: Receives an epoch per stage.
+
+    Returns:
+        What was done; ``metrics`` have ``restarts``, and of the workers since the last
+        start ``world_size``, ``allreduce_bytes``, ``communication_seconds``,
+        ``load_imbalance`` and ``per_worker``.
+
+    Raises:
+        ConfigError: A setting that does not go with a cluster; as on one machine.
+        ClusterError: Nothing answers, or workers are lost again and again.
+    """
+    from graphsys import gnn
+
+    out, graph = Path(out), stored_graph(graph)
+    if config is None:
+        config = gnn.run_config(out) if resume else GnnConfig()
+    _refuse(graph, config, memory, device)
+    if dry_run:
+        plan = gnn.train(graph, config, out, dry_run=True, progress=progress)
+        return _reported(plan, max(cluster.local_workers, 1), {})
+    run_folder.require_free(out, resume=resume, overwrite=overwrite)
+    with connected(cluster) as workers:
+        work = GnnWork(
+            graph=str(graph.path.resolve()), config=config, out=str(out.resolve()),
+            resume=resume, overwrite=overwrite, workers=workers,
+            local_workers=cluster.local_workers,
+        )  # fmt: skip
+        try:
+            report, restarts = _train_until_done(work, progress)
+        finally:
+            progress.close()
+    found = _reported(report, workers, {"restarts": restarts})
+    return replace(found, run=out, restarts=restarts)
+
+
+def _reported(
+    report: TrainReport, workers: int, metrics: Mapping[str, Any]
+) -> ClusterTrainReport:
+    return ClusterTrainReport(
+        run=report.run, epochs=report.epochs, seconds=report.seconds,
+        edges_per_second=report.edges_per_second, metrics={**report.metrics, **metrics},
+        workers=workers,
+    )  # fmt: skip
+
+
+def _refuse(graph: Graph, config: GnnConfig, memory: int | str | None, device: str) -> None:
+    """Refuse what workers cannot do together.
+
+    Raises:
+        ConfigError: With what to leave out.
+    """
+    if memory is not None:
+        raise ConfigError("memory does not go with --cluster; leave out one of them")
+    if device != "cpu":
+        raise ConfigError(
+            f"device: got {device} with --cluster, whose workers train on the cpu; leave "
+            "out one of them"
+        )
+    refuse_views(graph)
+    if config.learned_rows == "disk":
+        raise ConfigError(
+            "learned_rows: got disk with --cluster, whose workers do not share those "
+            "rows; expected memory, or leave out --cluster"
+        )
+    if config.is_whole_graph:
+        given = "batch_size 0" if config.is_full_batch else f"model {config.model}"
+        raise ConfigError(
+            f"{given} passes over the whole graph in every step, which every worker would "
+            "do again; set batch_size and a model that samples, or leave out --cluster"
+        )
+
+
+def _train_until_done(work: GnnWork, progress: Progress) -> tuple[TrainReport, int]:
+    """Train, again after workers were lost; return the report, and how often."""
+    out = Path(work.out)
+    before, first = _identity(out), work
+    for restarts in range(MAX_RESTARTS + 1):
+        report = _train_once(work, progress)
+        if report is not None:
+            return report, restarts
+        is_begun = is_staged(out) or _identity(out) != before
+        work = replace(first, resume=first.resume or is_begun)
+    raise ClusterError(
+        f"workers were lost {MAX_RESTARTS + 1} times; look at the memory and the system "
+        "logs of the machines, then go on with --resume"
+    )
+
+
+def _identity(out: Path) -> tuple[int, int] | None:
+    """Return what tells one ``run.json`` from the next."""
+    try:
+        found = (out / run_folder.RUN_NAME).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _train_once(work: GnnWork, progress: Progress) -> TrainReport | None:
+    """Start workers and train; None where one of them was lost."""
+    ray = require("ray", extra="ray")
+    kind = ray.remote(
+        num_cpus=1, max_restarts=0, max_task_retries=0, concurrency_groups={_ASIDE: 1},
+        scheduling_strategy="SPREAD",
+    )(FarGnnWorker)  # fmt: skip
+    workers = [kind.remote() for _ in range(work.workers)]
+    try:
+        master = ray.get(
+            workers[0].address.remote(work.local_workers > 0), timeout=_START_S
+        )
+        running = [
+            worker.train.remote(rank, master, work) for rank, worker in enumerate(workers)
+        ]
+        shown = _Shown(progress)
+        waiting = list(running)
+        while waiting:
+            ready, waiting = ray.wait(waiting, num_returns=1, timeout=_WATCH_S)
+            lost = [found for found in map(_failure, ready) if found is not None]
+            if lost:
+                _raise_reason([*lost, *_last_words(ray, waiting)])
+                return None
+            shown.ask(ray, workers[0])
+        report: TrainReport = ray.get(running[0])
+        return report
+    except ray.exceptions.GetTimeoutError as err:
+        raise ClusterError(
+            f"no worker began within {_START_S:.0f} s; look whether the cluster has "
+            f"{work.workers} free processors (ray status)"
+        ) from err
+    except ray.exceptions.RayActorError:
+        return None
+    finally:
+        for worker in workers:
+            ray.kill(worker)
+
+
+def _failure(reference: Any) -> BaseException | None:
+    """Return what a worker that has ended raised, or that it was lost; None for neither."""
+    ray = require("ray", extra="ray")
+    try:
+        ray.get(reference)
+    except ray.exceptions.RayTaskError as err:
+        cause: BaseException = getattr(err, "cause", None) or err
+        return cause
+    except ray.exceptions.RayActorError as err:
+        return ClusterError(str(err).splitlines()[0])
+    return None
+
+
+def _last_words(ray: Any, waiting: Sequence[Any]) -> list[BaseException]:
+    """Return what the other workers raise, who lose the first that fails."""
+    waiting = list(waiting)
+    ready, _ = (
+        ray.wait(waiting, num_returns=len(waiting), timeout=_TOLD_S) if waiting else ([], 0)
+    )
+    return [found for found in map(_failure, ready) if found is not None]
+
+
+def _raise_reason(found: Sequence[BaseException]) -> None:
+    """Raise what was wrong, if it is more than that one lost another."""
+    reasons = [err for err in found if not isinstance(err, ClusterError)]
+    for err in sorted(reasons, key=lambda err: not isinstance(err, GraphsysError)):
+        raise err from None
+
+
+class FarGnnWorker(GnnWorker):
+    """A worker in a process of its own."""
+
+    def address(self, is_local: bool) -> tuple[str, int]:
+        """Return where the others find this one."""
+        from ray.util import get_node_ip_address
+
+        return "127.0.0.1" if is_local else get_node_ip_address(), self.free_port()
+
+
+class _Shown:
+    """Draws what the first worker tells."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._number, self._steps = progress, 0, 0
+
+    def ask(self, ray: Any, worker: Any) -> None:
+        """Ask it, and draw what is new; who does not answer is asked again later."""
+        asked = worker.events.options(concurrency_group=_ASIDE).remote()
+        begun = time.monotonic()
+        try:
+            told: TrainingEvents = ray.get(asked, timeout=_WATCH_S)
+        except ray.exceptions.GetTimeoutError:
+            return
+        if told.number != self._number:
+            self._number, self._steps = told.number, 0
+            self._progress.stage(*told.told)
+        if told.steps > self._steps:
+            self._progress.advance(told.steps - self._steps, **told.figures)
+            self._steps = told.steps
+        time.sleep(max(_WATCH_S / 2 - (time.monotonic() - begun), 0))

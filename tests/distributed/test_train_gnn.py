@@ -1,0 +1,208 @@
+"""Networks trained on Ray's workers: what one machine learns, kills, what is refused."""
+
+import json
+import os
+import signal
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphsys import gnn
+from graphsys.core.errors import ConfigError, OutputExistsError, TrainingFailedError
+from graphsys.datasets import recipes
+from graphsys.distributed import Cluster, ClusterTrainReport, train_gnn
+from graphsys.distributed.gnn_training import _identity, _raise_reason
+from graphsys.gnn import GnnConfig
+from graphsys.gnn.run import read_state
+from tests.conftest import Run
+from tests.distributed.test_cluster import descendants, is_running, wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.shared]
+
+TWO = Cluster.parse("local:2")
+SETTINGS: dict[str, Any] = {
+    "dim": 16, "batch_size": 32, "fanouts": (5, 5), "epochs": 40, "eval_every": 20,
+    "dropout": 0.5, "checkpoint_seconds": 0.0,
+}  # fmt: skip
+PATIENCE_S = 300
+
+
+@pytest.fixture(scope="module")
+def cora(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Path:
+    folder = shared_data / "planetoid"
+    if not folder.is_dir():
+        pytest.skip(f"no Planetoid files at {folder}")
+    path: Path = tmp_path_factory.mktemp("gnn") / "cora"
+    recipes.build("cora", path, folder=folder)
+    return path
+
+
+@pytest.fixture(scope="module")
+def alone(cora: Path, tmp_path_factory: pytest.TempPathFactory) -> float:
+    """Return the accuracy of one machine."""
+    out = tmp_path_factory.mktemp("alone") / "run"
+    gnn.train(cora, GnnConfig(**SETTINGS), out)
+    return accuracy(out)
+
+
+def accuracy(run: Path) -> float:
+    found: float = gnn.evaluate(run)["metrics"]["accuracy"]
+    return found
+
+
+def settings_of(folder: Path) -> list[str]:
+    file = folder / "settings.toml"
+    lines = [
+        f"{key} = {list(value) if isinstance(value, tuple) else value}"
+        for key, value in SETTINGS.items()
+    ]
+    file.write_text("\n".join(lines))
+    return ["--config", str(file)]
+
+
+def workers_below(process: int) -> list[int]:
+    return [pid for pid, command in descendants(process) if "FarGnnWorker" in command]
+
+
+def is_in_the_middle(run: Path) -> bool:
+    return (run / "run.json").exists() and read_state(run).epoch > 0
+
+
+def test_the_command_leaves_the_run_that_one_machine_does(
+    cora: Path, tmp_path: Path, run_cli: Run, alone: float
+) -> None:
+    run, rows = tmp_path / "run", tmp_path / "rows.parquet"
+    words = ["train", "gnn", cora, "-o", run, *settings_of(tmp_path)]
+    done = run_cli(*words, "--cluster", "local:2", "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    metrics = facts["metrics"]
+    assert (facts["workers"], facts["epochs"]) == (2, 40)
+    assert (metrics["restarts"], metrics["world_size"]) == (0, 2)
+    assert [each["batches"] for each in metrics["per_worker"]] == [200, 200]
+    own = [each["edges"] for each in metrics["per_worker"]]
+    assert sum(own) == read_state(run).num_edges  # of all workers
+    weights = sum(w.numel() for w in gnn.open_run(run).context.network.parameters())
+    assert metrics["allreduce_bytes"] == 200 * 2 * 4 * weights  # a ring of two
+    assert metrics["load_imbalance"] >= 1
+    assert accuracy(run) == pytest.approx(alone, abs=0.05)
+    assert gnn.predict(run).num_rows == 2708
+    assert gnn.export(run, rows)
+    assert run_cli("verify", run).returncode == 0
+
+
+def test_a_killed_worker_is_replaced_and_the_run_goes_on(
+    cora: Path, tmp_path: Path, alone: float
+) -> None:
+    """With gradients of 8 bits, whose errors a restart forgets."""
+    run, done = tmp_path / "run", []
+    config = GnnConfig(**SETTINGS, gradient_compression="int8")
+
+    def train() -> None:
+        done.append(train_gnn(cora, config, run, cluster=TWO))
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    wait_for(lambda: is_in_the_middle(run) or not thread.is_alive(), PATIENCE_S)
+    os.kill(workers_below(os.getpid())[1], signal.SIGKILL)
+    thread.join(PATIENCE_S)
+    (report,) = done
+    assert isinstance(report, ClusterTrainReport)
+    assert (report.epochs, report.restarts, report.workers) == (40, 1, 2)
+    state = read_state(run)
+    assert state.is_complete
+    assert len(state.losses) == 40
+    after = report.metrics["per_worker"][0]["batches"]
+    assert after < 200  # it did not begin again
+    weights = sum(w.numel() for w in gnn.open_run(run).context.network.parameters())
+    assert report.metrics["allreduce_bytes"] < after * 2 * 4 * weights / 3
+    assert accuracy(run) == pytest.approx(alone, abs=0.05)
+
+
+def test_a_killed_driver_leaves_no_process_and_resumes(
+    cora: Path, tmp_path: Path, graphsys_command: str, run_cli: Run, alone: float
+) -> None:
+    run = tmp_path / "run"
+    words = ["train", "gnn", str(cora), "-o", str(run), "--cluster", "local:2"]
+    driver = subprocess.Popen(
+        [graphsys_command, *words, *settings_of(tmp_path)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    wait_for(lambda: is_in_the_middle(run) or driver.poll() is not None, PATIENCE_S)
+    below = workers_below(driver.pid)
+    driver.kill()
+    driver.wait()
+    assert len(below) == 2
+    wait_for(lambda: not any(is_running(pid) for pid in below), PATIENCE_S)
+    assert not read_state(run).is_complete
+    words[-1] = "local:1"  # any number of workers goes on
+    done = run_cli(*words, "--resume", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["epochs"] == 40
+    assert accuracy(run) == pytest.approx(alone, abs=0.05)
+
+
+def test_what_workers_refuse_is_one_line(cora: Path, tmp_path: Path, run_cli: Run) -> None:
+    run = tmp_path / "run"
+    done = run_cli(
+        "train", "gnn", cora, "-o", run, "--cluster", "local:1", "--set", "label=colour"
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("error: ")
+    assert "colour" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+    assert not run.exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "how", "message"),
+    [
+        ({"batch_size": 0}, {}, "^batch_size 0 passes over the whole graph in every step"),
+        ({}, {"memory": "4GB"}, "memory does not go with --cluster; leave out one"),
+        ({}, {"device": "cuda"}, "device: got cuda with --cluster, whose workers train on"),
+        ({"learned_rows": "disk"}, {}, "learned_rows: got disk with --cluster"),
+    ],
+)
+def test_what_does_not_go_with_a_cluster_is_refused(
+    cora: Path, tmp_path: Path, settings: Any, how: Any, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        train_gnn(cora, GnnConfig(**settings), tmp_path / "run", cluster=TWO, **how)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_refusal_is_one_line(cora: Path, tmp_path: Path, run_cli: Run) -> None:
+    run = tmp_path / "run"
+    words = ["--cluster", "local:2", "--preset", "cora-gcn"]
+    done = run_cli("train", "gnn", cora, "-o", run, *words)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("error: batch_size 0 passes over")
+
+
+def test_a_dry_run_starts_nothing(cora: Path, tmp_path: Path) -> None:
+    config = GnnConfig(**SETTINGS)
+    plan = train_gnn(cora, config, tmp_path / "run", cluster=TWO, dry_run=True)
+    assert plan.workers == 2
+    assert plan.metrics["planned_batches"] == 5
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "notes.txt").write_text("mine")
+    with pytest.raises(OutputExistsError):
+        train_gnn(cora, config, tmp_path / "run", cluster=TWO)
+
+
+def test_the_reason_of_an_end_is_told_before_what_it_made_others_say(
+    tmp_path: Path,
+) -> None:
+    from graphsys.core.errors import ClusterError
+
+    lost, reason = ClusterError("lost the others"), TrainingFailedError("the loss is nan")
+    _raise_reason([lost])
+    with pytest.raises(TrainingFailedError):
+        _raise_reason([lost, KeyError("x"), reason])
+    assert _identity(tmp_path) is None
+    with pytest.raises(ConfigError, match="takes local:N"):
+        Cluster.parse("nowhere")
