@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphsys.core.errors import UnknownNameError
+from graphsys.core.errors import InvalidGraphError, UnknownNameError
 from graphsys.engine import algorithms
 from graphsys.engine.result import Result
 from tests.unit.engine.native.small_graphs import SmallGraph
@@ -22,6 +22,10 @@ OTHER_TABLES = (
     "jaccard", "adamic_adar", "random_walks", "apsp", "degree_assortativity"
 )  # fmt: skip
 """Tables that do not have one row per node."""
+TWO_KINDS_OF_NODES = [("survey_propagation", "native")]
+"""What takes edges from clauses to variables only, and refuses every other graph."""
+NEAR = [(0, 1, 1.0), (1, 1, 0.5), (1, 2, 2.0), (1, 2, 1.0), (2, 0, 1.0), (4, 3, 0.25)]
+NEAR_CLAUSES = [(0, 1, 1.0), (0, 2, -1.0), (5, 1, -1.0), (5, 3, 1.0), (4, 3, 1.0)]
 
 everywhere = pytest.mark.parametrize(("name", "implementation"), IMPLEMENTATIONS)
 both_kinds = pytest.mark.parametrize("is_directed", [True, False])
@@ -82,6 +86,10 @@ def test_isolated_nodes_only(name: str, implementation: str) -> None:
 @everywhere
 def test_a_loop_and_nothing_else(name: str, implementation: str) -> None:
     graph = SmallGraph(ids=[8, 3], edges=[(3, 3, 1.0)], is_directed=True)
+    if (name, implementation) in TWO_KINDS_OF_NODES:
+        with pytest.raises(InvalidGraphError, match="clauses to variables"):
+            computed(name, implementation, graph)
+        return
     check_rows(name, computed(name, implementation, graph), graph)
 
 
@@ -90,13 +98,14 @@ def test_a_loop_and_nothing_else(name: str, implementation: str) -> None:
 def test_ids_around_two_to_the_32(
     name: str, implementation: str, is_directed: bool
 ) -> None:
-    near = [(0, 1, 1.0), (1, 1, 0.5), (1, 2, 2.0), (1, 2, 1.0), (2, 0, 1.0), (4, 3, 0.25)]
+    has_clauses = (name, implementation) in TWO_KINDS_OF_NODES
+    near = NEAR_CLAUSES if has_clauses else NEAR
     shift = FAR - 2  # two nodes below, the others at it and above
     results = []
     for by in (0, shift):
         edges = [(a + by, b + by, w) for a, b, w in near]
         ids = [node + by for node in (0, 3, 1, 4, 2, 5)]
-        graph = SmallGraph(ids=ids, edges=edges, is_directed=is_directed)
+        graph = SmallGraph(ids=ids, edges=edges, is_directed=is_directed or has_clauses)
         result = computed(name, implementation, graph)
         check_rows(name, result, graph)
         results.append((sorted(rows(result, by), key=repr), result.result))
