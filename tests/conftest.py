@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.warm_command import WarmCommand
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -72,10 +74,29 @@ def graphsys_command() -> str:
 
 
 @pytest.fixture(scope="session")
-def run_cli(graphsys_command: str) -> Run:
-    """Return a function that runs the command as a user would.
+def run_cli(run_installed: Run) -> Iterator[Run]:
+    """Return a function that runs the command, in a fork of a process with its imports.
 
     It checks nothing: the caller looks at ``returncode``, ``stdout`` and ``stderr``.
+    """
+    warm = WarmCommand()
+
+    def run(
+        *arguments: object, cwd: Path | None = None, timeout: float = 300
+    ) -> "subprocess.CompletedProcess[str]":
+        if not warm.fits():
+            return run_installed(*arguments, cwd=cwd, timeout=timeout)
+        return warm(list(map(str, arguments)), cwd, timeout)
+
+    yield run
+    warm.close()
+
+
+@pytest.fixture(scope="session")
+def run_installed(graphsys_command: str) -> Run:
+    """Return a function that starts the installed command, as a user would.
+
+    For what is measured, memory or time, and for what is imported when.
     """
 
     def run(

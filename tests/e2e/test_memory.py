@@ -97,14 +97,16 @@ def small(tmp_path_factory: Any) -> Path:
 
 @pytest.mark.parametrize("name", [*MAPPED, *STREAMED])
 def test_a_run_is_what_was_explained_and_keeps_its_budget(
-    name: str, graph: Path, tmp_path: Path, run_cli: Run, graphsys_command: str
+    name: str, graph: Path, tmp_path: Path, run_installed: Run, graphsys_command: str
 ) -> None:
     algorithm, options = name.partition(",")[0], {**MAPPED, **STREAMED}[name]
     mode = "memory" if name in MAPPED else "streamed"
     words = ("run", algorithm, graph, *options)
-    free = run_cli(*words, "-o", tmp_path / "free.parquet")  # compiles what is missing
+    free = run_installed(
+        *words, "-o", tmp_path / "free.parquet"
+    )  # compiles what is missing
     assert free.returncode == 0, free.stderr
-    explained = run_cli(*words, "--memory", BUDGET, "--explain", "--json")
+    explained = run_installed(*words, "--memory", BUDGET, "--explain", "--json")
     assert explained.returncode == 0, explained.stderr
     told = json.loads(explained.stdout)
     budget = parse_bytes(BUDGET)
@@ -127,23 +129,28 @@ def test_a_run_is_what_was_explained_and_keeps_its_budget(
 @pytest.mark.parametrize("budget", ["", "450MB"])
 @pytest.mark.parametrize("name", NEAR)
 def test_what_is_told_is_near_the_peak_where_nodes_are_many(
-    name: str, budget: str, many: Path, tmp_path: Path, run_cli: Run, graphsys_command: str
+    name: str,
+    budget: str,
+    many: Path,
+    tmp_path: Path,
+    run_installed: Run,
+    graphsys_command: str,
 ) -> None:
     algorithm, options = name.partition(",")[0], NEAR[name]
     words = ["run", algorithm, many, *options, *(["--memory", budget] if budget else [])]
-    run_cli(*words, "-o", tmp_path / "first.parquet")  # compiles what is missing
-    told = json.loads(run_cli(*words, "--explain", "--json").stdout)["peak_bytes"]
+    run_installed(*words, "-o", tmp_path / "first.parquet")  # compiles what is missing
+    told = json.loads(run_installed(*words, "--explain", "--json").stdout)["peak_bytes"]
     peak, _ = peak_of(graphsys_command, *words, "-o", tmp_path / "out.parquet")
     assert peak <= told <= 1.25 * peak, f"{told / 1e6:.0f} of {peak / 1e6:.0f} MB"
 
 
 @pytest.mark.parametrize("algorithm", ["triangle_count", "leiden", "jaccard"])
 def test_a_refusal_names_an_amount_that_works(
-    algorithm: str, small: Path, tmp_path: Path, run_cli: Run, graphsys_command: str
+    algorithm: str, small: Path, tmp_path: Path, run_installed: Run, graphsys_command: str
 ) -> None:
     words = ("run", algorithm, small, "-o", tmp_path / "out.parquet")
-    assert run_cli(*words).returncode == 0  # compiles what is missing
-    done = run_cli(*words, "--overwrite", "--memory", "60MB")
+    assert run_installed(*words).returncode == 0  # compiles what is missing
+    done = run_installed(*words, "--overwrite", "--memory", "60MB")
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     named = re.search(r"give --memory (\d+MB)", line)
@@ -154,22 +161,22 @@ def test_a_refusal_names_an_amount_that_works(
     assert peak <= parse_bytes(named[1]) + SLACK
 
 
-def test_explain_needs_the_graph(run_cli: Run, tmp_path: Path) -> None:
+def test_explain_needs_the_graph(run_installed: Run, tmp_path: Path) -> None:
     for algorithm in ("pagerank", "triangle_count"):
-        done = run_cli("run", algorithm, tmp_path / "none", "--explain")
+        done = run_installed("run", algorithm, tmp_path / "none", "--explain")
         assert done.returncode == 2
         assert re.fullmatch(r"error: .*none.*\n", done.stderr)
 
 
 def test_ingest_says_its_minimum_and_keeps_it(
-    tmp_path: Path, run_cli: Run, graphsys_command: str
+    tmp_path: Path, run_installed: Run, graphsys_command: str
 ) -> None:
     ends = np.random.default_rng(0).integers(0, 1 << 18, (2, 3_000_000))
     table = pa.table({"src": ends[0], "dst": ends[1]})
     header = pyarrow.csv.WriteOptions(include_header=False, delimiter=" ")
     pyarrow.csv.write_csv(table, tmp_path / "edges.txt", header)
     words = ("ingest", tmp_path / "edges.txt", "-o", tmp_path / "graph")
-    done = run_cli(*words, "--memory", "17MB")
+    done = run_installed(*words, "--memory", "17MB")
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     named = re.search(r"^error: memory: .*; give --memory (\d+MB) or more$", line)
@@ -178,7 +185,7 @@ def test_ingest_says_its_minimum_and_keeps_it(
     peak, _ = peak_of(graphsys_command, *words, "--memory", named[1])
     assert peak <= parse_bytes(named[1]) + SLACK
     again = ("partition", tmp_path / "graph", "-o", tmp_path / "other", "--partitions", "3")
-    done = run_cli(*again, "--memory", "17MB")
+    done = run_installed(*again, "--memory", "17MB")
     assert done.returncode == 2
     assert re.search(r"give --memory \d+MB or more$", done.stderr.strip())
     peak, _ = peak_of(graphsys_command, *again, "--memory", named[1])
@@ -224,7 +231,7 @@ def test_partition_counts_the_nodes(
     budget: str,
     words: tuple[str, ...],
     tmp_path: Path,
-    run_cli: Run,
+    run_installed: Run,
     graphsys_command: str,
 ) -> None:
     ends = np.random.default_rng(0).integers(0, 1 << 22, (2, 2_200_000))
@@ -232,7 +239,7 @@ def test_partition_counts_the_nodes(
     command = ["partition", tmp_path / "graph", "--partitions", "4", *words]
     if "--compare" not in words:
         command += ["-o", tmp_path / "other"]
-    done = run_cli(*command, "--memory", budget)  # enough for a graph of few nodes
+    done = run_installed(*command, "--memory", budget)  # enough for a graph of few nodes
     assert done.returncode == 2
     named = re.search(r"^error: memory: .*; give --memory (\d+MB) or more$", done.stderr)
     assert named is not None, done.stderr
@@ -241,16 +248,18 @@ def test_partition_counts_the_nodes(
     assert peak <= parse_bytes(named[1]) + SLACK, f"{peak / 1e6:.0f} MB"
 
 
-def test_mining_keeps_its_budget(graph: Path, run_cli: Run, graphsys_command: str) -> None:
+def test_mining_keeps_its_budget(
+    graph: Path, run_installed: Run, graphsys_command: str
+) -> None:
     words = ("mine", graph, "--pattern", "triangle", "--json")
-    assert run_cli(*words).returncode == 0  # compiles what is missing
+    assert run_installed(*words).returncode == 0  # compiles what is missing
     budget = parse_bytes(BUDGET)
     free, expected = peak_of(graphsys_command, *words)
     kept, found = peak_of(graphsys_command, *words, "--memory", BUDGET)
     assert kept <= budget + SLACK, f"{kept / 1e6:.0f} MB"
     assert free > budget + SLACK  # in memory the rule would be broken
     assert json.loads(found)["counts"] == json.loads(expected)["counts"]
-    refused = run_cli(*words, "--memory", "60MB")
+    refused = run_installed(*words, "--memory", "60MB")
     assert refused.returncode == 2
     [line] = refused.stderr.splitlines()
     assert line.startswith("error: memory: mining on 65536 nodes needs ")

@@ -17,7 +17,7 @@ NUM_NODES, DIM = 1 << 16, 1600
 
 
 def test_the_buffer_keeps_the_budget(
-    tmp_path: Path, run_cli: Run, graphsys_command: str
+    tmp_path: Path, run_installed: Run, graphsys_command: str
 ) -> None:
     graph, out = tmp_path / "graph", tmp_path / "run"
     recipes.build("rmat", graph, scale=16, edge_factor=1, partitions=8)
@@ -28,7 +28,7 @@ def test_the_buffer_keeps_the_budget(
     words = ["train", "embedding", graph, "-o", out, "--memory", BUDGET, "--json"]
     for name, value in settings.items():
         words += ["--set", f"{name}={value}"]
-    run_cli(*words, "--dry-run")  # compiles what is missing
+    run_installed(*words, "--dry-run")  # compiles what is missing
     peak, printed = peak_of(graphsys_command, *words)
     told = json.loads(printed)["metrics"]
     assert parse_bytes(BUDGET) + SLACK < 4 * DIM * NUM_NODES  # of all rows
@@ -40,7 +40,7 @@ def test_the_buffer_keeps_the_budget(
 
 
 def test_a_plan_of_a_network_counts_what_is_evaluated(
-    tmp_path: Path, run_cli: Run, graphsys_command: str
+    tmp_path: Path, run_installed: Run, graphsys_command: str
 ) -> None:
     graph, out = tmp_path / "graph", tmp_path / "run"
     recipes.build("planted", graph, num_nodes=1 << 16, dim=64)
@@ -50,7 +50,7 @@ def test_a_plan_of_a_network_counts_what_is_evaluated(
         words += ["--set", f"{name}={value}"]
 
     def planned(*changes: str) -> int:
-        done = run_cli(*words, *changes, "--dry-run")
+        done = run_installed(*words, *changes, "--dry-run")
         return int(json.loads(done.stdout)["metrics"]["planned_memory_bytes"])
 
     told = planned()

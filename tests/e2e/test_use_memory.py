@@ -38,22 +38,22 @@ def settings(values: dict[str, object]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def embeddings(tmp_path_factory: pytest.TempPathFactory, run_cli: Run) -> Path:
+def embeddings(tmp_path_factory: pytest.TempPathFactory, run_installed: Run) -> Path:
     """Return a run whose rows take 268 MB as they are computed with."""
     work = tmp_path_factory.mktemp("use")
     recipes.build("rmat", work / "graph", scale=16, edge_factor=1, partitions=2)
     words = ["train", "embedding", work / "graph", "-o", work / "run"]
-    assert run_cli(*words, *settings(EMBEDDING)).returncode == 0
+    assert run_installed(*words, *settings(EMBEDDING)).returncode == 0
     return work / "run"
 
 
 @pytest.fixture(scope="module")
-def network(tmp_path_factory: pytest.TempPathFactory, run_cli: Run) -> Path:
+def network(tmp_path_factory: pytest.TempPathFactory, run_installed: Run) -> Path:
     """Return a run of a graph neural network whose rows are many."""
     work = tmp_path_factory.mktemp("use")
     recipes.build("planted", work / "graph", num_nodes=1 << 16, dim=16)
     words = ["train", "gnn", work / "graph", "-o", work / "run"]
-    assert run_cli(*words, *settings(NETWORK)).returncode == 0
+    assert run_installed(*words, *settings(NETWORK)).returncode == 0
     return work / "run"
 
 
@@ -80,11 +80,11 @@ def amount_of(said: str) -> str:
 
 @pytest.mark.parametrize("verb", ASKED)
 def test_questions_to_embeddings_keep_the_budget(
-    embeddings: Path, tmp_path: Path, run_cli: Run, graphsys_command: str, verb: str
+    embeddings: Path, tmp_path: Path, run_installed: Run, graphsys_command: str, verb: str
 ) -> None:
     assert parse_bytes(BUDGET) + SLACK < 4 * DIM * NUM_NODES  # of all rows
     words = words_of(ASKED[verb], embeddings, tmp_path / "out.parquet")
-    refused = run_cli(*words, "--memory", "20MB")
+    refused = run_installed(*words, "--memory", "20MB")
     assert refused.returncode == 2
     enough = amount_of(refused.stderr)
     assert parse_bytes(enough) <= parse_bytes(BUDGET)
@@ -97,10 +97,10 @@ def test_questions_to_embeddings_keep_the_budget(
 
 @pytest.mark.parametrize("verb", OF_NETWORKS)
 def test_questions_to_networks_keep_the_budget(
-    network: Path, tmp_path: Path, run_cli: Run, graphsys_command: str, verb: str
+    network: Path, tmp_path: Path, run_installed: Run, graphsys_command: str, verb: str
 ) -> None:
     words = words_of(OF_NETWORKS[verb], network, tmp_path / "out.parquet")
-    refused = run_cli(*words, "--memory", "100MB")
+    refused = run_installed(*words, "--memory", "100MB")
     assert refused.returncode == 2
     enough = amount_of(refused.stderr)
     peak, _ = peak_of(graphsys_command, *words, "--memory", enough)

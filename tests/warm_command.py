@@ -1,0 +1,165 @@
+"""The ``graphsys`` command in forks of a process that has imported what it needs.
+
+Two seconds of most commands are spent on importing torch, numba and Arrow. What only looks
+at what a command says and leaves behind need not pay for them again each time; what
+measures memory, time or imports starts the installed command itself.
+"""
+
+import atexit
+import contextlib
+import importlib
+import json
+import os
+import pkgutil
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import graphsys
+
+NOT_IMPORTED = ("__main__", "cuda", "distributed", "interop", "testing", "triton")
+"""What only some commands need.
+
+The threads that imports start, those of BLAS and of Arrow's allocator, are started again in
+a fork by handlers of their own; numba and torch start theirs at their first loop.
+"""
+OF_THE_TEST = ("PYTEST_CURRENT_TEST",)
+"""Variables that differ from test to test and mean nothing to the command."""
+
+
+class WarmCommand:
+    """Runs commands, one after the other, in forks of one process.
+
+    Attributes:
+        environment: What the process was started with; a command with any other variable
+            needs a process of its own, since libraries read some as they are imported.
+    """
+
+    def __init__(self) -> None:
+        self.environment = _environment()
+        self._server = subprocess.Popen(
+            [sys.executable, __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            cwd="/",
+        )
+
+    def fits(self) -> bool:
+        """Return whether a command would find the variables that it finds here."""
+        return self._server.poll() is None and _environment() == self.environment
+
+    def __call__(
+        self, arguments: Sequence[str], cwd: Path | None, timeout: float
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run a command in ``cwd``, here if None, for ``timeout`` seconds at most.
+
+        Raises:
+            subprocess.TimeoutExpired: It took longer and was killed.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            texts = [Path(folder, name) for name in ("out", "err")]
+            asked = {
+                "arguments": list(arguments),
+                "cwd": str(cwd or Path.cwd()),
+                "texts": list(map(str, texts)),
+            }
+            end = time.monotonic() + timeout
+            pid = self._ask(asked)
+            try:
+                code = self._answer(end)
+            except TimeoutError:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                self._answer(time.monotonic() + timeout)
+                raise subprocess.TimeoutExpired(asked["arguments"], timeout) from None
+            out, err = (text.read_bytes().decode() for text in texts)
+        return subprocess.CompletedProcess(asked["arguments"], code, out, err)
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._server.stdin is not None
+        self._server.stdin.close()
+        self._server.wait(30)
+
+    def _ask(self, asked: dict[str, Any]) -> int:
+        assert self._server.stdin is not None
+        self._server.stdin.write(json.dumps(asked).encode() + b"\n")
+        self._server.stdin.flush()
+        return self._answer(time.monotonic() + 120)
+
+    def _answer(self, end: float) -> int:
+        assert self._server.stdout is not None
+        ready, _, _ = select.select([self._server.stdout], [], [], end - time.monotonic())
+        if not ready:
+            raise TimeoutError
+        return int(self._server.stdout.readline())
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in OF_THE_TEST}
+
+
+def serve() -> None:
+    """Fork for every line of stdin; print each child's pid, and its exit code."""
+    _import_all(graphsys)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            _be_the_command(**asked)
+        os.write(1, b"%d\n" % pid)
+        os.write(1, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def _import_all(package: ModuleType) -> None:
+    for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        if found.name.rpartition(".")[2] in NOT_IMPORTED:
+            continue
+        module = importlib.import_module(found.name)
+        if found.ispkg:
+            _import_all(module)
+
+
+def _be_the_command(arguments: list[str], cwd: str, texts: list[str]) -> None:
+    """Be the child: never returns."""
+    code = 1
+    try:
+        for descriptor, name in enumerate([os.devnull, *texts]):
+            flags = os.O_WRONLY | os.O_CREAT if descriptor else os.O_RDONLY
+            opened = os.open(name, flags)
+            os.dup2(opened, descriptor)
+            os.close(opened)
+        sys.stdin, sys.stdout, sys.stderr = (
+            os.fdopen(descriptor, mode, closefd=False)
+            for descriptor, mode in ((0, "r"), (1, "w"), (2, "w"))
+        )
+        os.chdir(cwd)
+        sys.argv = ["graphsys", *arguments]
+        from graphsys.cli.main import main
+
+        code = main(arguments)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(BaseException):
+            threading._shutdown()  # type: ignore[attr-defined] # what an end waits for
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    serve()
