@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError
 from graphsys.core.types import EdgeType
 from graphsys.datasets.generators.draws import Draws, Integers
@@ -194,7 +195,7 @@ class DemoSource(Source):
 def _distinct(pairs: npt.NDArray[np.int64]) -> Integers:
     """Return each pair once, sorted, ``[n, 2]``."""
     high = int(pairs[:, 1].max()) + 1
-    codes = np.unique(pairs[:, 0] * high + pairs[:, 1])
+    codes = distinct(pairs[:, 0] * high + pairs[:, 1])
     return np.stack([codes // high, codes % high], axis=1)
 
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import scipy.sparse
 
+from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import EdgeType
 from graphsys.datasets.array_files import dense_features
@@ -84,7 +85,7 @@ class PlanetoidSource(Source):
             )
         src = np.repeat(keys, degrees)
         low, high = np.minimum(src, dst), np.maximum(src, dst)
-        pairs = np.unique(low * num_nodes + high)
+        pairs = distinct(low * num_nodes + high)
         return pairs // num_nodes, pairs % num_nodes, num_nodes
 
     def _nodes(self, num_nodes: int) -> tuple[npt.NDArray[np.float32], pa.Array, pa.Array]:
@@ -134,7 +135,7 @@ class PlanetoidSource(Source):
         if not all(it is not None and it < num_nodes for it in numbers):
             raise InputError(f"{file.name}: expected paper numbers below {num_nodes}")
         places = np.array(numbers, dtype=np.int64)
-        if len(np.unique(places)) != len(places):
+        if len(distinct(places)) != len(places):
             raise InputError(f"{file.name}: a paper is listed twice")
         return places
 

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphsys.core.arrays import distinct
 from graphsys.core.errors import InputError
 
 _MIN_DISTINCT: Final = 32
@@ -77,7 +78,7 @@ class _Sample:
         self._values: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
     def add(self, values: npt.NDArray[np.int64]) -> None:
-        found = np.unique(np.concatenate([self._values, _hashed(values, self.bits)]))
+        found = distinct(np.concatenate([self._values, _hashed(values, self.bits)]))
         while len(found) > _MAX_KEPT:
             self.bits += 1
             found = _hashed(found, self.bits)

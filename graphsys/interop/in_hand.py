@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.arrays import distinct
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError
 from graphsys.core.types import EdgeType
@@ -99,7 +100,7 @@ def subgraph(graph: Graph, nodes: Any, out: Any) -> Graph:
     if not isinstance(nodes, Mapping):
         nodes = {_the_type(graph, None): nodes}
     chosen = {name: graph.lookup(name, list(ids)) for name, ids in nodes.items()}
-    found = {name: np.unique(n).astype(np.int64) for name, n in chosen.items()}
+    found = {name: distinct(n).astype(np.int64) for name, n in chosen.items()}
     return _stored(_Part(graph, found), out)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError, InvalidGraphError, unknown_name
 from graphsys.core.types import EdgeType
 from graphsys.kernels.cpu.rows.row_table import INDICES, INDPTR, TIME, WEIGHT
@@ -103,7 +104,7 @@ class NeighborRows:
         dtype = np.result_type(*dtypes) if dtypes else np.dtype("f4")
         values = np.empty(len(entries), dtype=dtype)
         parts = np.searchsorted(self.first_entry, entries, side="right") - 1
-        for part in np.unique(parts):
+        for part in distinct(parts):
             chosen = parts == part
             values[chosen] = columns[part][entries[chosen] - self.first_entry[part]]
         return values

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.core.threads import ThreadTeam
 from graphsys.kernels.cpu.rows.gathered_rows import first_outside, gather_rows
@@ -198,7 +199,7 @@ class BagRows:
         local = nodes - self._offsets[parts]
         lengths = np.zeros(len(nodes), dtype=np.int64)
         first = np.zeros(len(nodes), dtype=np.int64)
-        for part in np.unique(parts):
+        for part in distinct(parts):
             chosen = parts == part
             begins = self._begins[part]
             first[chosen] = begins[local[chosen]]
@@ -207,7 +208,7 @@ class BagRows:
         place = np.arange(int(lengths.sum())) + np.repeat(first - (ends - lengths), lengths)
         values = np.empty(len(place), dtype=np.int64)
         part_of = np.repeat(parts, lengths)
-        for part in np.unique(parts):
+        for part in distinct(parts):
             chosen = part_of == part
             values[chosen] = self._values[part][place[chosen]]
         return values, ends - lengths

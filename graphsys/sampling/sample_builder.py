@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import distinct
 from graphsys.core.errors import CorruptStoreError
 from graphsys.kernels.cpu.sampling.sampled_rows import (
     forget_positions,
@@ -64,7 +65,7 @@ class Growth:
         """
         nodes = self.nodes(node_type, len(seeds))
         found: int = number_seeds(seeds, self.positions(node_type), nodes, 0, places)
-        count = len(np.unique(seeds[: -2 - found])) if found < 0 else found
+        count = len(distinct(seeds[: -2 - found])) if found < 0 else found
         self.counts[node_type] = count
         return found
 

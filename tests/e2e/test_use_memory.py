@@ -64,7 +64,7 @@ def words_of(parts: tuple[str, ...], run: Path, out: Path) -> list[str]:
         import graphsys
 
         with graphsys.open(run.parent / "graph") as graph:
-            ids = graph.node_ids(graph.node_types[0])[:2000].to_pylist()
+            ids = graph.node_ids(graph.node_types[0])[:200].to_pylist()
         nodes.write_text("".join(f"{name}\n" for name in ids))
     return [part.format(run=run, out=out, nodes=nodes) for part in parts]
 

@@ -42,7 +42,7 @@ class AlgorithmVerb(Verb):
 
 
 def _write(algorithm: "Algorithm", formatter: Any) -> None:
-    from graphsys.core.docstrings import entries_of, sections_of
+    from graphsys.cli.help_pages.docstrings import entries_of, sections_of
 
     sections = sections_of(algorithm.function)
     formatter.write_usage(f"graphsys run {algorithm.name}", "GRAPH [OPTIONS]")

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import distinct
 from graphsys.core.types import true_splits
 from graphsys.embedding.data.buckets import read_bucket
 from graphsys.embedding.data.edge_stream import stream_edges
@@ -55,7 +56,7 @@ def degrees_of(
     offsets = graph.offsets(node_type)
     parts = np.searchsorted(offsets, numbers, side="right") - 1
     result = np.zeros(len(numbers), dtype=np.int64)
-    for part in np.unique(parts).tolist():
+    for part in distinct(parts).tolist():
         chosen = parts == part
         degrees = training_degrees(graph, model, node_type, part)
         result[chosen] = degrees[numbers[chosen] - offsets[part]]
@@ -113,13 +114,13 @@ class _Distinct:
 
     def add(self, numbers: Ints) -> None:
         """Take in numbers."""
-        self._pieces.append(np.unique(numbers))
+        self._pieces.append(distinct(numbers))
         if sum(map(len, self._pieces[1:])) > len(self._pieces[0]) + _PIECE:
             self.merge()
 
     def merge(self) -> Ints:
         """Return all numbers so far, ascending, each once."""
-        self._pieces = [np.unique(np.concatenate(self._pieces))]
+        self._pieces = [distinct(np.concatenate(self._pieces))]
         return self._pieces[0]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import distinct
 from graphsys.core.rng import generator
 from graphsys.core.types import DEFAULT_SPLIT, Bucket
 from graphsys.embedding.config import EmbeddingConfig
@@ -187,7 +188,7 @@ def cut_bucket(
     size = config.chunk_size
     group, num_groups = relation, len(relations.codes)
     if not config.is_cut_by_relation:
-        has_both = np.unique(relations.all_negatives).size > 1
+        has_both = distinct(relations.all_negatives).size > 1
         num_groups = 2 if has_both else 1
         group = relations.all_negatives.astype(np.uint32)[relation] if has_both else group
     if num_groups == 1:

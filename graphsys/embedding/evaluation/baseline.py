@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import distinct
 from graphsys.core.types import EdgeType
 from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.embedding.config import EmbeddingConfig
@@ -74,7 +75,7 @@ def _popularity(
     """Return filtered and raw ranks by the number of training edges answered."""
     filtered = np.empty(len(queries.node), dtype=np.float64)
     raw = np.empty(len(queries.node), dtype=np.float64)
-    for relation in np.unique(queries.relation):
+    for relation in distinct(queries.relation):
         counts = counts_of.get(int(relation), np.zeros(num_nodes, dtype=np.int64))
         ordered = np.sort(counts)
         for q in np.flatnonzero(queries.relation == relation):
@@ -103,7 +104,7 @@ def _training_counts(
         codes = (
             bucket.relation if bucket.relation is not None else np.zeros(len(answer), int)
         )
-        for code in np.unique(codes):
+        for code in distinct(codes):
             found = np.bincount(answer[codes == code], minlength=num_nodes)
             totals[int(code)] = totals.get(int(code), 0) + found
     return totals

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import distinct
 from graphsys.core.progress import Progress
 from graphsys.core.threads import run_parallel
 from graphsys.embedding.data.filtered_queries import (
@@ -90,7 +91,7 @@ def rank_edges(
             batch.count_all(progress)
         else:
             which = edges.key[queries.index] % np.uint64(len(samples))
-            for number in np.unique(which).tolist():
+            for number in distinct(which).tolist():
                 batch.count_sample(samples[number], np.flatnonzero(which == number))
             progress.advance(len(queries))
         counts[queries.index] = batch.counts
@@ -225,7 +226,7 @@ def _draw_wrong(
     """
     result = np.full(len(queries), -1, dtype=np.int64)
     which = (keys % np.uint64(len(samples))).astype(np.int64)
-    for number in np.unique(which).tolist():
+    for number in distinct(which).tolist():
         sample = samples[number]
         some = np.flatnonzero(which == number)
         start = (keys[some] >> np.uint64(32)) % np.uint64(max(len(sample), 1))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import distinct
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, InputError, UnknownNameError, cut_list
 from graphsys.core.types import EdgeType
@@ -143,10 +144,10 @@ def _import_rows(
         _numbers(found, entity, part, graph, node_type) for part in range(len(sizes))
     ]
     total, expected = sum(map(len, numbers)), graph.num_nodes_of(node_type)
-    distinct = len(np.unique(np.concatenate(numbers)))
-    if not total == distinct == expected:
+    num_distinct = len(distinct(np.concatenate(numbers)))
+    if not total == num_distinct == expected:
         raise ConfigError(
-            f"the checkpoint has {total} entities of {entity!r}, {distinct} of them "
+            f"the checkpoint has {total} entities of {entity!r}, {num_distinct} of them "
             f"distinct; the graph {graph.path} has {expected} nodes of {node_type!r}; "
             "expected the same: ingest PBG's prepared data, or the files it was made from"
         )

@@ -8,6 +8,7 @@ that afterwards a score is an inner product, or a distance.
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import distinct
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.trained_rows import TrainedRows
 from graphsys.embedding.spec.comparators import comparator_of
@@ -211,7 +212,7 @@ class Scorer:
     def _undo(self, rows: Floats, relation: Ints) -> Floats:
         """Let queries meet candidates as if these had been translated or rotated."""
         result = self._adjoint(rows, relation)  # turns a rotation back
-        for r in np.unique(relation):
+        for r in distinct(relation):
             low, high = self.relations.offsets[r : r + 2]
             if self.relations.specs[r].undone_by == "shift":
                 result[relation == r] -= self.parameters[low:high]

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.embedding import run as runs
@@ -129,7 +130,7 @@ class TrainedRows:
         offsets = self.graph.offsets(node_type)
         result = np.empty((len(numbers), self.dim_of(node_type)), dtype=np.float32)
         parts = np.searchsorted(offsets, numbers, side="right") - 1
-        for part in np.unique(parts):
+        for part in distinct(parts):
             chosen = np.flatnonzero(parts == part)
             local = numbers[chosen] - offsets[part]
             result[chosen] = self._take(node_type, int(part), local)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError
 from graphsys.core.events import observing_seconds, span
 from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
@@ -232,7 +233,7 @@ class Executor:
             for name, value in values.items():
                 self._require_state(name)
                 self.arrays.states[name][number] = self._first_value(name, value)
-        return NumberedStates(np.unique(np.asarray(numbers, dtype=np.int64)), {})
+        return NumberedStates(distinct(np.asarray(numbers, dtype=np.int64)), {})
 
     def _require_state(self, name: str) -> None:
         if name not in self.arrays.states:

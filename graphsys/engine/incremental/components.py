@@ -10,6 +10,7 @@ import time
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import distinct
 from graphsys.engine.incremental.last import LastResult
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
@@ -64,7 +65,7 @@ def _split(
     """Number the pieces of components that lost edges; return how many there are now."""
     out = topology.rows("out")
     into = topology.rows("in") if topology.is_directed else out
-    terminals = np.unique(ends)
+    terminals = distinct(ends)
     degree = out.ends[terminals].astype(np.int64) - out.begins[terminals]
     terminals = terminals[np.lexsort((-degree, component[terminals]))]
     borders = np.flatnonzero(np.diff(component[terminals])) + 1

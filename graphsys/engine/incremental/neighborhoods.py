@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from graphsys.core.arrays import distinct
 from graphsys.engine.incremental.last import LastResult
 from graphsys.engine.incremental.pairs import CommonGraph, common_graph
 from graphsys.engine.native import k_core as native_cores
@@ -59,7 +60,7 @@ def k_core(
     core = np.zeros(topology.num_nodes, dtype=np.int64)
     known = last.values.to_numpy()
     core[: len(known)] = known
-    kernels.lower_cores(*common.rows, np.unique(np.concatenate(common.went)), core)
+    kernels.lower_cores(*common.rows, distinct(np.concatenate(common.went)), core)
     most = int(CORE_VISITS * topology.simple().num_edges)
     pairs = len(common.came[0])
     if kernels.raise_cores(*common.rows, *common.came, core, most) < pairs:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import distinct
 from graphsys.engine.incremental.last import LastResult
 from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.incremental import pairs as kernels
@@ -47,7 +48,7 @@ def common_graph(topology: Topology, last: LastResult) -> CommonGraph:
     added, times = np.unique(
         _keys(edges.added_src, edges.added_dst, base), return_counts=True
     )
-    removed = np.unique(_keys(edges.removed_src, edges.removed_dst, base))
+    removed = distinct(_keys(edges.removed_src, edges.removed_dst, base))
     keys = np.union1d(added, removed)
     low, high = np.divmod(keys, base) if len(keys) else (keys, keys)
     copies = np.zeros(len(keys), dtype=np.int64)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.incremental.last import AGAIN, LastResult
@@ -74,7 +75,7 @@ def _repaired(
     most = int(UNSETTLED_SHARE * topology.num_nodes)
     unsettled = kernels.repair_distances(
         *_rows(topology, "out", is_weighted), *_rows(topology, "in", is_weighted),
-        ends["removed_src"], ends["removed_dst"], np.unique(ends["added_dst"]), start,
+        ends["removed_src"], ends["removed_dst"], distinct(ends["added_dst"]), start,
         most, distance,
     )  # fmt: skip
     if unsettled < 0:

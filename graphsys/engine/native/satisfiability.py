@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import distinct
 from graphsys.core.errors import InvalidGraphError
 from graphsys.core.rng import generator
 from graphsys.engine.execute.executor import Executor
@@ -110,7 +111,7 @@ class _Search:
         num_left = np.diff(formula.clauses).astype(np.int32)
         queue = np.empty(formula.num_variables, dtype=np.int32)
         alone = formula.literals[formula.clauses[:-1][num_left == 1]]
-        chosen = np.unique(alone)[: formula.num_variables]
+        chosen = distinct(alone)[: formula.num_variables]
         while True:
             queue[: len(chosen)] = chosen
             failed = propagate(

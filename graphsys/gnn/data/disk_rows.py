@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import distinct
 from graphsys.core.errors import CorruptStoreError
 from graphsys.core.rng import draw_key
 from graphsys.kernels.cpu.gnn.stored_rows import (
@@ -128,7 +129,7 @@ class RowFiles:
             self._grow()
         write_rows(rows, self._place_of, self._addresses, self._bits, values, states)
         places: Ints = self._place_of[rows].astype(np.int64)
-        self._dirty.update(np.unique(places >> self._bits).tolist())
+        self._dirty.update(distinct(places >> self._bits).tolist())
 
     def hold_best(self, epoch: int) -> None:
         """Keep the rows as they are now besides those to come, as the best epoch's.

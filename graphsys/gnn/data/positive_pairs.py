@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.rng import generator
 from graphsys.gnn.config import GnnConfig
@@ -170,7 +171,7 @@ def _without(block: Block, wanted: list[tuple[Ints, Ints]]) -> Block:
     rows = np.repeat(block.dst_nodes, np.diff(block.indptr))
     others = block.src_nodes[block.indices]
     size = 1 + max(int(part.max(initial=0)) for part in (others, *(o for _, o in wanted)))
-    hidden = np.unique(np.concatenate([own * size + other for own, other in wanted]))
+    hidden = distinct(np.concatenate([own * size + other for own, other in wanted]))
     keys = rows * size + others
     places = np.minimum(np.searchsorted(hidden, keys), len(hidden) - 1)
     is_kept = hidden[places] != keys if len(hidden) else np.ones(len(keys), dtype=bool)

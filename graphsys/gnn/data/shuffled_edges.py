@@ -11,6 +11,7 @@ arbitrary finite domains", CT-RSA 2002).
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import distinct
 from graphsys.core.rng import generator
 from graphsys.storage.reader import Graph
 
@@ -45,7 +46,7 @@ class StoredEdges:
         """Return the ends of edges by the numbers of their nodes, int64 ``[n, 2]``."""
         found = np.empty((len(numbers), 2), dtype=np.int64)
         owner = np.searchsorted(self._begins, numbers, side="right") - 1
-        for k in np.unique(owner).tolist():
+        for k in distinct(owner).tolist():
             own = np.flatnonzero(owner == k)
             first_src, src, first_dst, dst = self._buckets[k]
             places = numbers[own] - self._begins[k]

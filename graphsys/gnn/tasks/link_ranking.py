@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 import torch
 
+from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.core.types import true_splits
 from graphsys.gnn.data.positive_pairs import Pairs, read_pairs
@@ -136,7 +137,7 @@ def recommend_pairs(
     wanted = ends.pairs_of(split)
     return {
         **_recommended(score, ends.src, ends.dst, wanted, ends.known([None])),
-        "num_sources": len(np.unique(wanted[:, 0])),
+        "num_sources": len(distinct(wanted[:, 0])),
         "num_edges": len(wanted),
         "num_candidates": len(ends.dst),
     }
@@ -227,7 +228,7 @@ def _recommended(
     """Return recall and NDCG of the best 20 for every source that has pairs."""
     train = train.tocsr()
     wanted = _matrix([pairs], (len(src), len(dst))).tocsr()
-    users = np.unique(pairs[:, 0])
+    users = distinct(pairs[:, 0])
     top = min(TOP, len(dst))
     discount = 1 / np.log2(np.arange(2, top + 2))
     recalls, gains = [], []

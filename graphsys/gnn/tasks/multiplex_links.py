@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.loader import Batch, Trim
@@ -117,7 +118,7 @@ class MultiplexLinks:
         own = dict(_shares(found, self.process_group.share(np.arange(seeds.num_pairs))))
         for name in dict.fromkeys(first for first, _ in own):
             parts = [pairs[:, 0] for ends, pairs in own.items() if ends[0] == name]
-            seeds[name] = np.unique(np.concatenate(parts))
+            seeds[name] = distinct(np.concatenate(parts))
         seeds.groups = [
             self._group(ends, pairs, seeds[ends[0]], epoch, number)
             for ends, pairs in own.items()

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import number_dtype
 from graphsys.kernels.cpu.rows import splice as kernels
@@ -238,7 +239,7 @@ class SplitSearch:
         gone_numbers = bucket_numbers(
             gone["src"], gone["dst"], self._src_offsets, self._dst_offsets
         )
-        for number in np.unique(numbers).tolist():
+        for number in distinct(numbers).tolist():
             i, j = divmod(number, num_dst)
             if i >= self._first_shape[0] or j >= self._first_shape[1]:
                 continue

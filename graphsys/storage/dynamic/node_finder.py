@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphsys.core.arrays import distinct
 from graphsys.core.errors import InputError
 from graphsys.storage.deltas.layout import before_deltas, id_table_file
 from graphsys.storage.dynamic.delta_transaction import DeltaTransaction
@@ -94,7 +95,7 @@ class NodeFinder:
             values = pc.unique(joined)
             self.new_ids = values.take(pc.sort_indices(values))
         else:
-            self.new_ids = np.unique(np.concatenate(unknown).astype(np.int64))
+            self.new_ids = distinct(np.concatenate(unknown).astype(np.int64))
 
     def number_new(self, ids: Any) -> npt.NDArray[np.int64]:
         """Return the numbers of ids that :meth:`settle` learned, int64 ``[n]``."""

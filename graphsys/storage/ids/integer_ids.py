@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import distinct
 from graphsys.core.threads import map_in_order
 from graphsys.kernels.cpu.rows.ingest import count_integers, mark_sampled
 from graphsys.kernels.cpu.text import dictionary
@@ -162,7 +163,7 @@ class IntegerIds:
         for ids, _ in self._read():
             hits = np.empty(len(ids), dtype=np.uint64)
             sampled.append(hits[: mark_sampled(ids, _SAMPLE_BITS, hits)].copy())
-        return max(len(np.unique(np.concatenate(sampled))), 1) << _SAMPLE_BITS
+        return max(len(distinct(np.concatenate(sampled))), 1) << _SAMPLE_BITS
 
     def _choose_shard_bits(self, distinct: int) -> int:
         needed = _bits(

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError
 from graphsys.core.rng import generator
 from graphsys.core.types import EdgeType
@@ -95,7 +96,7 @@ class NegativePairs:
             tries = 2 * missing + 16 * (missing > 0)
             pairs = self._rng.integers(0, self._num_pairs, tries.sum(), dtype=np.uint64)
             codes = np.repeat(np.arange(len(counts), dtype=np.uint64), tries)
-            keys = np.unique(codes * np.uint64(self._num_pairs) + pairs)
+            keys = distinct(codes * np.uint64(self._num_pairs) + pairs)
             free = np.union1d(free, self._free(keys))
         return free
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.arrays import distinct
 from graphsys.core.errors import InputError, cut_list
 from graphsys.storage import manifest as names
 from graphsys.storage.ids.id_mapping import NodeNumbering
@@ -113,7 +114,7 @@ class NodeTables:
         self._row_of[numbers] = rows
         is_known |= self._row_of[numbers] != rows
         if is_known.any():
-            self._twice.append(np.unique(numbers[is_known]).astype(np.int64))
+            self._twice.append(distinct(numbers[is_known]).astype(np.int64))
         self._num_placed += len(numbers)
 
     def check_places(self, numbering: NodeNumbering) -> None:
@@ -123,7 +124,7 @@ class NodeTables:
             InputError: one was.
         """
         if self._twice:
-            twice = _ids_of(numbering, np.unique(np.concatenate(self._twice)))
+            twice = _ids_of(numbering, distinct(np.concatenate(self._twice)))
             raise InputError(
                 f"node type {self.node_type!r} lists {len(twice)} nodes more than once: "
                 f"{cut_list(twice)}; keep one row of each"

@@ -11,7 +11,7 @@ from graphsys.mining import SimpleGraph, estimate, motif_census
 @pytest.fixture(scope="module")
 def skewed() -> SimpleGraph:
     """Hubs and triangles."""
-    graph = nx.powerlaw_cluster_graph(1500, 5, 0.5, seed=3)
+    graph = nx.powerlaw_cluster_graph(600, 5, 0.5, seed=3)
     edges = np.array(graph.edges)
     return SimpleGraph.of((edges[:, 0], edges[:, 1]))
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import distinct
 from graphsys.core.types import Bucket, EdgeType
 from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.data.buckets import read_bucket
@@ -161,7 +162,7 @@ class EarlierEdges:
         wanted = src * width + dst
         if bucket.relation is not None and self._num_relations > 1:
             # numbers of pairs are small, so that a relation fits beside them
-            pairs = np.unique(known)
+            pairs = distinct(known)
             at = np.minimum(np.searchsorted(pairs, wanted), max(len(pairs) - 1, 0))
             is_pair = (pairs[at] == wanted) if len(pairs) else np.zeros(len(at), bool)
             known = np.searchsorted(pairs, known) * self._num_relations
