@@ -10,7 +10,8 @@ import pyarrow.types as pt
 
 from graphsys.core.errors import InputError
 from graphsys.core.types import MAX_USER_ID
-from graphsys.datasets.times import whole_times
+from graphsys.datasets.times import times_of
+from graphsys.storage.write.times import unit_of
 
 
 def id_column(values: Any, *, kind: str, where: str, first_row: int = 0) -> Any:
@@ -27,7 +28,7 @@ def id_column(values: Any, *, kind: str, where: str, first_row: int = 0) -> Any:
     """
     _refuse_nulls(values, where, first_row)
     if pt.is_dictionary(values.type):
-        if _is_text(values.type.value_type):
+        if is_text(values.type):
             words = values.cast(pa.dictionary(pa.int32(), pa.string()))
             return _as_integers(words, where) if kind == "int" else words
         values = values.dictionary_decode()
@@ -35,7 +36,7 @@ def id_column(values: Any, *, kind: str, where: str, first_row: int = 0) -> Any:
         if kind == "string":
             return values.cast(pa.string()).dictionary_encode()
         return check_ids(values.to_numpy(zero_copy_only=False), where, first_row)
-    if _is_text(values.type):
+    if is_text(values.type):
         words = values.cast(pa.string()).dictionary_encode()
         return _as_integers(words, where) if kind == "int" else words
     raise InputError(
@@ -94,19 +95,19 @@ def check_weights(values: Any, where: str, first_row: int = 0) -> npt.NDArray[An
     return weights
 
 
-def check_times(values: Any, where: str, first_row: int = 0) -> npt.NDArray[np.int64]:
-    """Return times as int64 ``[n]``; dates and timestamps count in their own unit.
+def check_times(values: Any, where: str, first_row: int = 0) -> Any:
+    """Return times as int64 ``[n]``, or as Arrow timestamps or dates, which have a unit.
 
-    Numbers with fractions and dates as text count in microseconds.
+    Numbers with fractions become millionths, dates as text timestamps in microseconds.
 
     Raises:
         InputError: a time is missing or no number, date or timestamp.
     """
     _refuse_nulls(values, where, first_row)
-    if is_coarse_time(values.type):
-        return whole_times(values, where, first_row)
-    if pt.is_date32(values.type):
-        values = values.cast(pa.int32())
+    if pt.is_floating(values.type) or is_text(values.type):
+        return times_of(values, where, first_row)
+    if unit_of(values.type):
+        return values
     if not (pt.is_integer(values.type) or pt.is_temporal(values.type)):
         raise InputError(
             f"{where}: times are of type {values.type}, expected integers or timestamps"
@@ -118,12 +119,6 @@ def check_times(values: Any, where: str, first_row: int = 0) -> npt.NDArray[np.i
     except pa.ArrowInvalid as err:
         raise InputError(f"{where}: {' '.join(str(err).split())}") from err
     return times
-
-
-def is_coarse_time(kind: pa.DataType) -> bool:
-    """Tell whether times of a type become microseconds: floats, and dates as text."""
-    is_words = pt.is_dictionary(kind) and _is_text(kind.value_type)
-    return bool(pt.is_floating(kind) or is_words or _is_text(kind))
 
 
 def relation_column(values: Any, where: str, first_row: int = 0) -> pa.DictionaryArray:
@@ -212,7 +207,10 @@ def graph_column(name: str, values: Any, where: str, first_row: int = 0) -> Any:
     return values
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Tell whether a column holds strings, in a dictionary or not."""
+    if pt.is_dictionary(kind):
+        kind = kind.value_type
     return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
 
 

@@ -1,4 +1,4 @@
-"""Times that are no integers: numbers with fractions, ISO dates, as whole microseconds."""
+"""Times that are no integers: numbers with fractions as millionths, ISO dates as such."""
 
 import re
 import warnings
@@ -23,25 +23,35 @@ def is_date(field: bytes) -> bool:
     return _ISO.match(field) is not None
 
 
-def warn_of_microseconds(where: str, *, is_date: bool) -> None:
-    """Say in which unit times that are no integers are stored."""
-    what = "dates are stored as microseconds since 1970, UTC"
-    if not is_date:
-        what = "numbers with fractions are stored as millionths, whole ones"
+def warn_of_unit(where: str, unit: str) -> None:
+    """Say in which unit times of nodes are stored, which the store does not know."""
     warnings.warn(
-        f"{where}: column time: {what} (int64)",
+        f"{where}: dates of nodes are stored as {unit} since 1970, UTC (int64)",
         UserWarning,
         stacklevel=3,
     )
 
 
-def whole_times(values: Any, where: str, first_row: int = 0) -> npt.NDArray[np.int64]:
-    """Return times as int64 ``[n]``: integers as they are, others in microseconds.
+def warn_of_millionths(where: str) -> None:
+    """Say in which unit times are stored that are numbers with fractions."""
+    warnings.warn(
+        f"{where}: column time: numbers with fractions are stored as millionths, whole "
+        "ones (int64)",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def times_of(values: Any, where: str, first_row: int = 0) -> Any:
+    """Return times as int64 ``[n]`` (numbers with fractions as millionths), or timestamps.
 
     Args:
         values: Integers or float64 ``[n]``, or Arrow strings (or a dictionary of them).
         where: What messages call the column.
         first_row: Number of the first row, from 0, for messages.
+
+    Returns:
+        A numpy array, or of dates an Arrow array of timestamps in microseconds, UTC.
 
     Raises:
         InputError: a time is no number or date, or too large.
@@ -57,7 +67,7 @@ def whole_times(values: Any, where: str, first_row: int = 0) -> npt.NDArray[np.i
     if pt.is_dictionary(values.type):
         codes, values = values.indices.to_numpy(zero_copy_only=False), values.dictionary
     times = _of_dates(values.cast(pa.string()), where)
-    return times if codes is None else times[codes]
+    return times if codes is None else times.take(pa.array(codes))
 
 
 def _of_numbers(
@@ -74,12 +84,10 @@ def _of_numbers(
     return scaled.astype(np.int64)
 
 
-def _of_dates(texts: pa.StringArray, where: str) -> npt.NDArray[np.int64]:
+def _of_dates(texts: pa.StringArray, where: str) -> pa.Array:
     for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
         try:
-            whole = texts.cast(kind).cast(pa.int64())
-            times: npt.NDArray[np.int64] = whole.to_numpy(zero_copy_only=False)
-            return times
+            return texts.cast(kind).cast(pa.timestamp("us"))
         except pa.ArrowInvalid:
             continue
     for text in texts.to_pylist():

@@ -19,12 +19,12 @@ from graphsys.core.errors import InputError
 from graphsys.core.threads import map_in_order
 from graphsys.core.types import DEFAULT_SPLIT, EDGE
 from graphsys.datasets.base import Format, ReadOptions, formats
-from graphsys.datasets.columns import graph_column, id_column, is_coarse_time
+from graphsys.datasets.columns import graph_column, id_column
 from graphsys.datasets.files import InputFile, describe
 from graphsys.datasets.roles import find_roles
 from graphsys.datasets.split_names import by_split
 from graphsys.datasets.text.read_ahead import prefetch
-from graphsys.datasets.times import warn_of_microseconds
+from graphsys.datasets.times import warn_of_millionths
 from graphsys.storage.source import EdgeChunk, Source
 
 CHUNK_ROWS: Final = 1 << 20
@@ -80,8 +80,8 @@ class TableSource(Source):
         ]
         for table, roles in zip(tables, self._roles, strict=True):
             column = next((name for name, role in roles.items() if role == "time"), None)
-            if column is not None:
-                warn_of_arrow_times(table.name, table.schema.field(column).type)
+            if column and pt.is_floating(table.schema.field(column).type):
+                warn_of_millionths(table.name)
         self._kinds = [
             _id_kind(table.schema, roles, options)
             for table, roles in zip(tables, self._roles, strict=True)
@@ -143,12 +143,6 @@ class TableSource(Source):
             columns=columns,
             bytes_read=batch.nbytes,
         )
-
-
-def warn_of_arrow_times(name: str, kind: pa.DataType) -> None:
-    """Say in which unit times are stored that are neither integers nor timestamps."""
-    if is_coarse_time(kind):
-        warn_of_microseconds(name, is_date=not pt.is_floating(kind))
 
 
 def _by_split(chunk: EdgeChunk, name: str, first: int) -> Iterator[EdgeChunk]:

@@ -49,7 +49,9 @@ from graphsys.datasets.text.source import (
     parse_file,
     warn_of_text_times,
 )
-from graphsys.datasets.times import whole_times
+from graphsys.datasets.times import times_of, warn_of_unit
+from graphsys.storage.manifest import TIME_UNITS
+from graphsys.storage.write.times import whole as whole_times
 
 _KINDS: Final = {"int": INTEGER, "float": MAYBE, "string": LABEL}
 _REST: Final = "[*]"
@@ -96,6 +98,7 @@ class Table:
         self.card = card
         self.id_columns = tuple(id_columns)
         self._num_threads = num_threads
+        self._has_warned = False
         self._batches = batches
         if batches is not None:
             self.file = InputFile(Path(card.file))
@@ -143,7 +146,7 @@ class Table:
             columns = _stacked(parsed.columns)
             if "time" in columns:
                 where = f"{self.file.name}: column time"
-                columns["time"] = whole_times(columns["time"], where)
+                columns["time"] = self._times(times_of(columns["time"], where), where)
             yield columns, len(columns[self.id_columns[0]]), parsed.bytes_read
 
     def _read_batches(self, table: Batches) -> Iterator[tuple[dict[str, Any], int, int]]:
@@ -167,9 +170,19 @@ class Table:
                         values = dense_features(values, where, first)
                     else:
                         values = graph_column(role, values, where, first)
-                    columns[role] = values
+                    columns[role] = self._times(values, where) if role == "time" else values
                 yield _stacked(columns), batch.num_rows, batch.nbytes
                 first += batch.num_rows
+
+    def _times(self, values: Any, where: str) -> Any:
+        """Return times as they are, those of nodes as int64 without their unit."""
+        if isinstance(values, np.ndarray) or self.id_columns != ("id",):
+            return values
+        times, unit = whole_times(values, where)
+        if not self._has_warned:
+            self._has_warned = True
+            warn_of_unit(where, TIME_UNITS[unit])
+        return times
 
     def _look(self) -> tuple[LineFormat, int]:
         """Find out what the lines of a text file look like, and how many to skip."""

@@ -14,9 +14,9 @@ from graphsys.datasets.files import InputFile, read_head
 from graphsys.datasets.text.blocks import TextBlock, text_blocks
 from graphsys.datasets.text.layout import (
     ID,
-    INTEGER,
-    WORD,
+    NUMBER,
     LineFormat,
+    TextColumn,
     is_number,
     show,
     split_line,
@@ -24,7 +24,7 @@ from graphsys.datasets.text.layout import (
 from graphsys.datasets.text.lines import BadLineError, parse_lines, require_exact_weights
 from graphsys.datasets.text.read_ahead import prefetch
 from graphsys.datasets.text.third_column import ThirdColumnCheck
-from graphsys.datasets.times import warn_of_microseconds, whole_times
+from graphsys.datasets.times import times_of, warn_of_millionths
 from graphsys.storage.source import EdgeChunk, Source
 
 SAMPLE_LINES: Final = 100
@@ -209,7 +209,7 @@ def _parse_block(layout: LineFormat, load: Callable[[], TextBlock]) -> Parsed:
 def _chunk(part: TextPart, parsed: Parsed) -> EdgeChunk:
     columns = dict(parsed.columns)
     if "time" in columns:
-        columns["time"] = whole_times(columns["time"], f"{part.file.name}: column time")
+        columns["time"] = times_of(columns["time"], f"{part.file.name}: column time")
     return EdgeChunk(
         src=columns.pop("src"),
         dst=columns.pop("dst"),
@@ -221,10 +221,9 @@ def _chunk(part: TextPart, parsed: Parsed) -> EdgeChunk:
 
 
 def warn_of_text_times(name: str, layout: LineFormat) -> None:
-    """Say in which unit times are stored that are no integers."""
-    kind = next((it.kind for it in layout.columns if it.name == "time"), INTEGER)
-    if kind != INTEGER:
-        warn_of_microseconds(name, is_date=kind == WORD)
+    """Say in which unit times are stored that are numbers with fractions."""
+    if TextColumn("time", NUMBER) in layout.columns:
+        warn_of_millionths(name)
 
 
 def _hint(layout: LineFormat) -> str:

@@ -75,9 +75,9 @@ def _edge_type(facts: Mapping[str, Any]) -> str:
     ends = f"{facts['src_type']} {'->' if facts['directed'] else '--'} {facts['dst_type']}"
     known = facts["relations"]
     relations = "" if known is None else _count(known, "relation")
-    return "; ".join(
-        p for p in (ends, relations, _listed("columns", facts["columns"])) if p
-    )
+    unit = f"times in {facts['time_unit']}, since 1970" if "time_unit" in facts else ""
+    parts = (ends, relations, _listed("columns", facts["columns"]), unit)
+    return "; ".join(part for part in parts if part)
 
 
 def _listed(what: str, items: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ from graphsys.datasets.temporary import temporary_graph
 from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
+from graphsys.storage.write.times import typed
 
 Ints = npt.NDArray[np.int64]
 
@@ -64,23 +65,25 @@ def _rows(
 
 
 def edge_chunks(
-    graph: Graph, edge_type: str | None, split: str | None
+    graph: Graph, edge_type: str | None, split: str | None, *, is_dated: bool = True
 ) -> Iterator[pa.Table]:
-    """Yield the edges bucket by bucket."""
+    """Yield the edges bucket by bucket; times as timestamps where they have a unit."""
     for name in _names(graph, edge_type):
         kind, relations = graph.edge_type(name), graph.relations(name)
         for src, dst, bucket in _buckets(graph, name, split):
             columns = {
-                "src": graph.node_ids(kind.src_type).take(pa.array(src)),
-                "dst": graph.node_ids(kind.dst_type).take(pa.array(dst)),
+                "src": graph.ids_of(kind.src_type, src),
+                "dst": graph.ids_of(kind.dst_type, dst),
                 "edge_type": pa.array([name]).take(pa.array(np.zeros(len(src), np.int8))),
             }
             if bucket.relation is not None and relations is not None:
                 codes = pa.array(bucket.relation)
                 columns["relation"] = pa.array(relations, pa.string()).take(codes)
-            for key in ("weight", "time"):
-                if getattr(bucket, key) is not None:
-                    columns[key] = pa.array(getattr(bucket, key))
+            if bucket.weight is not None:
+                columns["weight"] = pa.array(bucket.weight)
+            if bucket.time is not None:
+                unit = graph.time_unit(name) if is_dated else ""
+                columns["time"] = typed(bucket.time, unit)
             yield pa.table({**columns, **bucket.columns})
 
 
@@ -256,7 +259,7 @@ def to_networkx(graph: Graph, split: str | None) -> Any:
                 made.add_node(key(name, row.pop("id")), **row)
     for name in _names(graph, None):
         kind = graph.edge_type(name)
-        for table in edge_chunks(graph, name, split):
+        for table in edge_chunks(graph, name, split, is_dated=False):
             for row in table.to_pylist():
                 ends = (
                     key(kind.src_type, row.pop("src")),
@@ -315,7 +318,7 @@ def _the_type(graph: Graph, node_type: str | None) -> str:
 
 
 def _ids(graph: Graph, node_type: str, numbers: Ints) -> list[Any]:
-    found: list[Any] = graph.node_ids(node_type).take(pa.array(numbers)).to_pylist()
+    found: list[Any] = graph.ids_of(node_type, numbers).to_pylist()
     return found
 
 

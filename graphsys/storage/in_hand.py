@@ -20,10 +20,6 @@ def _views() -> Any:
     return importlib.import_module("graphsys.storage.dynamic.timed_view")
 
 
-def _next(time: Any) -> Any:
-    return time + 1 if hasattr(time, "__index__") else time  # what is no time is refused
-
-
 class InHand:
     """Questions to a graph; nodes are given and told by the user's ids."""
 
@@ -119,36 +115,40 @@ class InHand:
             self, data, **options
         )
 
-    def at(self, time: int) -> Any:
+    def at(self, time: Any) -> Any:
         """Return the graph as it was at a time: edges not younger and not deleted by then.
 
         All nodes are there. A deletion that has no time counts at all times.
 
         Args:
-            time: In the unit of the edges' column ``time``.
+            time: In the unit of the edges' column ``time``; or, where :meth:`time_unit`
+                tells one, an ISO date or time such as ``"2024-05-01"`` (its midnight, UTC),
+                a ``datetime``, or numpy's or pandas' time.
 
         Raises:
-            ConfigError: No edges have a time.
+            ConfigError: No edges have a time, or a date meets times without a unit.
         """
-        return _views().TimedGraph(self, None, _next(time))
+        return _views().view_at(self, time)
 
-    def between(self, first: int, end: int) -> Any:
+    def between(self, first: Any, end: Any) -> Any:
         """Return what came from ``first`` on, and before ``end``, and was there at the end.
 
         Args:
-            first: First time that is shown.
-            end: First later time that is not.
+            first: First time that is shown, as :meth:`at` takes it; None for all before.
+            end: First later time that is not; None for all after.
 
         Raises:
-            ConfigError: No edges have a time.
+            ConfigError: No edges have a time, or a date meets times without a unit.
         """
-        return _views().TimedGraph(self, first, end)
+        return _views().view_between(self, first, end)
 
-    def rolling(self, window: int, step: int | None = None) -> Iterator[Any]:
+    def rolling(self, window: Any, step: Any = None) -> Iterator[Any]:
         """Yield views of one span of time after the other; see :meth:`between`.
 
         Args:
-            window: How long each is; the first begins at the first edge's time.
+            window: How long each is; the first begins at the first edge's time. An integer
+                in the unit of the times; or, where one is known, a ``timedelta`` or text
+                such as ``"7d"``, ``"12h"``, ``"30min"``.
             step: From the begin of one to that of the next; ``window`` by default.
 
         Raises:

@@ -60,7 +60,8 @@ def details(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``source`` (where it is known), ``generation``, ``partitioner`` and the figures of
         its quality; ``nodes`` by type: ``id_type``, ``order``, ``partitions``, ``columns``,
         ``splits`` and ``features``, each by name; ``edges`` by type: ``src_type``,
-        ``dst_type``, ``directed``, ``relations`` (their number, or None) and ``columns``;
+        ``dst_type``, ``directed``, ``relations`` (their number, or None), ``columns`` and,
+        where it is known, the ``time_unit`` of the column ``time``;
         ``bytes`` of buckets, indexes, nodes and features. Where there are deltas, their
         number as ``deltas``, the edges they ``added`` and ``removed``, their bytes, and
         the ``advice`` to compact, where reading is slowed.
@@ -99,6 +100,7 @@ def details(path: str | os.PathLike[str]) -> dict[str, Any]:
             "directed": edge.directed,
             "relations": None if edge.relations is None else len(edge.relations),
             "columns": dict(edge.columns),
+            **({"time_unit": edge.time_unit} if edge.time_unit else {}),
         }
         for name, edge in manifest.edge_types.items()
     }

@@ -16,7 +16,12 @@ from graphsys.core.types import DEFAULT_SPLIT, EdgeType
 from graphsys.storage.delta_entry import DeltaEntry, check_deltas
 from graphsys.storage.manifest_check import build, expect
 
-FORMAT_VERSION: Final = 3
+FORMAT_VERSION: Final = 4
+TIME_UNITS: Final = {
+    "d": "days", "s": "seconds", "ms": "milliseconds", "us": "microseconds",
+    "ns": "nanoseconds",
+}  # fmt: skip
+"""Units that times of edges may have, and what they are called."""
 _FIRST_VERSION = 1  # what a store says that needs no more
 MANIFEST_NAME: Final = "graph.json"
 ID_TYPES: Final = ("int64", "large_string")
@@ -92,6 +97,8 @@ class EdgeTypeEntry:
         self_loops: Edges found from a node to itself.
         index_fingerprint: What the index was built from: the hash of its buckets'
             checksums.
+        time_unit: Unit of the column ``time``: "d", "s", "ms", "us" or "ns" since 1970,
+            UTC; "" where the user's integers are in a unit of their own.
     """
 
     src_type: str
@@ -104,6 +111,7 @@ class EdgeTypeEntry:
     duplicates: int = 0
     self_loops: int = 0
     index_fingerprint: str = ""
+    time_unit: str = ""
 
     @property
     def edge_type(self) -> EdgeType:
@@ -156,6 +164,9 @@ class Manifest:
         content = asdict(self)
         if not self.deltas:  # as stores said it before there were any
             del content["deltas"]
+        for entry in content["edge_types"].values():
+            if not entry["time_unit"]:
+                del entry["time_unit"]
         content["format"] = "graphsys"
         content["checksum"] = checksum_of(content)
         return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
@@ -241,6 +252,8 @@ def _check_sense(manifest: Manifest) -> None:
             expect(end in manifest.node_types, f"edge_types.{name}", end, "a node type")
         for split, count in edge.num_edges.items():
             expect(count >= 0, f"edge_types.{name}.num_edges.{split}", count, "0 or more")
+        unit, units = edge.time_unit, ("", *TIME_UNITS)
+        expect(unit in units, f"edge_types.{name}.time_unit", unit, f"one of {units}")
     check_deltas(
         manifest.deltas,
         {name: node.num_partitions for name, node in manifest.node_types.items()},
@@ -271,8 +284,12 @@ def check_path(path: str, where: Path) -> None:
         )
 
 
-def needed_version(node_types: Iterable[NodeTypeEntry]) -> int:
-    """Return the lowest format version that can say what a store holds."""
+def needed_version(
+    node_types: Iterable[NodeTypeEntry], edge_types: Iterable[EdgeTypeEntry] = ()
+) -> int:
+    """Return the lowest format version that can say what a store without deltas holds."""
+    if any(entry.time_unit for entry in edge_types):
+        return FORMAT_VERSION
     entries = [entry for node in node_types for entry in node.features.values()]
     return 2 if any("stored_rows" in entry for entry in entries) else _FIRST_VERSION
 

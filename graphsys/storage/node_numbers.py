@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from graphsys.core.errors import ConfigError, InvalidGraphError, UnknownNameError
 from graphsys.core.types import number_dtype
+from graphsys.storage.ids.taking import taken
 from graphsys.storage.lookup import lookup_ids
 from graphsys.storage.reader import Graph
 
@@ -155,7 +156,7 @@ class NodeNumbers:
         """Return the ids of nodes given by number, or of all nodes in order."""
         if numbers is None:
             return self._all_ids
-        return self._all_ids.take(pa.array(numbers))
+        return pa.chunked_array([taken(self._all_ids, numbers)])
 
     def ids_at_ranks(self, ranks: npt.NDArray[Any]) -> pa.ChunkedArray:
         """Return the ids of nodes given by :attr:`rank`."""

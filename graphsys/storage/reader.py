@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from graphsys.core.errors import InvalidGraphError, unknown_name
+from graphsys.core.errors import ConfigError, InvalidGraphError, unknown_name
 from graphsys.core.types import Bucket, EdgeType
 from graphsys.storage.deltas.changes import Changes
 from graphsys.storage.deltas.layout import before_deltas, feature_path, node_path
 from graphsys.storage.first_look import check_nodes, check_rows
+from graphsys.storage.ids.taking import taken
 from graphsys.storage.in_hand import InHand
 from graphsys.storage.lookup import lookup_ids
 from graphsys.storage.manifest import EdgeTypeEntry, Manifest, NodeTypeEntry
@@ -163,6 +164,24 @@ class Graph(InHand):
         """Return the names behind the codes of the column ``relation``, or None."""
         return self._edge_entry(edge_type).relations
 
+    def time_unit(self, edge_type: EdgeType | str | None = None) -> str:
+        """Return the unit of the edges' times: d, s, ms, us, ns, or "" where none is known.
+
+        Args:
+            edge_type: One edge type; else the unit that all edges with times share.
+
+        Raises:
+            ConfigError: Edge types have different units and none was given.
+        """
+        if edge_type is not None:
+            return self._edge_entry(edge_type).time_unit
+        timed = {k: v for k, v in self.manifest.edge_types.items() if "time" in v.columns}
+        units = {entry.time_unit for entry in timed.values()}
+        if len(units) > 1:
+            stated = ", ".join(f"{k} {v.time_unit or '-'}" for k, v in timed.items())
+            raise ConfigError(f"edge types have times in different units: {stated}")
+        return units.pop() if units else ""
+
     # ---- nodes
 
     def nodes(self, node_type: str, part: int) -> pa.Table:
@@ -183,6 +202,10 @@ class Graph(InHand):
         parts = range(self.num_partitions(node_type))
         tables = [self.nodes(node_type, part).select(["id"]) for part in parts]
         return pa.concat_tables(tables).column("id")
+
+    def ids_of(self, node_type: str, numbers: npt.ArrayLike) -> pa.Array:
+        """Return the ids of nodes given by their numbers ``[n]``; reads no others."""
+        return taken(self.node_ids(node_type), numbers)
 
     def lookup(self, node_type: str, ids: Sequence[Any] | npt.NDArray[Any]) -> IdArray:
         """Return the numbers of nodes given by their ids.

@@ -14,12 +14,13 @@ import graphsys
 from graphsys.storage import Graph
 from graphsys.storage.manifest import FORMAT_VERSION
 from graphsys.storage.verify.verify import verify
-from tests.golden.stores import graphs_v1, graphs_v2, graphs_v3
+from tests.golden.stores import graphs_v1, graphs_v2, graphs_v3, graphs_v4
 from tests.stores import edge_chunk, make_store, read_edges
 
 V1 = graphs_v1.FOLDER
 V2 = graphs_v2.FOLDER
 V3 = graphs_v3.FOLDER
+V4 = graphs_v4.FOLDER
 ROADS = {1: [2, 3, 5], 2: [1, 3], 3: [1, 2], 4: [4], 5: [1]}
 README = Path(graphsys.__file__).parent / "storage" / "README.md"
 
@@ -34,9 +35,12 @@ def test_every_format_version_has_a_golden_store() -> None:
 
     assert size(V1, V2) < 30_000
     assert size(V3) < 6_000
+    assert size(V4) < 6_000
 
 
-@pytest.mark.parametrize("path", [V1 / "reading", V1 / "roads", V2 / "pins", V3 / "news"])
+@pytest.mark.parametrize(
+    "path", [V1 / "reading", V1 / "roads", V2 / "pins", V3 / "news", V4 / "calls"]
+)
 def test_golden_stores_verify(path: Path) -> None:
     assert verify(path).problems == []
 
@@ -72,6 +76,19 @@ def test_golden_deltas_are_the_ones_given(tmp_path: Path) -> None:
             found = [(e.src, e.dst, dict(e.values)["time"]) for e in edges]
             assert Counter(found) == Counter(graphs_v3.EDGES)
             assert [sorted(graph.neighbors(n)) for n in (1, 4, 7)] == [[2, 7], [2], [1]]
+
+
+def test_golden_times_have_their_unit(tmp_path: Path) -> None:
+    graphs_v4.write(tmp_path)
+    for root in (V4, tmp_path):
+        with Graph(root / "calls") as graph:
+            assert graph.manifest.format_version == 4
+            assert graph.time_unit("edge") == "s"
+            found = {
+                (e.src, e.dst): np.datetime64(dict(e.values)["time"], "s")
+                for e in read_edges(graph, "edge")
+            }
+            assert found == {k: np.datetime64(v) for k, v in graphs_v4.EDGES.items()}
 
 
 def test_golden_edges_are_the_ones_written_by_hand() -> None:

@@ -76,7 +76,9 @@ def after_deltas(manifest: Manifest, count: int) -> Manifest:
     if not later:
         return manifest
     marks = tuple(f"{delta_folder(manifest.generation, it.number)}/" for it in later)
-    first_version = names.needed_version(manifest.node_types.values())
+    first_version = names.needed_version(
+        manifest.node_types.values(), manifest.edge_types.values()
+    )
     return replace(
         manifest,
         node_types={

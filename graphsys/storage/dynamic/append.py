@@ -160,7 +160,7 @@ class _DeltaWriter:
             files=sorted(
                 [*old.files, *self._transaction.files], key=lambda entry: entry.path
             ),
-            format_version=FORMAT_VERSION,
+            format_version=max(FORMAT_VERSION, old.format_version),
         )
 
     def _note_nodes(self, name: str, old: NodeTypeEntry, new: NodeTypeEntry) -> None:

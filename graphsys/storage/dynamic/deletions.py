@@ -24,6 +24,7 @@ from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 from graphsys.storage.stored_edges import StoredEdges
 from graphsys.storage.views import EdgeBucket, bucket_of
+from graphsys.storage.write import times
 from graphsys.storage.write.row_store import as_arrow
 
 Ints = npt.NDArray[np.int64]
@@ -176,7 +177,7 @@ class Deletions:
         if not entry.directed and entry.src_type == entry.dst_type:
             src, dst = np.minimum(src, dst), np.maximum(src, dst)
         pairs = list(zip(*shown, strict=True))
-        return Wanted(src, dst, _codes(chunk, entry), _times(chunk), pairs)
+        return Wanted(src, dst, _codes(chunk, entry), _times(chunk, entry), pairs)
 
 
 class SplitSearch:
@@ -318,27 +319,22 @@ def _codes(chunk: EdgeChunk, entry: EdgeTypeEntry) -> Ints:
     return np.array([known.get(str(it), UNKNOWN) for it in names], dtype=np.int64)
 
 
-def _times(chunk: EdgeChunk) -> Ints | None:
+def _times(chunk: EdgeChunk, entry: EdgeTypeEntry) -> Ints | None:
     if "time" not in chunk.columns:
         return None
-    column = as_arrow(chunk.columns["time"])
-    values = column.to_numpy(zero_copy_only=False)
-    if values.dtype.kind == "M":
-        values = values.astype("datetime64[s]")
-    elif values.dtype.kind not in "iu" or column.null_count:
-        raise InputError(f"times of deletions are {column.type}, expected integers")
-    times: Ints = values.astype(np.int64)
-    return times
+    where = "the column time of deletions"
+    values, unit = times.whole(as_arrow(chunk.columns["time"]), where)
+    return times.in_unit(values, unit, entry.time_unit, where) if unit else values
 
 
 def _joined(pieces: list[Wanted]) -> Wanted:
-    times = [piece.time for piece in pieces if piece.time is not None]
-    if times and len(times) < len(pieces):
+    given = [piece.time for piece in pieces if piece.time is not None]
+    if given and len(given) < len(pieces):
         raise InputError("some deletions have a time and some have not; give all or none")
     return Wanted(
         np.concatenate([piece.src for piece in pieces]),
         np.concatenate([piece.dst for piece in pieces]),
         np.concatenate([piece.relation for piece in pieces]),
-        np.concatenate(times) if times else None,
+        np.concatenate(given) if given else None,
         [pair for piece in pieces for pair in piece.shown],
     )

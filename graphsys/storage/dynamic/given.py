@@ -151,7 +151,10 @@ class Given:
         check_split(name, entry, chunk.split)
         if name not in self._logs:
             self._logs[name] = EdgeLog(
-                entry.edge_type, self._scratch, allows_nan=allows_nan
+                entry.edge_type,
+                self._scratch,
+                allows_nan=allows_nan,
+                time_unit=entry.time_unit,
             )
         log = self._logs[name]
         edges = self.edges.setdefault((name, chunk.split), GivenEdges(log))

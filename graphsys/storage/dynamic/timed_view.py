@@ -25,6 +25,7 @@ from graphsys.storage.manifest import Manifest
 from graphsys.storage.reader import Graph, Window
 from graphsys.storage.stored_edges import EdgeReader
 from graphsys.storage.views import EdgeBucket, Index
+from graphsys.storage.write.times import duration, is_integer, moment, shown
 
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
@@ -40,11 +41,11 @@ class TimedGraph(Graph):
         end: Neither are those of this time or a later one; None for all.
 
     Raises:
-        ConfigError: no edges have a time, or a bound is no whole number.
+        ConfigError: no edges have a time.
     """
 
     def __init__(self, stored: Graph, first: int | None, end: int | None) -> None:
-        _check(stored, first, end)
+        _check(stored)
         vars(self).update(vars(stored))
         self.stored = stored
         known = stored.window or (None, None)
@@ -59,7 +60,8 @@ class TimedGraph(Graph):
         self.whole_manifest = whole
 
     def __repr__(self) -> str:
-        first, end = self.window
+        unit = self.time_unit()
+        first, end = (None if it is None else shown(it, unit) for it in self.window)
         return f"{super().__repr__()[:-1]}, times {first} to before {end})"
 
     @property
@@ -185,23 +187,40 @@ class TimedEdges:
         return self._places[name]
 
 
-def rolling(graph: Graph, window: int, step: int | None = None) -> Iterator[TimedGraph]:
+def view_at(graph: Graph, time: Any) -> TimedGraph:
+    """Return the graph as it was at a time; see :meth:`Graph.at`."""
+    return TimedGraph(graph, None, moment(time, _unit(graph, time), is_next=True))
+
+
+def view_between(graph: Graph, first: Any, end: Any) -> TimedGraph:
+    """Return what came in a span of time; see :meth:`Graph.between`."""
+    bounds = (None if it is None else moment(it, _unit(graph, it)) for it in (first, end))
+    return TimedGraph(graph, *bounds)
+
+
+def rolling(graph: Graph, window: Any, step: Any = None) -> Iterator[TimedGraph]:
     """Yield the views of windows one after the other, from the first edge's time on.
 
     Args:
         graph: The graph.
-        window: How long each is, in the unit of the edges' times.
+        window: How long each is, in the unit of the edges' times, or as ``"7d"``.
         step: From the begin of one to that of the next; as long as a window by default.
 
     Raises:
         ConfigError: No edges have a time, or a length is not above 0.
     """
-    step = window if step is None else step
-    for name, length in (("window", window), ("step", step)):
-        if not isinstance(length, (int, np.integer)) or length < 1:
-            raise ConfigError(f"{name}: got {length!r}, expected a whole number above 0")
-    _check(graph, None, None)
-    return _windows(graph, int(window), int(step))
+    length = duration("window", window, _unit(graph, window))
+    stride = length if step is None else duration("step", step, _unit(graph, step))
+    _check(graph)
+    return _windows(graph, length, stride)
+
+
+def _unit(graph: Graph, value: Any) -> str:
+    """Return the unit of a graph's times, which integers do not ask for."""
+    if is_integer(value):
+        return ""
+    _check(graph)
+    return graph.time_unit()
 
 
 def _windows(graph: Graph, window: int, step: int) -> Iterator[TimedGraph]:
@@ -228,13 +247,7 @@ def time_span(graph: Graph) -> tuple[int, int] | None:
     return min(low for low, _ in spans), max(high for _, high in spans)
 
 
-def _check(graph: Graph, *bounds: int | None) -> None:
-    for bound in bounds:
-        if bound is not None and not isinstance(bound, (int, np.integer)):
-            raise ConfigError(
-                f"time: got {bound!r}, expected a whole number in the unit of the edges' "
-                "times, or None"
-            )
+def _check(graph: Graph) -> None:
     if not any("time" in it.columns for it in graph.manifest.edge_types.values()):
         raise ConfigError(
             f"the edges of {graph.path} have no column 'time', which views of times need; "

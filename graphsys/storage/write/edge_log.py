@@ -11,6 +11,7 @@ from graphsys.core.errors import InputError
 from graphsys.core.types import EdgeType
 from graphsys.storage.scratch import Scratch, Spool
 from graphsys.storage.source import EdgeChunk
+from graphsys.storage.write import times
 from graphsys.storage.write.row_store import RowStore, as_arrow
 
 _FLOAT32_EXACT = 2**24
@@ -37,16 +38,21 @@ class EdgeLog:
         edge_type: The edge type.
         scratch: Where the columns go.
         allows_nan: Whether weights may be NaN or infinite.
+        time_unit: Unit of the times that are stored already; then integers are in it, too.
 
     Attributes:
         splits: Rows per split.
         relation_names: Relations in order of first appearance, or None.
+        time_unit: That of the first times, which others are brought to; "" for none.
     """
 
     def __init__(
-        self, edge_type: EdgeType, scratch: Scratch, *, allows_nan: bool = False
-    ) -> None:
+        self, edge_type: EdgeType, scratch: Scratch, *, allows_nan: bool = False,
+        time_unit: str | None = None,
+    ) -> None:  # fmt: skip
         self.edge_type = edge_type
+        self.time_unit = time_unit or ""
+        self._has_unit = self._is_appended = time_unit is not None
         self.splits: dict[str, int] = {}
         self.relation_names: list[str] | None = None
         self._scratch = scratch
@@ -151,18 +157,25 @@ class EdgeLog:
         if name == "relation":
             return self._encode_relation(as_arrow(column), where)
         arrow = as_arrow(column)
+        if name == "time":
+            return self._encode_times(arrow, where)
         if arrow.null_count:
             raise InputError(f"{where} has {arrow.null_count} missing values")
         values = np.asarray(arrow.to_numpy(zero_copy_only=False))
-        if name == "time":
-            if values.dtype.kind == "M":
-                values = values.astype("datetime64[s]").astype(np.int64)
-            if values.dtype.kind not in "iu":
-                raise InputError(f"{where} is {values.dtype}, expected integers")
-            return values.astype(np.int64)
         if values.dtype.kind not in "iufb":
             raise InputError(f"{where} is {values.dtype}, expected numbers")
         return self._weights.add(values, where)
+
+    def _encode_times(self, column: pa.Array, where: str) -> npt.NDArray[np.int64]:
+        values, unit = times.whole(column, where)
+        if not len(values):  # tells what there may be, and binds nobody
+            self.time_unit = self.time_unit or unit
+            return values
+        if not self._has_unit:
+            self.time_unit, self._has_unit = unit, True
+        if self._is_appended and not unit:
+            return values
+        return times.in_unit(values, unit, self.time_unit, where)
 
     def _encode_relation(self, column: pa.Array, where: str) -> npt.NDArray[np.uint32]:
         if column.null_count:

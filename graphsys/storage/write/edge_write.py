@@ -120,6 +120,7 @@ class EdgeTypeWriter:
             duplicates=self._duplicates,
             self_loops=self._self_loops,
             index_fingerprint=index_fingerprint(self._fingerprints),
+            time_unit=self._log.time_unit,
         )
 
     # ---- one split

@@ -45,8 +45,8 @@ def test_a_path_that_leaves_the_folder_is_refused(path: str, store: Path) -> Non
 
 
 def test_a_newer_format_is_refused(store: Path) -> None:
-    rewrite(store, format_version=4)
-    with pytest.raises(CorruptStoreError, match=r"version 4, .* up to 3; upgrade graphsys"):
+    rewrite(store, format_version=5)
+    with pytest.raises(CorruptStoreError, match=r"version 5, .* up to 4; upgrade graphsys"):
         Graph(store)
 
 

@@ -187,9 +187,13 @@ def test_a_run_of_a_view_is_not_one_of_the_graph(graph: Graph, tmp_path: Path) -
 
 
 def test_what_is_no_span_of_time_is_refused(graph: Graph, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="time: got '2024', expected a whole number"):
-        graph.at("2024")  # type: ignore[arg-type] # that is the point
-    with pytest.raises(ConfigError, match="window: got 0, expected a whole number above 0"):
+    with pytest.raises(ConfigError, match="time: got 'soon', expected a whole number"):
+        graph.at("soon")
+    with pytest.raises(ConfigError, match="have no known unit, expected a whole number"):
+        graph.at("2024-05-01")
+    with pytest.raises(ConfigError, match="have no known unit, expected a whole number"):
+        graph.rolling(window="7d")
+    with pytest.raises(ConfigError, match="window: got 0, expected a length above 0"):
         graph.rolling(window=0)
     with pytest.raises(ConfigError, match="step: got -1, expected"):
         graph.rolling(window=5, step=-1)

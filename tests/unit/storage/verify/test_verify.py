@@ -146,10 +146,10 @@ def test_a_missing_manifest_is_a_problem_and_no_graph_at_all_an_error(
 
 def test_a_newer_format_is_a_problem_that_says_to_upgrade(store: Path) -> None:
     path = store / "graph.json"
-    path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 4'))
+    path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 5'))
     found = problems(store)
     assert list(found) == ["graph.json"]
-    assert "format version 4" in found["graph.json"]
+    assert "format version 5" in found["graph.json"]
     assert "upgrade graphsys" in found["graph.json"]
 
 

@@ -111,7 +111,7 @@ def test_sums_of_weights_are_exact(
         ),
         ({"weight": pa.array([1.0, None])}, "1 missing values"),
         ({"weight": pa.array(["a", "b"])}, "'weight' .* expected numbers"),
-        ({"time": np.array([1.5, 2.5])}, "float64, expected integers"),
+        ({"time": np.array([1.5, 2.5])}, "double, expected integers or timestamps"),
         ({"time": pa.array([1, None])}, "1 missing values"),
         ({"relation": pa.array(["a", None])}, "1 missing values"),
         ({"weight": np.array([1.0])}, "'weight' has 1 rows, src has 2"),
@@ -176,11 +176,12 @@ def test_many_relations_take_wider_codes(tmp_path: Path) -> None:
         assert relation.tolist() == list(range(len(names)))
 
 
-def test_times_may_be_dates(tmp_path: Path) -> None:
+def test_dates_count_days(tmp_path: Path) -> None:
     dates = np.array(["1970-01-02", "1969-12-31"], "datetime64[D]")
     with make_store(
         tmp_path / "g", edge_chunk([(0, 1), (1, 0)], time=dates)
     ).graph as graph:
         time = graph.bucket("edge", 0, 0).time
         assert time is not None
-        assert time.tolist() == [86400, -86400]
+        assert time.tolist() == [1, -1]
+        assert graph.time_unit("edge") == "d"
