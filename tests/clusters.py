@@ -1,13 +1,23 @@
 """Workers of a cluster as threads of the test, without Ray."""
 
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from graphsys.core.errors import ClusterError
+from graphsys.distributed.bucket_locks import BucketLocks, EpochUnit, Listed
+from graphsys.distributed.embedding_crew import ServerLostError
+from graphsys.distributed.embedding_worker import EmbeddingWork, EmbeddingWorker
+from graphsys.distributed.parameter_server import ParameterServer
 from graphsys.distributed.run import combined
 from graphsys.distributed.work import ProgramWork
 from graphsys.distributed.worker import run_in_threads
+from graphsys.embedding.data.schedule import Part
 from graphsys.engine.execute.prepared import compile_program, table_of
 from graphsys.engine.topology import Topology
 
@@ -21,3 +31,79 @@ def run_by_workers(
     topology = Topology.of(str(graph))
     plan, _, _ = compile_program(work.program(), topology)
     return table_of(plan, topology, combined(parts)), parts
+
+
+class NearCrew:
+    """Workers of embeddings as threads of the test, with the servers in its process.
+
+    Attributes:
+        fail_in: Epochs in which a server is lost, each once; shared by all crews.
+    """
+
+    fail_in: ClassVar[list[int]] = []
+
+    def __init__(
+        self, work: EmbeddingWork, num_workers: int, files: dict[Part, Listed],
+        serial: int, tables: dict[str, Any], restarts: int,
+    ) -> None:  # fmt: skip
+        self.restarts = restarts
+        self._locks, self._parameters = BucketLocks(files, serial), ParameterServer(tables)
+        self._lock, self._told = threading.Lock(), list[dict[str, Any]]()
+        self._failed: list[BaseException] = []
+        names = [str(rank) for rank in range(num_workers)]
+        for name in names:
+            self._locks.join(name)
+            self._parameters.join(name)
+        locks, parameters = self._caller(self._locks), self._caller(self._parameters)
+        self._workers = [EmbeddingWorker(name, work, locks, parameters) for name in names]
+
+    def _caller(self, server: Any) -> Callable[..., Any]:
+        def call(method: str, *arguments: Any, **named: Any) -> Any:
+            with self._lock:
+                if self._failed:
+                    raise ClusterError("another worker failed")
+                return getattr(server, method)(*arguments, **named)
+
+        return call
+
+    def _train(self, worker: EmbeddingWorker, epoch: int) -> dict[str, Any]:
+        try:
+            return worker.train_epoch(epoch)
+        except BaseException as err:
+            self._failed.append(err)
+            raise
+
+    def train_epoch(
+        self, epoch: int, units: Sequence[EpochUnit], done: Sequence[int], tell: Any
+    ) -> Any:
+        self._locks.begin_epoch(epoch, units, done)
+        size = len(self._workers)
+        with ThreadPoolExecutor(size) as pool:
+            futures = [pool.submit(self._train, each, epoch) for each in self._workers]
+        if self._failed:
+            raise self._failed[0]
+        self._told = [future.result() for future in futures]
+        if epoch in self.fail_in:
+            self.fail_in.remove(epoch)
+            raise ServerLostError("the lock server is gone")
+        tell(*self._locks.progress())
+        return self._locks.outcome()
+
+    def outcome(self) -> Any:
+        return self._locks.outcome()
+
+    def tables(self) -> dict[str, Any]:
+        return self._parameters.tables()
+
+    def committed(self) -> None:
+        self._locks.committed()
+
+    def figures(self) -> list[dict[str, Any]]:
+        none = {"pushes": 0, "missed_pushes": 0, "staleness_max": 0}
+        return [{"rank": k} | told | none for k, told in enumerate(self._told)]
+
+
+@contextmanager
+def near_crew(*arguments: Any) -> Iterator[NearCrew]:
+    """Stand for ``embedding_crew.started``."""
+    yield NearCrew(*arguments)

@@ -107,6 +107,7 @@ app = typer.Typer(help="Train a model on a graph.", cls=VerbGroup, rich_markup_m
         "graphsys train embedding demo -o run --preset demo-complex",
         "graphsys train embedding fb -o run --config my.toml --set epochs=8 --set dim=200",
         "graphsys train embedding fb -o run --resume",
+        "graphsys train embedding fb -o run --cluster local:2",
     ),
 )
 def embedding(
@@ -153,6 +154,7 @@ def embedding(
             rich_help_panel=CONTROL,
         ),
     ] = None,
+    cluster: ClusterOption = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -165,7 +167,7 @@ def embedding(
         settings = _settings_of(library, out, preset, config, set_, resume=resume)
     _train(
         library, graph, settings, out, json=json, resume=resume, overwrite=overwrite,
-        dry_run=dry_run, memory=memory, device=device,
+        dry_run=dry_run, memory=memory, device=device, cluster=cluster,
     )  # fmt: skip
 
 

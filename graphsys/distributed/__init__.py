@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from graphsys.distributed.cluster import Cluster as Cluster
     from graphsys.distributed.cluster import connected as connected
     from graphsys.distributed.cluster import describe_cluster as describe_cluster
+    from graphsys.distributed.embedding_training import train_embedding as train_embedding
     from graphsys.distributed.gnn_training import ClusterTrainReport as ClusterTrainReport
     from graphsys.distributed.gnn_training import train_gnn as train_gnn
     from graphsys.distributed.run import ClusterResult as ClusterResult

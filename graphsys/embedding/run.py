@@ -93,6 +93,19 @@ class RunState:
     checksums: dict[str, Any] = field(default_factory=dict)
     format_version: int = run_folder.FORMAT_VERSION
 
+    def count(self, num_edges: int, loss: float) -> None:
+        """Count edges trained, with their summed loss."""
+        self.loss_sum += loss
+        self.num_edges += num_edges
+        self.epoch_edges += num_edges
+
+    def end_epoch(self) -> None:
+        """Count an epoch as completed."""
+        self.losses.append(self.loss_sum / max(self.epoch_edges, 1))
+        self.loss_sum, self.epoch_edges, self.unit = 0.0, 0, 0
+        self.epoch += 1
+        self.metrics["loss"] = self.losses[-1]
+
 
 def read_state(path: Path) -> RunState:
     """Read ``run.json``; see :func:`graphsys.training.run_state.read_state`."""

@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -147,6 +147,33 @@ class TableFiles:
             src_type == dst_type,
         )
 
+    def adopt(self, part: Part, files: Mapping[str, tuple[int, str]]) -> None:
+        """Take files that another process stored as those of a partition.
+
+        They stay when this process stores the partition: who stored them removes them.
+
+        Args:
+            part: The partition.
+            files: Bytes and checksums of its rows and states, by name; none: it has its
+                first values.
+        """
+        self._forget(part)
+        for name, (size, checksum) in files.items():
+            self._current[name], self._checksums[name] = size, checksum
+            self._volatile.add(name)
+            self._committed.add(name)
+
+    def listed(self, part: Part) -> dict[str, tuple[int, str]]:
+        """Return bytes and checksums of the files of a partition, by name."""
+        return {
+            name: (self._current[name], str(self._checksums[name]))
+            for name in self._names(part)
+        }
+
+    def number_above(self, serial: int) -> None:
+        """Give files numbers above ``serial`` from now on."""
+        self._serial = max(self._serial, serial)
+
     def load(self, part: Part) -> Table:
         """Return a partition as it was stored last, or with its first values.
 
@@ -275,6 +302,16 @@ class TableFiles:
             if old not in self._committed:
                 self._volatile.discard(old)
                 (self.path / old).unlink(missing_ok=True)
+
+    def _names(self, part: Part) -> list[str]:
+        found = (self._find(f(*part, 0)) for f in (runs.rows_file, runs.state_file))
+        return [name for name in found if name is not None]
+
+    def _forget(self, part: Part) -> None:
+        for name in self._names(part):
+            del self._current[name]
+            self._checksums.pop(name, None)
+            self._volatile.discard(name)
 
     def _find(self, name: str) -> str | None:
         stem = name.rsplit(".", 2)[0]

@@ -17,6 +17,7 @@ from graphsys.embedding.rows.node_rows import NodeRows
 from graphsys.embedding.rows.row_precision import Stored, stored_dtype, to_floats
 from graphsys.embedding.rows.table_files import first_table, read_global
 from graphsys.storage.find_node import find_node
+from graphsys.storage.ids.taking import taken
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs.trained_graph import open_trained_graph
 
@@ -160,9 +161,7 @@ class TrainedRows:
 
     def ids(self, node_type: str, numbers: Iterable[int]) -> pa.Array:
         """Return the user's ids of nodes given by their numbers."""
-        column = self.graph.node_ids(node_type)
-        taken = column.take(_places(numbers))
-        return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
+        return self.graph.ids_of(node_type, _places(numbers))
 
     def names(self, node_type: str, numbers: Iterable[int]) -> pa.Array | None:
         """Return what the column ``name`` calls nodes; None where they have none."""
@@ -171,8 +170,7 @@ class TrainedRows:
         if not all("name" in table.column_names for table in tables):
             return None
         column = pa.chunked_array([c for table in tables for c in table["name"].chunks])
-        taken = column.take(_places(numbers))
-        return taken.combine_chunks()
+        return taken(column, _places(numbers))
 
     def operators(self, relations: RelationSet) -> Floats:
         """Return the operator parameters of an edge type (see ``RelationSet.initial``)."""
@@ -276,6 +274,6 @@ class RowBlocks:
         return self._run.rows_between(self._node_type, self._part, begin, end)
 
 
-def _places(numbers: Iterable[int]) -> pa.Array:
+def _places(numbers: Iterable[int]) -> npt.NDArray[np.int64]:
     some = numbers if isinstance(numbers, np.ndarray) else list(numbers)
-    return pa.array(np.asarray(some, dtype=np.int64))
+    return np.asarray(some, dtype=np.int64)

@@ -38,6 +38,7 @@ from graphsys.embedding.training.hooks.edge_sets import list_steps
 from graphsys.embedding.training.hooks.supervision import source_of, supervised
 from graphsys.embedding.training.plan import Plan, Planner
 from graphsys.embedding.training.probe import probe
+from graphsys.embedding.training.trainer import Trainer
 from graphsys.storage.merged_view import JoinedGraph
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs.run_folder import folder_to_train, writing
@@ -98,10 +99,10 @@ def train(
     if config is None:
         config = run_config(out) if resume else EmbeddingConfig()
     backend = _open_backend(device, config)
-    context = _open_context(graph, config, out)
+    context = open_context(graph, config, out)
     if not dry_run:
         runs.require_free(out, resume=resume, overwrite=overwrite)
-    started = _started(out, resume)
+    started = last_checkpoint(out, resume)
     source = source_of(graph, config, context.model, started)
     return_large_blocks()
     with single_threaded_blas():
@@ -114,14 +115,17 @@ def train(
             return TrainReport(
                 run=out, epochs=0, seconds=0.0, edges_per_second=0.0, metrics=metrics
             )
-    _require_disk(plan, out, context.path)
+    require_disk(plan, out, context.path)
     with writing(out, resume=resume, overwrite=overwrite) as path:
-        state = _open_state(path, graph, config, plan.layout, resume=resume)
+        state = open_state(path, graph, config, plan.layout, resume=resume)
         context = dataclasses.replace(context, path=path, state=state, layout=plan.layout)
         try:
             with (
                 single_threaded_blas(), MemoryMeter(_METER_S) as meter,
-                supervised(context, backend, source, progress) as trainer,
+                supervised(
+                    context, source, progress,
+                    lambda settled, hooks, _: Trainer(settled, hooks, backend),
+                ) as trainer,
             ):  # fmt: skip
                 trainer.run(progress)
         except (ConfigError, InvalidGraphError, CorruptStoreError):
@@ -131,10 +135,10 @@ def train(
     trainer.stats.update(state.metrics)
     state.metrics["planned_memory_bytes"] = plan.memory_bytes
     state.metrics["peak_memory_bytes"] = meter.peak_bytes
-    return _report(out, state)
+    return report_of(out, state)
 
 
-def _open_context(graph: Graph, config: EmbeddingConfig, out: Path) -> TrainingContext:
+def open_context(graph: Graph, config: EmbeddingConfig, out: Path) -> TrainingContext:
     """Return what will be trained, before there is a run.
 
     Raises:
@@ -171,14 +175,24 @@ def _make_plan(
     return planner.plan(dataclasses.replace(layout, order_capacity=order["capacity"]))
 
 
-def _started(out: Path, resume: bool) -> runs.RunState | None:
+def last_checkpoint(out: Path, resume: bool) -> runs.RunState | None:
     """Return the checkpoint that a resume goes on from."""
     if not resume:
         return None
     return runs.read_state(folder_to_train(out, resume=True, overwrite=False))
 
 
-def _require_disk(plan: Plan, out: Path, folder: Path) -> None:
+def require_disk(plan: Plan, out: Path, folder: Path) -> None:
+    """Check that two checkpoints fit.
+
+    Args:
+        plan: The plan.
+        out: The run's folder, for the message.
+        folder: One on its disk.
+
+    Raises:
+        StorageFullError: They do not.
+    """
     free = shutil.disk_usage(folder).free
     if plan.disk_bytes > free:
         raise StorageFullError(
@@ -200,9 +214,15 @@ def run_config(out: str | Path, overrides: Iterable[str] = ()) -> EmbeddingConfi
     return run_state.run_config(out, overrides, load_config)
 
 
-def _open_state(
+def open_state(
     path: Path, graph: Graph, config: EmbeddingConfig, layout: Layout, *, resume: bool
 ) -> runs.RunState:
+    """Return the checkpoint to go on from; of a new run the first, which is committed.
+
+    Raises:
+        ConfigError: A resume with other settings or another graph.
+        CorruptStoreError: The checkpoint is damaged.
+    """
     if resume:
         state = runs.read_state(path)
         runs.require_same_config(path, config)
@@ -217,7 +237,13 @@ def _open_state(
     return state
 
 
-def _report(out: Path, state: runs.RunState) -> TrainReport:
+def report_of(out: Path, state: runs.RunState) -> TrainReport:
+    """Return what a training tells when it ends.
+
+    Args:
+        out: The run's folder.
+        state: Its last checkpoint.
+    """
     speed = state.num_edges / state.seconds if state.seconds else 0.0
     return TrainReport(
         run=out,

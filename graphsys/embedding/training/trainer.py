@@ -149,7 +149,7 @@ class Trainer:
             self._clock_s = now
             state.unit = number + 1
             if state.unit == len(schedule):
-                self._end_epoch()
+                state.end_epoch()
             for hook in self.hooks:
                 hook.after_unit(self)
             due = now - self._saved_s >= self.config.checkpoint_seconds
@@ -171,18 +171,9 @@ class Trainer:
             hook.unit_trained(self, epoch, trained)
         self.buffer.end_unit(wanted)
         for bucket in trained:
-            self.state.loss_sum += float(bucket.losses.sum())
-            self.state.num_edges += bucket.num_edges
-            self.state.epoch_edges += bucket.num_edges
+            self.state.count(bucket.num_edges, float(bucket.losses.sum()))
             parts = (bucket.step.src, bucket.step.dst)
             count("edges", bucket.num_edges, parts=parts)
-
-    def _end_epoch(self) -> None:
-        state = self.state
-        state.losses.append(state.loss_sum / max(state.epoch_edges, 1))
-        state.loss_sum, state.epoch_edges, state.unit = 0.0, 0, 0
-        state.epoch += 1
-        state.metrics["loss"] = state.losses[-1]
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:

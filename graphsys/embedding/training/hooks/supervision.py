@@ -1,9 +1,9 @@
 """What surrounds the loop of a training: warm start before, hooks during, drift after."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from graphsys.core.errors import ConfigError, CorruptStoreError
 from graphsys.core.progress import Progress
@@ -13,7 +13,7 @@ from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.table_files import TableFiles
-from graphsys.embedding.training.backend import Backend
+from graphsys.embedding.training.hook import Hook
 from graphsys.embedding.training.hooks.control import InheritedRates, Selection, Watch
 from graphsys.embedding.training.hooks.drift import drift
 from graphsys.embedding.training.hooks.edge_sets import only_new
@@ -24,9 +24,10 @@ from graphsys.embedding.training.hooks.warm_start import (
     warm_start,
     with_inherited_rates,
 )
-from graphsys.embedding.training.trainer import Trainer
 from graphsys.embedding.training_log import TrainingLog
 from graphsys.storage.reader import Graph
+
+T = TypeVar("T")
 
 
 def source_of(
@@ -54,17 +55,17 @@ def source_of(
 @contextlib.contextmanager
 def supervised(
     context: TrainingContext,
-    backend: Backend,
     source: Embeddings | None,
     progress: Progress,
-) -> Iterator[Trainer]:
+    trainer: Callable[[TrainingContext, Sequence[Hook], TrainingLog], T],
+) -> Iterator[T]:
     """Give the trainer of a run, with its hooks; end the run once it has been trained.
 
     Args:
         context: The training.
-        backend: Where buckets are trained.
         source: A run to begin with, where that has not been done.
         progress: Receives the stages.
+        trainer: Makes the trainer.
 
     Raises:
         ConfigError: Nothing of the graph is in ``source``, or nothing is new.
@@ -75,21 +76,35 @@ def supervised(
         if source is not None:
             _begin_with(context, source, progress)
             log.write("warm_start", **state.warm)
-        if config.train_only == "new":
-            context = replace(context, steps=only_new(context))
-        hooks = [Selection(), Watch(log), EpochEnd(log)]
-        if config.init_factor != 1.0:
-            known = state.warm["relations"]
-            model = with_inherited_rates(context.model, known, config.init_factor)
-            context = replace(context, model=model)
-            hooks = [InheritedRates(), *hooks]
-        yield Trainer(context, hooks, backend)
+        context, hooks = with_hooks(context, log)
+        yield trainer(context, hooks, log)
     finally:
         log.close()
     prune_best(context.path, config, state)
     found = _drift_since(context)
     if found is not None:
         state.metrics["drift"] = found
+
+
+def with_hooks(
+    context: TrainingContext, log: TrainingLog
+) -> tuple[TrainingContext, list[Hook]]:
+    """Return what is trained, once a warm start is done, and the hooks of its loop.
+
+    Args:
+        context: The training.
+        log: Where hooks write.
+    """
+    config = context.config
+    if config.train_only == "new":
+        context = replace(context, steps=only_new(context))
+    hooks: list[Hook] = [Selection(), Watch(log), EpochEnd(log)]
+    if config.init_factor != 1.0:
+        known = context.state.warm["relations"]
+        model = with_inherited_rates(context.model, known, config.init_factor)
+        context = replace(context, model=model)
+        hooks = [InheritedRates(), *hooks]
+    return context, hooks
 
 
 def _begin_with(context: TrainingContext, old: Embeddings, progress: Progress) -> None:

@@ -1,0 +1,265 @@
+"""The processes of a training of embeddings: both servers and the workers, watched.
+
+A lost worker is replaced and its bucket trained again; where a server is lost, or workers
+again and again, all end, and whoever started them begins again from the last checkpoint.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from graphsys.core.deps import require
+from graphsys.core.errors import ClusterError
+from graphsys.distributed.bucket_locks import BucketLocks, EpochUnit, Finished, Listed
+from graphsys.distributed.embedding_worker import Call, EmbeddingWork, EmbeddingWorker
+from graphsys.distributed.parameter_server import Floats, ParameterServer
+from graphsys.distributed.run import MAX_RESTARTS
+from graphsys.embedding.data.schedule import Part
+
+CALL_S = 60.0
+"""How long an answer of a server is waited for before the call is made again."""
+CALLS = 3
+_WATCH_S = 0.5
+_START_S = 120.0
+_LATE_S = 10.0
+"""How long workers that are not done are waited for, once the epoch is over."""
+
+Outcome = tuple[list[Finished], dict[Part, Listed], int]
+
+
+class ServerLostError(ClusterError):
+    """What is to be begun again from the last checkpoint."""
+
+
+@dataclass(slots=True)
+class _Member:
+    rank: int
+    name: str
+    actor: Any
+
+
+class FarEmbeddingWorker:
+    """A worker in a process of its own, made ready by its first call.
+
+    Args:
+        name: Its name.
+        work: What to train.
+        locks: The lock server.
+        parameters: The parameter server.
+    """
+
+    def __init__(self, name: str, work: EmbeddingWork, locks: Any, parameters: Any) -> None:
+        self._made_with = name, work, caller(locks), caller(parameters)
+        self._worker: EmbeddingWorker | None = None
+
+    def ready(self) -> None:
+        """Return when the process is there."""
+
+    def train_epoch(self, epoch: int) -> dict[str, Any]:
+        """Train; see :meth:`EmbeddingWorker.train_epoch`."""
+        if self._worker is None:
+            self._worker = EmbeddingWorker(*self._made_with)
+        return self._worker.train_epoch(epoch)
+
+
+class Crew:
+    """Both servers and the workers.
+
+    Args:
+        work: What to train.
+        num_workers: How many workers.
+        files: The files of every partition that has some.
+        serial: The last number that was given to a file.
+        tables: What the parameter server holds.
+        restarts: How often something was started again before.
+
+    Attributes:
+        restarts: How often something was started again so far.
+    """
+
+    def __init__(
+        self,
+        work: EmbeddingWork,
+        num_workers: int,
+        files: Mapping[Part, Listed],
+        serial: int,
+        tables: Mapping[str, Floats],
+        restarts: int,
+    ) -> None:
+        ray = require("ray", extra="ray")
+        self.restarts = restarts
+        self._work, self._num_started = work, 0
+        service: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "max_task_retries": 0}
+        self._servers = [
+            ray.remote(**service)(BucketLocks).remote(files, serial),
+            ray.remote(**service)(ParameterServer).remote(dict(tables)),
+        ]
+        self._locks, self._parameters = map(caller, self._servers)
+        self._members = [self._start(rank) for rank in range(num_workers)]
+        self._running: dict[Any, tuple[_Member, int]] = {}
+        self._told: dict[int, dict[str, Any]] = {}
+        try:
+            ray.get([m.actor.ready.remote() for m in self._members], timeout=_START_S)
+        except ray.exceptions.GetTimeoutError as err:
+            raise ClusterError(
+                f"no worker began within {_START_S:.0f} s; look whether the cluster has "
+                f"{num_workers} free processors (ray status)"
+            ) from err
+        except ray.exceptions.RayActorError as err:
+            raise ServerLostError(str(err).splitlines()[0]) from err
+
+    def train_epoch(
+        self,
+        epoch: int,
+        units: Sequence[EpochUnit],
+        done: Sequence[int],
+        tell: Callable[[int, float], None],
+    ) -> Outcome:
+        """Have all units of an epoch trained.
+
+        Args:
+            epoch: Epochs completed.
+            units: The units.
+            done: Numbers of those trained before.
+            tell: Takes the edges trained so far and their summed loss, now and then.
+
+        Returns:
+            What was finished, the files of all partitions, and the last number of a file.
+
+        Raises:
+            ServerLostError: Begin again from the last checkpoint.
+            ClusterError: Workers are lost again and again.
+        """
+        ray = require("ray", extra="ray")
+        self._locks("begin_epoch", epoch, units, done)
+        busy = {member.name for member, _ in self._running.values()}
+        for member in self._members:
+            if member.name not in busy:
+                self._send(member, epoch)
+        over_s: float | None = None
+        while self._running and (over_s is None or time.monotonic() - over_s < _LATE_S):
+            ready, _ = ray.wait(list(self._running), num_returns=1, timeout=_WATCH_S)
+            for reference in ready:
+                if self._returned(reference, epoch):
+                    over_s = over_s or time.monotonic()
+            tell(*self._locks("progress"))
+        return self.outcome()
+
+    def outcome(self) -> Outcome:
+        """Return what is finished, the files of all partitions, the last number."""
+        found: Outcome = self._locks("outcome")
+        return found
+
+    def tables(self) -> dict[str, Floats]:
+        """Return what the parameter server holds."""
+        found: dict[str, Floats] = self._parameters("tables")
+        return found
+
+    def committed(self) -> None:
+        """Have the files of now kept until the next checkpoint."""
+        self._locks("committed")
+
+    def figures(self) -> list[dict[str, Any]]:
+        """Return what every worker did, by rank, with how stale its parameters were."""
+        missed = self._parameters("staleness")
+        found = []
+        for rank, told in sorted(self._told.items()):
+            pushes, total, most = missed.get(told["worker"], (0, 0, 0))
+            found.append(
+                {"rank": rank}
+                | {name: value for name, value in told.items() if name != "worker"}
+                | {"pushes": pushes, "missed_pushes": total, "staleness_max": most}
+            )
+        return found
+
+    def end(self) -> None:
+        """End all processes."""
+        ray = require("ray", extra="ray")
+        for actor in (*(member.actor for member in self._members), *self._servers):
+            ray.kill(actor)
+
+    def _returned(self, reference: Any, epoch: int) -> bool:
+        """Take what a worker tells at its end; return whether the epoch is over."""
+        ray = require("ray", extra="ray")
+        member, asked = self._running.pop(reference)
+        try:
+            self._told[member.rank] = ray.get(reference)
+        except ray.exceptions.RayTaskError as err:
+            cause = getattr(err, "cause", None) or err
+            if isinstance(cause, ClusterError):
+                raise ServerLostError(str(cause)) from err
+            raise cause from None
+        except ray.exceptions.RayActorError as err:
+            self._replace(member, str(err).splitlines()[0])
+            self._send(self._members[member.rank], epoch)
+            return False
+        if asked != epoch:  # it was late for the one before
+            self._send(member, epoch)
+        return asked == epoch
+
+    def _replace(self, lost: _Member, reason: str) -> None:
+        if self.restarts == MAX_RESTARTS:
+            raise ClusterError(
+                f"workers were lost {MAX_RESTARTS + 1} times, the last one said: {reason}; "
+                "look at the memory and the system logs of the machines, then go on with "
+                "--resume"
+            )
+        self.restarts += 1
+        self._locks("forget", lost.name)
+        self._parameters("forget", lost.name)
+        self._members[lost.rank] = self._start(lost.rank)
+
+    def _start(self, rank: int) -> _Member:
+        ray = require("ray", extra="ray")
+        self._num_started += 1
+        name = f"{rank}.{self._num_started}"
+        self._locks("join", name)
+        self._parameters("join", name)
+        kind = ray.remote(
+            num_cpus=1, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD"
+        )(FarEmbeddingWorker)
+        return _Member(rank, name, kind.remote(name, self._work, *self._servers))
+
+    def _send(self, member: _Member, epoch: int) -> None:
+        self._running[member.actor.train_epoch.remote(epoch)] = member, epoch
+
+
+@contextmanager
+def started(*arguments: Any) -> Iterator[Crew]:
+    """Start a :class:`Crew`, and end it with the context."""
+    crew = Crew(*arguments)
+    try:
+        yield crew
+    finally:
+        crew.end()
+
+
+def caller(actor: Any) -> Call:
+    """Return what calls the methods of an actor, again where no answer comes.
+
+    Whatever is called may come twice: it carries its number, or changes nothing.
+
+    Args:
+        actor: The actor's handle.
+    """
+    ray = require("ray", extra="ray")
+
+    def call(method: str, *arguments: Any, **named: Any) -> Any:
+        for _ in range(CALLS):
+            asked = getattr(actor, method).remote(*arguments, **named)
+            try:
+                return ray.get(asked, timeout=CALL_S)
+            except ray.exceptions.GetTimeoutError:
+                continue
+            except ray.exceptions.RayTaskError as err:
+                raise (getattr(err, "cause", None) or err) from None
+            except ray.exceptions.RayActorError as err:
+                raise ServerLostError(str(err).splitlines()[0]) from err
+        raise ServerLostError(
+            f"a server of the training did not answer for {CALLS * CALL_S:.0f} s; look at "
+            "its machine, then go on with --resume"
+        )
+
+    return call

@@ -1,0 +1,337 @@
+"""One worker of embeddings: it asks for buckets, trains them, gives them back.
+
+Rows travel by the run's folder, which all machines see: a worker reads the files of its
+bucket's partitions, trains with the kernels of one machine, and writes new files before it
+gives the bucket back. Operators, global vectors and the rows of types with one partition
+travel by the parameter server.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import ClusterError
+from graphsys.core.progress import SILENT
+from graphsys.distributed.bucket_locks import Finished, Turn
+from graphsys.distributed.parameter_server import Blocks, Floats, Pulled, SharedTables
+from graphsys.embedding import run as runs
+from graphsys.embedding.blas import single_threaded_blas
+from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.data.schedule import BucketTask, Layout, Part, Schedule
+from graphsys.embedding.model import relation_sets
+from graphsys.embedding.rows.table_files import Table, TableFiles
+from graphsys.embedding.training.bucket_trainer import (
+    BucketTrainer,
+    BucketWork,
+    compile_kernels,
+)
+from graphsys.embedding.training.hooks.edge_sets import list_steps
+from graphsys.embedding.training.hooks.supervision import with_hooks
+from graphsys.embedding.training_log import TrainingLog
+from graphsys.storage.reader import Graph
+
+SYNC_BATCHES = 16
+"""Batches of a thread after which a worker looks whether an exchange is due."""
+SYNC_S = 0.1
+"""Time between two exchanges with the parameter server, and the batches above."""
+PAUSE_S = 0.02
+"""How long a worker sleeps before it asks again for what was not there."""
+WAIT_S = 6 * 3600.0
+"""How long it waits for others before it gives up: their bucket may be large."""
+
+Call = Callable[..., Any]
+"""Calls a method of a service by name, with its arguments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingWork:
+    """A training, by paths and settings.
+
+    Attributes:
+        graph: Folder of the store, which every machine sees.
+        path: Folder of the run, which every machine sees.
+        config: The settings; ``threads`` are those of one worker.
+    """
+
+    graph: str
+    path: str
+    config: EmbeddingConfig
+
+
+@dataclass(slots=True)
+class WorkerFigures:
+    """What a worker did, seconds and bytes so far.
+
+    ``communication_seconds`` is the time in calls of the lock and parameter servers,
+    ``waiting_seconds`` the part of it in which there was nothing to do.
+    """
+
+    buckets: int = 0
+    edges: int = 0
+    compute_seconds: float = 0.0
+    io_seconds: float = 0.0
+    communication_seconds: float = 0.0
+    waiting_seconds: float = 0.0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    parameter_bytes: int = 0
+
+
+class EmbeddingWorker:
+    """Trains what the lock server gives it.
+
+    Args:
+        name: Its name, which no worker had before.
+        work: What to train.
+        locks: Calls methods of the :class:`BucketLocks`.
+        parameters: Calls methods of the :class:`ParameterServer`.
+    """
+
+    def __init__(
+        self, name: str, work: EmbeddingWork, locks: Call, parameters: Call
+    ) -> None:
+        self.name, self._locks, self._parameters = name, locks, parameters
+        self.figures = WorkerFigures()
+        self._graph = Graph(work.graph)
+        self._log = _Lines()
+        context = _context_of(self._graph, work)
+        self.context, self._hooks = with_hooks(context, self._log)
+        steps, layout = self.context.steps, self.context.layout
+        partitions = {t: self._graph.num_partitions(t) for t in self._graph.node_types}
+        self._schedule = Schedule(steps, partitions, layout, work.config.seed)
+        self._files = TableFiles(self.context)
+        self._resident: dict[Part, Table] = {}
+        self._versions: dict[Part, tuple[str, ...]] = {}
+        self._always = one_partition_parts(self.context)
+        for part in self._always:
+            self._resident[part] = self._files.load(part)
+        shared = tables_of(self._files, {p: self._resident[p] for p in self._always})
+        self._shared = SharedTables(shared, self._exchange)
+        with single_threaded_blas():
+            compile_kernels(self.context)
+        self._trainer = _SharingTrainer(
+            self.context, self._resident, self._files.operators, self._files.extras,
+            self._choose_edges,
+        )  # fmt: skip
+        self._trainer.shared = self._shared
+        self._number = self._exchanges = self._epoch = 0
+
+    @property
+    def rates(self) -> dict[Part, Floats]:
+        """Factors on the learning rates of rows by partition, float32 ``[N]``."""
+        return self._trainer.rates
+
+    @rates.setter
+    def rates(self, rates: dict[Part, Floats]) -> None:
+        self._trainer.rates = rates
+
+    def measure(self, step: BucketTask, rows: npt.NDArray[np.uint32]) -> float:
+        """Return the summed loss of edges of a bucket whose partitions are in memory."""
+        return self._trainer.measure(step, rows)
+
+    def checkpoint(self) -> None:
+        """Do nothing: who started the workers commits."""
+
+    def commit(self) -> None:
+        """Do nothing: who started the workers commits."""
+
+    def train_epoch(self, epoch: int) -> dict[str, Any]:
+        """Train units of an epoch until all workers together have trained all.
+
+        Args:
+            epoch: Epochs completed.
+
+        Returns:
+            The :class:`WorkerFigures` so far, by name.
+
+        Raises:
+            ClusterError: A service is lost, or others take too long.
+            TrainingFailedError: A loss is not a number.
+        """
+        self._epoch, units = epoch, self._schedule.epoch(epoch)
+        finished: Finished | None = None
+        asked = time.monotonic()
+        with single_threaded_blas():
+            while True:
+                turn = self._turn(finished)
+                finished = None
+                if turn.kind == "over":
+                    break
+                if turn.kind == "train":
+                    finished = self._train(epoch, turn, units[turn.unit])
+                    asked = time.monotonic()
+                elif turn.kind == "lost":
+                    raise ClusterError(f"worker {self.name} was given up as lost")
+                else:
+                    self._pause(asked)
+        self.figures.parameter_bytes = self._shared.sent_bytes
+        self.figures.bytes_read = self._files.bytes_read
+        self.figures.bytes_written = self._files.bytes_written
+        names = WorkerFigures.__slots__
+        return {"worker": self.name} | {n: getattr(self.figures, n) for n in names}
+
+    def _turn(self, finished: Finished | None) -> Turn:
+        self._number += 1
+        began = time.monotonic()
+        turn: Turn = self._locks("turn", self.name, self._number, self._epoch, finished)
+        self.figures.communication_seconds += time.monotonic() - began
+        for name in turn.drop:
+            (self.context.path / name).unlink(missing_ok=True)
+        return turn
+
+    def _pause(self, since: float) -> None:
+        if time.monotonic() - since > WAIT_S:
+            raise ClusterError(
+                f"worker {self.name} waited {WAIT_S:.0f} s for the others; look at their "
+                "machines, then go on with --resume"
+            )
+        began = time.monotonic()
+        time.sleep(PAUSE_S)
+        waited = time.monotonic() - began
+        self.figures.communication_seconds += waited
+        self.figures.waiting_seconds += waited
+
+    def _train(self, epoch: int, turn: Turn, unit: list[BucketTask]) -> Finished:
+        """Train a unit; its new files are written, and nobody's yet."""
+        parts = sorted({p for step in unit for p in (step.src, step.dst)} - self._always)
+        self._load(parts, turn)
+        state, figures = self.context.state, self.figures
+        state.unit, state.held_out = turn.unit, [0.0, 0.0]
+        self._shared.exchange()
+        for hook in self._hooks:
+            hook.before_unit(self, epoch, unit)
+        began, before_s = time.monotonic(), figures.communication_seconds
+        trained = self._trainer.train(epoch, unit, SILENT)
+        exchanged_s = figures.communication_seconds - before_s
+        figures.compute_seconds += time.monotonic() - began - exchanged_s
+        self._shared.exchange(is_last=True)
+        for hook in self._hooks:
+            hook.unit_trained(self, epoch, trained)
+        self._store(parts, turn.serial)
+        num_edges = sum(bucket.num_edges for bucket in trained)
+        figures.buckets, figures.edges = figures.buckets + 1, figures.edges + num_edges
+        loss = sum(float(bucket.losses.sum()) for bucket in trained)
+        return Finished(
+            unit=turn.unit, num_edges=num_edges, loss=loss,
+            files={part: self._files.listed(part) for part in parts},
+            held_out=(state.held_out[0], state.held_out[1]), lines=self._log.taken(),
+        )  # fmt: skip
+
+    def _load(self, parts: list[Part], turn: Turn) -> None:
+        """Have the partitions in memory as the files say that the lock server names."""
+        began = time.monotonic()
+        for part in self._resident.keys() - set(parts) - self._always:
+            del self._resident[part], self._versions[part]
+        for part in parts:
+            files = turn.files.get(part, {})
+            self._files.adopt(part, files)  # own ones too: they stay until given back
+            if self._versions.get(part) != tuple(sorted(files)):
+                self._resident[part] = self._files.load(part)
+        self.figures.io_seconds += time.monotonic() - began
+
+    def _store(self, parts: list[Part], serial: int) -> None:
+        began = time.monotonic()
+        self._files.number_above(serial)
+        for part in parts:
+            self._files.store(part, self._resident[part])
+            self._versions[part] = tuple(sorted(self._files.listed(part)))
+        self.figures.io_seconds += time.monotonic() - began
+
+    def _choose_edges(
+        self, epoch: int, step: BucketTask, order: npt.NDArray[np.uint32]
+    ) -> npt.NDArray[np.uint32]:
+        for hook in self._hooks:
+            order = hook.before_bucket(self, epoch, step, order)
+        return order
+
+    def _exchange(self, pushed: Mapping[str, Blocks], is_last: bool) -> Pulled:
+        """Exchange with the parameter server, and wait for others that are behind."""
+        self._exchanges += 1
+        began = time.monotonic()
+        pulled: Pulled = self._parameters(
+            "exchange", self.name, self._exchanges, pushed, is_last=is_last
+        )
+        if not pulled.is_member:
+            raise ClusterError(f"worker {self.name} was given up as lost")
+        self.figures.communication_seconds += time.monotonic() - began
+        began, is_ahead = time.monotonic(), pulled.is_ahead
+        while is_ahead:
+            self._pause(began)
+            is_ahead = self._parameters("is_ahead", self.name)
+        return pulled
+
+
+class _SharingTrainer(BucketTrainer):
+    """Exchanges parameters between slices, when no thread trains."""
+
+    shared: SharedTables
+
+    def _train_slice(
+        self, pool: ThreadPoolExecutor, bucket: BucketWork, first: int, last: int
+    ) -> None:
+        size = SYNC_BATCHES * self.num_workers
+        for begin in range(first, last, size):
+            super()._train_slice(pool, bucket, begin, min(begin + size, last))
+            if time.monotonic() - self.shared.exchanged_s >= SYNC_S:
+                self.shared.exchange()
+
+
+class _Lines(TrainingLog):
+    """Keeps the lines of a unit for the process that writes the log."""
+
+    def __init__(self) -> None:
+        self._lines: list[tuple[str, Mapping[str, Any]]] = []
+
+    def write(self, event: str, **facts: Any) -> None:
+        """Keep a line."""
+        self._lines.append((event, facts))
+
+    def taken(self) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+        """Return the lines since the last call."""
+        found, self._lines = tuple(self._lines), []
+        return found
+
+
+def one_partition_parts(context: TrainingContext) -> set[Part]:
+    """Return the partitions of types that have one, which all workers train."""
+    graph = context.graph
+    parts = {part for step in context.steps for part in (step.src, step.dst)}
+    return {part for part in parts if graph.num_partitions(part[0]) == 1}
+
+
+def tables_of(files: TableFiles, always: Mapping[Part, Table]) -> dict[str, Floats]:
+    """Return what the parameter server holds, float32, by name.
+
+    Args:
+        files: The run's operators and global vectors.
+        always: Rows and states of types with one partition.
+    """
+    tables = {f"relations/{name}": table for name, table in files.operators.items()}
+    tables |= {f"globals/{name}": table for name, table in files.globals.items()}
+    for (node_type, _), (rows, states) in always.items():
+        tables |= {f"rows/{node_type}": rows, f"state/{node_type}": states}
+    return tables
+
+
+def layout_of(state: runs.RunState) -> Layout:
+    """Return the order of a run's units, which a resume keeps."""
+    order = state.order or {"name": "inside_out", "capacity": 2}
+    return Layout(order=order["name"], order_capacity=order["capacity"])
+
+
+def _context_of(graph: Graph, work: EmbeddingWork) -> TrainingContext:
+    path = Path(work.path)
+    model = relation_sets(graph, work.config)
+    state = runs.read_state(path)
+    runs.require_same_graph(state.graph, graph, path)
+    return TrainingContext(
+        path=path, graph=graph, config=work.config, model=model,
+        steps=list_steps(graph, model, work.config), state=state, layout=layout_of(state),
+    )  # fmt: skip

@@ -1,0 +1,175 @@
+"""The lock server: disjoint units, affinity, what is lost, calls that come twice."""
+
+import itertools
+from collections.abc import Iterable
+
+import pytest
+
+from graphsys.core.errors import ClusterError
+from graphsys.distributed.bucket_locks import (
+    NUM_FILES,
+    BucketLocks,
+    EpochUnit,
+    Finished,
+    Listed,
+    Turn,
+)
+from graphsys.embedding.data.schedule import Part
+
+A, B, C, D = (("node", k) for k in range(4))
+
+
+def units_of(num_partitions: int) -> list[EpochUnit]:
+    """Return the units of a graph of one node type."""
+    pairs = itertools.combinations_with_replacement(range(num_partitions), 2)
+    return [EpochUnit(needs=frozenset({("node", i), ("node", j)})) for i, j in pairs]
+
+
+def files_of(needs: Iterable[Part], number: int) -> dict[Part, Listed]:
+    return {part: {f"{part[1]}.{number}": (1, "x")} for part in needs}
+
+
+class Walk:
+    """Workers that ask in turns, and what they are told."""
+
+    def __init__(self, locks: BucketLocks, units: list[EpochUnit], workers: str) -> None:
+        self.locks, self.units = locks, units
+        self.turns: dict[str, Turn] = {}
+        self.numbers = dict.fromkeys(workers, 0)
+        for worker in workers:
+            locks.join(worker)
+
+    def ask(self, worker: str, epoch: int = 0) -> Turn:
+        had = self.turns.pop(worker, None)
+        finished = None
+        if had is not None:
+            needs = self.units[had.unit].needs
+            finished = Finished(
+                unit=had.unit, files=files_of(needs, had.serial + 1), num_edges=3, loss=1.5
+            )
+        self.numbers[worker] += 1
+        turn = self.locks.turn(worker, self.numbers[worker], epoch, finished)
+        if turn.kind == "train":
+            self.turns[worker] = turn
+        return turn
+
+    def held(self) -> list[Part]:
+        return [p for turn in self.turns.values() for p in self.units[turn.unit].needs]
+
+
+@pytest.mark.parametrize("is_anchored", [False, True])
+@pytest.mark.parametrize(("partitions", "workers"), [(4, "ab"), (8, "abcd"), (5, "ab")])
+def test_every_unit_is_trained_once_and_no_partition_twice_at_a_time(
+    partitions: int, workers: str, is_anchored: bool
+) -> None:
+    units = units_of(partitions)
+    locks = BucketLocks({}, 0, is_anchored=is_anchored)
+    walk = Walk(locks, units, workers)
+    for epoch in range(2):
+        locks.begin_epoch(epoch, units)
+        trained, serials, together = list[int](), list[int](), 0
+        for worker in itertools.islice(itertools.cycle(workers), 1000):
+            turn = walk.ask(worker, epoch)
+            if turn.kind == "over":
+                break
+            if turn.kind == "train":
+                trained.append(turn.unit)
+                serials.append(turn.serial)
+            assert len(walk.held()) == len(set(walk.held()))
+            together = max(together, len(walk.turns))
+        assert sorted(trained) == list(range(len(units)))
+        assert min(b - a for a, b in itertools.pairwise(serials)) >= NUM_FILES
+        assert together == len(workers)
+        finished, files, _ = locks.outcome()
+        assert len(finished) == len(units)
+        assert len(files) == partitions
+        assert locks.progress() == (3 * len(units), 1.5 * len(units))
+
+
+def test_what_is_held_is_kept_where_it_can_be() -> None:
+    units = units_of(4)
+    locks = BucketLocks({}, 0, is_anchored=False)
+    locks.begin_epoch(0, units)
+    walk = Walk(locks, units, "a")
+    needs = [units[walk.ask("a").unit].needs for _ in units]
+    loads = [len(now - before) for before, now in itertools.pairwise(needs)]
+    assert max(loads) == 1  # of two, one is there
+    assert sum(loads) == 6
+    assert walk.ask("a").kind == "over"
+
+
+def test_a_partition_trained_before_comes_first_as_in_pbg() -> None:
+    units = [EpochUnit(needs=frozenset(pair)) for pair in [(A, B), (C, D), (B, C)]]
+    locks = BucketLocks({}, 0)
+    locks.begin_epoch(0, units)
+    walk = Walk(locks, units, "ab")
+    assert walk.ask("a").unit == 0
+    assert walk.ask("b").kind == "wait"  # C and D were never trained
+    assert walk.ask("a").unit == 2
+    assert walk.ask("b").kind == "wait"
+    assert walk.ask("a").unit == 1
+    apart = [EpochUnit(needs=frozenset({A})), EpochUnit(needs=frozenset({B}))]
+    locks = BucketLocks({}, 0)
+    locks.begin_epoch(0, apart)
+    walk = Walk(locks, apart, "a")
+    assert [walk.ask("a").kind for _ in range(3)] == ["train", "train", "over"]
+
+
+def test_a_lost_unit_is_trained_again_on_the_files_from_before() -> None:
+    units = units_of(2)[:2]
+    before = files_of([A, B], 0)
+    locks = BucketLocks(before, 7)
+    locks.begin_epoch(0, units)
+    walk = Walk(locks, units, "ab")
+    first = walk.ask("a")
+    assert first.files == files_of([A], 0)
+    assert walk.ask("b").kind == "wait"
+    locks.forget("a")
+    again = walk.ask("b")
+    assert (again.unit, again.files) == (first.unit, first.files)
+    assert again.serial > first.serial
+    assert walk.ask("a").kind == "lost"  # it was given up, and says more
+    assert locks.progress() == (0, 0.0)
+    locks.forget("nobody")
+
+
+def test_a_call_that_comes_again_is_answered_as_before() -> None:
+    units = units_of(2)
+    locks = BucketLocks({}, 0)
+    locks.join("a")
+    locks.begin_epoch(0, units)
+    first = locks.turn("a", 1, 0)
+    assert locks.turn("a", 1, 0) is first
+    done = Finished(
+        unit=first.unit, files=files_of(units[first.unit].needs, 1), num_edges=3, loss=1.0
+    )
+    second = locks.turn("a", 2, 0, done)
+    assert locks.turn("a", 2, 0, done) is second
+    assert locks.progress() == (3, 1.0)
+    with pytest.raises(ClusterError, match=f"gave back unit {first.unit}, expected"):
+        locks.turn("a", 3, 0, done)
+
+
+def test_files_go_once_nothing_refers_to_them() -> None:
+    """Those of the last checkpoint stay until the next one."""
+    units = [EpochUnit(needs=frozenset({A}))] * 3
+    locks = BucketLocks(files_of([A], 0), 10)
+    locks.begin_epoch(0, units)
+    walk = Walk(locks, units, "a")
+    assert [walk.ask("a").drop for _ in range(4)] == [(), (), ("0.11",), ("0.15",)]
+    assert locks.outcome()[1] == files_of([A], 19)
+    locks.committed()
+    locks.begin_epoch(1, units, done=[0, 1])
+    assert walk.ask("a").kind == "over"  # of the epoch before
+    assert walk.ask("a", 1).unit == 2
+    assert walk.ask("a", 1).drop == ()
+
+
+def test_phases_follow_each_other() -> None:
+    units = [EpochUnit(needs=frozenset({part}), phase=k) for k, part in enumerate([A, B])]
+    locks = BucketLocks({}, 0, is_anchored=False)
+    locks.begin_epoch(0, units)
+    walk = Walk(locks, units, "ab")
+    assert walk.ask("a").unit == 0
+    assert walk.ask("b").kind == "wait"
+    assert walk.ask("a").unit == 1

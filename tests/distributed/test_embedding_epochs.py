@@ -1,0 +1,151 @@
+"""The loop of embeddings on a cluster, with workers as threads of the test, without Ray."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphsys import embedding
+from graphsys.core.errors import ClusterError, ConfigError, TrainingFailedError
+from graphsys.core.types import EdgeType
+from graphsys.distributed import Cluster, embedding_epochs, embedding_training
+from graphsys.distributed.embedding_training import train_embedding
+from graphsys.embedding import EmbeddingConfig
+from graphsys.embedding.run import RunState, read_state
+from graphsys.embedding.training_log import read_log
+from graphsys.embedding.type_configs import NodeTypeConfig
+from graphsys.storage.verify.run import verify_run
+from tests.clusters import NearCrew, near_crew
+from tests.distributed.test_train_embedding import NUM_EDGES, ring
+from tests.stores import edge_chunk, make_store
+
+TWO = Cluster.parse("local:2")
+SETTINGS: dict[str, Any] = {
+    "dim": 8, "operator": "complex_diagonal", "batch_size": 50, "threads": 1, "epochs": 3,
+    "num_uniform_negatives": 10, "num_batch_negatives": 5, "checkpoint_seconds": 0.0,
+}  # fmt: skip
+
+
+@contextmanager
+def two_processors(cluster: Cluster) -> Iterator[int]:
+    yield cluster.local_workers
+
+
+@pytest.fixture(autouse=True)
+def _near(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding_epochs, "started", near_crew)
+    monkeypatch.setattr(embedding_training, "connected", two_processors)
+    monkeypatch.setattr(NearCrew, "fail_in", [])
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return ring(tmp_path_factory.mktemp("ring") / "graph", 4)
+
+
+def visits(path: Path) -> Path:
+    """Write visits of users, in four partitions, to places, in one."""
+    pairs = [(f"u{k}", f"p{k % 7}") for k in range(400)]
+    kind = EdgeType("user", "visits", "place")
+    partitions = {"user": 4, "place": 1}
+    make_store(path, edge_chunk(pairs, kind), partitions=partitions)
+    return path
+
+
+def test_types_with_one_partition_are_trained_by_all_workers(tmp_path: Path) -> None:
+    store = visits(tmp_path / "graph")
+    place = NodeTypeConfig(global_embedding=True)
+    config = EmbeddingConfig(**SETTINGS, node_types={"place": place})
+    run = tmp_path / "run"
+    report = train_embedding(store, config, run, cluster=TWO)
+    assert report.workers == 2
+    assert [each["buckets"] > 0 for each in report.metrics["per_worker"]] == [True, True]
+    assert report.metrics["parameter_bytes"] > 0
+    embedding.train(store, config, tmp_path / "alone")
+    rows = [embedding.open_run(r).rows("place", 0) for r in (run, tmp_path / "alone")]
+    moved = [np.linalg.norm(each, axis=1).mean() for each in rows]
+    assert moved[0] == pytest.approx(moved[1], rel=0.3)
+    assert verify_run(run).ok
+    losses = read_state(run).losses
+    assert losses[-1] < losses[0]
+    with pytest.raises(ConfigError, match="row_dtype: got bfloat16 with --cluster, and pl"):
+        train_embedding(
+            store, EmbeddingConfig(**SETTINGS, row_dtype="bfloat16"), run, cluster=TWO
+        )
+
+
+def test_what_one_machine_left_in_an_epoch_is_gone_on_with(
+    graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what a cluster left is gone on with by one machine."""
+    run, config = tmp_path / "run", EmbeddingConfig(**SETTINGS)
+    count, counted = RunState.count, 0
+
+    def interrupted(self: RunState, num_edges: int, loss: float) -> None:
+        nonlocal counted
+        counted += 1
+        if counted == 6:
+            raise KeyboardInterrupt
+        count(self, num_edges, loss)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunState, "count", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            embedding.train(graph, config, run)
+    assert 0 < read_state(run).unit < 10
+    end = RunState.end_epoch
+
+    def stopped(self: RunState) -> None:
+        if self.epoch == 1:
+            raise KeyboardInterrupt
+        end(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunState, "end_epoch", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            train_embedding(graph, None, run, cluster=TWO, resume=True)
+    assert (read_state(run).epoch, read_state(run).unit) == (1, 0)
+    report = embedding.train(graph, None, run, resume=True)
+    assert report.epochs == 3
+    assert read_state(run).num_edges == 3 * NUM_EDGES
+    assert verify_run(run).ok
+
+
+def test_evaluations_and_checkpoints_follow_epochs(graph: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    config = EmbeddingConfig(
+        **SETTINGS, eval_every=1, eval_split="test", eval_fraction=0.1, preserve_every=2
+    )
+    report = train_embedding(graph, config, run, cluster=TWO)
+    assert [epoch for epoch, _ in report.metrics["test_mrr"]] == [1, 2, 3]
+    assert len(report.metrics["held_out_loss"]) == 3
+    assert embedding.open_run(run, epoch=2).rows("node", 0).shape[1] == 8
+    events = [each["event"] for each in read_log(run)]
+    assert [events.count(e) for e in ("unit", "epoch", "evaluation")] == [30, 3, 3]
+    more = EmbeddingConfig(**SETTINGS, init_from=str(run), init_lr=0.5)
+    warm = train_embedding(graph, more, tmp_path / "warm", cluster=TWO)
+    assert warm.metrics["drift"]
+
+
+def test_a_lost_server_has_all_begin_again_from_the_last_checkpoint(
+    graph: Path, tmp_path: Path
+) -> None:
+    NearCrew.fail_in += [0, 1]
+    config = EmbeddingConfig(**SETTINGS)
+    report = train_embedding(graph, config, tmp_path / "run", cluster=TWO)
+    assert (report.epochs, report.restarts, report.metrics["restarts"]) == (3, 2, 2)
+    assert read_state(tmp_path / "run").num_edges == 3 * NUM_EDGES
+    NearCrew.fail_in += [1] * 4
+    with pytest.raises(ClusterError, match=r"were lost 4 times.*the lock server is gone"):
+        train_embedding(graph, config, tmp_path / "other", cluster=TWO)
+    assert read_state(tmp_path / "other").epoch == 1
+
+
+def test_a_loss_that_is_no_number_ends_the_training(graph: Path, tmp_path: Path) -> None:
+    config = EmbeddingConfig(**SETTINGS | {"lr": 1e30})
+    with pytest.raises(TrainingFailedError, match=r"lower lr or\s+raise regularizer"):
+        train_embedding(graph, config, tmp_path / "run", cluster=TWO)
+    assert read_state(tmp_path / "run").epoch == 0

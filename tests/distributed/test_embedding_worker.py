@@ -1,0 +1,136 @@
+"""Workers of embeddings as threads of the test, without Ray: files, losses, log lines."""
+
+import dataclasses
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphsys.core.errors import ClusterError
+from graphsys.distributed.bucket_locks import BucketLocks, EpochUnit
+from graphsys.distributed.embedding_worker import (
+    Call,
+    EmbeddingWork,
+    EmbeddingWorker,
+    tables_of,
+)
+from graphsys.distributed.parameter_server import ParameterServer
+from graphsys.embedding import EmbeddingConfig
+from graphsys.embedding import run as runs
+from graphsys.embedding.data.schedule import Schedule
+from graphsys.embedding.rows.table_files import TableFiles
+from graphsys.storage.reader import Graph
+from tests.distributed.test_train_embedding import NUM_EDGES, ring
+from tests.embedding_context import context_of
+
+CONFIG = EmbeddingConfig(
+    dim=8, operator="complex_diagonal", batch_size=50, num_uniform_negatives=10,
+    num_batch_negatives=5, eval_fraction=0.1, threads=1,
+)  # fmt: skip
+
+
+class Servers:
+    """Both servers for threads, which look at the run's files at every call.
+
+    Attributes:
+        missing: Files that a checkpoint or a lost bucket would need, and that were gone.
+    """
+
+    def __init__(self, graph: Graph, path: Path) -> None:
+        context = context_of(graph, CONFIG, path)
+        context.state.checksums[runs.CONFIG_NAME] = runs.write_config(path, CONFIG)
+        runs.commit(path, context.state)
+        partitions = {t: graph.num_partitions(t) for t in graph.node_types}
+        schedule = Schedule(context.steps, partitions, context.layout, CONFIG.seed)
+        self.units = [EpochUnit(needs=needs) for needs in schedule.needs(0)]
+        self.locks = BucketLocks({}, 0, is_anchored=False)
+        self.parameters = ParameterServer(tables_of(TableFiles(context), {}))
+        self.missing: list[str] = []
+        self._path, self._lock = path, threading.Lock()
+
+    def caller(self, server: Any) -> Call:
+        def call(method: str, *arguments: Any, **named: Any) -> Any:
+            with self._lock:
+                files = self.locks.outcome()[1].values()
+                names = {name for listed in files for name in listed}
+                gone = [name for name in names if not (self._path / name).exists()]
+                self.missing += gone
+                return getattr(server, method)(*arguments, **named)
+
+        return call
+
+    def worker(self, name: str, graph: Path) -> EmbeddingWorker:
+        self.locks.join(name)
+        self.parameters.join(name)
+        work = EmbeddingWork(graph=str(graph), path=str(self._path), config=CONFIG)
+        locks, parameters = self.caller(self.locks), self.caller(self.parameters)
+        return EmbeddingWorker(name, work, locks, parameters)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return ring(tmp_path_factory.mktemp("ring") / "graph", 4)
+
+
+def test_files_stay_until_what_replaces_them_was_given_back(
+    store: Path, tmp_path: Path
+) -> None:
+    servers = Servers(Graph(store), tmp_path)
+    workers = [servers.worker(name, store) for name in "ab"]
+    losses = []
+    for epoch in range(3):
+        servers.locks.begin_epoch(epoch, servers.units)
+        with ThreadPoolExecutor(2) as pool:
+            told = list(pool.map(EmbeddingWorker.train_epoch, workers, [epoch] * 2))
+        finished, files, _ = servers.locks.outcome()
+        losses.append(servers.locks.progress()[1])
+        assert sum(unit.num_edges for unit in finished) < NUM_EDGES  # some are held out
+        assert sum(unit.held_out[1] for unit in finished) > NUM_EDGES * 0.08
+        assert [event for unit in finished for event, _ in unit.lines] == ["unit"] * 10
+        servers.locks.committed()
+    assert not servers.missing
+    assert losses[2] < losses[1] < losses[0]
+    assert sum(each["buckets"] for each in told) == 30
+    kept = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.npy")}
+    assert kept >= {name for listed in files.values() for name in listed}
+
+
+def test_a_bucket_that_fails_half_way_leaves_the_files_from_before(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = Servers(Graph(store), tmp_path)
+    first, second = (servers.worker(name, store) for name in "ab")
+    servers.locks.begin_epoch(0, servers.units)
+    trained = 0
+
+    def fail(self: TableFiles, part: Any, table: Any) -> None:
+        nonlocal trained
+        trained += 1
+        store_it(self, part, table)
+        if trained == 4:  # one of two partitions is written
+            raise OSError("the machine is gone")
+
+    store_it = TableFiles.store
+    with monkeypatch.context() as patched:
+        patched.setattr(TableFiles, "store", fail)
+        with pytest.raises(OSError, match="gone"):
+            first.train_epoch(0)
+    servers.locks.forget("a")
+    servers.parameters.forget("a")
+    told = second.train_epoch(0)
+    finished, _, _ = servers.locks.outcome()
+    assert sorted(unit.unit for unit in finished) == list(range(10))
+    assert told["buckets"] < 10
+    assert not servers.missing
+    with pytest.raises(ClusterError, match="worker a was given up as lost"):
+        first.train_epoch(0)
+
+
+def test_the_servers_hold_what_is_shared(store: Path, tmp_path: Path) -> None:
+    servers = Servers(Graph(store), tmp_path)
+    config = dataclasses.replace(CONFIG, seed=1)
+    context = context_of(Graph(store), config, tmp_path)
+    names = set(servers.parameters.tables())
+    assert names == set(tables_of(TableFiles(context), {})) == {"relations/edge"}
