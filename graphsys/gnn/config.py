@@ -37,6 +37,7 @@ def num_threads(config: GnnConfig, num_edges: int) -> int:
     if config.deterministic:
         return 1
     is_small = config.is_whole_graph and num_edges * config.dim < _SMALL_WORK
+    is_small = is_small or config.is_of_events  # a few hundred events a step
     if config.threads or is_small:
         return config.threads or 1
     told = os.environ.get("LOCAL_WORLD_SIZE", "1")  # torchrun's: processes of this machine

@@ -61,6 +61,8 @@ def _check_model(config: GnnSettings) -> None:
             f"task: got {config.task} with model {config.model}, whose rows are "
             f"compared with each other; expected {' or '.join(known)}"
         )
+    if spec.make_stream is not None:
+        _check_events(config)
     if spec.messages == "walks" and not config.batch_size:
         raise ConfigError(
             f"batch_size: got 0 with model {config.model}, expected at least 1, for its "
@@ -71,6 +73,28 @@ def _check_model(config: GnnSettings) -> None:
             "learned_rows: got disk with messages over the whole graph (batch_size 0, "
             "or model lightgcn), whose rows are in memory all at once; expected memory"
         )
+
+
+def _check_events(config: GnnSettings) -> None:
+    """Check a model that follows edges in order of time."""
+    known = [name for name in TASKS.names() if TASKS.get(name).is_of_events]
+    for name, is_set, expected in (
+        ("task", not TASKS.get(config.task).is_of_events, " or ".join(known)),
+        ("batch_size", not config.batch_size, "at least 1, for it learns batch by batch"),
+        ("negatives", config.negatives != "uniform", "uniform"),
+        ("negatives_of", config.negatives_of != "batch", "batch"),
+        ("in_batch", config.in_batch, "false, for its negatives are drawn"),
+        ("num_negatives", not config.num_negatives, "at least 1"),
+        ("alike_negatives", config.alike_negatives > 0, "0, for its negatives are drawn"),
+        ("learned_rows", config.learned_rows == "disk", "memory"),
+        ("sampler", not SAMPLERS.get(config.sampler).is_usual, "neighbor"),
+        ("fanouts", min(config.hop_fanouts) < 1, "numbers >= 1: the latest neighbors"),
+    ):
+        if is_set:
+            raise ConfigError(
+                f"{name}: got {getattr(config, name)} with model {config.model}, which "
+                f"follows edges in order of time; expected {expected}"
+            )
 
 
 def _check_links(config: GnnSettings) -> None:

@@ -17,6 +17,7 @@ from graphsys.gnn.data.message_graph import Layer
 from graphsys.gnn.layer_by_layer import LayerByLayer
 from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.models.model import Model
+from graphsys.gnn.models.stream import StreamNetwork
 from graphsys.gnn.ops.sparse_features import SparseFeatures
 from graphsys.gnn.part_specs import SAMPLERS
 
@@ -58,6 +59,10 @@ def infer(
     """
     context.network.eval()
     with torch.no_grad():
+        if isinstance(context.network, StreamNetwork):
+            if nodes is None:
+                nodes = np.arange(context.graph.num_nodes_of(node_type), dtype=np.int64)
+            return context.network.node_rows(node_type, nodes).numpy()
         if SAMPLERS.get(context.config.sampler).has_times:
             return _infer_sampled(context, node_type, nodes, progress)
         found = LayerByLayer(context, scratch, entries, progress).run(node_type, nodes)
@@ -77,6 +82,8 @@ def probe(context: TrainingContext, node_type: str, nodes: Ints | None = None) -
         Bytes of the rows of two layers, which are there at once beside what this took.
     """
     context.network.eval()
+    if isinstance(context.network, StreamNetwork):
+        return 0  # rows at a time, a batch's worth of them
     if SAMPLERS.get(context.config.sampler).has_times:
         num_nodes = context.message_graph.sampler.sizes[node_type]
         num_rows = num_nodes if nodes is None else len(nodes)

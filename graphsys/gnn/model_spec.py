@@ -17,7 +17,8 @@ _FILES: Final = {
     "sage": "layers.sage", "gcn": "layers.gcn", "lightgcn": "layers.gcn",
     "gat": "layers.gat", "gatv2": "layers.gat", "gin": "layers.gin",
     "rgcn": "layers.relational", "hgt": "layers.relational", "han": "layers.han",
-    "pinsage": "layers.pinsage", "gatne": "gatne",
+    "pinsage": "layers.pinsage", "gatne": "gatne", "tgn": "tgn", "jodie": "jodie",
+    "edgebank": "edgebank", "recency": "recency",
 }  # fmt: skip
 
 
@@ -31,7 +32,7 @@ def _everywhere(_: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSpec:
-    """One model; one of the first three makes it.
+    """One model; one of the first four makes it.
 
     Attributes:
         name: What ``model`` names it in a config.
@@ -41,6 +42,9 @@ class ModelSpec:
             relations: maps ``(rows, h, own)`` by relation and node type to rows by type.
         make_model: From ``(config, relations, shapes, decoder)``, a whole
             :class:`graphsys.gnn.models.model.Model` that shares nothing with the others.
+        make_stream: From ``(config, events, decoder)``, a
+            :class:`graphsys.gnn.models.stream.StreamModel`, which follows edges in order
+            of time (``events``: :class:`graphsys.gnn.data.events.EventStream`).
         messages: Where they come from: ``edges``; ``walks`` (PinSage's neighborhoods);
             ``relations``, each by itself; ``metapaths`` (needs the whole graph at once).
         weights: Of messages: ``none``, or ``degrees`` of the whole graph.
@@ -63,6 +67,7 @@ class ModelSpec:
     make_layer: Callable[[Any, int, int, bool], Any] | None = None
     make_hop: Callable[[Any, Any, int, int], Any] | None = None
     make_model: Callable[[Any, Any, Any, Any], Any] | None = None
+    make_stream: Callable[[Any, Any, Any], Any] | None = None
     messages: Literal["edges", "walks", "relations", "metapaths"] = "edges"
     weights: Literal["none", "degrees"] = "none"
     has_loops: bool = False
@@ -81,12 +86,13 @@ class ModelSpec:
         """Refuse what cannot be made.
 
         Raises:
-            ConfigError: Not one of the three ways to make it is given.
+            ConfigError: Not one of the four ways to make it is given.
         """
-        ways = (self.make_layer, self.make_hop, self.make_model)
+        ways = (self.make_layer, self.make_hop, self.make_model, self.make_stream)
         if sum(way is not None for way in ways) != 1:
             raise ConfigError(
-                f"model {self.name!r}: expected one of make_layer, make_hop, make_model"
+                f"model {self.name!r}: expected one of make_layer, make_hop, make_model, "
+                "make_stream"
             )
 
 

@@ -17,6 +17,10 @@ DECODERS_GROUP: Final = "graphsys.decoders"
 PAIR_LOSSES_GROUP: Final = "graphsys.pair_losses"
 
 
+def _whole(graph: Any, config: Any) -> Any:
+    return graph
+
+
 @dataclass(frozen=True, kw_only=True)
 class TaskSpec:
     """What a network is trained for.
@@ -26,12 +30,17 @@ class TaskSpec:
         make: From ``(graph, config)``, the :class:`graphsys.gnn.tasks.task.Task`.
         is_of_links: Whether pairs of nodes are learned, not values of nodes.
         has_times: Whether its seeds are nodes that may have a column ``time``.
+        view: From ``(graph, config)``, what of the graph carries messages; all by default.
+        is_of_events: Whether edges are learned in order of time, so that models that
+            follow them can be.
     """
 
     name: str
     make: Callable[[Any, Any], Any]
     is_of_links: bool = False
     has_times: bool = False
+    view: Callable[[Any, Any], Any] = _whole
+    is_of_events: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +106,7 @@ TASKS = SpecRegistry(
         "regression": "graphsys.gnn.tasks.regression",
         "link_prediction": "graphsys.gnn.tasks.link_prediction",
         "recommendation": "graphsys.gnn.tasks.link_prediction",
+        "temporal_link_prediction": "graphsys.gnn.tasks.temporal_links",
     },
 )  # fmt: skip
 SAMPLERS = SpecRegistry(

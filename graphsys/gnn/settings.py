@@ -17,7 +17,8 @@ class GnnSettings(Checked):
     # what is learned
     task: str = option(
         "node_classification",
-        "What is learned: classes of nodes, numbers of nodes, edges, or who likes what.",
+        "What is learned: classes of nodes, numbers of nodes, edges, who likes what, or "
+        "who meets whom next.",
         group="Task", choices=part_specs.TASKS.names, plugins=part_specs.TASKS_GROUP,
     )
     node_type: str = option(
@@ -35,7 +36,7 @@ class GnnSettings(Checked):
     )
     edge_type: str = option(
         "", "Edge type that is learned; by default the only one.",
-        group="Task", applies="link_prediction, recommendation",
+        group="Task", applies="link_prediction, recommendation, temporal_link_prediction",
     )
     positives: Literal["edges", "walks"] = option(
         "edges",
@@ -45,17 +46,27 @@ class GnnSettings(Checked):
     )
     loss: str = option(
         "margin", "Loss of a pair against its negatives.",
-        group="Task", applies="link_prediction, recommendation",
+        group="Task", applies="link_prediction, recommendation, temporal_link_prediction",
         choices=part_specs.PAIR_LOSSES.names, plugins=part_specs.PAIR_LOSSES_GROUP,
     )
     decoder: str = option(
         "dot", "How the rows of two nodes become the score of the pair.",
-        group="Task", applies="link_prediction, recommendation",
+        group="Task", applies="link_prediction, recommendation, temporal_link_prediction",
         choices=part_specs.DECODERS.names, plugins=part_specs.DECODERS_GROUP,
     )
     margin: float = option(
         0.1, "How much higher a pair is to score than its negatives.",
         minimum=0, group="Task", applies="loss = margin",
+    )
+    valid_share: float = option(
+        0.15, "Share of the edges that are valid, those before the ones of test, where the "
+        "store has no split.",
+        minimum=0, maximum=0.99, group="Task", applies="temporal_link_prediction",
+    )
+    test_share: float = option(
+        0.15, "Share of the edges that are test, the last ones, where the store has no "
+        "split.",
+        minimum=0, maximum=0.99, group="Task", applies="temporal_link_prediction",
     )
     # the network
     model: str = option(
@@ -78,11 +89,16 @@ class GnnSettings(Checked):
     )
     heads: int = option(
         8, "Attention heads, which share dim.",
-        minimum=1, group="Model", applies="gat, gatv2, hgt, han",
+        minimum=1, group="Model", applies="gat, gatv2, hgt, han, tgn",
     )
     output_heads: int = option(
         1, "Attention heads of the last layer, whose outputs are averaged.",
         minimum=1, group="Model", applies="gat, gatv2, hgt, han",
+    )
+    time_window: float = option(
+        0.0, "How long a pair is remembered, as a share of the time that the training "
+        "edges span; 0: forever.",
+        minimum=0, group="Model", applies="edgebank",
     )
     edge_dim: int = option(
         10, "Features of a relation's row.", minimum=1, group="Model", applies="gatne"
@@ -198,7 +214,8 @@ class GnnSettings(Checked):
     )
     num_negatives: int = option(
         500, "Negatives of a batch, or of a pair.",
-        minimum=0, group="Negatives", applies="link_prediction, recommendation",
+        minimum=0, group="Negatives",
+        applies="link_prediction, recommendation, temporal_link_prediction",
     )
     negatives_of: Literal["batch", "pair"] = option(
         "batch",
@@ -352,3 +369,8 @@ class GnnSettings(Checked):
     def is_whole_graph(self) -> bool:
         """Whether messages of a step go over the whole graph."""
         return self.is_full_batch or spec_of(self.model).is_whole_graph
+
+    @property
+    def is_of_events(self) -> bool:
+        """Whether the model follows edges in order of time, as they happen."""
+        return spec_of(self.model).make_stream is not None

@@ -154,15 +154,72 @@ class TaskContract:
 
 
 def _loss_of(context: Any, seeds: Mapping[str, Ints], number: int) -> torch.Tensor:
+    from graphsys.gnn.data.event_batches import EventLoader
     from graphsys.gnn.data.loader import Loader
 
-    loader = Loader(
-        context.message_graph, context.features, prefetch=0, trim=context.task.trim
-    )
+    loader: Any = EventLoader()
+    if not context.config.is_of_events:
+        loader = Loader(
+            context.message_graph, context.features, prefetch=0, trim=context.task.trim
+        )
     batch = loader.make(seeds, epoch=0, number=number)
     rows = context.network(batch.hops, batch.x)
     loss: torch.Tensor = context.task.loss(rows, batch)
     return loss
+
+
+class StreamContract:
+    """What every model that follows events keeps to; inherit, and set ``name``.
+
+    Attributes:
+        name: The model's registered name.
+        settings: Of the config, where the model needs others.
+    """
+
+    name: ClassVar[str] = ""
+    settings: ClassVar[Mapping[str, Any]] = {}
+
+    def test_what_is_not_older_has_no_part_in_a_score(self) -> None:
+        """Other edges of valid and test, and the order of asking, change nothing."""
+        found = []
+        for is_other in (False, True):
+            with _graph(_Circle(is_other=is_other)) as graph:
+                task = build_context(graph, self._config()).task
+                stream: Any = task.decoder
+                stream.eval()
+                sources, times = np.arange(6), np.full(6, 2000)
+                stream.advance(stream.events.before(2000))
+                with torch.no_grad():
+                    asked = [stream.scores(sources, times, 2000) for _ in range(2)]
+                assert asked[0].shape == (6, _SIZE)
+                assert bool(torch.isfinite(asked[0]).all()), self.name
+                assert torch.equal(*asked), f"{self.name}: asking changes the scores"
+                found.append(asked[0])
+        assert torch.equal(*found), f"{self.name}: the future has a part in the scores"
+
+    def test_a_model_that_forgets_is_as_new(self) -> None:
+        """After ``reset`` all is as before the first event; buffers hold all state."""
+        with _graph(_Circle()) as graph:
+            stream: Any = build_context(graph, self._config()).task.decoder
+        new = {name: value.clone() for name, value in stream.state_dict().items()}
+        stream.advance(90)
+        kept = {name: value.clone() for name, value in stream.state_dict().items()}
+        assert int(stream.position) == 90
+        stream.advance(40)
+        assert int(stream.position) == 40, f"{self.name}: it cannot go back"
+        stream.reset()
+        for name, value in stream.state_dict().items():
+            assert torch.equal(value, new[name]), f"{self.name}: {name} is not forgotten"
+        stream.advance(90)
+        for name, value in stream.state_dict().items():
+            assert torch.equal(value, kept[name]), f"{self.name}: {name} is another"
+
+    def _config(self) -> GnnConfig:
+        usual = {
+            "task": "temporal_link_prediction", "model": self.name, "dim": 8, "layers": 1,
+            "batch_size": 16, "heads": 2, "num_negatives": 8, "deterministic": True,
+        }  # fmt: skip
+        return GnnConfig(**{**usual, **self.settings})
 
 
 class SamplerContract:

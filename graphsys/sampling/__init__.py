@@ -15,6 +15,8 @@ from graphsys.sampling.negatives import (
 from graphsys.sampling.negatives import NegativeSampler as NegativeSampler
 from graphsys.sampling.neighbors import NeighborSampler as NeighborSampler
 from graphsys.sampling.pinsage import ImportanceSampler as ImportanceSampler
+from graphsys.sampling.recent import RecentRows as RecentRows
+from graphsys.sampling.recent import recent_rows as recent_rows
 from graphsys.sampling.relation_rows import relation_name as relation_name
 from graphsys.sampling.relation_rows import relation_names as relation_names
 from graphsys.sampling.relation_rows import relation_rows as relation_rows

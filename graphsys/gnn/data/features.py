@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import torch
 
 from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
@@ -180,7 +179,7 @@ class InputFeatures:
                 continue
             count, first = rows.find_odd()
             if count:
-                ids = self._graph.node_ids(name).take(pa.array(first)).to_pylist()
+                ids = self._graph.ids_of(name, first).to_pylist()
                 raise InvalidGraphError(
                     f"features {', '.join(rows.names)} of {count} of {rows.num_nodes} "
                     f"nodes of type {name!r} are not finite, first of nodes "

@@ -87,7 +87,7 @@ def read_labels(graph: Graph, config: GnnConfig) -> NodeLabels:
     known = pc.is_valid(labels).to_numpy()
     for split, nodes in splits.items():
         if len(missing := nodes[~known[nodes]]):
-            ids = graph.node_ids(node_type).take(pa.array(missing[:6])).to_pylist()
+            ids = graph.ids_of(node_type, missing[:6]).to_pylist()
             raise InvalidGraphError(
                 f"{len(missing)} of {len(nodes)} nodes of split {split!r} have no "
                 f"{config.label!r}: {cut_list(ids)}{' ...' if len(missing) > 6 else ''}; "

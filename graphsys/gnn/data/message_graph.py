@@ -5,7 +5,6 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import torch
 
 from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
@@ -99,7 +98,7 @@ class MessageGraph:
             self._times[node_type] = read_times(self._graph, node_type)
         times = self._times[node_type][nodes]
         if len(missing := nodes[times == NO_TIME]):
-            ids = self._graph.node_ids(node_type).take(pa.array(missing[:6])).to_pylist()
+            ids = self._graph.ids_of(node_type, missing[:6]).to_pylist()
             raise InvalidGraphError(
                 f"{len(missing)} of {len(nodes)} nodes of type {node_type!r} have no time, "
                 f"before which to sample: {cut_list(ids)}"

@@ -87,7 +87,7 @@ def make_pairs(graph: Graph, config: GnnConfig) -> Pairs:
         UnknownNameError: An edge type that is not in the graph.
         ConfigError: Several edge types to choose from, or none that leads to a pair.
     """
-    name = _edge_type(graph, config)
+    name = learned_edge_type(graph, config)
     kind = graph.edge_type(name)
     if config.positives == "edges":
         if spec_of(config.model).messages == "walks" and kind.src_type != kind.dst_type:
@@ -186,7 +186,13 @@ def _without(block: Block, wanted: list[tuple[Ints, Ints]]) -> Block:
     )
 
 
-def _edge_type(graph: Graph, config: GnnConfig) -> str:
+def learned_edge_type(graph: Graph, config: GnnConfig) -> str:
+    """Return the name of the edge type that a config learns.
+
+    Raises:
+        UnknownNameError: An edge type that is not in the graph.
+        ConfigError: Several edge types to choose from, or none.
+    """
     names = [graph.edge_type_name(kind) for kind in graph.edge_types]
     if config.edge_type:
         if config.edge_type not in names:
@@ -194,7 +200,7 @@ def _edge_type(graph: Graph, config: GnnConfig) -> str:
         return config.edge_type
     if len(names) != 1:
         raise ConfigError(
-            f"task link_prediction: the graph {graph.path} has edge types "
+            f"task {config.task}: the graph {graph.path} has edge types "
             f"{', '.join(names) or 'none'}; choose one with edge_type"
         )
     return names[0]

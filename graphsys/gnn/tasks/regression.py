@@ -46,7 +46,7 @@ class NodeRegression(NodeSeeds):
         self.splits = read_splits(graph, node_type, config)
         for split, nodes in self.splits.items():
             if len(bad := nodes[~np.isfinite(self.values[nodes])]):
-                ids = graph.node_ids(node_type).take(pa.array(bad[:6])).to_pylist()
+                ids = graph.ids_of(node_type, bad[:6]).to_pylist()
                 raise InvalidGraphError(
                     f"{len(bad)} of {len(nodes)} nodes of split {split!r} have no finite "
                     f"{config.label!r}: {cut_list(ids)}{' ...' if len(bad) > 6 else ''}; "

@@ -24,7 +24,9 @@ from graphsys.gnn.data.message_graph import MessageGraph
 from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.models.model import Model
 from graphsys.gnn.models.network import Network
+from graphsys.gnn.models.stream import StreamModel, StreamNetwork
 from graphsys.gnn.ops.adjacency import kernel_threads
+from graphsys.gnn.part_specs import TASKS
 from graphsys.gnn.process_group import joined_process_group
 from graphsys.gnn.tasks.factory import make_task
 from graphsys.gnn.tasks.task import Task
@@ -145,7 +147,8 @@ def build_context(
             f"learned_rows: got disk with {task.process_group.world_size} processes, "
             "which do not share their rows; expected memory, or one process"
         )
-    message_graph = MessageGraph(graph, config, task.node_type)
+    seen = TASKS.get(config.task).view(graph, config)
+    message_graph = MessageGraph(seen, config, task.node_type)
     require_types(graph, message_graph.node_types, task.node_type)
     features = InputFeatures(graph, message_graph.node_types, config)
     if is_checking:
@@ -190,6 +193,9 @@ def _make_model(
 ) -> Model:
     relations, shapes = message_graph.relations, features.shapes
     make = spec_of(config.model).make_model
+    if config.is_of_events:
+        assert isinstance(task.decoder, StreamModel)  # the task made it
+        return StreamNetwork(config, task.decoder)
     if make is not None:
         made: Model = make(config, relations, shapes, task.decoder)
         return made

@@ -65,11 +65,11 @@ def make_plan(context: TrainingContext) -> Mapping[str, Any]:
             edges = max(edges, batch.num_edges)
             waiting = max(waiting, _input_bytes(batch))
             trainer.loader.release(batch)
-    del batch  # its rows are not there in an evaluation
+            del batch  # its rows are not there in an evaluation
     evaluated = _evaluation_bytes(context)
     parameters = sum(p.numel() * p.element_size() for p in context.network.parameters())
     rows = sum(each.most_bytes for each in context.network.stored)
-    epoch_s = min(times) * len(seeds)
+    epoch_s = min(times, default=0.0) * len(seeds)
     return {
         "planned_memory_bytes": max(
             at_most(meter, base) + waiting * abs(config.prefetch), evaluated

@@ -13,6 +13,7 @@ from graphsys.core.memory import release_free_memory
 from graphsys.core.progress import Progress
 from graphsys.gnn import run as runs
 from graphsys.gnn.context import TrainingContext
+from graphsys.gnn.data.event_batches import EventLoader
 from graphsys.gnn.data.loader import Batch, Loader
 from graphsys.gnn.data.message_graph import Layer
 from graphsys.gnn.data.pace import ADAPTS
@@ -45,15 +46,10 @@ class Trainer:
     def __init__(self, context: TrainingContext) -> None:
         self.context, self.config, self.state = context, context.config, context.state
         self.network, self.process_group = context.network, context.task.process_group
-        self.transfer = transfer = context.transfer
+        self.transfer = context.transfer
         self.stepper = Stepper(context)
         self.stats = TrainingStats(self.state.metrics)
-        self.loader = Loader(
-            context.message_graph, context.features, _prefetch(context),
-            context.task.trim, context.network.stored,
-            None if transfer is None else self._send,
-            Buffers if transfer is None else transfer.buffers, self.stats.overlap,
-        )  # fmt: skip
+        self.loader = self._make_loader()
         self._whole: tuple[Layer, dict[str, torch.Tensor]] | None = None
         self._best: runs.Weights | None = None
         self._is_best_saved = True
@@ -201,6 +197,17 @@ class Trainer:
                 layer, x = self.transfer.layer(layer), self.transfer.input(x)
             self._whole = layer, x
         return self._whole
+
+    def _make_loader(self) -> Loader | EventLoader:
+        context, transfer = self.context, self.transfer
+        if self.config.is_of_events:
+            return EventLoader()
+        return Loader(
+            context.message_graph, context.features, _prefetch(context),
+            context.task.trim, context.network.stored,
+            None if transfer is None else self._send,
+            Buffers if transfer is None else transfer.buffers, self.stats.overlap,
+        )  # fmt: skip
 
     def _send(self, batch: Batch) -> None:
         assert self.transfer is not None  # else nothing is sent

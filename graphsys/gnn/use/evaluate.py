@@ -42,7 +42,8 @@ def evaluate(
         :meth:`graphsys.gnn.tasks.regression.NodeRegression.measure`. Links: see
         :func:`graphsys.gnn.tasks.link_ranking.rank_pairs`, of model gatne
         :func:`graphsys.gnn.tasks.edge_metrics.tell_edges`; recommendations:
-        :func:`graphsys.gnn.tasks.link_ranking.recommend_pairs`.
+        :func:`graphsys.gnn.tasks.link_ranking.recommend_pairs`; edges in order of time:
+        :func:`graphsys.gnn.tasks.event_ranking.rank_events`.
 
     Raises:
         UnknownNameError: There is no such split.

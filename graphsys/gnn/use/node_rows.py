@@ -176,7 +176,7 @@ def nearest(
     cosine = (found @ (found[number] * scale[number]) * scale).astype(np.float64)
     cosine[number] = -np.inf
     best = np.argsort(-cosine, kind="stable")[: min(k, len(cosine) - 1)]
-    ids = rows.graph.node_ids(chosen).take(pa.array(best))
+    ids = rows.graph.ids_of(chosen, best)
     return pa.table({"id": ids, "score": pa.array(cosine[best])})
 
 

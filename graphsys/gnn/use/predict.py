@@ -59,7 +59,7 @@ def predict(
     numbers = None
     if nodes is not None:
         numbers = opened.graph.lookup(node_type, nodes).astype(np.int64)
-        ids = ids.take(pa.array(numbers))
+        ids = opened.graph.ids_of(node_type, numbers)
     asked = len(ids)
     opened.require_room("predicting", [node_type], asked * _ANSWER_BYTES, numbers)
     found = opened.output(numbers, progress=progress)

@@ -13,8 +13,8 @@ from tests.conftest import ROOT
 from tests.packages import install, run
 
 OURS = [
-    "gat", "gatne", "gatv2", "gcn", "gin", "han", "hgt", "lightgcn", "pinsage", "rgcn",
-    "sage",
+    "edgebank", "gat", "gatne", "gatv2", "gcn", "gin", "han", "hgt", "jodie", "lightgcn",
+    "pinsage", "recency", "rgcn", "sage", "tgn",
 ]  # fmt: skip
 
 
@@ -23,7 +23,7 @@ def test_a_model_says_all_about_itself(name: str) -> None:
     spec = spec_of(name)
     assert spec.name == name
     assert name in model_names()
-    ways = (spec.make_layer, spec.make_hop, spec.make_model)
+    ways = (spec.make_layer, spec.make_hop, spec.make_model, spec.make_stream)
     assert sum(way is not None for way in ways) == 1
     assert spec.exit_layers in (0, 1, 2)
 

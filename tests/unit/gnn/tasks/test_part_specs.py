@@ -8,11 +8,13 @@ import pytest
 
 from graphsys.core.errors import UnknownNameError
 from graphsys.gnn import GnnConfig
+from graphsys.gnn.model_spec import model_names, spec_of
 from graphsys.gnn.part_specs import DECODERS, PAIR_LOSSES, SAMPLERS, TASKS
 from graphsys.gnn.testing import (
     DecoderContract,
     PairLossContract,
     SamplerContract,
+    StreamContract,
     TaskContract,
 )
 from tests.conftest import ROOT
@@ -27,6 +29,15 @@ class TestTasks(TaskContract):
     def _named(self, name: str) -> None:
         self.name = name  # type: ignore[misc]
         self.settings = SETTINGS.get(name, {})  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in model_names() if spec_of(name).make_stream is not None]
+)
+class TestStreams(StreamContract):
+    @pytest.fixture(autouse=True)
+    def _named(self, name: str) -> None:
+        self.name = name  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("name", SAMPLERS.names())

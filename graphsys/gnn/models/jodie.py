@@ -1,0 +1,77 @@
+"""JODIE: memory of nodes, sent on by the time that has passed since."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+from torch.nn import functional
+
+from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.data.events import EventStream
+from graphsys.gnn.model_spec import ModelSpec, register
+from graphsys.gnn.models.node_memory import MemoryModel
+
+Ints = npt.NDArray[np.int64]
+
+
+class Jodie(MemoryModel):
+    """Rows ``(1 + t w) * memory + learned row``, with the time ``t`` since memory's event.
+
+    What is compared with second ends is linear in the first end's row and in that of whom
+    it met last. Here one RNN updates the memory of both ends, the decoder makes scores (the
+    paper takes the nearest row), and events come in batches of time (its t-batches are a
+    way to the same order).
+
+    References:
+        Kumar, Zhang, Leskovec, "Predicting dynamic embedding trajectory in temporal
+        interaction networks", KDD 2019, equations 1 to 3.
+    """
+
+    def __init__(self, config: GnnConfig, events: EventStream, decoder: Any) -> None:
+        super().__init__(config, events, decoder)
+        self.updater = nn.RNNCell(self.message_width + 1, config.dim)
+        self.projection = nn.Parameter(torch.zeros(config.dim))
+        self.last = nn.Linear(config.dim, config.dim, bias=False)
+        nn.init.eye_(self.last.weight)
+
+    def update(
+        self, message: torch.Tensor, passed: torch.Tensor, memory: torch.Tensor
+    ) -> torch.Tensor:
+        """Return memory after messages and the time that passed."""
+        found: torch.Tensor = self.updater(
+            torch.cat([message, passed[:, None]], dim=1), memory
+        )
+        return found
+
+    def queries(self, sources: Ints, times: Ints, before: int) -> torch.Tensor:
+        """Return what is compared with the rows of second ends, float32 ``[n, dim]``."""
+        rows = self.events.rows
+        last = rows.latest(sources, np.full(len(sources), before), 1)[:, 0]
+        others = np.where(last < 0, sources, rows.others[np.maximum(last, 0)])
+        met: torch.Tensor = self.last(self.rows_at(others, times, before))
+        asked: torch.Tensor = super().queries(sources, times, before)
+        return asked + met * torch.from_numpy(last >= 0)[:, None]
+
+    def rows_at(self, nodes: Ints, times: Ints, before: int) -> torch.Tensor:
+        """Return the rows of nodes at times."""
+        unique, places = np.unique(nodes, return_inverse=True)
+        chosen, back = torch.from_numpy(unique), torch.from_numpy(places)
+        memory, updated = self.current(chosen)
+        is_known = self.has_memory[chosen] | self.has_message[chosen]
+        passed = self.since(updated[back], times) * is_known[back]
+        memory = memory.index_select(0, back)
+        found = memory * (1 + passed[:, None] * self.projection)
+        found = found + self.learned(chosen).index_select(0, back)
+        return functional.dropout(found, self.config.dropout, self.training)
+
+
+register(
+    ModelSpec(
+        name="jodie",
+        make_stream=Jodie,
+        is_of_links=True,
+        device_gap=lambda config: ("model", "all others"),
+    )
+)
