@@ -34,6 +34,8 @@ def ingest(
     edge_type: EdgeType | Sequence[str] | None = None,
     num_threads: int | None = None,
     split: "Shares | SplitSpec | None" = None,
+    by: str | None = None,
+    negatives: int | None = None,
     **options: Any,
 ) -> "IngestReport":
     """Read a graph and write a store.
@@ -55,6 +57,8 @@ def ingest(
         num_threads: Threads that read ahead.
         split: Shares of train, valid and test ("0.8,0.1,0.1"), or two numbers of edges,
             those of valid and test; drawn with ``seed`` (see ``graphsys.split``).
+        by: How they are chosen: "random" (None, too), "time" or "relation".
+        negatives: Pairs that are no edges to draw for each edge of valid and test.
         **options: Those of ``graphsys.storage.ingest``: partitions, partitioner, order,
             memory, coalesce, drop_self_loops, overwrite, seed, progress.
 
@@ -64,8 +68,7 @@ def ingest(
         OutputExistsError: ``out`` exists and ``overwrite`` is false.
     """
     source: Source
-    if split is not None and not isinstance(split, SplitSpec):
-        split = split_spec(split, seed=options.get("seed", 0))
+    split = _split_asked(split, by, negatives, options.get("seed", 0))
     if out is None:
         raise ConfigError("out: got none, expected the folder where the store goes")
     if (data is None) == (edges is None and nodes is None):
@@ -107,3 +110,22 @@ def is_paths(data: Any) -> bool:
     return isinstance(data, (list, tuple, set)) and all(
         isinstance(item, (str, os.PathLike)) for item in data
     )
+
+
+def _split_asked(
+    split: "Shares | SplitSpec | None", by: str | None, negatives: int | None, seed: int
+) -> SplitSpec | None:
+    """Return what is to be held out, and how.
+
+    Raises:
+        ConfigError: it is said how, but not what; or wrongly.
+    """
+    if split is not None and not isinstance(split, SplitSpec):
+        return split_spec(split, by=by or "random", seed=seed, negatives=negatives or 0)
+    for name, given in (("by", by), ("negatives", negatives)):
+        if given is not None:
+            raise ConfigError(
+                f"{name}: got {given!r}, which is about edges held out; give split as "
+                "shares, such as 0.8,0.1,0.1, too"
+            )
+    return split

@@ -25,6 +25,7 @@ EPILOG = examples(
     "graphsys ingest links.csv -o web --skip 1 --partitions 8 --memory 2GB",
     "graphsys ingest --nodes user=users.csv --edges user,trusts,user=trust.csv -o net",
     "graphsys ingest trust.csv -o trust --split 0.8,0.1,0.1",
+    "graphsys ingest messages.csv -o messages --split 0.7,0.15,0.15 --by time",
     "graphsys ingest train.txt valid.txt test.txt -o kg --format triples",
 )
 
@@ -130,6 +131,28 @@ def ingest(
             rich_help_panel=INPUT,
         ),
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="HOW",
+            help="How --split chooses: random (by default); time (the last are held out); "
+            "relation (of each its share).",
+            rich_help_panel=INPUT,
+            show_default=False,
+        ),
+    ] = None,
+    negatives: Annotated[
+        int | None,
+        typer.Option(
+            "--negatives",
+            metavar="N",
+            help="With --split: pairs to draw for each edge of valid and test that are no "
+            "edges.",
+            rich_help_panel=INPUT,
+            show_default=False,
+        ),
+    ] = None,
     features_as: Annotated[
         str,
         typer.Option(
@@ -180,6 +203,8 @@ def ingest(
         coalesce=coalesce,
         drop_self_loops=drop_self_loops,
         split=split,
+        by=by,
+        negatives=negatives,
         features_as=features_as,
         partitions=parse_partitions(partitions),
         partitioner=partitioner,

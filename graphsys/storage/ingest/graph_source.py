@@ -11,6 +11,7 @@ from graphsys.core.types import Bucket, EdgeType
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 from graphsys.storage.views import EdgeBucket
+from graphsys.storage.write import times
 
 _CHUNK_ROWS = 1 << 20
 
@@ -50,6 +51,7 @@ class GraphSource(Source):
                     src = _Numbered(src_ids, int(graph.offsets(edge_type.src_type)[i]))
                     dst = _Numbered(dst_ids, int(graph.offsets(edge_type.dst_type)[j]))
                     relations = graph.relations(edge_type)
+                    unit = graph.time_unit(edge_type)
                     for begin in range(0, bucket.num_edges, _CHUNK_ROWS):
                         piece = slice(begin, begin + _CHUNK_ROWS)
                         chunk = EdgeChunk(
@@ -57,7 +59,7 @@ class GraphSource(Source):
                             dst=dst.take(bucket.dst[piece]),
                             edge_type=edge_type,
                             split=split,
-                            columns=_columns(bucket, piece, relations),
+                            columns=_columns(bucket, piece, relations, unit),
                         )
                         yield from self._parts(chunk, bucket, i, j, piece)
 
@@ -100,6 +102,9 @@ class GraphSource(Source):
         entry = graph.manifest.edge_types[graph.edge_type_name(edge_type)]
         for name in entry.columns.keys() - columns.keys():
             columns[name] = _nothing_of(entry.columns[name])
+        if "time" in columns:
+            none = np.empty(0, dtype=np.int64)
+            columns["time"] = times.typed(none, entry.time_unit)
         ends = [
             as_ids(graph.node_ids(name).slice(0, 0).combine_chunks())
             for name in (edge_type.src_type, edge_type.dst_type)
@@ -133,13 +138,13 @@ def _nothing_of(kind: str) -> pa.Array:
 
 
 def _columns(
-    bucket: EdgeBucket, piece: slice, relations: list[str] | None
+    bucket: EdgeBucket, piece: slice, relations: list[str] | None, unit: str = ""
 ) -> Mapping[str, Any]:
     columns: dict[str, Any] = {}
     if bucket.weight is not None:
         columns["weight"] = bucket.weight[piece]
     if bucket.time is not None:
-        columns["time"] = bucket.time[piece]
+        columns["time"] = times.typed(bucket.time[piece], unit)
     if bucket.relation is not None:
         codes = pa.array(bucket.relation[piece].astype(np.int32))
         columns["relation"] = pa.DictionaryArray.from_arrays(

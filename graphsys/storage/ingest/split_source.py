@@ -74,7 +74,7 @@ class SplitSource(GraphSource):
         for _ in range(self._spec.negatives):
             numbers = self._negatives[kind].take(relations)
             src, dst = (
-                as_ids(graph.node_ids(name).take(pa.array(ends)).combine_chunks())
+                as_ids(graph.ids_of(name, ends))
                 for name, ends in zip((kind.src_type, kind.dst_type), numbers, strict=True)
             )
             yield replace(held, src=src, dst=dst, split=f"{held.split}_negative")

@@ -251,7 +251,7 @@ class IngestSteps:
             order={name: numbering.order for name, numbering in self._numberings.items()},
             files=sorted(self._transaction.files, key=lambda entry: entry.path),
             source=self._source.name,
-            format_version=needed_version(node_types.values()),
+            format_version=needed_version(node_types.values(), edge_types.values()),
         )
 
     # ---- checks
