@@ -25,7 +25,7 @@ SUFFIXES: Final = (
 _WITH_IDS: Final = (".npy", ".safetensors")
 _BLOCK = 1 << 14
 _LEAST_BLOCK = 1 << 8
-_WRITER_BYTES = 44 << 20  # libraries and threads at their first use, what the heap keeps
+_WRITER_BYTES = 50 << 20  # libraries and threads at their first use, what the heap keeps
 _ID_BYTES = 80
 _BYTES_OF_A_NUMBER: Final = {
     ".parquet": 30, ".arrow": 24, ".csv": 40, ".tsv": 40, ".json": 80, ".jsonl": 80,

@@ -13,9 +13,9 @@ FLAGS = {
     "graphsys dataset show": "NAME --help --json",
     "graphsys dataset build": "NAME --allow-other-counts --from --help --json --memory "
     "--order --out --overwrite --param --partitioner --partitions --seed",
-    "graphsys ingest": "FILES --coalesce --columns --drop-self-loops --edges --features-as "
-    "--format --help --ids --json --memory --nodes --order --out --overwrite --partitioner "
-    "--partitions --seed --separator --skip --split --undirected",
+    "graphsys ingest": "FILES --by --coalesce --columns --drop-self-loops --edges "
+    "--features-as --format --help --ids --json --memory --negatives --nodes --order --out "
+    "--overwrite --partitioner --partitions --seed --separator --skip --split --undirected",
     "graphsys split": "GRAPH --by --help --json --memory --negatives --out --overwrite "
     "--ratio --seed",
     "graphsys append": "GRAPH FILES --columns --delete --delete-columns --edges --format "
@@ -33,8 +33,8 @@ FLAGS = {
     "--induced --json --labels --limit --list --max-edges --memory --motifs --out "
     "--overwrite --pattern --per-edge --per-node --support --threads",
     "graphsys train": "--help",
-    "graphsys train embedding": "GRAPH --config --device --dry-run --help --json --memory "
-    "--out --overwrite --preset --resume --set --settings",
+    "graphsys train embedding": "GRAPH --cluster --config --device --dry-run --help --json "
+    "--memory --out --overwrite --preset --resume --set --settings",
     "graphsys train gnn": "GRAPH --cluster --config --device --dry-run --help --json "
     "--memory --out --overwrite --preset --resume --set --settings",
     "graphsys evaluate": "RUN --candidates --draw --help --json --memory --queries --seed "

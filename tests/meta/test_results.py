@@ -17,11 +17,13 @@ STAMP = ("command", "commit", "date", "hardware", "load_average")
 NAME = re.compile(r"[a-z_]+_(sm90|[a-z]+(-[a-z0-9]+)+c)_20\d{4}\.json")
 SAVERS = {
     "bench/run": ("analysis", "--save"),
+    "bench/embedding_workers": ("--save",),
     "bench/gnn_workers": ("--save",),
     "bench/neighbor_cache": ("--save",),
     "bench/pinsage_negatives": ("--save",),
     "bench/quality_embedding": ("--save",),
     "bench/quality_gnn": ("--save",),
+    "bench/temporal": ("--save",),
     "cuda_registers": (),
     "cuda_registers_embedding": (),
     "cuda_registers_gnn": (),
