@@ -11,7 +11,7 @@ import importlib
 import json
 import os
 import pkgutil
-import select
+import selectors
 import signal
 import subprocess
 import sys
@@ -99,9 +99,11 @@ class WarmCommand:
 
     def _answer(self, end: float) -> int:
         assert self._server.stdout is not None
-        ready, _, _ = select.select([self._server.stdout], [], [], end - time.monotonic())
-        if not ready:
-            raise TimeoutError
+        # not select.select, which refuses descriptors from 1024 on
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._server.stdout, selectors.EVENT_READ)
+            if not selector.select(end - time.monotonic()):
+                raise TimeoutError
         return int(self._server.stdout.readline())
 
 

@@ -85,10 +85,7 @@ class EventPrediction:
 
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return 1 - MRR and MRR of the watched split, or None without such edges."""
-        if self.config.eval_split not in self.events.spans:
-            return None
-        found = self.measure(self.config.eval_split, output)[self.metric]
-        return 1 - found, found
+        return _watched(self, output)
 
     @torch.no_grad()
     def measure(self, split: str, output: Output) -> dict[str, Any]:
@@ -132,10 +129,7 @@ class StaticPrediction(LinkPrediction):
 
     def watch(self, output: Output) -> tuple[float, float] | None:
         """Return 1 - MRR and MRR of the watched split, or None without such edges."""
-        if self.config.eval_split not in self.events.spans:
-            return None
-        found = self.measure(self.config.eval_split, output)[self.metric]
-        return 1 - found, found
+        return _watched(self, output)
 
     @torch.no_grad()
     def measure(self, split: str, output: Output) -> dict[str, Any]:
@@ -147,6 +141,15 @@ class StaticPrediction(LinkPrediction):
             return self.scores(ends.src[torch.from_numpy(sources)], ends.dst).cpu()
 
         return rank_events(self.events, split, self.config.batch_size or 1, score)
+
+
+def _watched(
+    task: EventPrediction | StaticPrediction, output: Output
+) -> tuple[float, float] | None:
+    if task.config.eval_split not in task.events.spans:
+        return None
+    found = task.measure(task.config.eval_split, output)[task.metric]
+    return 1 - found, found
 
 
 def _make(graph: Graph, config: GnnConfig) -> EventPrediction | StaticPrediction:

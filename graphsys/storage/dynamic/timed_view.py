@@ -60,7 +60,8 @@ class TimedGraph(Graph):
         self.whole_manifest = whole
 
     def __repr__(self) -> str:
-        unit = self.time_unit()
+        units = {entry.time_unit for entry in self.manifest.edge_types.values()} - {""}
+        unit = units.pop() if len(units) == 1 else ""
         first, end = (None if it is None else shown(it, unit) for it in self.window)
         return f"{super().__repr__()[:-1]}, times {first} to before {end})"
 

@@ -173,9 +173,9 @@ class EdgeLog:
             return values
         if not self._has_unit:
             self.time_unit, self._has_unit = unit, True
-        if self._is_appended and not unit:
-            return values
-        return times.in_unit(values, unit, self.time_unit, where)
+        if unit or not self._is_appended:
+            values = times.in_unit(values, unit, self.time_unit, where)
+        return times.require_dates(values, self.time_unit, where)
 
     def _encode_relation(self, column: pa.Array, where: str) -> npt.NDArray[np.uint32]:
         if column.null_count:

@@ -63,6 +63,22 @@ def whole(column: pa.Array, where: str) -> tuple[Ints, str]:
     return values, unit
 
 
+def require_dates(values: Ints, unit: str, where: str) -> Ints:
+    """Return times that their unit's Arrow type holds: days have 32 bits, all else 64.
+
+    Raises:
+        InputError: a day has not.
+    """
+    if unit == "d" and len(values):
+        odd = np.flatnonzero(values != values.astype(np.int32))
+        if len(odd):
+            raise InputError(
+                f"{where}: found {values[odd[0]]}, but the times before are in days since "
+                "1970, of which a date has 32 bits; give dates, or integers in days"
+            )
+    return values
+
+
 def in_unit(values: Ints, unit: str, wanted: str, where: str) -> Ints:
     """Return times in another unit, exactly.
 
@@ -86,7 +102,7 @@ def in_unit(values: Ints, unit: str, wanted: str, where: str) -> Ints:
     own, other = _NANOSECONDS[unit], _NANOSECONDS[wanted]
     if own >= other:
         factor = own // other
-        if len(values) and int(max(values.max(), -values.min())) > _MOST // factor:
+        if len(values) and max(int(values.max()), -int(values.min())) > _MOST // factor:
             raise InputError(f"{where}: times in {UNITS[wanted]} are beyond 64 bits")
         return values * factor
     found = values // (other // own)

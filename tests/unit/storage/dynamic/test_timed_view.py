@@ -179,6 +179,21 @@ def test_a_view_can_be_written_as_a_graph(graph: Graph, tmp_path: Path) -> None:
         assert then.num_nodes == graph.num_nodes
 
 
+def test_a_view_shows_its_span(tmp_path: Path) -> None:
+    def chunk(name: str, times: Any) -> EdgeChunk:
+        edge_type = EdgeType("node", name, "node")
+        return edge_chunk([(1, 2), (2, 3)], edge_type, time=times)
+
+    days = np.array(["2024-05-01", "2024-05-03"], "datetime64[D]")
+    with make_store(tmp_path / "one", chunk("a", days)).graph as graph:
+        assert repr(graph.at("2024-05-02")).endswith("times None to before 2024-05-03)")
+    both = [chunk("a", days), chunk("b", days.astype("datetime64[s]"))]
+    with make_store(tmp_path / "two", *both).graph as graph:
+        with pytest.raises(ConfigError, match="times in different units: "):
+            graph.at("2024-05-02")
+        assert repr(graph.between(5, 9)).endswith("times 5 to before 9)")
+
+
 def test_a_run_of_a_view_is_not_one_of_the_graph(graph: Graph, tmp_path: Path) -> None:
     config = gs.embedding.EmbeddingConfig(dim=4, epochs=1)
     gs.embedding.train(graph.at(34), config, tmp_path / "run")

@@ -10,8 +10,8 @@ from graphsys.storage.ids.taking import taken
 
 
 @given(
-    sizes=st.lists(st.integers(0, 4), max_size=5),
-    picks=st.lists(st.floats(0, 0.999), max_size=9),
+    sizes=st.lists(st.integers(0, 200), max_size=5),  # mostly few of many are taken
+    picks=st.lists(st.floats(0, 0.999), max_size=20),
     is_text=st.booleans(),
 )
 def test_takes_what_arrow_takes(

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from graphsys.core.errors import InputError
-from graphsys.storage import EdgeChunk
+from graphsys.storage import EdgeChunk, Graph
+from tests.deltas import append_chunks
 from tests.stores import edge_chunk, make_store, read_edges
 
 BIG = 2**53 + 1
@@ -185,3 +186,30 @@ def test_dates_count_days(tmp_path: Path) -> None:
         assert time is not None
         assert time.tolist() == [1, -1]
         assert graph.time_unit("edge") == "d"
+
+
+@pytest.mark.parametrize(
+    "times", [[0, 2**31], [-(2**31) - 1], np.array([86_400 * 2**40], "datetime64[s]")]
+)
+def test_days_have_32_bits(times: Any, tmp_path: Path) -> None:
+    dates = np.array(["1970-01-02"], "datetime64[D]")
+    make_store(tmp_path / "g", edge_chunk([(0, 1)], time=dates)).graph.close()
+    edges = edge_chunk([(k, 1) for k in range(len(times))], time=times)
+    with pytest.raises(InputError, match="of which a date has 32 bits"):
+        append_chunks(tmp_path / "g", edges)
+    make_store(tmp_path / "same", edge_chunk([(0, 1)], time=dates)).graph.close()
+    with Graph(tmp_path / "g") as graph, Graph(tmp_path / "same") as same:
+        assert graph.fingerprint == same.fingerprint
+
+
+def test_times_beyond_64_bits_in_the_unit_before_are_refused(tmp_path: Path) -> None:
+    make_store(
+        tmp_path / "g", edge_chunk([(0, 1)], time=np.array([5], "datetime64[ms]"))
+    ).graph.close()
+    for extreme in (2**63 - 1, -(2**63) + 1):
+        edges = edge_chunk([(0, 1)], time=np.array([extreme], "datetime64[s]"))
+        with pytest.raises(InputError, match="in milliseconds are beyond 64 bits"):
+            append_chunks(tmp_path / "g", edges)
+    least = pa.array([-(2**63)]).cast(pa.timestamp("s"))
+    with pytest.raises(InputError, match="in milliseconds are beyond 64 bits"):
+        append_chunks(tmp_path / "g", edge_chunk([(0, 1)], time=least))
