@@ -1,9 +1,8 @@
 """How long numba compiles, or loads what it compiled before."""
 
-import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any
@@ -80,26 +79,39 @@ KERNEL_BYTES = 9 << 18
 """What compiling one kernel more takes, and the process keeps."""
 
 
-def compile_bytes(kernels: Iterable[Any]) -> int:
+def compile_bytes(kernels: Iterable[Any], used: Collection[str] = ()) -> int:
     """Return the memory that compiling takes, 0 where machine code lies in the cache.
 
-    Kernels that the last run had no use for are missing from the cache too, so that any
-    that is there tells of a warm one.
-
     Args:
-        kernels: Kernels of numba's; anything else among them is passed over.
+        kernels: Kernels of numba's; anything else among them is passed over, and so are
+            those that are part of what calls them.
+        used: Names of those that will be called, as ``module.kernel``; with none of them
+            known, all may be.
     """
-    found = [kernel for kernel in kernels if hasattr(kernel, "overloads")]
-    if not found or not all(map(_must_compile, found)):
-        return 0
-    return FIRST_KERNEL_BYTES + len(found) * KERNEL_BYTES
+    named = {name_of(kernel): kernel for kernel in kernels if _is_whole(kernel)}
+    wanted = [name for name in named if not used or name in used]
+    num_missing = sum(not is_compiled(named[name]) for name in wanted)
+    return FIRST_KERNEL_BYTES + num_missing * KERNEL_BYTES if num_missing else 0
 
 
-def _must_compile(kernel: Any) -> bool:
-    if kernel.overloads:
+def _is_whole(kernel: Any) -> bool:
+    if not hasattr(kernel, "overloads"):
         return False
-    index = getattr(getattr(kernel._cache, "_cache_file", None), "_index_path", None)
-    return index is None or not os.path.exists(index)
+    return not getattr(kernel, "targetoptions", {}).get("forceinline")
+
+
+def name_of(kernel: Any) -> str:
+    """Return a kernel's name as ``module.kernel``."""
+    return f"{kernel.__module__}.{kernel.__name__}"
+
+
+def is_compiled(kernel: Any) -> bool:
+    """Whether a kernel's code, for Python or for other kernels, is in memory or cached."""
+    if kernel.overloads:
+        return True
+    cache = getattr(kernel, "_cache", None)
+    has_code = getattr(cache, "has_code", None)
+    return has_code is not None and bool(has_code())
 
 
 def compile_ahead(kernel: Any, *arguments: Any) -> None:

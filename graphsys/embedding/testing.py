@@ -277,7 +277,7 @@ def _config(**settings: Any) -> EmbeddingConfig:
 
 
 def _objective(**settings: Any) -> Objective:
-    return compiled_objective(_config(**settings), _relations(**settings))
+    return compiled_objective(_config(**settings), _relations(**settings), has_single=True)
 
 
 def _rows(count: int, seed: int = 4) -> Floats:

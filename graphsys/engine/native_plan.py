@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from graphsys.core.compiling import CompileWatch, compile_bytes
+from graphsys.core.compiling import CompileWatch, compile_bytes, is_compiled, name_of
 from graphsys.core.events import observing_seconds
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import num_cores
+from graphsys.core.used_kernels import remember_kernels, used_kernels
 from graphsys.engine.execute.budget import (
     Choice,
     Mode,
@@ -47,6 +48,7 @@ class NativeRun:
         topology: The graph.
         options: The function's parameters.
         choice: Where the rows will be.
+        kernels: Those that it may call; None where nothing is planned by them.
         parameters: What its result says of its parameters; what the function takes.
     """
 
@@ -55,6 +57,7 @@ class NativeRun:
     topology: Topology
     options: Mapping[str, Any]
     choice: Choice
+    kernels: "_Kernels | None" = None
     parameters: Mapping[str, str] | None = None
     implementation: ClassVar[str] = "native"
 
@@ -67,6 +70,8 @@ class NativeRun:
             done = self.function(topology, **self.options)
         observing = observing_seconds() - observing
         working = time.perf_counter() - begin - compiling.seconds - observing
+        if self.kernels is not None:
+            self.kernels.remember()
         parameters = self.parameters
         if parameters is None:
             parameters = parameters_of(self.function, self.options)
@@ -116,7 +121,8 @@ def prepare_native(
     if need.simple:
         rows += simple_bytes(topology)
     module = f"{_NATIVE}.{need.kernels}" if need.kernels else function.__module__
-    base += compile_bytes(_kernels_of(importlib.import_module(module)))
+    kernels = _Kernels(module, need.variant)
+    base += kernels.compile_bytes()
     needs = _needs(topology, need, rows, base)
     mode = fitting(needs, budget)
     if mode is None:
@@ -129,8 +135,9 @@ def prepare_native(
         reasons=reasons_of(mode, needs, budget, texts), unites=unites,
     )  # fmt: skip
     return NativeRun(
-        name=name, function=function, topology=topology, options=options, choice=choice
-    )
+        name=name, function=function, topology=topology, options=options, choice=choice,
+        kernels=kernels,
+    )  # fmt: skip
 
 
 def _needs(topology: Topology, need: Need, rows: RowBytes, base: int) -> dict[Mode, int]:
@@ -150,6 +157,31 @@ def _index_bytes(topology: Topology, need: Need) -> int:
     chosen = [side for side in sides if need.simple or side in need.rows] or ["out"]
     indexes = [block.index for side in chosen for block in topology.blocks(side)]
     return sum(int(index.indptr.nbytes + index.indices.nbytes) for index in indexes)
+
+
+class _Kernels:
+    """The kernels of a native algorithm, and which of them runs have called.
+
+    Args:
+        module: Of the algorithm.
+        variant: What tells the kernels of this run from those of others of the module.
+    """
+
+    def __init__(self, module: str, variant: str) -> None:
+        self._module = module
+        self._work = f"{module.rpartition('.')[2]}{variant and '-'}{variant}"
+
+    def compile_bytes(self) -> int:
+        """Return what compiling those that are missing from the cache takes."""
+        return compile_bytes(self._all(), used_kernels(self._work))
+
+    def remember(self) -> None:
+        """Note which there are after a run."""
+        remember_kernels(self._work, map(name_of, filter(is_compiled, self._all())))
+
+    def _all(self) -> list[Any]:
+        found = _kernels_of(importlib.import_module(self._module))
+        return [kernel for kernel in found if hasattr(kernel, "overloads")]
 
 
 def _kernels_of(module: ModuleType) -> Iterator[Any]:

@@ -130,11 +130,23 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
         self, kernel: Callable[..., Any], stamp: Callable[[], str], suffix: str
     ) -> None:
         super().__init__(kernel)
-        self._cache_file = IndexDataCacheFile(
+        self._stamp = stamp
+        self._cache_file = self._file(suffix)
+
+    def _file(self, suffix: str) -> IndexDataCacheFile:
+        return IndexDataCacheFile(
             cache_path=self._cache_path,
             filename_base=self._impl.filename_base + suffix,
-            source_stamp=stamp(),
+            source_stamp=self._stamp(),
         )
+
+    def has_code(self) -> bool:
+        """Whether there is code of the kernel, for Python or for other kernels."""
+        for compiler in (SelfContained, ForKernels):
+            with contextlib.suppress(Exception):  # unpickling what is damaged
+                if self._file(compiler.cache_suffix)._load_index():
+                    return True
+        return False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the kernel compiled before, or None."""

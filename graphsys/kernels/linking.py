@@ -22,8 +22,20 @@ from numba.core.compiler import Compiler
 class _Library(JITCodeLibrary):  # type: ignore[misc]
     """Code of one kernel, all it calls included."""
 
+    _codegen: Any
     _shared_module: Any
     _final_module: Any
+
+    def _optimize_functions(self, module: Any) -> None:
+        """Run numba's passes over what a module defines.
+
+        numba makes a pass manager for each of the functions that are only declared, too.
+        """
+        module.data_layout = self._codegen._data_layout
+        for function in module.functions:
+            if not function.is_declaration:
+                manager, builder = self._codegen._function_pass_manager()
+                manager.run(function, builder)
 
     def _finalize_final_module(self) -> None:
         """Make what was linked in local, then generate machine code."""
@@ -37,6 +49,10 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]
 
 class _InnerLibrary(_Library):
     """Code of a kernel for other kernels: not optimized, no machine code."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        """Leave that to the callers, too."""
+        module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
         """Leave that to the callers."""

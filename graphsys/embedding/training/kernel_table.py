@@ -23,12 +23,16 @@ from graphsys.kernels.pointers import address_of
 Kernel = Callable[..., Any]
 
 
-def compiled_objective(config: EmbeddingConfig, relations: RelationSet) -> Objective:
+def compiled_objective(
+    config: EmbeddingConfig, relations: RelationSet, *, has_single: bool = False
+) -> Objective:
     """Return what a config optimizes, with the kernels for an edge type compiled.
 
     Args:
         config: The settings.
         relations: The edge type.
+        has_single: Whether to compile the kernel for one way even where training asks both
+            ways at once and has no use for it.
 
     Raises:
         ConfigError: A function of another package does not compile.
@@ -51,7 +55,11 @@ def compiled_objective(config: EmbeddingConfig, relations: RelationSet) -> Objec
             leave_out=address(
                 calls.call_leave_out, leave_out, is_used=has_masks or has_hard
             ),
-            rank=address(calls.call_rank, _kernel(config, comparator)),
+            rank=address(
+                calls.call_rank,
+                _kernel(config, comparator),
+                is_used=has_single or pairs is None or bool(relations.all_negatives.any()),
+            ),
             rank_pairs=address(calls.call_rank_pairs, pairs),
             operate=address(calls.call_operate, apply_operators, is_used=operates),
             operate_back=address(

@@ -35,6 +35,7 @@ class Need:
         bytes: Bytes in memory at the peak, beside rows.
         entries: Bytes of arrays of all entries, which a scratch file may hold.
         kernels: Module of ``engine/native`` whose kernels it calls, where not its own.
+        variant: What tells the kernels that it calls from those of other runs.
     """
 
     rows: tuple[Direction, ...] = ()
@@ -43,6 +44,7 @@ class Need:
     bytes: float = 0
     entries: float = 0
     kernels: str = ""
+    variant: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +103,8 @@ def _pagerank(facts: Facts) -> Need:
     per_node = max(4 * width + (0 if weighted else 8) + restart, 26)
     rows = facts.both if weighted else ("in",)
     total = per_node * facts.nodes + 2 * ones
-    return Need(rows=rows, in_place=not weighted, bytes=total)
+    variant = "weighted" if weighted else ""
+    return Need(rows=rows, in_place=not weighted, bytes=total, variant=variant)
 
 
 def _wcc(facts: Facts) -> Need:
@@ -112,10 +115,12 @@ def _wcc(facts: Facts) -> Need:
 
 
 def _bfs(facts: Facts) -> Need:
-    per_node = 20.0
+    per_node, variant = 20.0, ""
     if facts.options.get("parents"):
+        variant = "parents"
         per_node = 22 + max(facts.ranked, (8 if facts.ranked else 0) + 2 * facts.id_bytes)
-    return Need(rows=facts.both, in_place=True, bytes=per_node * facts.nodes)
+    total = per_node * facts.nodes
+    return Need(rows=facts.both, in_place=True, bytes=total, variant=variant)
 
 
 def _sssp(facts: Facts) -> Need:
@@ -162,10 +167,10 @@ def _all_distances(facts: Facts) -> Need:
 
 def _betweenness(facts: Facts) -> Need:
     if facts.edges <= SMALL_EDGES:
-        per_node = 32 * facts.threads + 32
+        per_node, variant = 32 * facts.threads + 32, "sources"
     else:
-        per_node = 8 + 14 + 4 + 32 + 24
-    return Need(rows=facts.both, bytes=per_node * facts.nodes)
+        per_node, variant = 8 + 14 + 4 + 32 + 24, "levels"
+    return Need(rows=facts.both, bytes=per_node * facts.nodes, variant=variant)
 
 
 def _degree_statistics(facts: Facts) -> Need:

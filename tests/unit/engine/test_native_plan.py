@@ -8,10 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from graphsys.core.compiling import FIRST_KERNEL_BYTES, compile_bytes
+from graphsys.core.compiling import (
+    FIRST_KERNEL_BYTES,
+    KERNEL_BYTES,
+    compile_bytes,
+    name_of,
+)
 from graphsys.core.errors import BudgetError
 from graphsys.core.memory import resident_bytes
 from graphsys.core.types import EDGE, EdgeType
+from graphsys.core.used_kernels import remember_kernels, used_kernels
 from graphsys.engine import algorithms, united_rows
 from graphsys.engine.algorithms import algorithm
 from graphsys.engine.execute.budget import budget_of
@@ -21,7 +27,8 @@ from graphsys.engine.native_plan import NativeRun
 from graphsys.engine.program_run import ProgramRun
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Csr
-from graphsys.kernels.cpu.algorithms.traversal import push_levels
+from graphsys.kernels.cpu.algorithms.traversal import find_parents, push_levels
+from graphsys.kernels.cpu.bits import has_bit
 from graphsys.storage import Graph
 from graphsys.storage.scratch_arrays import ScratchArrays, scratch_is_memory
 from tests.stores import edge_chunk, make_store
@@ -162,14 +169,32 @@ def test_scratch_files_in_memory_count_as_memory(
     assert set(algorithms.get("pagerank").prepare(graph).choice.needs) == {"memory"}
 
 
-def test_only_a_cold_cache_is_charged_for_compiling(
+def test_only_what_no_cache_holds_is_charged_for_compiling(
     monkeypatch: pytest.MonkeyPatch, graph: Graph
 ) -> None:
     algorithms.get("bfs")(graph, source=0)
     assert compile_bytes([push_levels, "no kernel"]) == 0
-    monkeypatch.setattr("graphsys.core.compiling._must_compile", lambda _: True)
-    assert compile_bytes([push_levels]) > FIRST_KERNEL_BYTES
+    monkeypatch.setattr(
+        "graphsys.core.compiling.is_compiled", lambda kernel: kernel is push_levels
+    )
+    one = FIRST_KERNEL_BYTES + KERNEL_BYTES
+    assert compile_bytes([push_levels, find_parents]) == one  # the cache is partly cold
+    assert compile_bytes([push_levels, find_parents], [name_of(push_levels)]) == 0
+    assert compile_bytes([push_levels, has_bit]) == 0  # part of what calls it
     assert compile_bytes(["no kernel"]) == 0
+
+
+def test_a_run_notes_the_kernels_that_it_called(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, graph: Graph
+) -> None:
+    monkeypatch.setenv("GRAPHSYS_CACHE", str(tmp_path))
+    assert used_kernels("traversal") == frozenset()
+    algorithms.get("bfs")(graph, source=0)
+    assert name_of(push_levels) in used_kernels("traversal")
+    remember_kernels("traversal", ["a.b", name_of(push_levels)])
+    assert {"a.b", name_of(push_levels)} <= used_kernels("traversal")
+    (tmp_path / "kernels" / "traversal.txt").write_bytes(b"\xff\xfe")
+    assert used_kernels("traversal") == frozenset()  # damaged: as if nothing were known
 
 
 def test_a_stated_budget_has_arrow_give_back_what_it_frees() -> None:

@@ -21,7 +21,11 @@ from graphsys.kernels.cpu.embedding.chunk import (
 from graphsys.kernels.cpu.embedding.negatives import Candidates
 from graphsys.kernels.cpu.embedding.rows import Tables
 from graphsys.kernels.cpu.embedding.storage import Table
-from graphsys.kernels.cpu.embedding.vector_math import fused_jit, lean_fused_jit
+from graphsys.kernels.cpu.embedding.vector_math import (
+    fused_jit,
+    lean_fused_jit,
+    uncounted_jit,
+)
 from graphsys.kernels.cpu.hashing import mix64
 from graphsys.kernels.cpu.prefetch import prefetch, prefetch_row_far
 
@@ -103,7 +107,7 @@ def _ask_for_side(table: Table, begins: Ints, nodes: Ints) -> None:
         prefetch_row_far(table, nodes[i])
 
 
-@fused_jit
+@uncounted_jit
 def ask_for_rows(tables: Tables, extras: Extras, chunk: Chunk, sizes: Sizes) -> None:
     """Ask for the rows of a chunk, unless they are pooled from others, or very many."""
     _ask_for_side(tables.src_rows, extras.src_bags.begins, chunk.src[: sizes.src])

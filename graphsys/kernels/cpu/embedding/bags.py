@@ -15,8 +15,8 @@ from graphsys.kernels.cpu.embedding.storage import Table, add_row
 from graphsys.kernels.cpu.embedding.vector_math import (
     Floats,
     add_scaled,
-    fused_jit,
     scale_row,
+    uncounted_jit,
 )
 
 Ints = npt.NDArray[np.int64]
@@ -76,14 +76,14 @@ PLAIN: Final = Extras(NO_BAGS, NO_BAGS, NO_VECTOR, NO_VECTOR, False)
 """The tables hold the rows of the nodes."""
 
 
-@fused_jit
+@uncounted_jit
 def _share(bags: Bags, node: int) -> np.float32:
     """Return the factor on every feature's row of a node."""
     count = bags.begins[node + 1] - bags.begins[node]
     return _ONE / np.float32(count) if bags.is_mean and count > 0 else _ONE
 
 
-@fused_jit
+@uncounted_jit
 def gather_bags(table: Table, bags: Bags, nodes: Ints, is_half: bool, out: Floats) -> None:
     """Pool the rows of nodes.
 
@@ -104,7 +104,7 @@ def gather_bags(table: Table, bags: Bags, nodes: Ints, is_half: bool, out: Float
         scale_row(target, share)
 
 
-@fused_jit
+@uncounted_jit
 def _accumulate_bags(bags: Bags, nodes: Ints, first: int, rows: Floats, sums: Sums) -> None:
     """Add gradients at pooled rows to the sums of their features' rows."""
     slot, used, count, gradient = sums.slot, sums.used, sums.num_used, sums.gradient
@@ -121,19 +121,19 @@ def _accumulate_bags(bags: Bags, nodes: Ints, first: int, rows: Floats, sums: Su
             add_scaled(gradient[slot[v]], rows[i], share)
 
 
-@fused_jit
+@uncounted_jit
 def has_bags(extras: Extras) -> bool:
     """Whether rows of either side are pooled."""
     return bool(extras.src_bags.begins.size > 0 or extras.dst_bags.begins.size > 0)
 
 
-@fused_jit
+@uncounted_jit
 def num_nodes(table: Table, bags: Bags) -> int:
     """Return the number of nodes of a partition."""
     return int(bags.begins.size - 1 if bags.begins.size > 0 else table.shape[0])
 
 
-@fused_jit
+@uncounted_jit
 def gather_rows(
     table: Table, bags: Bags, vector: Floats, nodes: Ints, is_half: bool, out: Floats
 ) -> None:
@@ -156,7 +156,7 @@ def gather_rows(
             add_scaled(out[i], vector[0], _ONE)
 
 
-@fused_jit
+@uncounted_jit
 def accumulate_rows(
     bags: Bags, nodes: Ints, first: int, rows: Floats, sums: Sums, vector: Floats
 ) -> None:
@@ -179,7 +179,7 @@ def accumulate_rows(
             add_scaled(vector, rows[i], _ONE)
 
 
-@fused_jit
+@uncounted_jit
 def update_globals(
     extras: Extras, src_sum: Floats, dst_sum: Floats, lr: np.float32
 ) -> bool:

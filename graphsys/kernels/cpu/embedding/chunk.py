@@ -13,7 +13,7 @@ from graphsys.kernels.cpu.embedding.calls import Calls, call_find_known
 from graphsys.kernels.cpu.embedding.counting import Counting
 from graphsys.kernels.cpu.embedding.known import allocate_masks
 from graphsys.kernels.cpu.embedding.negatives import Candidates, draw_pools
-from graphsys.kernels.cpu.embedding.vector_math import Floats, fused_jit
+from graphsys.kernels.cpu.embedding.vector_math import Floats, fused_jit, uncounted_jit
 
 Ints = npt.NDArray[np.int64]
 
@@ -153,7 +153,7 @@ def load_positives(edges: Edges, c: int, candidates: Candidates, chunk: Chunk) -
     return size
 
 
-@fused_jit
+@uncounted_jit
 def draw_negatives(candidates: Candidates, key: np.uint64, n: int, chunk: Chunk) -> int:
     """Append the negatives of a chunk to its pools, with their biases.
 
@@ -172,7 +172,7 @@ def draw_negatives(candidates: Candidates, key: np.uint64, n: int, chunk: Chunk)
     return n + int(pools.begins[-1])
 
 
-@fused_jit
+@uncounted_jit
 def mask_known(
     calls: Calls, candidates: Candidates, n: int, num_src: int, num_dst: int, chunk: Chunk
 ) -> None:
@@ -188,7 +188,7 @@ def mask_known(
         )  # fmt: skip
 
 
-@fused_jit
+@uncounted_jit
 def load_all_nodes(n: int, num_src: int, num_dst: int, chunk: Chunk) -> tuple[int, int]:
     """Append every node of the resident partitions to the pools of a chunk.
 

@@ -18,7 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.embedding.known import Masks
-from graphsys.kernels.cpu.embedding.vector_math import Floats, fast_exp, fused_jit
+from graphsys.kernels.cpu.embedding.vector_math import (
+    Floats,
+    fast_exp,
+    fused_jit,
+    uncounted_jit,
+)
 
 Ints = npt.NDArray[np.int64]
 _MASKED: Final = np.float32(-np.inf)
@@ -54,7 +59,7 @@ def plain_counting() -> Counting:
     return Counting(masks, none, none, False, np.empty(0, np.float32))
 
 
-@fused_jit
+@uncounted_jit
 def counting_of(counting: Counting, has_all: bool) -> Counting:
     """Return how candidates count that may be all nodes: then only masks hold."""
     return Counting(

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from graphsys.kernels.cpu.embedding.known import Known
 from graphsys.kernels.cpu.embedding.vector_math import Floats
 from graphsys.kernels.cpu.hashing import mix64
-from graphsys.kernels.jit import inline_jit, jit
+from graphsys.kernels.jit import inline_jit, jit, lean_jit
 
 Ints = npt.NDArray[np.int64]
 
@@ -150,7 +150,7 @@ def key_of_pool(key: np.uint64, pool: int) -> np.uint64:
     return key if pool == 0 else mix64(key ^ mix64(np.uint64(pool)))
 
 
-@jit
+@lean_jit
 def draw_pools(
     pools: Pools,
     sampler: Sampler,

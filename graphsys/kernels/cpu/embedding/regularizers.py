@@ -11,7 +11,7 @@ from graphsys.kernels.cpu.embedding.vector_math import (
     Floats,
     add_cubic_gradient,
     add_scaled,
-    fused_jit,
+    uncounted_jit,
 )
 
 Ints = npt.NDArray[np.int64]
@@ -22,7 +22,7 @@ _ZERO: Final = np.float32(0.0)
 _TWO: Final = np.float32(2.0)
 
 
-@fused_jit
+@uncounted_jit
 def _add_gradient(
     kind: int, x: Floats, gradient: Floats, coefficient: np.float32, is_complex: bool
 ) -> None:
@@ -32,7 +32,7 @@ def _add_gradient(
         add_scaled(gradient, x, _TWO * coefficient)
 
 
-@fused_jit
+@uncounted_jit
 def _regularize_rows(
     kind: int, rows: Floats, weights: Floats, n: int, coefficient: np.float32,
     is_complex: bool, out: Floats,
@@ -41,7 +41,7 @@ def _regularize_rows(
         _add_gradient(kind, rows[i], out[i], coefficient * weights[i], is_complex)
 
 
-@fused_jit
+@uncounted_jit
 def _regularize_operators(
     kind: int, operators: Operators, parameters: Floats, relations: Ints,
     weights: Floats, n: int, coefficient: np.float32, out: Floats,
@@ -63,7 +63,7 @@ def _regularize_operators(
         begin = end
 
 
-@fused_jit
+@uncounted_jit
 def regularize(
     kind: int, coefficient: np.float32, chunk: Chunk, operators: Operators, n: int,
     forward: Floats, backward: Floats,

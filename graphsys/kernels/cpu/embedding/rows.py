@@ -20,7 +20,12 @@ from graphsys.kernels.cpu.embedding.storage import (
     move_row,
     store_row,
 )
-from graphsys.kernels.cpu.embedding.vector_math import Floats, fused_jit, lean_fused_jit
+from graphsys.kernels.cpu.embedding.vector_math import (
+    Floats,
+    fused_jit,
+    lean_fused_jit,
+    uncounted_jit,
+)
 from graphsys.kernels.cpu.hashing import mix64
 from graphsys.kernels.cpu.prefetch import prefetch, prefetch_row
 
@@ -211,7 +216,7 @@ def update_rows(tables: Tables, sums: Sums, optimizer: Optimizer, key: np.uint64
     return is_finite
 
 
-@fused_jit
+@uncounted_jit
 def update_parameters(
     parameters: Floats, state: Floats, gradient: Floats, lr: np.float32
 ) -> bool:

@@ -60,7 +60,12 @@ from graphsys.kernels.cpu.embedding.rows import (
     update_parameters,
     update_rows,
 )
-from graphsys.kernels.cpu.embedding.vector_math import Floats, add_scaled, fused_jit
+from graphsys.kernels.cpu.embedding.vector_math import (
+    Floats,
+    add_scaled,
+    fused_jit,
+    uncounted_jit,
+)
 from graphsys.kernels.cpu.hashing import mix64
 
 Ints = npt.NDArray[np.int64]
@@ -95,7 +100,7 @@ class Settings(NamedTuple):
     is_half: bool = False
 
 
-@fused_jit
+@uncounted_jit
 def _update_relations(
     operators: Operators, touched: npt.NDArray[np.uint8], forward: Floats,
     backward: Floats, lr: np.float32,
@@ -118,7 +123,7 @@ def _update_relations(
     return is_finite
 
 
-@fused_jit
+@uncounted_jit
 def _train_reciprocal(
     chunk: Chunk, operators: Operators, settings: Settings, has_all: bool, n: int,
     num_src: int, num_dst: int, forward: Floats, backward: Floats,
@@ -163,7 +168,7 @@ def _train_reciprocal(
     return float(total)
 
 
-@fused_jit
+@uncounted_jit
 def _rank_both_ways(
     chunk: Chunk, settings: Settings, has_all: bool, dst_x: Floats, n: int,
     src_g: Floats, dst_g: Floats,
@@ -198,7 +203,7 @@ def _rank_both_ways(
     return float(total)
 
 
-@fused_jit
+@uncounted_jit
 def _train_single(
     chunk: Chunk, operators: Operators, settings: Settings, has_all: bool, n: int,
     num_src: int, num_dst: int, forward: Floats,

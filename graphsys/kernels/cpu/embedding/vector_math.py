@@ -26,6 +26,11 @@ def fused_jit(kernel: Kernel) -> Kernel:
     return compile_kernel(kernel, fastmath={"contract", "nsz"})
 
 
+def uncounted_jit(kernel: Kernel) -> Kernel:
+    """Compile like :func:`fused_jit`, without counting references: see ``lean_jit``."""
+    return compile_kernel(kernel, fastmath={"contract", "nsz"}, _nrt=False)
+
+
 def pointed_jit(kernel: Kernel) -> Kernel:
     """Compile like :func:`fused_jit` what kernels call by its address only."""
     return compile_pointed_kernel(kernel, fastmath={"contract", "nsz"})
@@ -58,7 +63,7 @@ _ZERO: Final = np.float32(0.0)
 _TINY: Final = np.float32(1e-12)
 
 
-@fused_jit
+@uncounted_jit
 def fast_exp(x: np.float32) -> np.float32:
     """Return exp(x), x clipped to 88; 0 below -60, before products get denormal, and slow.
 
@@ -100,21 +105,21 @@ def row_dot(a: Floats, b: Floats) -> np.float32:
     return np.float32(total)
 
 
-@fused_jit
+@uncounted_jit
 def scale_row(row: Floats, factor: np.float32) -> None:
     """Multiply a row by a number."""
     for j in range(row.size):
         row[j] *= factor
 
 
-@fused_jit
+@uncounted_jit
 def add_scaled(target: Floats, row: Floats, factor: np.float32) -> None:
     """Add a multiple of a row to another."""
     for j in range(row.size):
         target[j] += row[j] * factor
 
 
-@fused_jit
+@uncounted_jit
 def add_cubic_gradient(
     x: Floats, gradient: Floats, coefficient: np.float32, is_complex: bool
 ) -> None:

@@ -1,0 +1,51 @@
+"""Which kernels a work has called, kept in the user's cache by the work's name.
+
+A module holds kernels for every case; what a plan charges for compiling is those that the
+work will call and that no cache holds.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from graphsys.core.user_cache import user_cache
+
+
+def used_kernels(work: str) -> frozenset[str]:
+    """Return the names of the kernels that runs of a work left compiled.
+
+    Args:
+        work: The work's name, as good as a file's.
+
+    Returns:
+        Names as ``module.kernel``; none where no run is known.
+    """
+    file, text = _file_of(work), ""
+    if file is not None:
+        with contextlib.suppress(OSError, ValueError):
+            text = file.read_text(encoding="ascii")
+    return frozenset(text.split())
+
+
+def remember_kernels(work: str, names: Iterable[str]) -> None:
+    """Add to what is known of a work; where that cannot be written, it is not.
+
+    Args:
+        work: The work's name, as good as a file's.
+        names: Names as ``module.kernel``.
+    """
+    file, new = _file_of(work), sorted(set(names) - used_kernels(work))
+    if file is None or not new:
+        return
+    with contextlib.suppress(OSError):  # it is a cache: nothing depends on it
+        out = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(out, "".join(f"{name}\n" for name in new).encode("ascii"))
+        finally:
+            os.close(out)
+
+
+def _file_of(work: str) -> Path | None:
+    folder = user_cache("kernels")
+    return None if folder is None else folder / f"{work}.txt"
