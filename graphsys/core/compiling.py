@@ -73,9 +73,9 @@ class CompileWatch:
             ended("compile", began, took)
 
 
-FIRST_KERNEL_BYTES = 14 << 20
+FIRST_KERNEL_BYTES = 8 << 20
 """What compiling takes once: the compiler's own tables."""
-KERNEL_BYTES = 9 << 18
+KERNEL_BYTES = 1 << 20
 """What compiling one kernel more takes, and the process keeps."""
 
 

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from graphsys.engine.united_rows import Direction
 
 _NATIVE = "graphsys.engine.native"
+KEPT_BYTES = 8 << 20
+"""What allocators keep of freed memory where no budget has them give it back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +124,7 @@ def prepare_native(
         rows += simple_bytes(topology)
     module = f"{_NATIVE}.{need.kernels}" if need.kernels else function.__module__
     kernels = _Kernels(module, need.variant)
-    base += kernels.compile_bytes()
+    base += kernels.compile_bytes() + (0 if is_stated else KEPT_BYTES)
     needs = _needs(topology, need, rows, base)
     mode = fitting(needs, budget)
     if mode is None:
