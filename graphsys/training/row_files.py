@@ -73,6 +73,7 @@ def write_rows(
     overwrite: bool = False,
     metadata: Mapping[str, str] | None = None,
     budget: int | None = None,
+    is_planned: bool = False,
     progress: Progress = SILENT,
 ) -> Path:
     """Write the rows of all nodes of some types; the suffix says the format.
@@ -84,6 +85,8 @@ def write_rows(
         overwrite: Replace the file if there is one.
         metadata: Of a ``.safetensors`` file.
         budget: Most bytes of anonymous memory of the process; None: no limit.
+        is_planned: Whether the work was found to fit the budget before it began: then rows
+            are written a few at a time where little is left, and nothing is refused now.
         progress: Receives one stage.
 
     Raises:
@@ -93,7 +96,9 @@ def write_rows(
         BudgetError: The budget is too small; the message names one that works.
     """
     check_target(out, overwrite=overwrite)
-    work = _Work(source, types, _block_within(source, types, out, budget))
+    work = _Work(
+        source, types, _block_within(source, types, out, budget, is_planned=is_planned)
+    )
     progress.stage("export", sum(map(source.graph.num_nodes_of, types)), "nodes")
     with new_files(*_targets(out)) as new:
         if out.suffix == ".safetensors":
@@ -113,7 +118,7 @@ class _Work(NamedTuple):
 
 
 def _block_within(
-    source: RowSource, types: list[str], out: Path, budget: int | None
+    source: RowSource, types: list[str], out: Path, budget: int | None, *, is_planned: bool
 ) -> int:
     """Return how many rows are written at a time within a budget.
 
@@ -127,7 +132,8 @@ def _block_within(
     if out.suffix in _WITH_IDS or len(types) > 1:
         beside += _ID_BYTES * min(sum(map(source.graph.num_nodes_of, types)), 1 << 20)
     block = min(max((budget - beside) // row_bytes, _LEAST_BLOCK), _BLOCK)
-    require_budget(f"writing {out.suffix}", beside + block * row_bytes, budget)
+    if not is_planned:
+        require_budget(f"writing {out.suffix}", beside + block * row_bytes, budget)
     return int(block)
 
 

@@ -226,5 +226,6 @@ def export(
     for name in types:
         rows.of(name)
     return write_rows(
-        rows, types, out, overwrite=overwrite, budget=opened.budget, progress=progress
-    )
+        rows, types, out, overwrite=overwrite, budget=opened.budget, is_planned=True,
+        progress=progress,
+    )  # fmt: skip
