@@ -13,7 +13,6 @@ from graphsys.core.compiling import CompileWatch, compile_bytes, is_compiled, na
 from graphsys.core.events import observing_seconds
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import num_cores
-from graphsys.core.used_kernels import remember_kernels, used_kernels
 from graphsys.engine.execute.budget import (
     Choice,
     Mode,
@@ -30,6 +29,7 @@ from graphsys.engine.native.needs import NEEDS, Facts, Need
 from graphsys.engine.origin import marked, parameters_of
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
+from graphsys.engine.used_kernels import remember_kernels, used_kernels
 from graphsys.storage.scratch_arrays import scratch_is_memory
 
 if TYPE_CHECKING:

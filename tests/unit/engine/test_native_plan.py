@@ -17,7 +17,6 @@ from graphsys.core.compiling import (
 from graphsys.core.errors import BudgetError
 from graphsys.core.memory import resident_bytes
 from graphsys.core.types import EDGE, EdgeType
-from graphsys.core.used_kernels import remember_kernels, used_kernels
 from graphsys.engine import algorithms, united_rows
 from graphsys.engine.algorithms import algorithm
 from graphsys.engine.execute.budget import budget_of
@@ -26,6 +25,7 @@ from graphsys.engine.native.needs import NEEDS, Facts
 from graphsys.engine.native_plan import NativeRun
 from graphsys.engine.program_run import ProgramRun
 from graphsys.engine.topology import Topology
+from graphsys.engine.used_kernels import remember_kernels, used_kernels
 from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.algorithms.traversal import find_parents, push_levels
 from graphsys.kernels.cpu.bits import has_bit
