@@ -63,13 +63,13 @@ def train(
     """Train embeddings and leave a run on disk.
 
     Args:
-        graph: An open graph, or its path.
-        config: The settings; None for the defaults, or for ``resume`` those of the run,
-            which others may not differ from.
+        graph: What is trained on, open or its path; nodes and partitions are the store's.
+        config: Model, negatives, optimizer and so on (``graphsys/embedding/SETTINGS.md``).
+            A resume takes the run's, and refuses others; None else for the defaults.
         out: Folder of the run.
-        resume: Go on from the last checkpoint of ``out``.
-        overwrite: Replace a run in ``out``, once the new one is complete; until then it
-            is built beside it, and ``resume`` continues it.
+        resume: Go on after the last bucket that a checkpoint of ``out`` holds.
+        overwrite: Replace a run in ``out``, once the new one is complete; what a kill
+            leaves of that is gone on with by ``resume``.
         dry_run: Only plan: what memory, disk and traffic the run would take, and, by a
             second of training that leaves nothing, how long.
         memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes: the
