@@ -60,7 +60,7 @@ def train(
         config: The settings; None for the defaults, or for ``resume`` those of the run,
             which others may not differ from.
         out: Folder of the run.
-        resume: Go on after the last epoch, or evaluation, that left a checkpoint in ``out``.
+        resume: Go on after the last epoch that left a checkpoint in ``out``.
         overwrite: Replace a run in ``out``, once the new one is complete; until then it
             is built beside it, and ``resume`` continues it.
         dry_run: Only plan: memory, and by a few batches that leave nothing, the time.
