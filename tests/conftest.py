@@ -7,11 +7,13 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import durations
 from tests.warm_command import WarmCommand
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,7 +35,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 SLOW_LAST = ("e2e", "kill")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add our options to pytest's."""
+    durations.add_options(parser)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run the fast tests first, then end to end, then the kills."""
 
     def place(item: pytest.Item) -> int:
@@ -43,6 +50,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         )
 
     items.sort(key=place)
+    durations.choose(config, items)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Keep how long each file took, where that was asked for."""
+    durations.save(terminalreporter)
 
 
 @pytest.fixture(scope="session")
