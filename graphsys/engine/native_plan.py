@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from graphsys.core.compiling import CompileWatch, compile_bytes, is_compiled, name_of
+from graphsys.core.compiling import CompileWatch
 from graphsys.core.events import observing_seconds
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import num_cores
@@ -29,7 +29,7 @@ from graphsys.engine.native.needs import NEEDS, Facts, Need
 from graphsys.engine.origin import marked, parameters_of
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.engine.used_kernels import remember_kernels, used_kernels
+from graphsys.engine.used_kernels import WorkKernels
 from graphsys.storage.scratch_arrays import scratch_is_memory
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class NativeRun:
     topology: Topology
     options: Mapping[str, Any]
     choice: Choice
-    kernels: "_Kernels | None" = None
+    kernels: WorkKernels | None = None
     parameters: Mapping[str, str] | None = None
     implementation: ClassVar[str] = "native"
 
@@ -113,7 +113,7 @@ def prepare_native(
     """
     budget = budget_of(memory)
     size = f"{topology.num_nodes} nodes and {topology.num_edges} edges"  # opens all files
-    base = base_bytes(())  # before counting entries loads kernels, which base_bytes adds
+    base = base_bytes()  # before counting entries loads kernels, which base_bytes adds
     threads = options.get("num_threads") or num_cores()
     is_stated = memory is not None
     need = (needed or NEEDS[name])(
@@ -123,7 +123,8 @@ def prepare_native(
     if need.simple:
         rows += simple_bytes(topology)
     module = f"{_NATIVE}.{need.kernels}" if need.kernels else function.__module__
-    kernels = _Kernels(module, need.variant)
+    work = module.rpartition(".")[2] + (f"-{need.variant}" if need.variant else "")
+    kernels = WorkKernels(work, lambda: _kernels_of(importlib.import_module(module)))
     base += kernels.compile_bytes() + (0 if is_stated else KEPT_BYTES)
     needs = _needs(topology, need, rows, base)
     mode = fitting(needs, budget)
@@ -159,31 +160,6 @@ def _index_bytes(topology: Topology, need: Need) -> int:
     chosen = [side for side in sides if need.simple or side in need.rows] or ["out"]
     indexes = [block.index for side in chosen for block in topology.blocks(side)]
     return sum(int(index.indptr.nbytes + index.indices.nbytes) for index in indexes)
-
-
-class _Kernels:
-    """The kernels of a native algorithm, and which of them runs have called.
-
-    Args:
-        module: Of the algorithm.
-        variant: What tells the kernels of this run from those of others of the module.
-    """
-
-    def __init__(self, module: str, variant: str) -> None:
-        self._module = module
-        self._work = f"{module.rpartition('.')[2]}{variant and '-'}{variant}"
-
-    def compile_bytes(self) -> int:
-        """Return what compiling those that are missing from the cache takes."""
-        return compile_bytes(self._all(), used_kernels(self._work))
-
-    def remember(self) -> None:
-        """Note which there are after a run."""
-        remember_kernels(self._work, map(name_of, filter(is_compiled, self._all())))
-
-    def _all(self) -> list[Any]:
-        found = _kernels_of(importlib.import_module(self._module))
-        return [kernel for kernel in found if hasattr(kernel, "overloads")]
 
 
 def _kernels_of(module: ModuleType) -> Iterator[Any]:

@@ -6,10 +6,33 @@ work will call and that no cache holds.
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
+from graphsys.core.compiling import compile_bytes, name_of
 from graphsys.core.user_cache import user_cache
+
+
+class WorkKernels:
+    """The kernels that a work may call, and which of them its runs have called.
+
+    Args:
+        work: The work's name, as good as a file's.
+        kernels: Returns the kernels; anything else among them is passed over.
+    """
+
+    def __init__(self, work: str, kernels: Callable[[], Iterable[Any]]) -> None:
+        self._work, self._kernels = work, kernels
+
+    def compile_bytes(self) -> int:
+        """Return what compiling those that are missing from the cache takes."""
+        return compile_bytes(self._kernels(), used_kernels(self._work))
+
+    def remember(self) -> None:
+        """Note which of them this process has called."""
+        called = [it for it in self._kernels() if getattr(it, "overloads", None)]
+        remember_kernels(self._work, map(name_of, called))
 
 
 def used_kernels(work: str) -> frozenset[str]:

@@ -6,14 +6,13 @@ give the same results. What is counted is anonymous memory; pages of mapped file
 the page cache.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from graphsys.core import budget as budgets
-from graphsys.core.compiling import compile_bytes
 from graphsys.core.errors import BudgetError
 from graphsys.core.memory import (
     available_bytes,
@@ -29,6 +28,7 @@ from graphsys.engine.execute.memory_estimate import Estimate
 from graphsys.engine.execute.rows import MemoryRows, Rows
 from graphsys.engine.execute.stream import PagedRows, StreamRows
 from graphsys.engine.topology import Topology
+from graphsys.engine.used_kernels import WorkKernels
 from graphsys.generated.modules import load_module
 from graphsys.kernels.cpu.rows.csr import count_rows
 from graphsys.storage.scratch_arrays import ScratchArrays, scratch_is_memory
@@ -86,14 +86,10 @@ def budget_of(memory: int | str | None) -> int:
     return budget
 
 
-def base_bytes(kernels: Iterable[Any]) -> int:
-    """Return what the process takes besides the work's arrays, once it runs.
-
-    Args:
-        kernels: Kernels that the work may call.
-    """
+def base_bytes() -> int:
+    """Return what the process takes besides the work's arrays and its kernels."""
     count_rows(_NOTHING[:0], _NOTHING)  # the first kernel has numba load what it needs
-    return resident_bytes() + LOADED_BYTES + compile_bytes(kernels)
+    return resident_bytes() + LOADED_BYTES
 
 
 def choose(plan: ProgramPlan, topology: Topology, budget: int | None) -> Choice:
@@ -108,8 +104,10 @@ def choose(plan: ProgramPlan, topology: Topology, budget: int | None) -> Choice:
         BudgetError: no way fits; the message names the smallest amount that works.
     """
     estimate = Estimate(plan, topology)
-    kernels = load_module(module_source(plan)).KERNELS
-    needs = _needs(estimate, base_bytes(kernel for kernel, _ in kernels.values()))
+    needs = {
+        mode: needed + kernels_of(plan, mode).compile_bytes()
+        for mode, needed in _needs(estimate, base_bytes()).items()
+    }
     mode = fitting(needs, budget)
     if mode is None:
         raise too_small(
@@ -132,6 +130,13 @@ def choose(plan: ProgramPlan, topology: Topology, budget: int | None) -> Choice:
         reasons=reasons_of(mode, needs, budget, texts),
         unites=unites,
     )
+
+
+def kernels_of(plan: ProgramPlan, mode: Mode) -> WorkKernels:
+    """Return the kernels of a program that runs of a mode call."""
+    module = load_module(module_source(plan))
+    kernels = [kernel for kernel, _ in module.KERNELS.values()]
+    return WorkKernels(f"{module.__name__}-{mode}", lambda: kernels)
 
 
 def _needs(estimate: Estimate, base: int) -> dict[Mode, int]:

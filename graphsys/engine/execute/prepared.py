@@ -20,6 +20,7 @@ from graphsys.engine.execute.budget import (
     allocator_of,
     budget_of,
     choose,
+    kernels_of,
     list_limit,
     placed,
     rows_of,
@@ -142,6 +143,7 @@ def run_on_host(
         if saved is not None:
             saved.close()
     took = time.perf_counter() - begin - observing_seconds() - executor.compile_seconds
+    kernels_of(plan, choice.mode).remember()
     if require_convergence and not executor.at.converged:
         raise NotConvergedError(
             f"{plan.spec.name} did not converge within {executor.at.superstep} supersteps"

@@ -157,7 +157,7 @@ def _lcc(facts: Facts) -> Need:
 
 
 def _diameter(facts: Facts) -> Need:
-    return Need(simple=True, bytes=40 * facts.nodes, kernels="traversal")
+    return Need(simple=True, bytes=52 * facts.nodes, kernels="traversal")
 
 
 def _all_distances(facts: Facts) -> Need:

@@ -19,11 +19,14 @@ from graphsys.core.memory import resident_bytes
 from graphsys.core.types import EDGE, EdgeType
 from graphsys.engine import algorithms, united_rows
 from graphsys.engine.algorithms import algorithm
-from graphsys.engine.execute.budget import budget_of
+from graphsys.engine.execute.budget import budget_of, kernels_of
+from graphsys.engine.execute.prepared import prepare
 from graphsys.engine.execute.row_bytes import num_simple_entries, simple_bytes, united_bytes
 from graphsys.engine.native.needs import NEEDS, Facts
 from graphsys.engine.native_plan import NativeRun
 from graphsys.engine.program_run import ProgramRun
+from graphsys.engine.programs.pagerank import PageRank
+from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
 from graphsys.engine.used_kernels import remember_kernels, used_kernels
 from graphsys.graph.csr import Csr
@@ -195,6 +198,20 @@ def test_a_run_notes_the_kernels_that_it_called(
     assert {"a.b", name_of(push_levels)} <= used_kernels("traversal")
     (tmp_path / "kernels" / "traversal.txt").write_bytes(b"\xff\xfe")
     assert used_kernels("traversal") == frozenset()  # damaged: as if nothing were known
+
+
+def test_a_program_is_charged_for_the_kernels_that_its_mode_calls(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, graph: Graph
+) -> None:
+    monkeypatch.setenv("GRAPHSYS_CACHE", str(tmp_path))
+    work = prepare(PageRank(), graph).plan
+    kernels = kernels_of(work, "memory")
+    run(PageRank(), graph)
+    monkeypatch.setattr(
+        "graphsys.core.compiling.is_compiled", lambda kernel: bool(kernel.overloads)
+    )
+    assert kernels.compile_bytes() == 0  # kernels without a use are in no cache
+    assert kernels_of(work, "paged").compile_bytes() > 0  # of which no run is known
 
 
 def test_a_stated_budget_has_arrow_give_back_what_it_frees() -> None:
