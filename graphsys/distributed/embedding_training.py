@@ -214,6 +214,12 @@ def _refuse(graph: Graph, memory: int | str | None, device: str) -> None:
 
 def _apart(config: EmbeddingConfig) -> EmbeddingConfig:
     """Return settings under which partitions are trained apart."""
+    if config.partition_groups:
+        note(
+            "partition_groups is turned off: workers train partitions as they are, and "
+            "draw negatives from those they hold"
+        )
+        config = replace(config, partition_groups=0)
     if not config.join_partitions:
         return config
     note(

@@ -173,6 +173,12 @@ class EmbeddingConfig(ControlConfig):
         False, "Train all partitions as one, in memory, with negatives from all nodes.",
         group="Machine",
     )
+    partition_groups: int = option(
+        0, "Train the partitions in so many groups, other ones in every epoch, with "
+        "negatives from all of a group: nodes that are never in memory together are ranked "
+        "apart. The graph needs several partitions a group, four or more; 0: none.",
+        minimum=0, group="Machine",
+    )
     prefetch: bool = option(
         True, "Read and write partitions while others are trained, with one to spare.",
         group="Machine",
@@ -250,14 +256,23 @@ class EmbeddingConfig(ControlConfig):
                 )
 
     def _check_joined(self) -> None:
-        if not self.join_partitions:
-            return
-        for name in ("init_from", "eval_fraction", "buffer_partitions"):
-            if getattr(self, name):
-                raise ConfigError(
-                    f"{name}: got {getattr(self, name)!r} with join_partitions, which it "
-                    "does not go with; leave one of them out"
-                )
+        apart = ("init_from", "eval_fraction")
+        refused = {
+            "join_partitions": (*apart, "buffer_partitions", "partition_groups"),
+            "partition_groups": (*apart, "mask_known_edges"),
+        }
+        for setting, names in refused.items():
+            for name in names if getattr(self, setting) else ():
+                if getattr(self, name):
+                    raise ConfigError(
+                        f"{name}: got {getattr(self, name)!r} with {setting}, which it "
+                        "does not go with; leave one of them out"
+                    )
+        if self.partition_groups == 1:
+            raise ConfigError(
+                "partition_groups: got 1, expected 2 or more; to train all partitions as "
+                "one: --set join_partitions=true"
+            )
 
     @property
     def chunk_size(self) -> int:

@@ -1,5 +1,6 @@
 """What one training is about: handed whole to everything that takes part in it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +24,8 @@ class TrainingContext:
         config: The settings.
         model: The relations of every edge type.
         steps: The buckets of an epoch.
+        regroup: Puts the partitions of the graph into the groups of an epoch and returns
+            its buckets; None where partitions are trained as they are.
         state: The checkpoint to go on from; the training changes it.
         layout: The order of the units and the size of the buffer.
     """
@@ -32,5 +35,6 @@ class TrainingContext:
     config: EmbeddingConfig
     model: list[RelationSet]
     steps: list[BucketTask]
+    regroup: Callable[[int], list[BucketTask]] | None = None
     state: RunState = field(default_factory=lambda: RunState(graph={}))
     layout: Layout = field(default_factory=Layout)

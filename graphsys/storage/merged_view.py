@@ -1,6 +1,6 @@
-"""A store seen as if every node type had one partition."""
+"""A store whose partitions are seen in groups, or all as one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -13,80 +13,117 @@ from graphsys.storage.reader import Graph
 from graphsys.storage.views import EdgeBucket, Index
 
 
-class JoinedGraph(Graph):
-    """A graph whose partitions, buckets and indexes are each read as one.
+class GroupedGraph(Graph):
+    """A graph whose partitions are seen in groups, each read as one partition.
 
-    Numbers of nodes are the graph's own, which are partition-major. What is read is
-    copied, where the store has more than one piece of it; the one bucket of an edge type
-    holds its edges in the order of the store's buckets.
+    Nodes are numbered group by group, and partition by partition within a group. What is
+    read is copied, where the store has more than one piece of it; a bucket holds its edges
+    in the order of the groups' pieces.
 
     Args:
         stored: The graph; closing this closes nothing.
+        groups: Partitions of every group, of each node type; each stands in one of them.
 
     Attributes:
         stored: The graph as it lies on disk.
     """
 
-    def __init__(self, stored: Graph) -> None:
+    def __init__(
+        self, stored: Graph, groups: Mapping[str, Sequence[Sequence[int]]]
+    ) -> None:
         vars(self).update(vars(stored))
         self.stored = stored
+        self._groups: Mapping[str, Sequence[Sequence[int]]] = {}
+        self._begins: dict[str, npt.NDArray[np.int64]] = {}
+        self.regroup(groups)
+
+    def regroup(self, groups: Mapping[str, Sequence[Sequence[int]]]) -> None:
+        """Put the partitions into other groups; numbers of nodes change with them.
+
+        Args:
+            groups: As for a new one.
+        """
+        self._groups = groups
+        for name in self.node_types:
+            sizes = np.diff(self.stored.offsets(name))
+            order = [k for group in groups[name] for k in group]
+            begins = np.empty(len(sizes), dtype=np.int64)
+            begins[order] = np.cumsum(sizes[order]) - sizes[order]
+            self._begins[name] = begins
 
     def close(self) -> None:
         """Do nothing: the graph it was made of is open."""
 
+    def members(self, node_type: str, part: int) -> Sequence[int]:
+        """Return the stored partitions that a partition of this graph consists of."""
+        self._check_part(node_type, part)
+        return self._groups[node_type][part]
+
     def num_partitions(self, node_type: str) -> int:
-        """Return 1."""
+        """Return the number of groups."""
         self._node_entry(node_type)
-        return 1
+        return len(self._groups[node_type])
 
     def offsets(self, node_type: str) -> npt.NDArray[np.int64]:
-        """Return 0 and the number of nodes."""
-        return np.array([0, self.num_nodes_of(node_type)], dtype=np.int64)
+        """Return where the nodes of each group begin, int64 ``[P + 1]``."""
+        sizes = np.diff(self.stored.offsets(node_type))
+        totals = [sizes[list(group)].sum() for group in self._groups[node_type]]
+        return np.cumsum([0, *totals], dtype=np.int64)
 
     def nodes(self, node_type: str, part: int) -> pa.Table:
-        """Return the node table of a type."""
-        self._check_part(node_type, part)
-        parts = range(self.stored.num_partitions(node_type))
+        """Return the node table of a group."""
+        parts = self.members(node_type, part)
         return pa.concat_tables([self.stored.nodes(node_type, k) for k in parts])
 
     def features(self, node_type: str, part: int, name: str) -> npt.NDArray[Any] | pa.Array:
-        """Return the features of a type."""
-        self._check_part(node_type, part)
-        parts = range(self.stored.num_partitions(node_type))
+        """Return the features of a group."""
+        parts = self.members(node_type, part)
         pieces = [self.stored.features(node_type, k, name) for k in parts]
         if isinstance(pieces[0], pa.Array):
             return pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
         return _concatenated(pieces)
 
     def feature_rows(self, node_type: str, part: int, name: str) -> tuple[Any, None]:
-        """Return the features of a type, and None: rows are not shared."""
+        """Return the features of a group, and None: rows are not shared."""
         return self.features(node_type, part, name), None
 
     def bucket_counts(
         self, edge_type: EdgeType | str, split: str | None = None
     ) -> npt.NDArray[np.int64]:
-        """Return the edges of the one bucket, int64 ``[1, 1]``."""
-        total = self.stored.bucket_counts(edge_type, split).sum()
-        return np.array([[total]], dtype=np.int64)
+        """Return the edges of every bucket, int64 ``[P, Q]``."""
+        entry = self._edge_entry(edge_type)
+        counts = self.stored.bucket_counts(edge_type, split)
+        src, dst = self._groups[entry.src_type], self._groups[entry.dst_type]
+        return np.array(
+            [[counts[np.ix_(list(i), list(j))].sum() for j in dst] for i in src],
+            dtype=np.int64,
+        )
 
     def bucket(
         self, edge_type: EdgeType | str, i: int, j: int, split: str | None = None
     ) -> EdgeBucket:
-        """Return all edges of a type."""
+        """Return the edges between two groups."""
         entry = self._edge_entry(edge_type)
-        self._check_part(entry.src_type, i)
-        self._check_part(entry.dst_type, j)
-        first_src = self.stored.offsets(entry.src_type)
-        first_dst = self.stored.offsets(entry.dst_type)
-        kind = number_dtype(int(max(first_src[-1], first_dst[-1])))
-        found = self.stored.buckets(edge_type, split)
-        if len(first_src) == len(first_dst) == 2 or not found:
-            return self.stored.bucket(edge_type, 0, 0, split)
+        rows, columns = self.members(entry.src_type, i), self.members(entry.dst_type, j)
+        first_src = self._local_begins(entry.src_type, rows)
+        first_dst = self._local_begins(entry.dst_type, columns)
+        kind = number_dtype(
+            int(
+                max(
+                    *np.diff(self.offsets(entry.src_type)),
+                    *np.diff(self.offsets(entry.dst_type)),
+                )
+            )
+        )
+        stored = set(self.stored.buckets(edge_type, split))
+        found = [(a, b) for a in rows for b in columns if (a, b) in stored]
+        if len(rows) == len(columns) == 1 or not found:
+            return self.stored.bucket(edge_type, rows[0], columns[0], split)
         src, dst, pieces = [], [], []
         for bucket in found:
             piece = self.stored.bucket(edge_type, *bucket, split)
-            src.append(piece.src + first_src[bucket[0]].astype(kind))
-            dst.append(piece.dst + first_dst[bucket[1]].astype(kind))
+            src.append(piece.src + np.asarray(first_src[bucket[0]], kind))
+            dst.append(piece.dst + np.asarray(first_dst[bucket[1]], kind))
             pieces.append(piece)
         return EdgeBucket(
             src=_concatenated(src),
@@ -101,16 +138,20 @@ class JoinedGraph(Graph):
         )
 
     def joined_index(self, edge_type: EdgeType | str, direction: str) -> None:
-        """Return None: there is one partition."""
+        """Return None: rows are read group by group."""
+
+    def _local_begins(self, node_type: str, parts: Sequence[int]) -> dict[int, int]:
+        """Return where the nodes of each partition of a group begin in it."""
+        begins = self._begins[node_type]
+        return {k: int(begins[k] - begins[parts[0]]) for k in parts}
 
     def _index(self, edge_type: EdgeType | str, direction: str, part: int) -> Index:
         entry = self._edge_entry(edge_type)
-        own = entry.src_type if direction == "out" else entry.dst_type
-        self._check_part(own, part)
+        ends = (entry.src_type, entry.dst_type)
+        own, other = ends if direction == "out" else ends[::-1]
         read = self.stored.out_index if direction == "out" else self.stored.in_index
-        parts = range(self.stored.num_partitions(own))
-        pieces = [read(edge_type, k) for k in parts]
-        if len(pieces) == 1:
+        pieces = [read(edge_type, k) for k in self.members(own, part)]
+        if len(pieces) == 1 and len(self._begins[other]) == 1:
             return pieces[0]
         begins = np.cumsum([0, *(len(piece.indices) for piece in pieces)])
         kind = number_dtype(int(begins[-1]) + 1)
@@ -118,16 +159,58 @@ class JoinedGraph(Graph):
             piece.indptr[:-1] + begin.astype(kind)
             for piece, begin in zip(pieces, begins, strict=False)
         ]
-        others = {field.name for field in fields(Index)} - {"indptr", "file"}
+        others = {field.name for field in fields(Index)} - {"indptr", "indices", "file"}
         return Index(
             indptr=_concatenated([*indptr, begins[-1:].astype(kind)]),
+            indices=self._renumbered(other, _joined_column(pieces, "indices")),
             **{name: _joined_column(pieces, name) for name in others},
         )
+
+    def _renumbered(self, node_type: str, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return numbers of the stored graph as they are here; rows may end unsorted."""
+        first = self.stored.offsets(node_type)
+        moved = self._begins[node_type] - first[:-1]
+        if not moved.any():
+            return numbers
+        of = np.searchsorted(first, numbers, side="right") - 1
+        renumbered: npt.NDArray[Any] = (numbers + moved[of]).astype(numbers.dtype)
+        return renumbered
+
+
+class JoinedGraph(GroupedGraph):
+    """A graph whose node types each have one partition; numbers are the graph's own.
+
+    Args:
+        stored: The graph; closing this closes nothing.
+    """
+
+    def __init__(self, stored: Graph) -> None:
+        parts = {name: range(stored.num_partitions(name)) for name in stored.node_types}
+        super().__init__(stored, {name: [every] for name, every in parts.items()})
+
+
+def random_groups(
+    stored: Graph, num_groups: int, rng: np.random.Generator
+) -> dict[str, list[list[int]]]:
+    """Put partitions into groups of nearly equally many, drawn at random.
+
+    Args:
+        stored: The graph.
+        num_groups: Groups of every node type that has more partitions; those of others are
+            groups of their own.
+        rng: Of the draws.
+    """
+    groups = {}
+    for name in stored.node_types:
+        parts = rng.permutation(stored.num_partitions(name))
+        pieces = np.array_split(parts, min(num_groups, len(parts)))
+        groups[name] = [piece.tolist() for piece in pieces]
+    return groups
 
 
 def stored_graph(graph: Graph) -> Graph:
     """Return a graph as it lies on disk."""
-    return graph.stored if isinstance(graph, JoinedGraph) else graph
+    return graph.stored if isinstance(graph, GroupedGraph) else graph
 
 
 def _joined_column(pieces: Sequence[EdgeBucket | Index], name: str) -> Any:

@@ -26,7 +26,7 @@ from graphsys.embedding.rows.row_precision import (
     to_floats,
     to_stored,
 )
-from graphsys.storage.merged_view import stored_graph
+from graphsys.storage.merged_view import GroupedGraph, stored_graph
 from graphsys.storage.runs import run_folder
 
 if TYPE_CHECKING:  # numba takes half a second, which asking for neighbors has not
@@ -115,7 +115,7 @@ class TableFiles:
         self._graph = stored_graph(graph)
         on_disk = NodeRows(self._graph, config)
         self._sizes = {t: on_disk.sizes(t) for t in graph.node_types}
-        self._is_joined = self._graph is not graph
+        self._grouped = graph if isinstance(graph, GroupedGraph) else None
         self._current = dict(state.files)
         self._committed = set(state.files)
         self._volatile: set[str] = set()
@@ -180,12 +180,13 @@ class TableFiles:
         Raises:
             CorruptStoreError: Its file is missing or of another shape.
         """
-        if not self._is_joined:
+        if self._grouped is None:
             return self._load(part)
-        size, dim = int(self._sizes[part[0]].sum()), self._config.dim_of(part[0])
+        pieces, dim = self._pieces(part), self._config.dim_of(part[0])
+        size = pieces[-1][1].stop
         rows = np.empty((size, dim), dtype=stored_dtype(self._config.row_dtype))
         states = np.empty(size, dtype=np.float32)
-        for piece, chosen in self._pieces(part):
+        for piece, chosen in pieces:
             rows[chosen], states[chosen] = self._load(piece)
         return rows, states
 
@@ -225,12 +226,13 @@ class TableFiles:
 
     def _pieces(self, part: Part) -> list[tuple[Part, slice]]:
         """List the partitions on disk that one in memory stands for, and their rows."""
-        if not self._is_joined:
+        if self._grouped is None:
             return [(part, slice(None))]
-        bounds = np.concatenate([[0], np.cumsum(self._sizes[part[0]])]).tolist()
+        members = list(self._grouped.members(*part))
+        bounds = np.cumsum([0, *self._sizes[part[0]][members]]).tolist()
         return [
             ((part[0], k), slice(begin, end))
-            for k, (begin, end) in enumerate(itertools.pairwise(bounds))
+            for k, (begin, end) in zip(members, itertools.pairwise(bounds), strict=True)
         ]
 
     def keep(self, name: Callable[[int], str], array: npt.NDArray[np.generic]) -> None:

@@ -23,6 +23,7 @@ from graphsys.core.memory import (
     return_large_blocks,
 )
 from graphsys.core.progress import SILENT, Progress
+from graphsys.core.rng import generator
 from graphsys.datasets.temporary import stored_graph
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
@@ -30,7 +31,7 @@ from graphsys.embedding.config import EmbeddingConfig, load_config
 from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.data.held_out import with_split
 from graphsys.embedding.data.held_out_split import GraphWithHeldOut
-from graphsys.embedding.data.schedule import Layout
+from graphsys.embedding.data.schedule import BucketTask, Layout
 from graphsys.embedding.model import relation_sets
 from graphsys.embedding.training.backend import Backend
 from graphsys.embedding.training.bucket_trainer import compile_kernels
@@ -39,7 +40,7 @@ from graphsys.embedding.training.hooks.supervision import source_of, supervised
 from graphsys.embedding.training.plan import Plan, Planner
 from graphsys.embedding.training.probe import probe
 from graphsys.embedding.training.trainer import Trainer
-from graphsys.storage.merged_view import JoinedGraph
+from graphsys.storage.merged_view import GroupedGraph, JoinedGraph, random_groups
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs.run_folder import folder_to_train, writing
 from graphsys.training import run_state
@@ -149,11 +150,43 @@ def open_context(graph: Graph, config: EmbeddingConfig, out: Path) -> TrainingCo
         seen = GraphWithHeldOut(graph, config) if config.eval_fraction else graph
         with_split(seen, model, config.eval_split)  # one that is not there ends here
     trained = JoinedGraph(graph) if config.join_partitions else graph
+    regroup = None
+    if config.partition_groups:
+        _require_partitions(graph, config.partition_groups)
+        trained = GroupedGraph(graph, _groups_of(graph, config, 0))
+
+        def regroup(epoch: int) -> list[BucketTask]:
+            trained.regroup(_groups_of(graph, config, epoch))
+            return list_steps(trained, model, config)
+
     folder = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
     return TrainingContext(
         path=folder, graph=trained, config=config, model=model,
-        steps=list_steps(trained, model, config),
+        steps=list_steps(trained, model, config), regroup=regroup,
     )  # fmt: skip
+
+
+def _groups_of(
+    graph: Graph, config: EmbeddingConfig, epoch: int
+) -> dict[str, list[list[int]]]:
+    rng = generator(config.seed, "groups of partitions", epoch)
+    return random_groups(graph, config.partition_groups, rng)
+
+
+def _require_partitions(graph: Graph, num_groups: int) -> None:
+    """Refuse groups of one partition each, which would be the same in every epoch.
+
+    Raises:
+        ConfigError: No node type has more partitions than groups.
+    """
+    most = max(map(graph.num_partitions, graph.node_types))
+    if most <= num_groups:
+        raise ConfigError(
+            f"partition_groups: got {num_groups}, but the graph has {most} partitions, "
+            "expected several a group, so that every epoch has other groups; write it with "
+            f"more: `graphsys partition {graph.path} --partitioner hash --partitions "
+            f"{4 * num_groups} -o GRAPH2`"
+        )
 
 
 def _make_plan(

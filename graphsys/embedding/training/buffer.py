@@ -105,6 +105,22 @@ class PartitionBuffer:
                 self._files.store(part, self.resident[part])
             self._dirty.clear()
 
+    def clear(self) -> None:
+        """Store what was trained and drop it: the next units are of other partitions.
+
+        Call it between two units, when all that was expected has been trained.
+        """
+        with self._changed:
+            while self._error is None and (self._loads or self._leaving):
+                self._changed.wait()
+        with self._files_lock:
+            self.store_dirty()
+            with self._changed:
+                for part in self.resident.keys() - self._always:
+                    del self.resident[part]
+                self._plan = SwapPlan(self._plan.capacity)
+                self._begun = self._ended = -1
+
     def still(self) -> threading.Lock:
         """Return what keeps the thread from the files while it is held."""
         return self._files_lock
@@ -172,7 +188,9 @@ class PartitionBuffer:
             return True
         with self._files_lock:
             self._evict(leaves)
-        self._leaving.popleft()
+        with self._changed:
+            self._leaving.popleft()
+            self._changed.notify_all()
         return True
 
     def _load(self) -> None:

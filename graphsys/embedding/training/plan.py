@@ -227,7 +227,7 @@ class Planner:
         per_edge, sorting = 4 + 4, 0  # the order; relations or weights in another type
         if config.is_cut_by_relation and any(len(m.relations) > 1 for m in self._model):
             sorting = 16  # codes in order, their order, the order by relation
-        if config.join_partitions:
+        if config.join_partitions or config.partition_groups:
             per_edge += 4 + 4 + 4 + 4  # both ends, relation and weight are copied
         longest = max(step.num_edges for step in unit)
         orders = sum(step.num_edges for step in unit) * per_edge + longest * sorting

@@ -38,12 +38,10 @@ class Trainer:
     ) -> None:
         self.context, self.hooks = context, hooks
         self.config, self.state = context.config, context.state
-        graph, steps, layout = context.graph, context.steps, context.layout
-        state = self.state
+        steps, layout, state = context.steps, context.layout, self.state
         self.files = backend.files(context)
         self.buffer = PartitionBuffer(self.files, layout.capacity, prefetch=layout.prefetch)
-        partitions = {name: graph.num_partitions(name) for name in graph.node_types}
-        self.schedule = Schedule(steps, partitions, layout, self.config.seed)
+        self.schedule = self._schedule_of(steps)
         self.bucket_trainer = backend.bucket_trainer(
             context, self.buffer.resident, self.files.operators, self.files.extras,
             self._choose_edges,
@@ -66,6 +64,9 @@ class Trainer:
                 while self._goes_on():
                     self._train_epoch(state.epoch, progress)
                     self._close_epoch()
+                    if self.context.regroup is not None and self._goes_on():
+                        self._regroup(state.epoch)
+                        self.buffer.expect(self.schedule.needs(state.epoch))
             self._finish()
         progress.close()
 
@@ -75,7 +76,20 @@ class Trainer:
         if state.unit == 0 and state.closed_epochs < state.epoch:
             self._close_epoch()  # where a run was interrupted
         if self._goes_on():
+            self._regroup(state.epoch)
             self.buffer.expect(self.schedule.needs(state.epoch)[state.unit :])
+
+    def _schedule_of(self, steps: list[BucketTask]) -> Schedule:
+        graph = self.context.graph
+        partitions = {name: graph.num_partitions(name) for name in graph.node_types}
+        return Schedule(steps, partitions, self.context.layout, self.config.seed)
+
+    def _regroup(self, epoch: int) -> None:
+        """Have the groups of partitions that an epoch has, where it has its own."""
+        if self.context.regroup is not None:
+            self.buffer.clear()
+            self.bucket_trainer.negatives.hold(())
+            self.schedule = self._schedule_of(self.context.regroup(epoch))
 
     def _goes_on(self) -> bool:
         return self.state.epoch < self.config.epochs and not self.state.is_stopped
@@ -135,7 +149,7 @@ class Trainer:
     def _train_epoch(self, epoch: int, progress: Progress) -> None:
         state = self.state
         progress.stage(f"epoch {epoch + 1}", self.edges_per_epoch, "edges")
-        if epoch + 1 < self.config.epochs:
+        if self.context.regroup is None and epoch + 1 < self.config.epochs:
             self.buffer.expect(self.schedule.needs(epoch + 1))
         schedule = self.schedule.epoch(epoch)
         for number in range(state.unit, len(schedule)):

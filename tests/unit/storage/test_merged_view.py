@@ -5,7 +5,7 @@ import pytest
 from graphsys.core.errors import InvalidGraphError
 from graphsys.core.types import EdgeType
 from graphsys.storage.ingest.ingest import ingest
-from graphsys.storage.merged_view import JoinedGraph, stored_graph
+from graphsys.storage.merged_view import GroupedGraph, JoinedGraph, stored_graph
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
@@ -87,6 +87,39 @@ def test_a_joined_graph_has_the_same_edges_in_one_bucket(
     assert neighbors_of(whole, kind) == neighbors_of(graph, kind)
     incoming = whole.in_index(kind, 0)
     assert incoming.indptr[-1] == len(incoming.indices) == graph.num_edges_of(kind)
+
+
+@pytest.mark.parametrize("kind", [BUYS, KNOWS])
+def test_groups_have_the_edges_and_rows_of_their_partitions(
+    tmp_path, kind: EdgeType
+) -> None:  # type: ignore[no-untyped-def]
+    ingest(Shop(), tmp_path / "shop", partitions={"user": 5, "item": 3})
+    graph = Graph(tmp_path / "shop")
+    grouped = GroupedGraph(graph, {"user": [[4, 0], [2, 1, 3]], "item": [[1], [2, 0]]})
+    assert grouped.bucket_counts(kind).sum() == graph.num_edges_of(kind)
+    for _ in range(2):
+        ids = {
+            name: np.concatenate(
+                [grouped.nodes(name, k).column("id").to_numpy() for k in range(2)]
+            )
+            for name in ("user", "item")
+        }
+        edges, rows = list[tuple[int, int]](), list[tuple[int, int]]()
+        for i in range(2):
+            first = grouped.offsets(kind.src_type)[i]
+            index = grouped.out_index(kind, i)
+            src = np.repeat(np.arange(len(index.indptr) - 1), np.diff(index.indptr))
+            found = ids[kind.src_type][src + first], ids[kind.dst_type][index.indices]
+            rows += zip(*(side.tolist() for side in found), strict=True)
+            for j in range(2):
+                bucket = grouped.bucket(kind, i, j)
+                assert len(bucket.src) == grouped.bucket_counts(kind)[i, j]
+                dst = bucket.dst + grouped.offsets(kind.dst_type)[j]
+                ends = ids[kind.src_type][bucket.src + first], ids[kind.dst_type][dst]
+                edges += zip(*(side.tolist() for side in ends), strict=True)
+        wanted = sorted((u, v) for u, v, _ in edges_of(graph, kind))
+        assert sorted(edges) == sorted(rows) == wanted
+        grouped.regroup({"user": [[3], [0, 1, 2, 4]], "item": [[2], [0, 1]]})
 
 
 def test_nodes_and_features_follow_each_other(graph: Graph) -> None:
