@@ -7,7 +7,7 @@ import pytest
 
 from graphsys.core.errors import ConfigError, MissingDependencyError
 from graphsys.core.events import recording
-from graphsys.engine.cuda.device import require_device
+from graphsys.core.cuda.device import require_device
 from graphsys.engine.cuda.strategy import STRATEGIES
 from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
