@@ -9,6 +9,7 @@ import typer
 
 from graphsys.cli.console import print_json
 from graphsys.cli.mining_facts import (
+    refuse_device,
     refuse_memory,
     refuse_other_orbits,
     refuse_tables,
@@ -205,6 +206,15 @@ def mine(
             rich_help_panel=CONTROL,
         ),
     ] = None,
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device",
+            metavar="NAME",
+            help="Where to count: cpu or cuda (stars, cliques, all of 3 and 4 nodes).",
+            rich_help_panel=CONTROL,
+        ),
+    ] = "cpu",
     memory: Annotated[
         str | None,
         typer.Option(
@@ -239,6 +249,8 @@ def mine(
         raise ConfigError("--labels is for --pattern and --frequent; motifs have none")
     if memory is not None:
         refuse_memory(pattern, motifs, is_table=per_node or per_edge)
+    is_one_count = not (list_ or frequent or per_node or per_edge or explain)
+    refuse_device(device, is_one_count=is_one_count)
     if frequent:
         refuse_without_support(support, out)
         wanted = {"support": support, "max_edges": max_edges, "labels": labels}
@@ -263,7 +275,7 @@ def mine(
             _explain(rows_of(graph, memory), pattern, kind, labels, as_json=json)
             return
         counts, facts = _timed(
-            lambda: _count(rows_of(graph, memory), pattern, kind, labels, threads)
+            lambda: _count(rows_of(graph, memory), pattern, kind, labels, threads, device)
         )
         report_counts(counts, kind, facts, as_json=json)
         return
@@ -278,13 +290,18 @@ def mine(
         given = "--features" if features else "--out"
         raise ConfigError(f"{given} is for counts of every node or edge; add --per-node")
     counts, facts = _timed(
-        lambda: _census(rows_of(graph, memory), motifs, induced, threads)
+        lambda: _census(rows_of(graph, memory), motifs, induced, threads, device)
     )
     report_counts(counts, induced, facts, as_json=json)
 
 
 def _count(
-    graph: Any, patterns: list[str], induced: str, labels: str | None, threads: int | None
+    graph: Any,
+    patterns: list[str],
+    induced: str,
+    labels: str | None,
+    threads: int | None,
+    device: str,
 ) -> dict[str, int]:
     from graphsys import mining
 
@@ -297,6 +314,7 @@ def _count(
         labels=labels,
         num_threads=threads,
         progress=open_progress(),
+        device=device,
     )
 
 
@@ -346,12 +364,15 @@ def _list(
     )  # fmt: skip
 
 
-def _census(graph: Any, size: int, induced: str, threads: int | None) -> dict[str, int]:
+def _census(
+    graph: Any, size: int, induced: str, threads: int | None, device: str
+) -> dict[str, int]:
     from graphsys import mining
 
     return mining.motif_census(
-        graph, size, induced=induced, num_threads=threads, progress=open_progress()
-    )
+        graph, size, induced=induced, num_threads=threads, progress=open_progress(),
+        device=device,
+    )  # fmt: skip
 
 
 def _orbits(

@@ -30,6 +30,18 @@ def refuse_without_support(support: int | None, out: Path | None) -> None:
         raise ConfigError("--out is for counts of every node; --json prints the patterns")
 
 
+def refuse_device(device: str, *, is_one_count: bool) -> None:
+    """Refuse a GPU for what is done on the CPU alone, and where there is none."""
+    from graphsys.mining.devices import check_device
+
+    if device != "cpu" and not is_one_count:
+        raise ConfigError(
+            f"--device {device} counts --pattern and --motifs for the whole graph; lists, "
+            "frequent patterns, --explain, --per-node and --per-edge need --device cpu"
+        )
+    check_device(device)
+
+
 def refuse_memory(
     patterns: list[str] | None, motifs: int | None, *, is_table: bool
 ) -> None:

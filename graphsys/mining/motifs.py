@@ -10,6 +10,7 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike
 from graphsys.mining.census.motifs import motif_counts
 from graphsys.mining.census.orbits import edge_orbits, node_orbits
+from graphsys.mining.devices import check_device
 from graphsys.mining.simple_graph import SimpleGraph
 
 Per = Literal["node", "edge"]
@@ -22,6 +23,7 @@ def motif_census(
     induced: str = "vertex",
     num_threads: int | None = None,
     progress: Progress = SILENT,
+    device: str = "cpu",
 ) -> dict[str, int]:
     """Count all connected motifs of a size in a graph, by name.
 
@@ -35,14 +37,19 @@ def motif_census(
             the sets of edges.
         num_threads: All cores by default.
         progress: Receives a stage for each kernel.
+        device: ``cpu``, or ``cuda`` for sizes 3 and 4.
 
     Raises:
-        ConfigError: motifs of this size are not counted, or ``induced`` is neither word.
+        ConfigError: motifs of this size are not counted there, or ``induced`` is neither
+            word; an unknown device, or no GPU.
+        MissingDependencyError: numba-cuda is not installed.
     """
+    check_device(device)
     rows = SimpleGraph.of(graph)
     return motif_counts(
-        rows, size, induced=induced, num_threads=num_threads, progress=progress
-    )
+        rows, size, induced=induced, num_threads=num_threads, progress=progress,
+        device=device,
+    )  # fmt: skip
 
 
 def orbits(

@@ -141,6 +141,14 @@ def test_frequent_patterns_are_found(graph: Path, run_cli: Run) -> None:
         (["--motifs", "5", "--memory", "4GB"], "error: --memory is for --pattern, --mot"),
         (["--pattern", "bull", "--memory", "much"], "error: "),
         (["--pattern", "9-path"], "error: pattern '9-path': expected 2 to 8 nodes"),
+        (
+            ["--motifs", "4", "--device", "gpu"],
+            "error: device must be 'cpu' or 'cuda', got",
+        ),
+        (
+            ["--motifs", "4", "--per-node", "--device", "cuda"],
+            "error: --device cuda counts --pattern and --motifs for the whole graph; ",
+        ),
         (["--motifs", "4", "--list"], "error: --list is for --pattern, --limit for --list"),
         (["--pattern", "bull", "--limit", "3"], "error: --list is for --pattern, --limit"),
         (["--pattern", "bull", "--list"], "error: --list writes the matches of one"),

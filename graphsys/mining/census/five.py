@@ -16,7 +16,6 @@ from graphsys.mining.census.sums import (
     Counts,
     Kernels,
     Numbers,
-    clique_counts,
     degrees_of,
     edge_triangles,
     exact_dot,
@@ -70,7 +69,7 @@ def copies_of_5(kernels: Kernels) -> dict[str, int]:
         **_with_triangles(parts),
         **_with_squares(parts, pairs),
         **_within_neighborhoods(hoods),
-        "5-clique": clique_counts(kernels, 5)[2],
+        "5-clique": kernels.clique_counts(5)[2],
     }
 
 
