@@ -10,7 +10,6 @@ import typer
 from graphsys.cli.console import print_json
 from graphsys.cli.mining_facts import (
     refuse_device,
-    refuse_memory,
     refuse_other_orbits,
     refuse_tables,
     refuse_without_support,
@@ -221,7 +220,7 @@ def mine(
             "--memory",
             metavar="SIZE",
             help="Most memory to use, of the whole process; rows that do not fit are read "
-            "from a file without a name. For --pattern, --motifs 3 and 4.",
+            "from a file without a name. For --pattern and --motifs.",
             show_default=False,
             rich_help_panel=CONTROL,
         ),
@@ -247,8 +246,11 @@ def mine(
         raise ConfigError("--support and --edge-labels are for --frequent; leave them out")
     if labels is not None and motifs is not None:
         raise ConfigError("--labels is for --pattern and --frequent; motifs have none")
-    if memory is not None:
-        refuse_memory(pattern, motifs, is_table=per_node or per_edge)
+    if frequent and memory is not None:
+        raise ConfigError(
+            "--memory is for --pattern and --motifs; --frequent keeps all labeled edges in "
+            "memory: leave it out"
+        )
     is_one_count = not (list_ or frequent or per_node or per_edge or explain)
     refuse_device(device, is_one_count=is_one_count)
     if frequent:
@@ -263,7 +265,15 @@ def mine(
     if pattern and list_ and not explain:
         listed, facts = _timed(
             lambda: _list(
-                graph, pattern, induced or "edge", labels, out, limit, threads, overwrite
+                graph,
+                pattern,
+                induced or "edge",
+                labels,
+                out,
+                limit,
+                threads,
+                overwrite,
+                memory,
             )
         )
         report_listing(listed, induced or "edge", str(out), facts, as_json=json)
@@ -275,7 +285,7 @@ def mine(
             _explain(rows_of(graph, memory), pattern, kind, labels, as_json=json)
             return
         counts, facts = _timed(
-            lambda: _count(rows_of(graph, memory), pattern, kind, labels, threads, device)
+            lambda: _count(graph, pattern, kind, labels, threads, device, memory)
         )
         report_counts(counts, kind, facts, as_json=json)
         return
@@ -283,25 +293,24 @@ def mine(
     induced = induced or "vertex"
     if per_node or per_edge:
         refuse_other_orbits(motifs, induced, per_node and per_edge, out is None and json)
-        table, facts = _timed(lambda: _orbits(graph, per_edge, features, threads))
+        table, facts = _timed(lambda: _orbits(graph, per_edge, features, threads, memory))
         report_table(table, facts, out, format_, overwrite=overwrite, as_json=json)
         return
     if features or out is not None:
         given = "--features" if features else "--out"
         raise ConfigError(f"{given} is for counts of every node or edge; add --per-node")
-    counts, facts = _timed(
-        lambda: _census(rows_of(graph, memory), motifs, induced, threads, device)
-    )
+    counts, facts = _timed(lambda: _census(graph, motifs, induced, threads, device, memory))
     report_counts(counts, induced, facts, as_json=json)
 
 
 def _count(
-    graph: Any,
+    graph: Path,
     patterns: list[str],
     induced: str,
     labels: str | None,
     threads: int | None,
     device: str,
+    memory: str | None,
 ) -> dict[str, int]:
     from graphsys import mining
 
@@ -315,6 +324,7 @@ def _count(
         num_threads=threads,
         progress=open_progress(),
         device=device,
+        memory=memory,
     )
 
 
@@ -350,6 +360,7 @@ def _list(
     limit: int | None,
     threads: int | None,
     overwrite: bool,
+    memory: str | None,
 ) -> int:
     from graphsys import mining
     from graphsys.core.errors import ConfigError
@@ -360,28 +371,40 @@ def _list(
         )
     return mining.write_matches(
         graph, patterns[0], out, induced=induced, labels=labels, limit=limit,
-        num_threads=threads, overwrite=overwrite,
+        num_threads=threads, overwrite=overwrite, memory=memory,
     )  # fmt: skip
 
 
 def _census(
-    graph: Any, size: int, induced: str, threads: int | None, device: str
+    graph: Path,
+    size: int,
+    induced: str,
+    threads: int | None,
+    device: str,
+    memory: str | None,
 ) -> dict[str, int]:
     from graphsys import mining
 
     return mining.motif_census(
         graph, size, induced=induced, num_threads=threads, progress=open_progress(),
         device=device,
+        memory=memory,
     )  # fmt: skip
 
 
 def _orbits(
-    graph: Path, is_per_edge: bool, features: bool, threads: int | None
+    graph: Path,
+    is_per_edge: bool,
+    features: bool,
+    threads: int | None,
+    memory: str | None,
 ) -> "pa.Table":
     from graphsys import mining
 
     per: Any = "edge" if is_per_edge else "node"
-    return mining.orbits(graph, per=per, features=features, num_threads=threads)
+    return mining.orbits(
+        graph, per=per, features=features, num_threads=threads, memory=memory
+    )
 
 
 def _frequent(graph: Path, wanted: dict[str, Any]) -> "list[FrequentPattern]":

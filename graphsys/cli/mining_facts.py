@@ -42,25 +42,6 @@ def refuse_device(device: str, *, is_one_count: bool) -> None:
     check_device(device)
 
 
-def refuse_memory(
-    patterns: list[str] | None, motifs: int | None, *, is_table: bool
-) -> None:
-    """Refuse a budget for what keeps more than rows in memory."""
-    from graphsys.mining import Pattern
-
-    others = [text for text in patterns or () if not Pattern.of(text).is_plain]
-    if others:
-        raise ConfigError(
-            f"--memory: the pattern {others[0]!r} has labels or arrows, which are kept in "
-            "memory; leave --memory out"
-        )
-    if is_table or not (patterns or motifs in (3, 4)):
-        raise ConfigError(
-            "--memory is for --pattern, --motifs 3 and --motifs 4; the others keep numbers "
-            "of all edges in memory: leave it out"
-        )
-
-
 def rows_of(graph: Path, memory: str | None) -> Any:
     """Return a graph's rows within a budget; without one, its path."""
     from graphsys.mining import SimpleGraph

@@ -13,7 +13,7 @@ from graphsys.mining.census.sums import degrees_of, kernels_of
 from graphsys.mining.closed_forms import count_closed
 from graphsys.mining.compiler.choose import choose_schedule, choose_together
 from graphsys.mining.count_plan import CountPlan, Way, plan_count
-from graphsys.mining.devices import CountRun, require_countable
+from graphsys.mining.devices import CountRun, kept_of, require_countable
 from graphsys.mining.labeled_graph import LabeledGraph
 from graphsys.mining.loops import count_by_loops
 from graphsys.mining.pattern import Pattern
@@ -33,6 +33,7 @@ def count(
     num_threads: int | None = None,
     progress: Progress = SILENT,
     device: str = "cpu",
+    memory: int | str | None = None,
 ) -> int:
     """Count a pattern, each set of edges (or of nodes) once; exact at any size.
 
@@ -51,11 +52,14 @@ def count(
         num_threads: All cores by default.
         progress: Receives a stage for each kernel.
         device: ``cpu``, or ``cuda`` for stars, cliques, the patterns of 3 and 4 nodes.
+        memory: Budget of anonymous memory of the process (``"4GB"``): rows that do not fit
+            are read from a file without a name. What there is by default.
 
     Raises:
         ConfigError: the pattern is not one, or is not counted in this way or on this
             device; arrows in a graph without direction; there is no GPU.
         MissingDependencyError: numba-cuda is not installed.
+        BudgetError: what is kept besides rows does not fit; the message names what does.
         UnknownNameError: there is no pattern of this name, or no label in the graph.
 
     Examples:
@@ -65,7 +69,7 @@ def count(
     """
     pattern = Pattern.of(pattern)
     wanted = {"": pattern}
-    run = CountRun(num_threads=num_threads, progress=progress, device=device)
+    run = CountRun(num_threads=num_threads, progress=progress, device=device, memory=memory)
     return _counts(graph, wanted, induced, way, labels, run)[""]
 
 
@@ -78,6 +82,7 @@ def count_all(
     num_threads: int | None = None,
     progress: Progress = SILENT,
     device: str = "cpu",
+    memory: int | str | None = None,
 ) -> dict[Any, int]:
     """Count several patterns together: one census, one kernel of shared loops.
 
@@ -89,6 +94,7 @@ def count_all(
         num_threads: All cores by default.
         progress: Receives a stage for each kernel.
         device: As for :func:`count`.
+        memory: As for :func:`count`.
 
     Returns:
         Counts by the patterns as they are given.
@@ -103,7 +109,7 @@ def count_all(
         {'triangle': 1, 'a-b b-c': 5}
     """
     wanted = {pattern: Pattern.of(pattern) for pattern in patterns}
-    run = CountRun(num_threads=num_threads, progress=progress, device=device)
+    run = CountRun(num_threads=num_threads, progress=progress, device=device, memory=memory)
     return _counts(graph, wanted, induced, None, labels, run)
 
 
@@ -123,13 +129,13 @@ def _counts(
     found: dict[Any, int] = {}
     plain = [name for name, shape in patterns.items() if shape.is_plain]
     if plain:
-        rows = SimpleGraph.of(graph)
         with_way = {name: plans[name] for name in plain}
+        rows = SimpleGraph.of(graph, run.memory, kept_of(with_way.values()))
         found |= _by_sums(rows, with_way, induced, run)
         left = {name: patterns[name] for name in plain if name not in found}
         found |= _by_matches(rows, left, plans, induced, run)
     for name in patterns.keys() - found.keys():
-        labeled = LabeledGraph.of(graph, patterns[name], labels)
+        labeled = LabeledGraph.of(graph, patterns[name], labels, run.memory)
         found[name] = _count_labeled(labeled, patterns[name], plans[name], induced, run)
     return {name: found[name] for name in patterns}
 

@@ -1,6 +1,6 @@
-"""Where counting is done, and what a GPU counts."""
+"""Where counting is done, what a GPU counts, and what is kept in memory for it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,8 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.progress import Progress
 from graphsys.mining.closed_forms import SUMS_FORMS
 from graphsys.mining.count_plan import CountPlan
+from graphsys.mining.kept import CENSUS_OF_5, HOUSES
+from graphsys.mining.simple_graph import NOTHING, Kept
 
 _LARGEST_CENSUS = 4
 
@@ -20,11 +22,13 @@ class CountRun:
         num_threads: Of the CPU; all cores where None.
         progress: Receives a stage for each kernel.
         device: ``cpu`` or ``cuda``.
+        memory: Budget of the process; what there is where None.
     """
 
     num_threads: int | None
     progress: Progress
     device: str
+    memory: int | str | None
 
 
 def require_countable(device: str, plans: Mapping[Any, CountPlan]) -> None:
@@ -65,3 +69,14 @@ def check_device(device: str) -> None:
         from graphsys.core.cuda.device import require_device
 
         require_device()
+
+
+def kept_of(plans: Iterable[CountPlan]) -> Kept:
+    """Return what counting plain patterns keeps besides rows."""
+    kept = NOTHING
+    for plan in plans:
+        if plan.way == "closed form" and plan.shape == "house":
+            kept |= HOUSES
+        elif plan.way == "census" and len(plan.order) == 5:
+            kept |= CENSUS_OF_5
+    return kept

@@ -11,7 +11,8 @@ from graphsys.datasets.temporary import GraphLike
 from graphsys.mining.census.motifs import motif_counts
 from graphsys.mining.census.orbits import edge_orbits, node_orbits
 from graphsys.mining.devices import check_device
-from graphsys.mining.simple_graph import SimpleGraph
+from graphsys.mining.kept import CENSUS_OF_5, EDGE_ORBITS, NODE_FEATURES, NODE_ORBITS
+from graphsys.mining.simple_graph import NOTHING, SimpleGraph
 
 Per = Literal["node", "edge"]
 
@@ -24,6 +25,7 @@ def motif_census(
     num_threads: int | None = None,
     progress: Progress = SILENT,
     device: str = "cpu",
+    memory: int | str | None = None,
 ) -> dict[str, int]:
     """Count all connected motifs of a size in a graph, by name.
 
@@ -38,14 +40,18 @@ def motif_census(
         num_threads: All cores by default.
         progress: Receives a stage for each kernel.
         device: ``cpu``, or ``cuda`` for sizes 3 and 4.
+        memory: Budget of anonymous memory of the process: what does not fit of rows, and
+            the lists of 5 nodes, are in files without a name. What there is by default.
 
     Raises:
+        BudgetError: what is kept of nodes and edges does not fit; the message names what
+            does.
         ConfigError: motifs of this size are not counted there, or ``induced`` is neither
             word; an unknown device, or no GPU.
         MissingDependencyError: numba-cuda is not installed.
     """
     check_device(device)
-    rows = SimpleGraph.of(graph)
+    rows = SimpleGraph.of(graph, memory, CENSUS_OF_5 if size == 5 else NOTHING)
     return motif_counts(
         rows, size, induced=induced, num_threads=num_threads, progress=progress,
         device=device,
@@ -58,6 +64,7 @@ def orbits(
     per: Per = "node",
     features: bool = False,
     num_threads: int | None = None,
+    memory: int | str | None = None,
 ) -> pa.Table:
     """Count in which places of the graphs of up to 4 nodes every node or edge stands.
 
@@ -70,6 +77,7 @@ def orbits(
         features: Give one column ``orbits``, lists of ``log(1 + count)``, float32, which
             an ingest takes as features of nodes.
         num_threads: All cores by default.
+        memory: As for :func:`motif_census`.
 
     Returns:
         ``id`` (and ``type`` where there are several node types) or ``src`` and ``dst``,
@@ -77,11 +85,13 @@ def orbits(
 
     Raises:
         ConfigError: ``per`` is neither word.
+        BudgetError: as :func:`motif_census`.
         InvalidGraphError: a node has so many neighbors that counts may exceed 64 bits.
     """
     if per not in ("node", "edge"):
         raise ConfigError(f"per={per!r} is neither 'node' nor 'edge'")
-    rows = SimpleGraph.of(graph)
+    of_nodes = NODE_FEATURES if features else NODE_ORBITS
+    rows = SimpleGraph.of(graph, memory, of_nodes if per == "node" else EDGE_ORBITS)
     if per == "node":
         table = rows.table(node_orbits(rows, num_threads=num_threads))
     else:

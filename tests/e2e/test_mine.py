@@ -137,8 +137,12 @@ def test_frequent_patterns_are_found(graph: Path, run_cli: Run) -> None:
         (["--pattern", "a-b c-d"], "error: the pattern is in several parts"),
         (["--pattern", "hous"], "error: unknown pattern 'hous'; known: "),
         (["--pattern", "a-a"], "error: a pattern has no loops, but a-a is one"),
-        (["--pattern", "a>b", "--memory", "4GB"], "error: --memory: the pattern 'a>b' has"),
-        (["--motifs", "5", "--memory", "4GB"], "error: --memory is for --pattern, --mot"),
+        (["--pattern", "a>b", "--memory", "9MB"], "error: memory: mining on "),
+        (["--motifs", "5", "--memory", "9MB"], "error: memory: mining on "),
+        (
+            ["--frequent", "--support", "3", "--memory", "4GB"],
+            "error: --memory is for --pattern and --motifs; --frequent keeps all",
+        ),
         (["--pattern", "bull", "--memory", "much"], "error: "),
         (["--pattern", "9-path"], "error: pattern '9-path': expected 2 to 8 nodes"),
         (

@@ -135,7 +135,7 @@ def _pair_and_neighborhood_sums(parts: _Parts) -> tuple[list[int], list[int]]:
     kernels, pairs = parts.kernels, parts.pairs
     starts = np.zeros(kernels.num_edges + 1, dtype=np.int64)
     np.cumsum(parts.triangles, out=starts[1:])
-    thirds = np.empty(int(starts[-1]), dtype=kernels.indices.dtype)
+    thirds = kernels.allocate(int(starts[-1]), kernels.indices.dtype)
     after = kernels.scratch(np.uint8), starts, thirds
     kernels.run(squares.list_edge_triangles, pairs, after=after)
     cyclic = parts.degrees[kernels.indices] > 1

@@ -74,6 +74,7 @@ class Kernels:
         self.indptr, self.indices = rows.indptr, rows.indices
         self.num_nodes = len(rows.indptr) - 1
         self.num_edges = len(rows.indices) // 2
+        self.allocate: Callable[[int, Any], Numbers] = getattr(rows, "allocate", np.empty)
         self.threads = team.num_threads
         self._team, self._progress = team, progress
         self._bounds = balanced_chunks(self.indptr, 1024, align=1)
