@@ -1,14 +1,13 @@
 """``graphsys mine``: how often small patterns are in a graph, and where."""
 
-import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from graphsys.cli.console import print_json
+from graphsys.cli import mining_work as work
 from graphsys.cli.mining_facts import (
+    is_store_wanted,
     refuse_device,
     refuse_other_orbits,
     refuse_tables,
@@ -16,8 +15,8 @@ from graphsys.cli.mining_facts import (
     report_counts,
     report_listing,
     report_patterns,
+    report_store,
     report_table,
-    rows_of,
 )
 from graphsys.cli.options import (
     CONTROL,
@@ -27,13 +26,7 @@ from graphsys.cli.options import (
     OverwriteOption,
     examples,
 )
-from graphsys.cli.progress import open_progress
 from graphsys.cli.results import FormatOption, check_target
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from graphsys.mining import FrequentPattern
 
 EPILOG = examples(
     "graphsys mine web --pattern triangle --pattern 'a-b b-c c-d d-a'",
@@ -42,7 +35,7 @@ EPILOG = examples(
     "graphsys mine web --pattern house --list -o houses.parquet --limit 1000",
     "graphsys mine web --motifs 4",
     "graphsys mine web --motifs 4 --per-node -o orbits.parquet",
-    "graphsys mine web --motifs 4 --per-node --features -o features.parquet",
+    "graphsys mine web --motifs 4 --per-node --features -o web-with-orbits",
     "graphsys mine papers --frequent --support 300 --max-edges 3 --json",
 )
 
@@ -113,7 +106,8 @@ def mine(
         bool,
         typer.Option(
             "--features",
-            help="With --per-node: a column of lists, log(1 + count), for ingest --nodes.",
+            help="With --per-node: a column of lists, log(1 + count). -o GRAPH2, without a "
+            "suffix, writes the graph again with this feature of its nodes, for train gnn.",
             rich_help_panel=PATTERNS,
         ),
     ] = False,
@@ -235,7 +229,9 @@ def mine(
     """
     from graphsys.core.errors import ConfigError
 
-    check_target(out, format_, overwrite=overwrite, as_json=json)
+    is_store = is_store_wanted(out, features=features, per_node=per_node)
+    if not is_store:
+        check_target(out, format_, overwrite=overwrite, as_json=json)
     if frequent + (motifs is not None) + bool(pattern) != 1:
         raise ConfigError(
             "ask for one thing: --pattern triangle, --motifs 4, for example, or --frequent"
@@ -257,14 +253,14 @@ def mine(
         refuse_without_support(support, out)
         wanted = {"support": support, "max_edges": max_edges, "labels": labels}
         wanted |= {"edge_labels": edge_labels, "num_threads": threads}
-        found, facts = _timed(lambda: _frequent(graph, wanted))
+        found, facts = work.timed(lambda: work.frequent(graph, wanted))
         report_patterns(found, facts, as_json=json)
         return
     if (list_ and not pattern) or (limit is not None and not list_):
         raise ConfigError("--list is for --pattern, --limit for --list; leave it out")
     if pattern and list_ and not explain:
-        listed, facts = _timed(
-            lambda: _list(
+        listed, facts = work.timed(
+            lambda: work.list_matches(
                 graph,
                 pattern,
                 induced or "edge",
@@ -282,10 +278,10 @@ def mine(
         refuse_tables(out, per_node or per_edge or features)
         kind = induced or "edge"
         if explain:
-            _explain(rows_of(graph, memory), pattern, kind, labels, as_json=json)
+            work.explain(graph, pattern, kind, labels, memory, as_json=json)
             return
-        counts, facts = _timed(
-            lambda: _count(graph, pattern, kind, labels, threads, device, memory)
+        counts, facts = work.timed(
+            lambda: work.count(graph, pattern, kind, labels, threads, device, memory)
         )
         report_counts(counts, kind, facts, as_json=json)
         return
@@ -293,133 +289,22 @@ def mine(
     induced = induced or "vertex"
     if per_node or per_edge:
         refuse_other_orbits(motifs, induced, per_node and per_edge, out is None and json)
-        table, facts = _timed(lambda: _orbits(graph, per_edge, features, threads, memory))
+        if is_store:
+            assert out is not None  # a store has a name
+            report, facts = work.timed(
+                lambda: work.store(graph, out, threads, memory, overwrite)
+            )
+            report_store(report, facts, out, as_json=json)
+            return
+        table, facts = work.timed(
+            lambda: work.orbits(graph, per_edge, features, threads, memory)
+        )
         report_table(table, facts, out, format_, overwrite=overwrite, as_json=json)
         return
     if features or out is not None:
         given = "--features" if features else "--out"
         raise ConfigError(f"{given} is for counts of every node or edge; add --per-node")
-    counts, facts = _timed(lambda: _census(graph, motifs, induced, threads, device, memory))
+    counts, facts = work.timed(
+        lambda: work.census(graph, motifs, induced, threads, device, memory)
+    )
     report_counts(counts, induced, facts, as_json=json)
-
-
-def _count(
-    graph: Path,
-    patterns: list[str],
-    induced: str,
-    labels: str | None,
-    threads: int | None,
-    device: str,
-    memory: str | None,
-) -> dict[str, int]:
-    from graphsys import mining
-
-    for text in patterns:  # before the graph is read
-        mining.plan_count(text, induced=induced)
-    return mining.count_all(
-        graph,
-        patterns,
-        induced=induced,
-        labels=labels,
-        num_threads=threads,
-        progress=open_progress(),
-        device=device,
-        memory=memory,
-    )
-
-
-def _explain(
-    graph: Any, patterns: list[str], induced: str, labels: str | None, *, as_json: bool
-) -> None:
-    """Say how patterns would be counted."""
-    from graphsys import mining
-
-    for text in patterns:  # before the graph is read
-        mining.plan_count(text, induced=induced)
-    lines, python = mining.explain_all(graph, patterns, induced=induced, labels=labels)
-    if as_json:
-        plans = dict(zip(patterns, lines, strict=True))
-        codes = {text: code for text, code in zip(patterns, python, strict=True) if code}
-        more = {"python": codes} if codes else {}
-        print_json({"plans": plans, **more, "induced": induced})
-        return
-    for text, said in zip(patterns, lines, strict=True):
-        sys.stdout.write(f"{text} ({induced}-induced)\n")
-        sys.stdout.writelines(f"  {line}\n" for line in said)
-    for code in dict.fromkeys(filter(None, python)):  # patterns share it
-        names = [text for text, own in zip(patterns, python, strict=True) if own == code]
-        sys.stdout.write(f"\n# counts {' and '.join(names)}\n{code}")
-
-
-def _list(
-    graph: Any,
-    patterns: list[str],
-    induced: str,
-    labels: str | None,
-    out: Path | None,
-    limit: int | None,
-    threads: int | None,
-    overwrite: bool,
-    memory: str | None,
-) -> int:
-    from graphsys import mining
-    from graphsys.core.errors import ConfigError
-
-    if out is None or len(patterns) > 1:
-        raise ConfigError(
-            "--list writes the matches of one --pattern to a file; name it: -o x.parquet"
-        )
-    return mining.write_matches(
-        graph, patterns[0], out, induced=induced, labels=labels, limit=limit,
-        num_threads=threads, overwrite=overwrite, memory=memory,
-    )  # fmt: skip
-
-
-def _census(
-    graph: Path,
-    size: int,
-    induced: str,
-    threads: int | None,
-    device: str,
-    memory: str | None,
-) -> dict[str, int]:
-    from graphsys import mining
-
-    return mining.motif_census(
-        graph, size, induced=induced, num_threads=threads, progress=open_progress(),
-        device=device,
-        memory=memory,
-    )  # fmt: skip
-
-
-def _orbits(
-    graph: Path,
-    is_per_edge: bool,
-    features: bool,
-    threads: int | None,
-    memory: str | None,
-) -> "pa.Table":
-    from graphsys import mining
-
-    per: Any = "edge" if is_per_edge else "node"
-    return mining.orbits(
-        graph, per=per, features=features, num_threads=threads, memory=memory
-    )
-
-
-def _frequent(graph: Path, wanted: dict[str, Any]) -> "list[FrequentPattern]":
-    from graphsys import mining
-
-    return mining.frequent_patterns(graph, **wanted)
-
-
-def _timed(work: Any) -> tuple[Any, dict[str, float]]:
-    """Return what a function does, and its seconds without and in compiling."""
-    from graphsys.core.compiling import CompileWatch
-
-    with CompileWatch() as watch:
-        began = time.perf_counter()
-        done = work()
-        seconds = time.perf_counter() - began
-    facts = {"seconds": seconds - watch.seconds, "compile_seconds": watch.seconds}
-    return done, facts

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from graphsys.mining import FrequentPattern
+    from graphsys.storage import IngestReport
 
 
 def refuse_tables(out: Path | None, is_wanted: bool) -> None:
@@ -40,13 +41,6 @@ def refuse_device(device: str, *, is_one_count: bool) -> None:
             "frequent patterns, --explain, --per-node and --per-edge need --device cpu"
         )
     check_device(device)
-
-
-def rows_of(graph: Path, memory: str | None) -> Any:
-    """Return a graph's rows within a budget; without one, its path."""
-    from graphsys.mining import SimpleGraph
-
-    return graph if memory is None else SimpleGraph.of(graph, memory)
 
 
 def refuse_other_orbits(motifs: int, induced: str, has_both: bool, is_lost: bool) -> None:
@@ -100,6 +94,23 @@ def report_table(
         print_facts(facts)
         if out is None and table.num_rows:
             print_preview(table, "stored")
+
+
+def is_store_wanted(out: Path | None, *, features: bool, per_node: bool) -> bool:
+    """Whether features are to be written into a store: ``out`` has no suffix of a file."""
+    return features and per_node and out not in (None, STDOUT) and not out.suffix
+
+
+def report_store(
+    report: "IngestReport", facts: dict[str, Any], out: Path, *, as_json: bool
+) -> None:
+    """Say which store was written."""
+    said = {"rows": report.graph.num_nodes, "induced": "vertex", **facts}
+    said |= {"output": str(out)}
+    if as_json:
+        print_json(said)
+    else:
+        print_facts({"feature": "orbits", **said})
 
 
 def report_patterns(

@@ -41,8 +41,11 @@ def explain_all(
     *,
     induced: str = "edge",
     labels: str | None = None,
+    memory: int | str | None = None,
 ) -> tuple[list[list[str]], list[str]]:
     """Say how patterns would be counted together; see :func:`explain_count`.
+
+    ``memory`` is a budget, as for :func:`count`.
 
     Returns:
         Of each pattern its lines; and its Python, the same of those that share loops.
@@ -56,12 +59,12 @@ def explain_all(
     chosen = {}
     if plain:
         some = [shapes[k] for k in plain]
-        rows = SimpleGraph.of(graph)
+        rows = SimpleGraph.of(graph, memory)
         chosen = dict(
             zip(plain, choose_together(rows, some, is_induced=is_induced), strict=True)
         )
     for k in set(asked) - set(plain):
-        one = LabeledGraph.of(graph, shapes[k], labels)
+        one = LabeledGraph.of(graph, shapes[k], labels, memory)
         chosen[k] = choose_schedule(
             one.rows, shapes[k], is_induced=is_induced, labels=one.labels
         )

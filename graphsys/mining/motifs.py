@@ -1,8 +1,9 @@
 """Motifs of a graph as users ask for them: of the whole, or of every node and edge."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.errors import ConfigError
@@ -10,11 +11,14 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import GraphLike
 from graphsys.mining.census.motifs import motif_counts
 from graphsys.mining.census.orbits import edge_orbits, node_orbits
+from graphsys.mining.census.rooted import Columns
 from graphsys.mining.devices import check_device
 from graphsys.mining.kept import CENSUS_OF_5, EDGE_ORBITS, NODE_FEATURES, NODE_ORBITS
 from graphsys.mining.simple_graph import NOTHING, SimpleGraph
 
 Per = Literal["node", "edge"]
+FEATURE: Final = "orbits"
+"""What the column of lists is called."""
 
 
 def motif_census(
@@ -97,13 +101,19 @@ def orbits(
     else:
         src, dst, counts = edge_orbits(rows, num_threads=num_threads)
         table = pa.table({"src": rows.ids(src), "dst": rows.ids(dst), **counts})
-    return _as_features(table) if features else table
+    return _joined(table) if features else table
 
 
-def _as_features(table: pa.Table) -> pa.Table:
+def as_features(counts: Columns) -> npt.NDArray[np.float32]:
+    """Return ``log(1 + count)`` of every node or edge, float32 ``[N, K]``."""
+    values: npt.NDArray[np.float64] = np.log1p(np.stack(list(counts.values()), axis=1))
+    return values.astype(np.float32)
+
+
+def _joined(table: pa.Table) -> pa.Table:
     """Join the columns of counts to one of lists."""
     keys = [name for name in table.column_names if name in ("id", "type", "src", "dst")]
-    counts = [table[name].to_numpy() for name in table.column_names if name not in keys]
-    values = np.log1p(np.stack(counts, axis=1)).astype(np.float32)
-    lists = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), len(counts))
-    return table.select(keys).append_column("orbits", lists)
+    names = [name for name in table.column_names if name not in keys]
+    values = as_features({name: table[name].to_numpy() for name in names})
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), len(names))
+    return table.select(keys).append_column(FEATURE, lists)

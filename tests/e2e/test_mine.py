@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 
@@ -120,6 +121,26 @@ def test_frequent_patterns_are_found(graph: Path, run_cli: Run) -> None:
     done = run_cli("mine", graph, "--frequent", "--support", "5", "--max-edges", "1")
     assert done.stdout.splitlines() == ["pattern\tsupport", "a-b\t5"]
     assert "1 patterns, edge-induced" in done.stderr
+
+
+def test_places_of_nodes_are_features_to_train_on(run_cli: Run, tmp_path: Path) -> None:
+    """The commands of graphsys/mining/README.md."""
+    rng = np.random.default_rng(0)
+    lines = [f"{a},{b}" for a, b in rng.integers(0, 40, (300, 2))]
+    (tmp_path / "edges.csv").write_text("\n".join(["src,dst", *lines]))
+    web, more = tmp_path / "web", tmp_path / "web-with-orbits"
+    for words in (
+        ("ingest", tmp_path / "edges.csv", "--split", "0.8,0.1,0.1", "-o", web),
+        ("mine", web, "--motifs", "4", "--per-node", "--features", "-o", more),
+        ("train", "gnn", more, "-o", tmp_path / "run", "--set", "task=link_prediction",
+         "--set", 'features=["orbits"]', "--set", "epochs=1", "--set", "dim=8"),
+    ):  # fmt: skip
+        done = run_cli(*words)
+        assert done.returncode == 0, done.stderr
+    assert "features orbits float32[15]" in run_cli("info", more).stdout
+    done = run_cli("mine", web, "--motifs", "4", "--per-node", "--features", "-o", more)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "web-with-orbits exists; pass --overwrite" in done.stderr
 
 
 @pytest.mark.parametrize(

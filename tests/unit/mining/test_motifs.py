@@ -10,9 +10,16 @@ import pyarrow as pa
 import pytest
 
 import graphsys as gs
-from graphsys.core.errors import BudgetError, ConfigError
+from graphsys.core.errors import BudgetError, ConfigError, OutputExistsError
 from graphsys.core.types import EdgeType
-from graphsys.mining import SimpleGraph, count, motif_census, orbits, simple_graph
+from graphsys.mining import (
+    SimpleGraph,
+    count,
+    motif_census,
+    orbits,
+    simple_graph,
+    store_with_orbits,
+)
 from graphsys.storage.scratch_arrays import ScratchArrays
 from tests.stores import edge_chunk, make_store
 
@@ -153,3 +160,34 @@ def test_a_budget_that_is_too_small_is_refused_with_one_that_is_not(
     with pytest.raises(BudgetError, match=r"needs .* give --memory (\d+)MB") as refused:
         work(ends)
     assert int(str(refused.value).split("(memory='")[1].split("MB")[0]) < 2000
+
+
+def test_a_store_is_written_again_with_orbits_as_features(tmp_path: Path) -> None:
+    likes, knows = EdgeType("user", "likes", "item"), EdgeType("user", "knows", "user")
+    make_store(
+        tmp_path / "g",
+        edge_chunk([("a", "x"), ("b", "x"), ("c", "y")], likes),
+        edge_chunk([("a", "b"), ("b", "c")], knows),
+        edge_chunk([("a", "c")], knows, split="test"),
+        partitions=2,
+    )
+    old = gs.open(tmp_path / "g")
+    with store_with_orbits(old, tmp_path / "h").graph as new:
+        assert [it.tolist() for it in (new.offsets("user"), new.offsets("item"))] == [
+            it.tolist() for it in (old.offsets("user"), old.offsets("item"))
+        ]
+        assert new.splits(knows) == old.splits(knows)
+        found = {}
+        for kind in new.node_types:
+            for part in range(new.num_partitions(kind)):
+                rows, places = new.feature_rows(kind, part, "orbits")
+                assert places is None
+                ids = new.nodes(kind, part)["id"].to_pylist()
+                found |= {(kind, it): row for it, row in zip(ids, rows, strict=True)}
+    wanted = orbits(old, features=True).to_pylist()
+    assert found.keys() == {(row["type"], row["id"]) for row in wanted}
+    for row in wanted:
+        np.testing.assert_array_equal(found[row["type"], row["id"]], row["orbits"])
+    assert found["user", "a"][3] == np.log1p(np.float32(1))  # a triangle without a-c
+    with pytest.raises(OutputExistsError, match="exists; pass --overwrite to replace it"):
+        store_with_orbits(old, tmp_path / "h")
