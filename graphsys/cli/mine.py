@@ -78,6 +78,14 @@ def mine(
             rich_help_panel=PATTERNS,
         ),
     ] = None,
+    disconnected: Annotated[
+        bool,
+        typer.Option(
+            "--disconnected",
+            help="Count a --pattern in several parts too, 'a-b c-d'.",
+            rich_help_panel=PATTERNS,
+        ),
+    ] = False,
     explain: Annotated[
         bool,
         typer.Option(
@@ -238,6 +246,8 @@ def mine(
         )
     if explain and not pattern:
         raise ConfigError("--explain is for --pattern; motifs are always counted one way")
+    if disconnected and (not pattern or list_):
+        raise ConfigError("--disconnected is for counts of --pattern; leave it out")
     if not frequent and (support is not None or edge_labels):
         raise ConfigError("--support and --edge-labels are for --frequent; leave them out")
     if labels is not None and motifs is not None:
@@ -278,10 +288,12 @@ def mine(
         refuse_tables(out, per_node or per_edge or features)
         kind = induced or "edge"
         if explain:
-            work.explain(graph, pattern, kind, labels, memory, as_json=json)
+            work.explain(graph, pattern, kind, labels, memory, disconnected, as_json=json)
             return
         counts, facts = work.timed(
-            lambda: work.count(graph, pattern, kind, labels, threads, device, memory)
+            lambda: work.count(
+                graph, pattern, kind, labels, threads, device, memory, disconnected
+            )
         )
         report_counts(counts, kind, facts, as_json=json)
         return

@@ -23,12 +23,11 @@ def count(
     threads: int | None,
     device: str,
     memory: str | None,
+    disconnected: bool,
 ) -> dict[str, int]:
     """Count patterns."""
     from graphsys import mining
 
-    for text in patterns:  # before the graph is read
-        mining.plan_count(text, induced=induced)
     return mining.count_all(
         graph,
         patterns,
@@ -38,6 +37,7 @@ def count(
         progress=open_progress(),
         device=device,
         memory=memory,
+        disconnected=disconnected,
     )
 
 
@@ -47,17 +47,17 @@ def explain(
     induced: str,
     labels: str | None,
     memory: str | None,
+    disconnected: bool,
     *,
     as_json: bool,
 ) -> None:
     """Say how patterns would be counted."""
     from graphsys import mining
 
-    for text in patterns:  # before the graph is read
-        mining.plan_count(text, induced=induced)
     lines, python = mining.explain_all(
-        graph, patterns, induced=induced, labels=labels, memory=memory
-    )
+        graph, patterns, induced=induced, labels=labels, memory=memory,
+        disconnected=disconnected,
+    )  # fmt: skip
     if as_json:
         plans = dict(zip(patterns, lines, strict=True))
         codes = {text: code for text, code in zip(patterns, python, strict=True) if code}

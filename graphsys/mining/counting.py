@@ -12,8 +12,9 @@ from graphsys.mining.census.motifs import motif_counts
 from graphsys.mining.census.sums import degrees_of, kernels_of
 from graphsys.mining.closed_forms import count_closed
 from graphsys.mining.compiler.choose import choose_schedule, choose_together
-from graphsys.mining.count_plan import CountPlan, Way, plan_count
+from graphsys.mining.count_plan import CountPlan, Way, check_induced, plan_count
 from graphsys.mining.devices import CountRun, kept_of, require_countable
+from graphsys.mining.disconnected import count_parts, is_in_parts, required_patterns
 from graphsys.mining.labeled_graph import LabeledGraph
 from graphsys.mining.loops import count_by_loops
 from graphsys.mining.pattern import Pattern
@@ -34,6 +35,7 @@ def count(
     progress: Progress = SILENT,
     device: str = "cpu",
     memory: int | str | None = None,
+    disconnected: bool = False,
 ) -> int:
     """Count a pattern, each set of edges (or of nodes) once; exact at any size.
 
@@ -54,6 +56,8 @@ def count(
         device: ``cpu``, or ``cuda`` for stars, cliques, the patterns of 3 and 4 nodes.
         memory: Budget of anonymous memory of the process (``"4GB"``): rows that do not fit
             are read from a file without a name. What there is by default.
+        disconnected: Count patterns in several parts too, which are refused by default:
+            edge-induced, or of up to 5 nodes; see ``disconnected.py``.
 
     Raises:
         ConfigError: the pattern is not one, or is not counted in this way or on this
@@ -67,8 +71,7 @@ def count(
         >>> count((np.array([0, 1, 2, 2]), np.array([1, 2, 0, 3])), "a-b b-c")
         5
     """
-    pattern = Pattern.of(pattern)
-    wanted = {"": pattern}
+    wanted = {"": Pattern.of(pattern, disconnected=disconnected)}
     run = CountRun(num_threads=num_threads, progress=progress, device=device, memory=memory)
     return _counts(graph, wanted, induced, way, labels, run)[""]
 
@@ -83,6 +86,7 @@ def count_all(
     progress: Progress = SILENT,
     device: str = "cpu",
     memory: int | str | None = None,
+    disconnected: bool = False,
 ) -> dict[Any, int]:
     """Count several patterns together: one census, one kernel of shared loops.
 
@@ -95,6 +99,7 @@ def count_all(
         progress: Receives a stage for each kernel.
         device: As for :func:`count`.
         memory: As for :func:`count`.
+        disconnected: As for :func:`count`.
 
     Returns:
         Counts by the patterns as they are given.
@@ -108,7 +113,7 @@ def count_all(
         >>> count_all(edges, ["triangle", "a-b b-c"])
         {'triangle': 1, 'a-b b-c': 5}
     """
-    wanted = {pattern: Pattern.of(pattern) for pattern in patterns}
+    wanted = {it: Pattern.of(it, disconnected=disconnected) for it in patterns}
     run = CountRun(num_threads=num_threads, progress=progress, device=device, memory=memory)
     return _counts(graph, wanted, induced, None, labels, run)
 
@@ -122,6 +127,8 @@ def _counts(
     run: CountRun,
 ) -> dict[Any, int]:
     """Count patterns by name; the way for all, or each its own."""
+    if any(map(is_in_parts, patterns.values())):
+        return _counts_in_parts(graph, patterns, induced, way, labels, run)
     plans = {
         it: plan_count(shape, induced=induced, way=way) for it, shape in patterns.items()
     }
@@ -137,6 +144,36 @@ def _counts(
     for name in patterns.keys() - found.keys():
         labeled = LabeledGraph.of(graph, patterns[name], labels, run.memory)
         found[name] = _count_labeled(labeled, patterns[name], plans[name], induced, run)
+    return {name: found[name] for name in patterns}
+
+
+def _counts_in_parts(
+    graph: SimpleGraph | GraphLike,
+    patterns: dict[Any, Pattern],
+    induced: str,
+    way: Way | None,
+    labels: str | None,
+    run: CountRun,
+) -> dict[Any, int]:
+    """Count patterns of which some are in several parts."""
+    parted = {name: it for name, it in patterns.items() if is_in_parts(it)}
+    check_induced(induced)
+    is_induced = induced == "vertex"
+    needed: set[Pattern] = set()
+    for it in parted.values():
+        needed |= required_patterns(it, is_induced=is_induced)
+    plans = {it: plan_count(it, way=way) for it in needed}
+    require_countable(run.device, plans)
+    rows = SimpleGraph.of(graph, run.memory, kept_of(plans.values()))
+    counts = _counts(rows, {it: it for it in needed}, "edge", way, None, run)
+    found = {
+        name: count_parts(it, counts, rows.num_nodes, is_induced=is_induced)
+        for name, it in parted.items()
+    }
+    others = {name: it for name, it in patterns.items() if name not in parted}
+    if others:
+        plain = all(it.is_plain for it in others.values())
+        found |= _counts(rows if plain else graph, others, induced, way, labels, run)
     return {name: found[name] for name in patterns}
 
 

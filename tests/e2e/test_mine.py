@@ -123,6 +123,13 @@ def test_frequent_patterns_are_found(graph: Path, run_cli: Run) -> None:
     assert "1 patterns, edge-induced" in done.stderr
 
 
+def test_patterns_in_several_parts_are_counted_when_asked(
+    graph: Path, run_cli: Run
+) -> None:
+    done = run_cli("mine", graph, "--pattern", "a-b c-d", "--disconnected", "--json")
+    assert json.loads(done.stdout)["counts"] == {"a-b c-d": 5}, done.stderr
+
+
 def test_places_of_nodes_are_features_to_train_on(run_cli: Run, tmp_path: Path) -> None:
     """The commands of graphsys/mining/README.md."""
     rng = np.random.default_rng(0)
@@ -156,6 +163,10 @@ def test_places_of_nodes_are_features_to_train_on(run_cli: Run, tmp_path: Path) 
         (["--pattern", "bull", "--motifs", "4"], "error: ask for one thing: --pattern"),
         (["--pattern", "bull", "--per-node"], "error: --pattern gives a number for the"),
         (["--pattern", "a-b c-d"], "error: the pattern is in several parts"),
+        (
+            ["--pattern", "a-b c-d", "--disconnected", "--list", "-o", "x.parquet"],
+            "error: --disconnected is for counts of --pattern; leave it out",
+        ),
         (["--pattern", "hous"], "error: unknown pattern 'hous'; known: "),
         (["--pattern", "a-a"], "error: a pattern has no loops, but a-a is one"),
         (["--pattern", "a>b", "--memory", "9MB"], "error: memory: mining on "),

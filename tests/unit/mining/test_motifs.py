@@ -177,7 +177,7 @@ def test_a_store_is_written_again_with_orbits_as_features(tmp_path: Path) -> Non
             it.tolist() for it in (old.offsets("user"), old.offsets("item"))
         ]
         assert new.splits(knows) == old.splits(knows)
-        found = {}
+        found: dict[tuple[str, str], Any] = {}
         for kind in new.node_types:
             for part in range(new.num_partitions(kind)):
                 rows, places = new.feature_rows(kind, part, "orbits")
