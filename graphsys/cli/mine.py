@@ -1,23 +1,22 @@
 """``graphsys mine``: how often small patterns are in a graph, and where."""
 
-import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from graphsys.cli.console import print_json
+from graphsys.cli import mining_work as work
 from graphsys.cli.mining_facts import (
-    refuse_memory,
+    is_store_wanted,
+    refuse_device,
     refuse_other_orbits,
     refuse_tables,
     refuse_without_support,
     report_counts,
     report_listing,
     report_patterns,
+    report_store,
     report_table,
-    rows_of,
 )
 from graphsys.cli.options import (
     CONTROL,
@@ -27,13 +26,7 @@ from graphsys.cli.options import (
     OverwriteOption,
     examples,
 )
-from graphsys.cli.progress import open_progress
 from graphsys.cli.results import FormatOption, check_target
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from graphsys.mining import FrequentPattern
 
 EPILOG = examples(
     "graphsys mine web --pattern triangle --pattern 'a-b b-c c-d d-a'",
@@ -42,7 +35,7 @@ EPILOG = examples(
     "graphsys mine web --pattern house --list -o houses.parquet --limit 1000",
     "graphsys mine web --motifs 4",
     "graphsys mine web --motifs 4 --per-node -o orbits.parquet",
-    "graphsys mine web --motifs 4 --per-node --features -o features.parquet",
+    "graphsys mine web --motifs 4 --per-node --features -o web-with-orbits",
     "graphsys mine papers --frequent --support 300 --max-edges 3 --json",
 )
 
@@ -85,6 +78,14 @@ def mine(
             rich_help_panel=PATTERNS,
         ),
     ] = None,
+    disconnected: Annotated[
+        bool,
+        typer.Option(
+            "--disconnected",
+            help="Count a --pattern in several parts too, 'a-b c-d'.",
+            rich_help_panel=PATTERNS,
+        ),
+    ] = False,
     explain: Annotated[
         bool,
         typer.Option(
@@ -113,7 +114,8 @@ def mine(
         bool,
         typer.Option(
             "--features",
-            help="With --per-node: a column of lists, log(1 + count), for ingest --nodes.",
+            help="With --per-node: a column of lists, log(1 + count). -o GRAPH2, without a "
+            "suffix, writes the graph again with this feature of its nodes, for train gnn.",
             rich_help_panel=PATTERNS,
         ),
     ] = False,
@@ -205,13 +207,22 @@ def mine(
             rich_help_panel=CONTROL,
         ),
     ] = None,
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device",
+            metavar="NAME",
+            help="Where to count: cpu or cuda (stars, cliques, all of 3 and 4 nodes).",
+            rich_help_panel=CONTROL,
+        ),
+    ] = "cpu",
     memory: Annotated[
         str | None,
         typer.Option(
             "--memory",
             metavar="SIZE",
             help="Most memory to use, of the whole process; rows that do not fit are read "
-            "from a file without a name. For --pattern, --motifs 3 and 4.",
+            "from a file without a name. For --pattern and --motifs.",
             show_default=False,
             rich_help_panel=CONTROL,
         ),
@@ -226,32 +237,49 @@ def mine(
     """
     from graphsys.core.errors import ConfigError
 
-    check_target(out, format_, overwrite=overwrite, as_json=json)
+    is_store = is_store_wanted(out, features=features, per_node=per_node)
+    if not is_store:
+        check_target(out, format_, overwrite=overwrite, as_json=json)
     if frequent + (motifs is not None) + bool(pattern) != 1:
         raise ConfigError(
             "ask for one thing: --pattern triangle, --motifs 4, for example, or --frequent"
         )
     if explain and not pattern:
         raise ConfigError("--explain is for --pattern; motifs are always counted one way")
+    if disconnected and (not pattern or list_):
+        raise ConfigError("--disconnected is for counts of --pattern; leave it out")
     if not frequent and (support is not None or edge_labels):
         raise ConfigError("--support and --edge-labels are for --frequent; leave them out")
     if labels is not None and motifs is not None:
         raise ConfigError("--labels is for --pattern and --frequent; motifs have none")
-    if memory is not None:
-        refuse_memory(pattern, motifs, is_table=per_node or per_edge)
+    if frequent and memory is not None:
+        raise ConfigError(
+            "--memory is for --pattern and --motifs; --frequent keeps all labeled edges in "
+            "memory: leave it out"
+        )
+    is_one_count = not (list_ or frequent or per_node or per_edge or explain)
+    refuse_device(device, is_one_count=is_one_count)
     if frequent:
         refuse_without_support(support, out)
         wanted = {"support": support, "max_edges": max_edges, "labels": labels}
         wanted |= {"edge_labels": edge_labels, "num_threads": threads}
-        found, facts = _timed(lambda: _frequent(graph, wanted))
+        found, facts = work.timed(lambda: work.frequent(graph, wanted))
         report_patterns(found, facts, as_json=json)
         return
     if (list_ and not pattern) or (limit is not None and not list_):
         raise ConfigError("--list is for --pattern, --limit for --list; leave it out")
     if pattern and list_ and not explain:
-        listed, facts = _timed(
-            lambda: _list(
-                graph, pattern, induced or "edge", labels, out, limit, threads, overwrite
+        listed, facts = work.timed(
+            lambda: work.list_matches(
+                graph,
+                pattern,
+                induced or "edge",
+                labels,
+                out,
+                limit,
+                threads,
+                overwrite,
+                memory,
             )
         )
         report_listing(listed, induced or "edge", str(out), facts, as_json=json)
@@ -260,10 +288,12 @@ def mine(
         refuse_tables(out, per_node or per_edge or features)
         kind = induced or "edge"
         if explain:
-            _explain(rows_of(graph, memory), pattern, kind, labels, as_json=json)
+            work.explain(graph, pattern, kind, labels, memory, disconnected, as_json=json)
             return
-        counts, facts = _timed(
-            lambda: _count(rows_of(graph, memory), pattern, kind, labels, threads)
+        counts, facts = work.timed(
+            lambda: work.count(
+                graph, pattern, kind, labels, threads, device, memory, disconnected
+            )
         )
         report_counts(counts, kind, facts, as_json=json)
         return
@@ -271,111 +301,22 @@ def mine(
     induced = induced or "vertex"
     if per_node or per_edge:
         refuse_other_orbits(motifs, induced, per_node and per_edge, out is None and json)
-        table, facts = _timed(lambda: _orbits(graph, per_edge, features, threads))
+        if is_store:
+            assert out is not None  # a store has a name
+            report, facts = work.timed(
+                lambda: work.store(graph, out, threads, memory, overwrite)
+            )
+            report_store(report, facts, out, as_json=json)
+            return
+        table, facts = work.timed(
+            lambda: work.orbits(graph, per_edge, features, threads, memory)
+        )
         report_table(table, facts, out, format_, overwrite=overwrite, as_json=json)
         return
     if features or out is not None:
         given = "--features" if features else "--out"
         raise ConfigError(f"{given} is for counts of every node or edge; add --per-node")
-    counts, facts = _timed(
-        lambda: _census(rows_of(graph, memory), motifs, induced, threads)
+    counts, facts = work.timed(
+        lambda: work.census(graph, motifs, induced, threads, device, memory)
     )
     report_counts(counts, induced, facts, as_json=json)
-
-
-def _count(
-    graph: Any, patterns: list[str], induced: str, labels: str | None, threads: int | None
-) -> dict[str, int]:
-    from graphsys import mining
-
-    for text in patterns:  # before the graph is read
-        mining.plan_count(text, induced=induced)
-    return mining.count_all(
-        graph,
-        patterns,
-        induced=induced,
-        labels=labels,
-        num_threads=threads,
-        progress=open_progress(),
-    )
-
-
-def _explain(
-    graph: Any, patterns: list[str], induced: str, labels: str | None, *, as_json: bool
-) -> None:
-    """Say how patterns would be counted."""
-    from graphsys import mining
-
-    for text in patterns:  # before the graph is read
-        mining.plan_count(text, induced=induced)
-    lines, python = mining.explain_all(graph, patterns, induced=induced, labels=labels)
-    if as_json:
-        plans = dict(zip(patterns, lines, strict=True))
-        codes = {text: code for text, code in zip(patterns, python, strict=True) if code}
-        more = {"python": codes} if codes else {}
-        print_json({"plans": plans, **more, "induced": induced})
-        return
-    for text, said in zip(patterns, lines, strict=True):
-        sys.stdout.write(f"{text} ({induced}-induced)\n")
-        sys.stdout.writelines(f"  {line}\n" for line in said)
-    for code in dict.fromkeys(filter(None, python)):  # patterns share it
-        names = [text for text, own in zip(patterns, python, strict=True) if own == code]
-        sys.stdout.write(f"\n# counts {' and '.join(names)}\n{code}")
-
-
-def _list(
-    graph: Any,
-    patterns: list[str],
-    induced: str,
-    labels: str | None,
-    out: Path | None,
-    limit: int | None,
-    threads: int | None,
-    overwrite: bool,
-) -> int:
-    from graphsys import mining
-    from graphsys.core.errors import ConfigError
-
-    if out is None or len(patterns) > 1:
-        raise ConfigError(
-            "--list writes the matches of one --pattern to a file; name it: -o x.parquet"
-        )
-    return mining.write_matches(
-        graph, patterns[0], out, induced=induced, labels=labels, limit=limit,
-        num_threads=threads, overwrite=overwrite,
-    )  # fmt: skip
-
-
-def _census(graph: Any, size: int, induced: str, threads: int | None) -> dict[str, int]:
-    from graphsys import mining
-
-    return mining.motif_census(
-        graph, size, induced=induced, num_threads=threads, progress=open_progress()
-    )
-
-
-def _orbits(
-    graph: Path, is_per_edge: bool, features: bool, threads: int | None
-) -> "pa.Table":
-    from graphsys import mining
-
-    per: Any = "edge" if is_per_edge else "node"
-    return mining.orbits(graph, per=per, features=features, num_threads=threads)
-
-
-def _frequent(graph: Path, wanted: dict[str, Any]) -> "list[FrequentPattern]":
-    from graphsys import mining
-
-    return mining.frequent_patterns(graph, **wanted)
-
-
-def _timed(work: Any) -> tuple[Any, dict[str, float]]:
-    """Return what a function does, and its seconds without and in compiling."""
-    from graphsys.core.compiling import CompileWatch
-
-    with CompileWatch() as watch:
-        began = time.perf_counter()
-        done = work()
-        seconds = time.perf_counter() - began
-    facts = {"seconds": seconds - watch.seconds, "compile_seconds": watch.seconds}
-    return done, facts

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from graphsys.mining import FrequentPattern
+    from graphsys.storage import IngestReport
 
 
 def refuse_tables(out: Path | None, is_wanted: bool) -> None:
@@ -30,30 +31,16 @@ def refuse_without_support(support: int | None, out: Path | None) -> None:
         raise ConfigError("--out is for counts of every node; --json prints the patterns")
 
 
-def refuse_memory(
-    patterns: list[str] | None, motifs: int | None, *, is_table: bool
-) -> None:
-    """Refuse a budget for what keeps more than rows in memory."""
-    from graphsys.mining import Pattern
+def refuse_device(device: str, *, is_one_count: bool) -> None:
+    """Refuse a GPU for what is done on the CPU alone, and where there is none."""
+    from graphsys.mining.devices import check_device
 
-    others = [text for text in patterns or () if not Pattern.of(text).is_plain]
-    if others:
+    if device != "cpu" and not is_one_count:
         raise ConfigError(
-            f"--memory: the pattern {others[0]!r} has labels or arrows, which are kept in "
-            "memory; leave --memory out"
+            f"--device {device} counts --pattern and --motifs for the whole graph; lists, "
+            "frequent patterns, --explain, --per-node and --per-edge need --device cpu"
         )
-    if is_table or not (patterns or motifs in (3, 4)):
-        raise ConfigError(
-            "--memory is for --pattern, --motifs 3 and --motifs 4; the others keep numbers "
-            "of all edges in memory: leave it out"
-        )
-
-
-def rows_of(graph: Path, memory: str | None) -> Any:
-    """Return a graph's rows within a budget; without one, its path."""
-    from graphsys.mining import SimpleGraph
-
-    return graph if memory is None else SimpleGraph.of(graph, memory)
+    check_device(device)
 
 
 def refuse_other_orbits(motifs: int, induced: str, has_both: bool, is_lost: bool) -> None:
@@ -107,6 +94,23 @@ def report_table(
         print_facts(facts)
         if out is None and table.num_rows:
             print_preview(table, "stored")
+
+
+def is_store_wanted(out: Path | None, *, features: bool, per_node: bool) -> bool:
+    """Whether features are to be written into a store: ``out`` has no suffix of a file."""
+    return features and per_node and out not in (None, STDOUT) and not out.suffix
+
+
+def report_store(
+    report: "IngestReport", facts: dict[str, Any], out: Path, *, as_json: bool
+) -> None:
+    """Say which store was written."""
+    said = {"rows": report.graph.num_nodes, "induced": "vertex", **facts}
+    said |= {"output": str(out)}
+    if as_json:
+        print_json(said)
+    else:
+        print_facts({"feature": "orbits", **said})
 
 
 def report_patterns(

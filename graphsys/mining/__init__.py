@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from graphsys.mining.counting import count_all as count_all
     from graphsys.mining.explain import explain_all as explain_all
     from graphsys.mining.explain import explain_count as explain_count
+    from graphsys.mining.feature_store import store_with_orbits as store_with_orbits
     from graphsys.mining.frequent.search import FrequentPattern as FrequentPattern
     from graphsys.mining.frequent.search import frequent_patterns as frequent_patterns
     from graphsys.mining.listing import exists as exists

@@ -8,30 +8,27 @@ diamond. Cliques are counted by words of bits. All counts are edge-induced.
 
 from collections.abc import Callable
 from math import comb
+from typing import Final
 
 import numpy as np
 
 from graphsys.core.progress import SILENT, Progress
 from graphsys.kernels.cpu.mining import squares
+from graphsys.mining.census.device import device_kernels
 from graphsys.mining.census.small import copies_by_sums
 from graphsys.mining.census.sums import (
     Kernels,
     Rows,
-    clique_counts,
+    SmallCounts,
     edge_triangles,
     exact_sum,
     kernels_of,
     number_edges,
-    small_sums,
     sum_over_degrees,
 )
 
+SumsForm = Callable[[SmallCounts], int]
 ClosedForm = Callable[[Kernels], int]
-
-
-def squares_of(kernels: Kernels) -> int:
-    """Count the 4-cycles."""
-    return kernels.sums(squares.count_squares, 1, after=(kernels.scratch(np.int32),))[0]
 
 
 def houses_of(kernels: Kernels) -> int:
@@ -44,40 +41,50 @@ def houses_of(kernels: Kernels) -> int:
     return both - 4 * exact_sum(wide * (wide - 1) // 2)
 
 
-def _star(size: int) -> ClosedForm:
+def _star(size: int) -> SumsForm:
     return lambda kernels: sum_over_degrees(kernels, lambda degree: comb(degree, size - 1))
 
 
-def _by_sums(name: str) -> ClosedForm:
-    return lambda kernels: copies_by_sums(small_sums(kernels))[name]
+def _by_sums(name: str) -> SumsForm:
+    return lambda kernels: copies_by_sums(kernels.small_sums())[name]
 
 
-CLOSED_FORMS: dict[str, ClosedForm] = {
+SUMS_FORMS: Final[dict[str, SumsForm]] = {
     "3-path": _star(3),
-    "triangle": lambda kernels: clique_counts(kernels, 3)[0],
+    "triangle": lambda kernels: kernels.clique_counts(3)[0],
     "4-star": _star(4),
     "5-star": _star(5),
     "4-path": _by_sums("4-path"),
     "tailed-triangle": _by_sums("tailed-triangle"),
-    "4-cycle": squares_of,
+    "4-cycle": lambda kernels: kernels.num_squares(),
     "diamond": _by_sums("diamond"),
-    "4-clique": lambda kernels: clique_counts(kernels, 4)[1],
-    "5-clique": lambda kernels: clique_counts(kernels, 5)[2],
-    "house": houses_of,
+    "4-clique": lambda kernels: kernels.clique_counts(4)[1],
+    "5-clique": lambda kernels: kernels.clique_counts(5)[2],
 }
-"""How a graph is counted, by its name in census/shapes.py."""
+"""How a graph is counted on any device, by its name in census/shapes.py."""
+
+CLOSED_FORMS: Final[dict[str, ClosedForm]] = {**SUMS_FORMS, "house": houses_of}
+"""How a graph is counted on the CPU."""
 
 
 def count_closed(
-    rows: Rows, name: str, num_threads: int | None = None, progress: Progress = SILENT
+    rows: Rows,
+    name: str,
+    num_threads: int | None = None,
+    progress: Progress = SILENT,
+    device: str = "cpu",
 ) -> int:
     """Count the copies of a graph, edge-induced, by its closed form.
 
     Args:
         rows: The graph.
-        name: A name of :data:`CLOSED_FORMS`.
+        name: A name of :data:`CLOSED_FORMS`; of :data:`SUMS_FORMS` on CUDA.
         num_threads: All cores by default.
         progress: Receives a stage for each kernel.
+        device: ``cpu`` or ``cuda``.
     """
+    if device == "cuda":
+        with device_kernels(rows, progress) as on_device:
+            return SUMS_FORMS[name](on_device)
     with kernels_of(rows, num_threads, progress) as kernels:
         return CLOSED_FORMS[name](kernels)

@@ -57,12 +57,17 @@ class CountPlan:
         return said
 
 
+def check_induced(induced: str) -> None:
+    """Refuse another word than the two."""
+    if induced not in ("vertex", "edge"):
+        raise ConfigError(f"induced={induced!r} is neither 'vertex' nor 'edge'")
+
+
 def plan_count(
     pattern: Pattern | str | Any, *, induced: str = "edge", way: Way | None = None
 ) -> CountPlan:
     """Decide how to count a pattern; see :func:`count`."""
-    if induced not in ("vertex", "edge"):
-        raise ConfigError(f"induced={induced!r} is neither 'vertex' nor 'edge'")
+    check_induced(induced)
     pattern = Pattern.of(pattern)
     shape, order = pattern.shape(), _order_of(pattern)
     ways: list[Way] = ["matches"]

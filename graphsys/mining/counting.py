@@ -12,7 +12,9 @@ from graphsys.mining.census.motifs import motif_counts
 from graphsys.mining.census.sums import degrees_of, kernels_of
 from graphsys.mining.closed_forms import count_closed
 from graphsys.mining.compiler.choose import choose_schedule, choose_together
-from graphsys.mining.count_plan import CountPlan, Way, plan_count
+from graphsys.mining.count_plan import CountPlan, Way, check_induced, plan_count
+from graphsys.mining.devices import CountRun, kept_of, require_countable
+from graphsys.mining.disconnected import count_parts, is_in_parts, required_patterns
 from graphsys.mining.labeled_graph import LabeledGraph
 from graphsys.mining.loops import count_by_loops
 from graphsys.mining.pattern import Pattern
@@ -31,6 +33,9 @@ def count(
     labels: str | None = None,
     num_threads: int | None = None,
     progress: Progress = SILENT,
+    device: str = "cpu",
+    memory: int | str | None = None,
+    disconnected: bool = False,
 ) -> int:
     """Count a pattern, each set of edges (or of nodes) once; exact at any size.
 
@@ -48,10 +53,17 @@ def count(
             the types where there are several, else the column ``label`` if there is one.
         num_threads: All cores by default.
         progress: Receives a stage for each kernel.
+        device: ``cpu``, or ``cuda`` for stars, cliques, the patterns of 3 and 4 nodes.
+        memory: Budget of anonymous memory of the process (``"4GB"``): rows that do not fit
+            are read from a file without a name. What there is by default.
+        disconnected: Count patterns in several parts too, which are refused by default:
+            edge-induced, or of up to 5 nodes; see ``disconnected.py``.
 
     Raises:
-        ConfigError: the pattern is not one, or is not counted in this way; arrows in a
-            graph without direction.
+        ConfigError: the pattern is not one, or is not counted in this way or on this
+            device; arrows in a graph without direction; there is no GPU.
+        MissingDependencyError: numba-cuda is not installed.
+        BudgetError: what is kept besides rows does not fit; the message names what does.
         UnknownNameError: there is no pattern of this name, or no label in the graph.
 
     Examples:
@@ -59,9 +71,9 @@ def count(
         >>> count((np.array([0, 1, 2, 2]), np.array([1, 2, 0, 3])), "a-b b-c")
         5
     """
-    pattern = Pattern.of(pattern)
-    wanted = {"": pattern}
-    return _counts(graph, wanted, induced, way, labels, num_threads, progress)[""]
+    wanted = {"": Pattern.of(pattern, disconnected=disconnected)}
+    run = CountRun(num_threads=num_threads, progress=progress, device=device, memory=memory)
+    return _counts(graph, wanted, induced, way, labels, run)[""]
 
 
 def count_all(
@@ -72,6 +84,9 @@ def count_all(
     labels: str | None = None,
     num_threads: int | None = None,
     progress: Progress = SILENT,
+    device: str = "cpu",
+    memory: int | str | None = None,
+    disconnected: bool = False,
 ) -> dict[Any, int]:
     """Count several patterns together: one census, one kernel of shared loops.
 
@@ -82,6 +97,9 @@ def count_all(
         labels: As for :func:`count`.
         num_threads: All cores by default.
         progress: Receives a stage for each kernel.
+        device: As for :func:`count`.
+        memory: As for :func:`count`.
+        disconnected: As for :func:`count`.
 
     Returns:
         Counts by the patterns as they are given.
@@ -95,8 +113,9 @@ def count_all(
         >>> count_all(edges, ["triangle", "a-b b-c"])
         {'triangle': 1, 'a-b b-c': 5}
     """
-    wanted = {pattern: Pattern.of(pattern) for pattern in patterns}
-    return _counts(graph, wanted, induced, None, labels, num_threads, progress)
+    wanted = {it: Pattern.of(it, disconnected=disconnected) for it in patterns}
+    run = CountRun(num_threads=num_threads, progress=progress, device=device, memory=memory)
+    return _counts(graph, wanted, induced, None, labels, run)
 
 
 def _counts(
@@ -105,26 +124,56 @@ def _counts(
     induced: str,
     way: Way | None,
     labels: str | None,
-    num_threads: int | None,
-    progress: Progress,
+    run: CountRun,
 ) -> dict[Any, int]:
     """Count patterns by name; the way for all, or each its own."""
+    if any(map(is_in_parts, patterns.values())):
+        return _counts_in_parts(graph, patterns, induced, way, labels, run)
     plans = {
         it: plan_count(shape, induced=induced, way=way) for it, shape in patterns.items()
     }
+    require_countable(run.device, plans)
     found: dict[Any, int] = {}
     plain = [name for name, shape in patterns.items() if shape.is_plain]
     if plain:
-        rows = SimpleGraph.of(graph)
         with_way = {name: plans[name] for name in plain}
-        found |= _by_sums(rows, with_way, induced, num_threads, progress)
+        rows = SimpleGraph.of(graph, run.memory, kept_of(with_way.values()))
+        found |= _by_sums(rows, with_way, induced, run)
         left = {name: patterns[name] for name in plain if name not in found}
-        found |= _by_matches(rows, left, plans, induced, num_threads, progress)
+        found |= _by_matches(rows, left, plans, induced, run)
     for name in patterns.keys() - found.keys():
-        labeled = LabeledGraph.of(graph, patterns[name], labels)
-        found[name] = _count_labeled(
-            labeled, patterns[name], plans[name], induced, num_threads, progress
-        )
+        labeled = LabeledGraph.of(graph, patterns[name], labels, run.memory)
+        found[name] = _count_labeled(labeled, patterns[name], plans[name], induced, run)
+    return {name: found[name] for name in patterns}
+
+
+def _counts_in_parts(
+    graph: SimpleGraph | GraphLike,
+    patterns: dict[Any, Pattern],
+    induced: str,
+    way: Way | None,
+    labels: str | None,
+    run: CountRun,
+) -> dict[Any, int]:
+    """Count patterns of which some are in several parts."""
+    parted = {name: it for name, it in patterns.items() if is_in_parts(it)}
+    check_induced(induced)
+    is_induced = induced == "vertex"
+    needed: set[Pattern] = set()
+    for it in parted.values():
+        needed |= required_patterns(it, is_induced=is_induced)
+    plans = {it: plan_count(it, way=way) for it in needed}
+    require_countable(run.device, plans)
+    rows = SimpleGraph.of(graph, run.memory, kept_of(plans.values()))
+    counts = _counts(rows, {it: it for it in needed}, "edge", way, None, run)
+    found = {
+        name: count_parts(it, counts, rows.num_nodes, is_induced=is_induced)
+        for name, it in parted.items()
+    }
+    others = {name: it for name, it in patterns.items() if name not in parted}
+    if others:
+        plain = all(it.is_plain for it in others.values())
+        found |= _counts(rows if plain else graph, others, induced, way, labels, run)
     return {name: found[name] for name in patterns}
 
 
@@ -132,8 +181,7 @@ def _by_sums(
     rows: SimpleGraph,
     plans: dict[Any, CountPlan],
     induced: str,
-    num_threads: int | None,
-    progress: Progress,
+    run: CountRun,
 ) -> dict[Any, int]:
     """Count what has a closed form or is in a census; of each size one census."""
     found: dict[Any, int] = {}
@@ -143,12 +191,19 @@ def _by_sums(
             continue
         assert plan.shape is not None  # it has a closed form, or is in a census
         if plan.way == "closed form":
-            found[name] = count_closed(rows, plan.shape, num_threads, progress)
+            found[name] = count_closed(
+                rows, plan.shape, run.num_threads, run.progress, run.device
+            )
             continue
         size = len(plan.order)
         if size not in censuses:
             censuses[size] = motif_counts(
-                rows, size, induced=induced, num_threads=num_threads, progress=progress
+                rows,
+                size,
+                induced=induced,
+                num_threads=run.num_threads,
+                progress=run.progress,
+                device=run.device,
             )
         found[name] = censuses[size][plan.shape]
     return found
@@ -159,8 +214,7 @@ def _by_matches(
     patterns: dict[Any, Pattern],
     plans: dict[Any, CountPlan],
     induced: str,
-    num_threads: int | None,
-    progress: Progress,
+    run: CountRun,
 ) -> dict[Any, int]:
     """Count plain patterns match by match: those that are much work in shared loops."""
     if not patterns:
@@ -172,9 +226,9 @@ def _by_matches(
     large = {name: it for name, it in chosen.items() if it.stepwise_cost >= WORTH_COMPILING}
     found = {}
     for name in patterns.keys() - large.keys():
-        found[name] = _count_step_by_step(graph, plans[name], num_threads, progress)
+        found[name] = _count_step_by_step(graph, plans[name], run)
     if large:
-        counts = count_by_loops(graph, list(large.values()), num_threads, progress)
+        counts = count_by_loops(graph, list(large.values()), run.num_threads, run.progress)
         found |= dict(zip(large, counts, strict=True))
     return found
 
@@ -184,8 +238,7 @@ def _count_labeled(
     pattern: Pattern,
     plan: CountPlan,
     induced: str,
-    num_threads: int | None,
-    progress: Progress,
+    run: CountRun,
 ) -> int:
     """Count a pattern with labels, arrows or anti-edges."""
     is_induced = induced == "vertex"
@@ -193,18 +246,16 @@ def _count_labeled(
         graph.rows, pattern, is_induced=is_induced, labels=graph.labels
     )
     if choice.stepwise_cost < WORTH_COMPILING:
-        return _count_step_by_step(graph, plan, num_threads, progress)
-    return count_by_loops(graph, [choice], num_threads, progress)[0]
+        return _count_step_by_step(graph, plan, run)
+    return count_by_loops(graph, [choice], run.num_threads, run.progress)[0]
 
 
-def _count_step_by_step(
-    graph: LabeledGraph, plan: CountPlan, num_threads: int | None, progress: Progress
-) -> int:
+def _count_step_by_step(graph: LabeledGraph, plan: CountPlan, run: CountRun) -> int:
     """Count by the kernel of all patterns, which needs no compiling."""
     rows = graph.rows
     size, longest = len(plan.order), int(degrees_of(rows).max(initial=0))
     asked = (plan.steps, plan.tests, graph.kinds, plan.wanted, graph.labels)
-    with kernels_of(rows, num_threads, progress) as kernels:
+    with kernels_of(rows, run.num_threads, run.progress) as kernels:
         candidates = np.empty((kernels.threads, size, longest), dtype=rows.indices.dtype)
         frames = np.zeros((kernels.threads, 3, size), dtype=np.int64)
         return kernels.sums(count_matches, 1, *asked, after=(candidates, frames))[0]

@@ -6,8 +6,9 @@ from typing import Any
 from graphsys.datasets.temporary import GraphLike
 from graphsys.mining.compiler.choose import choose_schedule, choose_together, tasks_of
 from graphsys.mining.compiler.emit import kernel_text
-from graphsys.mining.count_plan import plan_count
+from graphsys.mining.count_plan import check_induced, plan_count
 from graphsys.mining.counting import WORTH_COMPILING
+from graphsys.mining.disconnected import is_in_parts, lines_of
 from graphsys.mining.labeled_graph import LabeledGraph
 from graphsys.mining.pattern import Pattern
 from graphsys.mining.simple_graph import SimpleGraph
@@ -41,27 +42,37 @@ def explain_all(
     *,
     induced: str = "edge",
     labels: str | None = None,
+    memory: int | str | None = None,
+    disconnected: bool = False,
 ) -> tuple[list[list[str]], list[str]]:
     """Say how patterns would be counted together; see :func:`explain_count`.
+
+    ``memory`` and ``disconnected`` are as for :func:`count`.
 
     Returns:
         Of each pattern its lines; and its Python, the same of those that share loops.
     """
-    shapes = [Pattern.of(it) for it in patterns]
-    plans = [plan_count(it, induced=induced) for it in shapes]
-    lines, texts = [it.lines() for it in plans], ["" for _ in plans]
-    asked = [k for k, plan in enumerate(plans) if plan.way == "matches"]
-    plain = [k for k in asked if shapes[k].is_plain]
+    shapes = [Pattern.of(it, disconnected=disconnected) for it in patterns]
     is_induced = induced == "vertex"
+    check_induced(induced)
+    lines, texts, asked = [], ["" for _ in shapes], []
+    for k, shape in enumerate(shapes):
+        if is_in_parts(shape):
+            lines.append(lines_of(shape, is_induced=is_induced))
+            continue
+        plan = plan_count(shape, induced=induced)
+        lines.append(plan.lines())
+        asked += [k] if plan.way == "matches" else []
+    plain = [k for k in asked if shapes[k].is_plain]
     chosen = {}
     if plain:
         some = [shapes[k] for k in plain]
-        rows = SimpleGraph.of(graph)
+        rows = SimpleGraph.of(graph, memory)
         chosen = dict(
             zip(plain, choose_together(rows, some, is_induced=is_induced), strict=True)
         )
     for k in set(asked) - set(plain):
-        one = LabeledGraph.of(graph, shapes[k], labels)
+        one = LabeledGraph.of(graph, shapes[k], labels, memory)
         chosen[k] = choose_schedule(
             one.rows, shapes[k], is_induced=is_induced, labels=one.labels
         )

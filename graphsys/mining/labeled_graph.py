@@ -9,8 +9,9 @@ import numpy.typing as npt
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.datasets.temporary import GraphLike, graph_of
 from graphsys.mining.frequent.labeled_rows import labeled_edges, labels_of_nodes
+from graphsys.mining.kept import LABELED
 from graphsys.mining.pattern import Pattern
-from graphsys.mining.simple_graph import SimpleGraph
+from graphsys.mining.simple_graph import NOTHING, Kept, SimpleGraph
 from graphsys.storage.node_numbers import NodeNumbers
 from graphsys.storage.reader import Graph
 
@@ -42,6 +43,8 @@ class LabeledGraph:
         graph: "LabeledGraph | SimpleGraph | GraphLike",
         pattern: Pattern,
         labels: str | None = None,
+        memory: int | str | None = None,
+        kept: Kept = NOTHING,
     ) -> "LabeledGraph":
         """Read what a pattern asks for.
 
@@ -52,8 +55,11 @@ class LabeledGraph:
             labels: ``type`` for the types of nodes, or the name of a column of nodes; by
                 default the types where there are several, else the column ``label`` if
                 there is one.
+            memory: Budget of the process, as for :meth:`SimpleGraph.of`.
+            kept: What it must have room for besides rows and what patterns ask for.
 
         Raises:
+            BudgetError: what is kept of nodes and edges does not fit.
             ConfigError: arrows in a graph without direction; a :class:`SimpleGraph`, which
                 has neither labels nor directions.
             UnknownNameError: no such column, or no node or edge of such a label.
@@ -67,9 +73,9 @@ class LabeledGraph:
                     "a SimpleGraph has no labels and directions, which the pattern asks "
                     "for; pass the graph itself"
                 )
-            return cls(rows=SimpleGraph.of(graph), kinds=none, labels=none)
+            return cls(rows=SimpleGraph.of(graph, memory, kept), kinds=none, labels=none)
         graph = graph_of(graph)
-        rows = SimpleGraph.of(graph)
+        rows = SimpleGraph.of(graph, memory, LABELED | kept)
         kinds = _kinds(graph, rows, pattern) if pattern.links else none
         codes = _labels(graph, rows, pattern, labels) if pattern.node_labels else none
         return cls(rows=rows, kinds=kinds, labels=codes)

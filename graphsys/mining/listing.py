@@ -15,14 +15,13 @@ from graphsys.core.memory import format_bytes
 from graphsys.datasets.temporary import GraphLike
 from graphsys.mining.approximate import estimate
 from graphsys.mining.count_plan import CountPlan, plan_count
+from graphsys.mining.kept import BATCH, listed
 from graphsys.mining.labeled_graph import LabeledGraph
 from graphsys.mining.match_stream import MatchStream
 from graphsys.mining.pattern import Pattern
 from graphsys.mining.simple_graph import SimpleGraph
 from graphsys.storage.output_file import new_files, require_writable
 
-BATCH = 1 << 18
-"""Matches of a batch."""
 _LETTERS = "abcdefgh"
 
 
@@ -154,6 +153,7 @@ def write_matches(
     limit: int | None = None,
     num_threads: int | None = None,
     overwrite: bool = False,
+    memory: int | str | None = None,
 ) -> int:
     """Write the matches of a pattern to a Parquet file; see :func:`matches`.
 
@@ -168,11 +168,13 @@ def write_matches(
         limit: Most matches.
         num_threads: All cores by default.
         overwrite: Whether a file may be replaced.
+        memory: As for :func:`graphsys.mining.count`.
 
     Returns:
         How many matches were written.
 
     Raises:
+        BudgetError: what is kept of nodes, and batches of matches, do not fit.
         ConfigError: as for :func:`matches`, or another name.
         OutputExistsError: the file exists.
         StorageFullError: the matches may not fit the disk, or it is full.
@@ -182,7 +184,7 @@ def write_matches(
         raise ConfigError(f"cannot list matches to {out.name!r}: expected a .parquet file")
     require_writable(out, overwrite=overwrite)
     shape = Pattern.of(pattern)
-    labeled = LabeledGraph.of(graph, shape, labels)
+    labeled = LabeledGraph.of(graph, shape, labels, memory, listed(shape.num_nodes))
     rows = labeled.rows
     plan = plan_count(shape, induced=induced, way="matches")
     found = _tables(labeled, plan, _checked(limit), num_threads)

@@ -34,7 +34,9 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A connected simple graph of 2 to 8 nodes, maybe with labels, arrows and anti-edges.
+    """A simple graph of 2 to 8 nodes, maybe with labels, arrows and anti-edges.
+
+    It is connected, but for those that are asked for in several parts.
 
     Attributes:
         num_nodes: Number of nodes, which are 0, 1, ...
@@ -51,7 +53,7 @@ class Pattern:
     labels: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, pattern: "Pattern | str | Any") -> "Pattern":
+    def of(cls, pattern: "Pattern | str | Any", *, disconnected: bool = False) -> "Pattern":
         """Return a pattern by name or text, or the one of a NetworkX graph.
 
         Args:
@@ -60,12 +62,21 @@ class Pattern:
                 edges, ``"a-b b-c c-a"``; arrows, labels of nodes and edges, and pairs
                 without an edge, ``"a:user>b:item b-[likes]-c a!c"``; or an object with
                 ``nodes`` and ``edges``.
+            disconnected: Whether it may be in several parts.
 
         Raises:
             UnknownNameError: a word that is neither a name nor an edge.
             ConfigError: a loop, no edge, a pattern in several parts, or of too many
                 nodes; a pair with and without an edge; two labels of a node.
         """
+        found = cls._read(pattern)
+        if not disconnected:
+            found._require_one_part(pattern)
+        return found
+
+    @classmethod
+    def _read(cls, pattern: "Pattern | str | Any") -> "Pattern":
+        """Return a pattern, in however many parts."""
         if isinstance(pattern, Pattern):
             return pattern
         if not isinstance(pattern, str):
@@ -82,6 +93,26 @@ class Pattern:
             known = [name for shapes in SHAPES.values() for name in shapes]
             raise unknown_name("pattern", pattern, [*known, "a-b b-c c-a"])
         return _from_words(words, [])
+
+    def _require_one_part(self, given: Any) -> None:
+        """Refuse a pattern in several parts, by the names that it was given with."""
+        left = set(range(self.num_nodes)) - self.reachable(0)
+        if left:
+            names = list(_names_of(given)) or [str(k) for k in range(self.num_nodes)]
+            raise ConfigError(
+                f"the pattern is in several parts: no path of its edges leads to "
+                f"{', '.join(str(names[k]) for k in sorted(left))}; count its parts one by "
+                "one, or ask for it: --disconnected (disconnected=True)"
+            )
+
+    def reachable(self, node: int) -> set[int]:
+        """Return a node and all to which a path of edges leads from it."""
+        reached, waiting = {node}, [node]
+        while waiting:
+            new = self.neighbors(waiting.pop()) - reached
+            reached |= new
+            waiting += new
+        return reached
 
     @property
     def is_plain(self) -> bool:
@@ -217,12 +248,10 @@ def _from_words(words: list[Word], nodes: list[Any]) -> Pattern:
             f"most {MOST_NODES}"
         )
     called = tuple(labels.get(k, "") for k in range(len(numbers))) if labels else ()
-    found = Pattern(
+    return Pattern(
         len(numbers), frozenset(pairs[True]), frozenset(links), frozenset(pairs[False]),
         called,
     )  # fmt: skip
-    _require_one_part(found, names)
-    return found
 
 
 def _links(src: int, dst: int, word: Word) -> set[Link]:
@@ -238,15 +267,15 @@ def _links(src: int, dst: int, word: Word) -> set[Link]:
     }[word.way]
 
 
-def _require_one_part(found: Pattern, names: dict[int, Any]) -> None:
-    reached, waiting = {0}, [0]
-    while waiting:
-        new = found.neighbors(waiting.pop()) - reached
-        reached |= new
-        waiting += new
-    if len(reached) < found.num_nodes:
-        missing = [str(node) for k, node in names.items() if k not in reached]
-        raise ConfigError(
-            f"the pattern is in several parts: no path of its edges leads to "
-            f"{', '.join(missing)}; count its parts one by one"
-        )
+def _names_of(given: Any) -> dict[Any, int]:
+    """Return the numbers of a pattern's nodes by what they are called."""
+    if isinstance(given, Pattern):
+        return {}
+    nodes = [] if isinstance(given, str) else list(given.nodes)
+    ends = (
+        ((word.src, word.dst) for word in words_of(given) or [])
+        if isinstance(given, str)
+        else given.edges
+    )
+    named = [*nodes, *(node for edge in ends for node in edge[:2])]
+    return {node: k for k, node in enumerate(dict.fromkeys(named))}

@@ -18,7 +18,7 @@ from graphsys.kernels.cpu.mining.simple import append_entries, make_simple, renu
 from graphsys.kernels.cpu.rows.chunks import balanced_chunks
 from graphsys.storage.node_numbers import NodeNumbers
 from graphsys.storage.reader import Graph
-from graphsys.storage.scratch_arrays import ScratchArrays, scratch_is_memory
+from graphsys.storage.scratch_arrays import ScratchArrays, scratch_folder, scratch_is_memory
 from graphsys.storage.views import Index
 
 Numbers = npt.NDArray[Any]
@@ -28,6 +28,38 @@ _NODE_BYTES = 56
 kernels of two threads keep of every node."""
 _LOADED_BYTES = 48 << 20
 """What kernels and threads take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a task keeps in memory besides a graph's rows.
+
+    Attributes:
+        per_node: Bytes for every node.
+        per_entry: Bytes for every entry of the stored rows.
+        num_bytes: Bytes for any graph.
+        num_ids: Ids of nodes.
+        has_lists: Whether it lists what there may be more of than entries, in a file.
+    """
+
+    per_node: int = 0
+    per_entry: int = 0
+    num_bytes: int = 0
+    num_ids: int = 0
+    has_lists: bool = False
+
+    def __or__(self, other: "Kept") -> "Kept":
+        """Return what two tasks keep that are done one after the other."""
+        return Kept(
+            per_node=max(self.per_node, other.per_node),
+            per_entry=max(self.per_entry, other.per_entry),
+            num_bytes=max(self.num_bytes, other.num_bytes),
+            num_ids=max(self.num_ids, other.num_ids),
+            has_lists=self.has_lists or other.has_lists,
+        )
+
+
+NOTHING = Kept()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,16 +75,21 @@ class SimpleGraph:
             2**31 nodes on) ``[2 M]``.
         nodes: Number of every node in the order of ``numbers`` ``[N]``.
         numbers: The nodes of all types and their ids.
+        allocate: Makes arrays that may be larger than the rows: within a budget in a file.
     """
 
     indptr: npt.NDArray[np.int64]
     indices: Numbers
     nodes: Numbers
     numbers: NodeNumbers
+    allocate: Allocate = np.empty
 
     @classmethod
     def of(
-        cls, graph: "SimpleGraph | GraphLike", memory: int | str | None = None
+        cls,
+        graph: "SimpleGraph | GraphLike",
+        memory: int | str | None = None,
+        kept: Kept = NOTHING,
     ) -> "SimpleGraph":
         """Return the simple graph of a store, or of anything else that holds a graph.
 
@@ -61,6 +98,7 @@ class SimpleGraph:
                 takes.
             memory: Budget of anonymous memory of the process: where the rows do not fit,
                 they are in a mapped file without a name. What there is by default.
+            kept: What the budget must have room for besides.
 
         Raises:
             BudgetError: what is kept of every node does not fit; the message names an
@@ -76,9 +114,10 @@ class SimpleGraph:
         graph = graph_of(graph)
         numbers = NodeNumbers.of(graph)
         blocks = list(_blocks(graph, numbers))
-        allocate = _allocator(numbers.num_nodes, blocks, memory)
+        allocate = _allocator(numbers, blocks, memory, kept)
+        of_lists = ScratchArrays().zeros if memory and kept.has_lists else allocate
         return _renumbered(
-            *_simple_rows(numbers.num_nodes, blocks, allocate), numbers, allocate
+            *_simple_rows(numbers.num_nodes, blocks, allocate), numbers, allocate, of_lists
         )
 
     @property
@@ -137,7 +176,9 @@ def _blocks(graph: Graph, numbers: NodeNumbers) -> Iterator[_Block]:
                 )
 
 
-def _allocator(num_nodes: int, blocks: list[_Block], memory: int | str | None) -> Allocate:
+def _allocator(
+    numbers: NodeNumbers, blocks: list[_Block], memory: int | str | None, more: Kept
+) -> Allocate:
     """Return where arrays of all entries come from, within a budget.
 
     Raises:
@@ -145,17 +186,26 @@ def _allocator(num_nodes: int, blocks: list[_Block], memory: int | str | None) -
     """
     if memory is None:
         return np.empty
-    budget = parse_bytes(memory)
+    budget, num_nodes = parse_bytes(memory), numbers.num_nodes
     keep_to_budget()
     entries = sum(len(block.index.indices) for block in blocks)
     kept, rows = bytes_needed(num_nodes, entries)
+    kept += more.per_node * num_nodes + more.per_entry * entries + more.num_bytes
+    kept += int(more.num_ids * numbers.id_bytes) if more.num_ids else 0
+    if more.has_lists and scratch_is_memory():
+        raise BudgetError(
+            f"memory: the triangles of the graph are listed in a file, but files in "
+            f"{scratch_folder()} are memory themselves; set TMPDIR to a folder on a disk, "
+            "or leave --memory (memory=) out"
+        )
     if kept + rows <= budget:
         return np.empty
     if kept > budget or scratch_is_memory():
         least = kept if not scratch_is_memory() else kept + rows
         amount = f"{-(-least * 21 // 20 // 10**6)}MB"
+        edges = f" and {entries // 2} edges" if more.per_entry else ""
         raise BudgetError(
-            f"memory: mining on {num_nodes} nodes needs {format_bytes(least)}, got "
+            f"memory: mining on {num_nodes} nodes{edges} needs {format_bytes(least)}, got "
             f"{format_bytes(budget)}; give --memory {amount} (memory={amount!r}) or more"
         )
     return ScratchArrays().zeros
@@ -202,6 +252,7 @@ def _renumbered(
     lengths: Offsets,
     numbers: NodeNumbers,
     allocate: Allocate,
+    of_lists: Allocate,
 ) -> SimpleGraph:
     """Return rows of nodes that are numbered by descending degree, ties as they were."""
     num_nodes, dtype = len(lengths), _number_dtype(len(lengths))
@@ -217,7 +268,9 @@ def _renumbered(
         ),
         _chunks(indptr),
     )
-    return SimpleGraph(indptr=indptr, indices=indices, nodes=nodes, numbers=numbers)
+    return SimpleGraph(
+        indptr=indptr, indices=indices, nodes=nodes, numbers=numbers, allocate=of_lists
+    )
 
 
 def _chunks(indptr: Offsets) -> list[tuple[int, int]]:

@@ -6,7 +6,7 @@ import sys
 import warnings
 from pathlib import Path
 
-from graphsys.engine.cuda.device import LaunchShape
+from graphsys.core.cuda.device import LaunchShape
 from tests.cuda_sim import warp_shim
 from tests.cuda_sim.programs import PROGRAMS
 from tests.cuda_sim.run_simulator import make_graph

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.clocks import CLOCKS, DEVICE_ROWS, KernelClocks
+from graphsys.core.cuda.device import LaunchShape
 from graphsys.core.events import Observer, recording
 from graphsys.core.progress import SILENT
-from graphsys.engine.cuda.device import LaunchShape
 from graphsys.engine.cuda.run import run_on_device
 from graphsys.engine.program import parameter_types
 from graphsys.engine.run import run

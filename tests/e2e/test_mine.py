@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 
@@ -122,6 +123,33 @@ def test_frequent_patterns_are_found(graph: Path, run_cli: Run) -> None:
     assert "1 patterns, edge-induced" in done.stderr
 
 
+def test_patterns_in_several_parts_are_counted_when_asked(
+    graph: Path, run_cli: Run
+) -> None:
+    done = run_cli("mine", graph, "--pattern", "a-b c-d", "--disconnected", "--json")
+    assert json.loads(done.stdout)["counts"] == {"a-b c-d": 5}, done.stderr
+
+
+def test_places_of_nodes_are_features_to_train_on(run_cli: Run, tmp_path: Path) -> None:
+    """The commands of graphsys/mining/README.md."""
+    rng = np.random.default_rng(0)
+    lines = [f"{a},{b}" for a, b in rng.integers(0, 40, (300, 2))]
+    (tmp_path / "edges.csv").write_text("\n".join(["src,dst", *lines]))
+    web, more = tmp_path / "web", tmp_path / "web-with-orbits"
+    for words in (
+        ("ingest", tmp_path / "edges.csv", "--split", "0.8,0.1,0.1", "-o", web),
+        ("mine", web, "--motifs", "4", "--per-node", "--features", "-o", more),
+        ("train", "gnn", more, "-o", tmp_path / "run", "--set", "task=link_prediction",
+         "--set", 'features=["orbits"]', "--set", "epochs=1", "--set", "dim=8"),
+    ):  # fmt: skip
+        done = run_cli(*words)
+        assert done.returncode == 0, done.stderr
+    assert "features orbits float32[15]" in run_cli("info", more).stdout
+    done = run_cli("mine", web, "--motifs", "4", "--per-node", "--features", "-o", more)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "web-with-orbits exists; pass --overwrite" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -135,12 +163,28 @@ def test_frequent_patterns_are_found(graph: Path, run_cli: Run) -> None:
         (["--pattern", "bull", "--motifs", "4"], "error: ask for one thing: --pattern"),
         (["--pattern", "bull", "--per-node"], "error: --pattern gives a number for the"),
         (["--pattern", "a-b c-d"], "error: the pattern is in several parts"),
+        (
+            ["--pattern", "a-b c-d", "--disconnected", "--list", "-o", "x.parquet"],
+            "error: --disconnected is for counts of --pattern; leave it out",
+        ),
         (["--pattern", "hous"], "error: unknown pattern 'hous'; known: "),
         (["--pattern", "a-a"], "error: a pattern has no loops, but a-a is one"),
-        (["--pattern", "a>b", "--memory", "4GB"], "error: --memory: the pattern 'a>b' has"),
-        (["--motifs", "5", "--memory", "4GB"], "error: --memory is for --pattern, --mot"),
+        (["--pattern", "a>b", "--memory", "9MB"], "error: memory: mining on "),
+        (["--motifs", "5", "--memory", "9MB"], "error: memory: mining on "),
+        (
+            ["--frequent", "--support", "3", "--memory", "4GB"],
+            "error: --memory is for --pattern and --motifs; --frequent keeps all",
+        ),
         (["--pattern", "bull", "--memory", "much"], "error: "),
         (["--pattern", "9-path"], "error: pattern '9-path': expected 2 to 8 nodes"),
+        (
+            ["--motifs", "4", "--device", "gpu"],
+            "error: device must be 'cpu' or 'cuda', got",
+        ),
+        (
+            ["--motifs", "4", "--per-node", "--device", "cuda"],
+            "error: --device cuda counts --pattern and --motifs for the whole graph; ",
+        ),
         (["--motifs", "4", "--list"], "error: --list is for --pattern, --limit for --list"),
         (["--pattern", "bull", "--limit", "3"], "error: --list is for --pattern, --limit"),
         (["--pattern", "bull", "--list"], "error: --list writes the matches of one"),

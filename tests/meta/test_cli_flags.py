@@ -29,9 +29,10 @@ FLAGS = {
     "--device --device-memory --explain --format --from --help --implementation --json "
     "--list --max-supersteps --memory --out --overwrite --param --require-convergence "
     "--resume --strategy --threads",
-    "graphsys mine": "GRAPH --edge-labels --explain --features --format --frequent --help "
-    "--induced --json --labels --limit --list --max-edges --memory --motifs --out "
-    "--overwrite --pattern --per-edge --per-node --support --threads",
+    "graphsys mine": "GRAPH --device --disconnected --edge-labels --explain "
+    "--features --format --frequent --help --induced --json --labels --limit --list "
+    "--max-edges --memory --motifs --out --overwrite --pattern --per-edge --per-node "
+    "--support --threads",
     "graphsys train": "--help",
     "graphsys train embedding": "GRAPH --cluster --config --device --dry-run --help --json "
     "--memory --out --overwrite --preset --resume --set --settings",

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from graphsys.core.cuda.device import DeviceArray, DeviceMemory
 from graphsys.engine.codegen.plan import PhasePlan
-from graphsys.engine.cuda.device import DeviceArray, DeviceMemory
 from graphsys.engine.execute.arrays import RunArrays, edge_rows
 
 SIZE, EDGES, CHANGED, TOUCHED, SENDERS = 0, 1, 2, 3, 4

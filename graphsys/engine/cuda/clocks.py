@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.clocks import KernelClocks
-from graphsys.engine.cuda.device import DeviceMemory, LaunchShape, is_simulated
+from graphsys.core.cuda.device import DeviceMemory, LaunchShape, is_simulated
 
 ARGUMENTS = ("clock_records", "lane_steps")
 """Arguments of instrumented kernels."""

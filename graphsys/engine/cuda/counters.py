@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from graphsys.core.cuda.device import Array
 from graphsys.engine.cuda.arrays import SIZE, STEPS, WIDTH
-from graphsys.engine.cuda.device import Array
 from graphsys.engine.cuda.frontier import DeviceFrontier
 from graphsys.engine.cuda.launch import DeviceLauncher
 

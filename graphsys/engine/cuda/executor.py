@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from graphsys.core.errors import BudgetError
-from graphsys.core.events import span
-from graphsys.core.memory import format_bytes
-from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
-from graphsys.engine.cuda.arrays import node_bytes
-from graphsys.engine.cuda.device import (
+from graphsys.core.cuda.device import (
     DeviceMemory,
     LaunchShape,
     default_shape,
     free_memory,
 )
+from graphsys.core.errors import BudgetError
+from graphsys.core.events import span
+from graphsys.core.memory import format_bytes
+from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
+from graphsys.engine.cuda.arrays import node_bytes
 from graphsys.engine.cuda.launch import DeviceLauncher
 from graphsys.engine.cuda.rows import DeviceRows
 from graphsys.engine.cuda.strategy import check_strategy

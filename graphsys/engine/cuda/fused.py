@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from graphsys.core.clocks import DEVICE_ROWS
+from graphsys.core.cuda.device import Array, DeviceArray, can_wait_for_grid
 from graphsys.core.events import is_asked
 from graphsys.engine.codegen.plan import PhasePlan
 from graphsys.engine.cuda.arrays import CHANGED, EDGES, SIZE, WIDTH
 from graphsys.engine.cuda.counters import MOST_STEPS
-from graphsys.engine.cuda.device import Array, DeviceArray, can_wait_for_grid
 from graphsys.engine.cuda.enqueue_fused import FusedEnqueuer
 from graphsys.engine.cuda.frontier import DeviceFrontier
 from graphsys.engine.execute.directions import (

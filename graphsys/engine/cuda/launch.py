@@ -5,17 +5,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from graphsys.core.clocks import CLOCKS
-from graphsys.core.events import count as emit_count
-from graphsys.core.events import is_asked, observe
-from graphsys.engine.codegen.plan import PhasePlan
-from graphsys.engine.cuda.arrays import DeviceArrays
-from graphsys.engine.cuda.clocks import ARGUMENTS, ClockRecords
-from graphsys.engine.cuda.device import (
+from graphsys.core.cuda.device import (
     DeviceArray,
     DeviceMemory,
     LaunchShape,
     is_simulated,
 )
+from graphsys.core.events import count as emit_count
+from graphsys.core.events import is_asked, observe
+from graphsys.engine.codegen.plan import PhasePlan
+from graphsys.engine.cuda.arrays import DeviceArrays
+from graphsys.engine.cuda.clocks import ARGUMENTS, ClockRecords
 from graphsys.engine.cuda.rows import DeviceBlock
 from graphsys.engine.execute.arrays import RunArrays, edge_rows
 from graphsys.engine.execute.directions import push_directions

@@ -1,31 +1,29 @@
-"""Compiling a program's CUDA kernels to machine code without a GPU or a driver.
+"""Compiling a program's CUDA kernels to machine code without a GPU or a driver."""
 
-numba-cuda makes PTX for a compute capability, ``ptxas`` makes machine code of it and says
-how many registers, how much shared memory and how many spilled bytes each kernel has.
-"""
-
-import importlib.util
 import inspect
-import os
-import re
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from graphsys.core.errors import MissingDependencyError
+from graphsys.core.cuda.offline import (
+    KernelReport,
+    Typed,
+    array_type,
+    assemble,
+    compile_kernels,
+    find_ptxas,
+    forget_the_driver,
+    ptx_of,
+    write_ptx,
+)
 from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
 from graphsys.engine.cuda.cuda_source import module_source, user_lines
 from graphsys.engine.cuda.disassembly import count_kinds, count_lines, disassembly
 from graphsys.generated.modules import load_module
-
-CAPABILITY = (9, 0)
-"""Hopper."""
 
 _ARRAYS = {
     "nodes": "id", "next_list": "id", "touched_list": "id", "senders_list": "id",
@@ -41,46 +39,6 @@ _FLAGS = (
     "everyone", "listed", "listing", "touching", "both", "edge_forward", "reverse_forward",
     "stop_when_same",
 )  # fmt: skip
-
-Typed = tuple[str, Any, tuple[Any, ...]]
-"""A kernel's name, its function and the types of its arguments."""
-
-
-@dataclass(frozen=True, slots=True)
-class KernelReport:
-    """What ``ptxas`` says of one kernel.
-
-    Attributes:
-        name: The kernel.
-        registers: Registers per thread.
-        shared_bytes: Static shared memory per block.
-        stack_bytes: Stack per thread.
-        spill_bytes: Bytes of registers spilled to memory, stores and loads.
-        instructions: How many it has by kind, where that was asked for and could be said.
-        lines: The same by the user's ``file:line``; what is the engine's own under ``""``.
-    """
-
-    name: str
-    registers: int
-    shared_bytes: int
-    stack_bytes: int
-    spill_bytes: int
-    instructions: dict[str, int] | None = None
-    lines: dict[str, dict[str, int]] | None = None
-
-
-def find_ptxas() -> str:
-    """Return the path of ``ptxas``: ``$PTXAS``, or the one on ``$PATH``.
-
-    Raises:
-        MissingDependencyError: there is none.
-    """
-    found = os.environ.get("PTXAS") or shutil.which("ptxas")
-    if not found:
-        raise MissingDependencyError(
-            "ptxas is not on PATH; install the CUDA toolkit, or name it in $PTXAS"
-        )
-    return found
 
 
 def compile_program(
@@ -106,9 +64,9 @@ def program_ptx(plan: ProgramPlan, *, clocked: bool = False) -> dict[str, str]:
     Raises:
         MissingDependencyError: numba-cuda's compiler is missing.
     """
-    _forget_the_driver()
+    forget_the_driver()
     kernels = _typed_kernels(plan, clocked=clocked)
-    return {name: _ptx(function, types) for name, function, types in kernels}
+    return {name: ptx_of(function, types) for name, function, types in kernels}
 
 
 def _typed_kernels(plan: ProgramPlan, *, clocked: bool) -> list[Typed]:
@@ -140,7 +98,7 @@ def compile_common(id_dtype: np.dtype[Any]) -> list[KernelReport]:
         if name in ("list_everyone", "list_stamped", "mark_neighbors"):
             own["listed"] = id_dtype
         found = tuple(
-            _array(own[argument])
+            array_type(own[argument])
             if argument in own
             else types.boolean
             if argument in _FLAGS
@@ -155,27 +113,21 @@ def _compile_all(
     typed: list[Typed], lines: Mapping[int, str] | None = None
 ) -> list[KernelReport]:
     """Compile kernels; count their instructions where lines of the user's are given."""
+    if lines is None:
+        return compile_kernels(typed)
     ptxas = find_ptxas()
-    _forget_the_driver()
+    forget_the_driver()
     reports = []
     with tempfile.TemporaryDirectory() as folder:
         for name, function, types in typed:
-            path = Path(folder) / f"{name}.ptx"
-            path.write_text(_ptx(function, types, has_lines=lines is not None))
-            report = _assemble(ptxas, name, path)
-            text = None if lines is None else disassembly(path.with_suffix(".cubin"))
-            if text is not None and lines is not None:
+            path = write_ptx(Path(folder), name, function, types, has_lines=True)
+            report = assemble(ptxas, name, path)
+            text = disassembly(path.with_suffix(".cubin"))
+            if text is not None:
                 own = count_lines(text, lines)
                 report = replace(report, instructions=count_kinds(text), lines=own)
             reports.append(report)
     return reports
-
-
-def _array(dtype: np.dtype[Any]) -> Any:
-    from numba import types
-    from numba.np.numpy_support import from_dtype
-
-    return types.Array(from_dtype(dtype), 1, "C")
 
 
 def argument_type(name: str, plan: ProgramPlan, phase: PhasePlan | None) -> Any:
@@ -184,7 +136,7 @@ def argument_type(name: str, plan: ProgramPlan, phase: PhasePlan | None) -> Any:
 
     dtype = _dtype_of(name, plan, phase)
     if dtype is not None:
-        return _array(dtype)
+        return array_type(dtype)
     if name in _FLAGS:
         return types.boolean
     if name == "delta_tolerance":
@@ -218,77 +170,3 @@ def _dtype_of(
     if name == "scratch" and phase is not None:
         return phase.message_dtypes[0]
     return None
-
-
-def _forget_the_driver() -> None:
-    """Answer numba-cuda's question for the current device with a constant.
-
-    Its compiler asks only for the compute capability, but would load the driver for it.
-    """
-    if importlib.util.find_spec("numba_cuda") is None:  # numba's own is an old one
-        raise MissingDependencyError(
-            "compiling for CUDA needs numba-cuda: pip install 'graphsys[gpu]'"
-        )
-    import numba.cuda.api
-    import numba.cuda.dispatcher
-
-    class Stub:
-        compute_capability = CAPABILITY
-
-    for module in (numba.cuda, numba.cuda.api, numba.cuda.dispatcher):
-        if hasattr(module, "get_current_device"):
-            module.get_current_device = Stub
-
-
-def _ptx(function: Any, types: tuple[Any, ...], *, has_lines: bool = False) -> str:
-    from numba import cuda
-
-    if has_lines:  # functions that are inlined keep theirs too
-        for called in function.__globals__.values():
-            if hasattr(called, "targetoptions") and not called.overloads:
-                called.targetoptions["lineinfo"] = True
-    try:
-        text, _ = cuda.compile(
-            function, types, device=False, abi="numba", cc=CAPABILITY, output="ptx",
-            lineinfo=has_lines,
-        )  # fmt: skip
-    except RuntimeError as err:
-        if type(err).__name__ != "DynamicLibNotFoundError":  # cuda.pathfinder's
-            raise
-        raise MissingDependencyError(
-            f"{str(err).splitlines()[0].partition(':')[0].lower()}: CUDA's compiler is "
-            "missing; pip install 'graphsys[gpu]'"
-        ) from err
-    return (text if isinstance(text, str) else text.decode()).rstrip("\0")
-
-
-def _assemble(ptxas: str, name: str, path: Path) -> KernelReport:
-    arch = f"sm_{CAPABILITY[0]}{CAPABILITY[1]}"
-    made = path.with_suffix(".cubin")
-    # a barrier across the grid is a function of cudadevrt, linked when it is loaded
-    linked_later = ["-c"] if "cudaCGSynchronize" in path.read_text() else []
-    command = [
-        ptxas,
-        f"-arch={arch}",
-        "-v",
-        "-lineinfo",
-        *linked_later,
-        str(path),
-        "-o",
-        str(made),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    text = done.stdout + done.stderr
-    if done.returncode:
-        raise RuntimeError(f"ptxas refuses {name}: {text.strip()[:500]}")
-
-    def amount(pattern: str) -> int:
-        return sum(int(found) for found in re.findall(pattern, text))
-
-    return KernelReport(
-        name=name,
-        registers=amount(r"Used (\d+) registers"),
-        shared_bytes=amount(r"(\d+) bytes smem"),
-        stack_bytes=amount(r"(\d+) bytes stack frame"),
-        spill_bytes=amount(r"(\d+) bytes spill (?:stores|loads)"),
-    )

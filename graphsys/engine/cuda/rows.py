@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from graphsys.core.cuda.device import Array, DeviceArray, DeviceMemory, is_simulated
 from graphsys.core.errors import BudgetError
 from graphsys.core.events import count as emit_count
 from graphsys.core.memory import format_bytes
-from graphsys.engine.cuda.device import Array, DeviceArray, DeviceMemory, is_simulated
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction
 from graphsys.graph.csr import Csr, row_lengths

@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 from graphsys.core.clocks import CLOCKS, DEVICE_ROWS
+from graphsys.core.cuda.device import LaunchShape, require_device
 from graphsys.core.errors import NotConvergedError
 from graphsys.core.events import is_asked
 from graphsys.core.memory import parse_bytes
@@ -11,7 +12,6 @@ from graphsys.core.progress import Progress
 from graphsys.engine.codegen.plan import ProgramPlan, plan_of
 from graphsys.engine.codegen.spec import spec_of
 from graphsys.engine.cuda.cuda_source import module_source
-from graphsys.engine.cuda.device import LaunchShape, require_device
 from graphsys.engine.cuda.executor import DeviceExecutor
 from graphsys.engine.cuda.strategy import check_strategy
 from graphsys.engine.execute.prepared import prepare, run_on_host, table_of

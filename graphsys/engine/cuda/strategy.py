@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
+from graphsys.core.cuda.device import Array
 from graphsys.core.errors import ConfigError
-from graphsys.engine.cuda.device import Array
 
 Strategy = Literal["auto", "thread", "warp", "block", "twc", "edge", "fused"]
 STRATEGIES = ("auto", "thread", "warp", "block", "twc", "edge", "fused")

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from graphsys.core.cuda.device import Array
 from graphsys.engine.codegen.plan import PhasePlan
 from graphsys.engine.cuda.arrays import CHANGED, SENDERS, SIZE, WIDTH
-from graphsys.engine.cuda.device import Array
 from graphsys.engine.cuda.enqueue_fused import FusedEnqueuer
 from graphsys.engine.cuda.frontier import DeviceFrontier
 from graphsys.engine.cuda.fused import FUSED_EDGES, Ahead, FusedRuns

@@ -16,7 +16,6 @@ from graphsys.mining.census.sums import (
     Counts,
     Kernels,
     Numbers,
-    clique_counts,
     degrees_of,
     edge_triangles,
     exact_dot,
@@ -70,7 +69,7 @@ def copies_of_5(kernels: Kernels) -> dict[str, int]:
         **_with_triangles(parts),
         **_with_squares(parts, pairs),
         **_within_neighborhoods(hoods),
-        "5-clique": clique_counts(kernels, 5)[2],
+        "5-clique": kernels.clique_counts(5)[2],
     }
 
 
@@ -136,7 +135,7 @@ def _pair_and_neighborhood_sums(parts: _Parts) -> tuple[list[int], list[int]]:
     kernels, pairs = parts.kernels, parts.pairs
     starts = np.zeros(kernels.num_edges + 1, dtype=np.int64)
     np.cumsum(parts.triangles, out=starts[1:])
-    thirds = np.empty(int(starts[-1]), dtype=kernels.indices.dtype)
+    thirds = kernels.allocate(int(starts[-1]), kernels.indices.dtype)
     after = kernels.scratch(np.uint8), starts, thirds
     kernels.run(squares.list_edge_triangles, pairs, after=after)
     cyclic = parts.degrees[kernels.indices] > 1

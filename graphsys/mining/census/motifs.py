@@ -5,15 +5,15 @@ from typing import Final
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
+from graphsys.mining.census.device import device_kernels
 from graphsys.mining.census.five import copies_of_5
 from graphsys.mining.census.shapes import induced_counts, shapes_of
 from graphsys.mining.census.small import copies_of_3, copies_of_4
-from graphsys.mining.census.sums import Kernels, Rows, kernels_of
+from graphsys.mining.census.sums import Rows, SmallCounts, kernels_of
 
-_COPIES: Final[dict[int, Callable[[Kernels], dict[str, int]]]] = {
+_SMALL: Final[dict[int, Callable[[SmallCounts], dict[str, int]]]] = {
     3: copies_of_3,
     4: copies_of_4,
-    5: copies_of_5,
 }
 
 
@@ -24,6 +24,7 @@ def motif_counts(
     induced: str = "vertex",
     num_threads: int | None = None,
     progress: Progress = SILENT,
+    device: str = "cpu",
 ) -> dict[str, int]:
     """Count all connected motifs of a size, by name.
 
@@ -37,9 +38,11 @@ def motif_counts(
             once; ``edge`` the sets of edges that are the motif.
         num_threads: All cores by default.
         progress: Receives a stage for each kernel.
+        device: ``cpu``, or ``cuda`` for sizes 3 and 4.
 
     Raises:
-        ConfigError: motifs of this size are not counted, or ``induced`` is neither word.
+        ConfigError: motifs of this size are not counted there, or ``induced`` is neither
+            word.
 
     Examples:
         >>> import numpy as np
@@ -57,7 +60,22 @@ def motif_counts(
             f"induced={induced!r} is neither 'vertex' nor 'edge'; motifs are counted "
             "vertex-induced unless 'edge' is asked for"
         )
-    with kernels_of(rows, num_threads, progress) as kernels:
-        copies = _COPIES[size](kernels)
+    copies = _copies(rows, size, num_threads, progress, device)
     named = {name: copies[name] for name in shapes_of(size)}
     return induced_counts(size, named) if induced == "vertex" else named
+
+
+def _copies(
+    rows: Rows, size: int, num_threads: int | None, progress: Progress, device: str
+) -> dict[str, int]:
+    """Count the copies of all connected graphs of a size."""
+    if device == "cuda":
+        if size not in _SMALL:
+            raise ConfigError(
+                f"device='cuda' counts motifs of 3 and 4 nodes, got {size}; those of "
+                f"{size} are counted on device='cpu'"
+            )
+        with device_kernels(rows, progress) as on_device:
+            return _SMALL[size](on_device)
+    with kernels_of(rows, num_threads, progress) as kernels:
+        return _SMALL[size](kernels) if size in _SMALL else copies_of_5(kernels)

@@ -41,6 +41,26 @@ class Rows(Protocol):
     def indices(self) -> Numbers: ...  # noqa: D102
 
 
+class SmallCounts(Rows, Protocol):
+    """A graph, and the sums that motifs of up to 4 nodes and cliques follow from."""
+
+    def small_sums(self) -> list[int]:
+        """Return the sums of :func:`graphsys.kernels.cpu.mining.squares.count_small`."""
+        ...
+
+    def clique_counts(self, size: int) -> list[int]:
+        """Return the numbers of triangles, 4-cliques and 5-cliques.
+
+        Args:
+            size: The largest cliques that are wanted, 3 to 5.
+        """
+        ...
+
+    def num_squares(self) -> int:
+        """Return the number of 4-cycles."""
+        ...
+
+
 class Kernels:
     """Runs kernels on one graph: threads, chunks of nodes and scratch arrays are shared.
 
@@ -54,10 +74,31 @@ class Kernels:
         self.indptr, self.indices = rows.indptr, rows.indices
         self.num_nodes = len(rows.indptr) - 1
         self.num_edges = len(rows.indices) // 2
+        self.allocate: Callable[[int, Any], Numbers] = getattr(rows, "allocate", np.empty)
         self.threads = team.num_threads
         self._team, self._progress = team, progress
         self._bounds = balanced_chunks(self.indptr, 1024, align=1)
         self._num_chunks = len(self._bounds) - 1
+
+    def small_sums(self) -> list[int]:
+        """See :class:`SmallCounts`."""
+        scratch = self.scratch(np.uint8), self.scratch(np.int32)
+        return self.sums(squares.count_small, 5, after=scratch)
+
+    def clique_counts(self, size: int) -> list[int]:
+        """See :class:`SmallCounts`."""
+        longest = int(cliques.longest_prefix(self.indptr, self.indices))
+        words = (longest + 63) // 64
+        scratch = (
+            self.scratch(np.int32),
+            np.zeros((self.threads, longest, words), dtype=np.uint64),
+            np.zeros((self.threads, words), dtype=np.uint64),
+        )
+        return self.sums(cliques.count_cliques, 3, size, after=scratch)
+
+    def num_squares(self) -> int:
+        """See :class:`SmallCounts`."""
+        return self.sums(squares.count_squares, 1, after=(self.scratch(np.int32),))[0]
 
     def scratch(self, dtype: Any) -> Numbers:
         """Return zeros, a row of ``N`` for every thread."""
@@ -202,29 +243,6 @@ def exact_sum(values: npt.NDArray[np.int64] | npt.NDArray[np.uint64]) -> int:
     """Sum values that are not negative, without overflow."""
     low = int(np.sum(values & 0xFFFFFFFF))
     return low + (int(np.sum(values >> 32)) << 32)
-
-
-def small_sums(kernels: Kernels) -> list[int]:
-    """Return the sums of :func:`graphsys.kernels.cpu.mining.squares.count_small`."""
-    scratch = kernels.scratch(np.uint8), kernels.scratch(np.int32)
-    return kernels.sums(squares.count_small, 5, after=scratch)
-
-
-def clique_counts(kernels: Kernels, size: int) -> list[int]:
-    """Return the numbers of triangles, 4-cliques and 5-cliques.
-
-    Args:
-        kernels: Of the graph.
-        size: The largest cliques that are wanted, 3 to 5.
-    """
-    longest = int(cliques.longest_prefix(kernels.indptr, kernels.indices))
-    words = (longest + 63) // 64
-    scratch = (
-        kernels.scratch(np.int32),
-        np.zeros((kernels.threads, longest, words), dtype=np.uint64),
-        np.zeros((kernels.threads, words), dtype=np.uint64),
-    )
-    return kernels.sums(cliques.count_cliques, 3, size, after=scratch)
 
 
 def number_edges(kernels: Kernels) -> Numbers:

@@ -183,13 +183,19 @@ class _Search:
 
 def _frequent_edges(rows: LabeledRows, support: int) -> set[tuple[int, int, int]]:
     """Return label, edge label, label of the frequent edges, both ways round."""
-    owners = np.repeat(np.arange(len(rows.node_labels)), np.diff(rows.indptr))
-    kinds = np.stack(
-        [rows.node_labels[owners], rows.labels, rows.node_labels[rows.indices], owners]
-    )
-    distinct = np.unique(kinds[:, (kinds[0] >= 0) & (kinds[2] >= 0)], axis=1)
-    triples, nums = np.unique(distinct[:3], axis=1, return_counts=True)
-    counts = dict(zip(map(tuple, triples.T.tolist()), nums.tolist(), strict=True))
+    num_nodes, num_edges = len(rows.node_labels), int(rows.labels.max(initial=0)) + 1
+    num_labels = int(rows.node_labels.max(initial=0)) + 1
+    owners = np.repeat(np.arange(num_nodes), np.diff(rows.indptr))
+    begins, ends = rows.node_labels[owners], rows.node_labels[rows.indices]
+    codes = (begins * num_edges + rows.labels) * num_labels + ends
+    has_both = (begins >= 0) & (ends >= 0)
+    known, kind = np.unique(codes[has_both], return_inverse=True)
+    # numbers sort much faster than the columns of a matrix
+    distinct = np.unique(kind * num_nodes + owners[has_both])
+    nums = np.bincount(distinct // max(num_nodes, 1), minlength=len(known))
+    firsts, lasts = np.divmod(known, num_labels)
+    triples = np.stack([firsts // num_edges, firsts % num_edges, lasts], axis=1)
+    counts = dict(zip(map(tuple, triples.tolist()), nums.tolist(), strict=True))
     return {
         (one, edge, other)
         for (one, edge, other), num in counts.items()

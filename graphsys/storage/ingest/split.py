@@ -61,16 +61,14 @@ def split(
             )  # fmt: skip
     spec = split_spec(shares, by=by, seed=seed, negatives=negatives)
     source = SplitSource(graph, spec)
-    assigned = {name: _as_stored(graph, name) for name in graph.node_types}
-    orders = set(graph.manifest.order.values())
-    order = orders.pop() if len(orders) == 1 else "original"
+    assigned = {name: as_stored(graph, name) for name in graph.node_types}
     return ingest(
         source,
         out,
         assigned=assigned,
         partitions={name: graph.num_partitions(name) for name in graph.node_types},
         partitioner=str(graph.manifest.partitioning.get("method", "hash")),
-        order=order if order in ORDERS else "original",
+        order=stored_order(graph),
         seed=int(graph.manifest.partitioning.get("seed", 0)),
         memory=reserved_memory(graph, memory, spec),
         overwrite=overwrite,
@@ -79,7 +77,14 @@ def split(
     )
 
 
-def _as_stored(graph: Graph, node_type: str) -> Assignment:
+def stored_order(graph: Graph) -> str:
+    """Return the order that all nodes are in, ``original`` where there are several."""
+    orders = set(graph.manifest.order.values())
+    order = orders.pop() if len(orders) == 1 else "original"
+    return order if order in ORDERS else "original"
+
+
+def as_stored(graph: Graph, node_type: str) -> Assignment:
     """Return the partitions and places that the nodes of a type have."""
     sizes = np.diff(graph.offsets(node_type))
     return Assignment(

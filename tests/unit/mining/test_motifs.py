@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -9,9 +10,17 @@ import pyarrow as pa
 import pytest
 
 import graphsys as gs
-from graphsys.core.errors import ConfigError
+from graphsys.core.errors import BudgetError, ConfigError, OutputExistsError
 from graphsys.core.types import EdgeType
-from graphsys.mining import SimpleGraph, motif_census, orbits
+from graphsys.mining import (
+    SimpleGraph,
+    count,
+    motif_census,
+    orbits,
+    simple_graph,
+    store_with_orbits,
+)
+from graphsys.storage.scratch_arrays import ScratchArrays
 from tests.stores import edge_chunk, make_store
 
 EDGES = [(10, 20), (20, 30), (30, 10), (30, 40), (40, 30), (10, 10), (40, 50), (20, 30)]
@@ -104,3 +113,81 @@ def test_the_example_of_the_readme_holds() -> None:
     text = (Path(gs.__file__).parent / "mining" / "README.md").read_text()
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(block, {})
+
+
+def test_within_a_budget_triangles_are_listed_in_a_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    edges = np.array([(a, b) for a in range(9) for b in range(a)])
+    made: list[int] = []
+    zeros = ScratchArrays.zeros
+
+    def note(self: ScratchArrays, length: int, dtype: Any) -> Any:
+        made.append(length)
+        return zeros(self, length, dtype)
+
+    monkeypatch.setattr(ScratchArrays, "zeros", note)
+    monkeypatch.setattr(simple_graph, "scratch_is_memory", lambda: False)
+    ends = edges[:, 0], edges[:, 1]
+    free = motif_census(ends, 5)
+    assert made == []
+    assert motif_census(ends, 5, memory="1GB") == free
+    assert made == [3 * 84]  # triangles of a 9-clique; rows are in memory
+
+
+def test_lists_in_memory_are_refused_within_a_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(simple_graph, "scratch_is_memory", lambda: True)
+    with pytest.raises(BudgetError, match="memory themselves; set TMPDIR to a folder on"):
+        count((np.array([0, 1, 2]), np.array([1, 2, 0])), "bull", memory="1GB")
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda it: motif_census(it, 5, memory="1MB"),
+        lambda it: orbits(it, memory="1MB"),
+        lambda it: orbits(it, per="edge", memory="1MB"),
+        lambda it: count(it, "a!b b-c a-c", memory="1MB"),
+    ],
+)
+def test_a_budget_that_is_too_small_is_refused_with_one_that_is_not(
+    work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simple_graph, "scratch_is_memory", lambda: False)
+    ends = np.array([0, 1, 2]), np.array([1, 2, 0])
+    with pytest.raises(BudgetError, match=r"needs .* give --memory (\d+)MB") as refused:
+        work(ends)
+    assert int(str(refused.value).split("(memory='")[1].split("MB")[0]) < 2000
+
+
+def test_a_store_is_written_again_with_orbits_as_features(tmp_path: Path) -> None:
+    likes, knows = EdgeType("user", "likes", "item"), EdgeType("user", "knows", "user")
+    make_store(
+        tmp_path / "g",
+        edge_chunk([("a", "x"), ("b", "x"), ("c", "y")], likes),
+        edge_chunk([("a", "b"), ("b", "c")], knows),
+        edge_chunk([("a", "c")], knows, split="test"),
+        partitions=2,
+    )
+    old = gs.open(tmp_path / "g")
+    with store_with_orbits(old, tmp_path / "h").graph as new:
+        assert [it.tolist() for it in (new.offsets("user"), new.offsets("item"))] == [
+            it.tolist() for it in (old.offsets("user"), old.offsets("item"))
+        ]
+        assert new.splits(knows) == old.splits(knows)
+        found: dict[tuple[str, str], Any] = {}
+        for kind in new.node_types:
+            for part in range(new.num_partitions(kind)):
+                rows, places = new.feature_rows(kind, part, "orbits")
+                assert places is None
+                ids = new.nodes(kind, part)["id"].to_pylist()
+                found |= {(kind, it): row for it, row in zip(ids, rows, strict=True)}
+    wanted = orbits(old, features=True).to_pylist()
+    assert found.keys() == {(row["type"], row["id"]) for row in wanted}
+    for row in wanted:
+        np.testing.assert_array_equal(found[row["type"], row["id"]], row["orbits"])
+    assert found["user", "a"][3] == np.log1p(np.float32(1))  # a triangle without a-c
+    with pytest.raises(OutputExistsError, match="exists; pass --overwrite to replace it"):
+        store_with_orbits(old, tmp_path / "h")

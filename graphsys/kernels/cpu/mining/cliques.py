@@ -37,6 +37,19 @@ def longest_prefix(indptr: Offsets, indices: Numbers) -> np.int64:
 
 
 @lean_jit
+def prefix_lengths(indptr: Offsets, indices: Numbers, lengths: Offsets) -> None:
+    """Count the smaller neighbors of every node.
+
+    Args:
+        indptr: Row offsets ``[N + 1]``.
+        indices: Neighbors.
+        lengths: Receives the counts ``[N]``.
+    """
+    for v in range(len(indptr) - 1):
+        lengths[v] = place_of(indices, indptr[v], indptr[v + 1], v) - indptr[v]
+
+
+@lean_jit
 def count_cliques(
     thread: int,
     indptr: Offsets,

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphsys.core.cuda.device import require_device
 from graphsys.core.errors import ConfigError, MissingDependencyError
 from graphsys.core.events import recording
-from graphsys.engine.cuda.device import require_device
 from graphsys.engine.cuda.strategy import STRATEGIES
 from graphsys.engine.run import run
 from graphsys.engine.topology import Topology

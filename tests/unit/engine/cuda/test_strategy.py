@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from graphsys.core.cuda.device import LaunchShape
 from graphsys.core.errors import ConfigError
-from graphsys.engine.cuda.device import LaunchShape
 from graphsys.engine.cuda.strategy import check_strategy, choose, predicted_work
 from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
