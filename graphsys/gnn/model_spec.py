@@ -18,7 +18,7 @@ _FILES: Final = {
     "gat": "layers.gat", "gatv2": "layers.gat", "gin": "layers.gin",
     "rgcn": "layers.relational", "hgt": "layers.relational", "han": "layers.han",
     "pinsage": "layers.pinsage", "gatne": "gatne", "tgn": "tgn", "jodie": "jodie",
-    "edgebank": "edgebank", "recency": "recency",
+    "edgebank": "edgebank", "recency": "recency", "evolving": "evolving",
 }  # fmt: skip
 
 

@@ -107,6 +107,7 @@ TASKS = SpecRegistry(
         "link_prediction": "graphsys.gnn.tasks.link_prediction",
         "recommendation": "graphsys.gnn.tasks.link_prediction",
         "temporal_link_prediction": "graphsys.gnn.tasks.temporal_links",
+        "change_prediction": "graphsys.gnn.tasks.change_prediction",
     },
 )  # fmt: skip
 SAMPLERS = SpecRegistry(

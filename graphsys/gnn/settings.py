@@ -9,6 +9,8 @@ from graphsys.core.config import Checked, option
 from graphsys.gnn import part_specs
 from graphsys.gnn.model_spec import GROUP, model_names, spec_of
 
+_OF_TIME = "temporal_link_prediction, change_prediction"
+_OF_LINKS = f"link_prediction, recommendation, {_OF_TIME}"
 
 @dataclass(frozen=True, kw_only=True)
 class GnnSettings(Checked):
@@ -17,8 +19,8 @@ class GnnSettings(Checked):
     # what is learned
     task: str = option(
         "node_classification",
-        "What is learned: classes of nodes, numbers of nodes, edges, who likes what, or "
-        "who meets whom next.",
+        "What is learned: classes of nodes, numbers of nodes, edges, who likes what, who "
+        "meets whom next, or which links a snapshot brings.",
         group="Task", choices=part_specs.TASKS.names, plugins=part_specs.TASKS_GROUP,
     )
     node_type: str = option(
@@ -36,7 +38,7 @@ class GnnSettings(Checked):
     )
     edge_type: str = option(
         "", "Edge type that is learned; by default the only one.",
-        group="Task", applies="link_prediction, recommendation, temporal_link_prediction",
+        group="Task", applies=_OF_LINKS,
     )
     positives: Literal["edges", "walks"] = option(
         "edges",
@@ -46,12 +48,12 @@ class GnnSettings(Checked):
     )
     loss: str = option(
         "margin", "Loss of a pair against its negatives.",
-        group="Task", applies="link_prediction, recommendation, temporal_link_prediction",
+        group="Task", applies=_OF_LINKS,
         choices=part_specs.PAIR_LOSSES.names, plugins=part_specs.PAIR_LOSSES_GROUP,
     )
     decoder: str = option(
         "dot", "How the rows of two nodes become the score of the pair.",
-        group="Task", applies="link_prediction, recommendation, temporal_link_prediction",
+        group="Task", applies=_OF_LINKS,
         choices=part_specs.DECODERS.names, plugins=part_specs.DECODERS_GROUP,
     )
     margin: float = option(
@@ -61,12 +63,12 @@ class GnnSettings(Checked):
     valid_share: float = option(
         0.15, "Share of the edges that are valid, those before the ones of test, where the "
         "store has no split.",
-        minimum=0, maximum=0.99, group="Task", applies="temporal_link_prediction",
+        minimum=0, maximum=0.99, group="Task", applies=_OF_TIME,
     )
     test_share: float = option(
         0.15, "Share of the edges that are test, the last ones, where the store has no "
         "split.",
-        minimum=0, maximum=0.99, group="Task", applies="temporal_link_prediction",
+        minimum=0, maximum=0.99, group="Task", applies=_OF_TIME,
     )
     # the network
     model: str = option(
@@ -99,6 +101,10 @@ class GnnSettings(Checked):
         0.0, "How long a pair is remembered, as a share of the time that the training "
         "edges span; 0: forever.",
         minimum=0, group="Model", applies="edgebank",
+    )
+    kl_weight: float = option(
+        0.001, "Weight of how far the rows of nodes, as draws, are from N(0, 1).",
+        minimum=0, group="Model", applies="evolving",
     )
     edge_dim: int = option(
         10, "Features of a relation's row.", minimum=1, group="Model", applies="gatne"
@@ -215,7 +221,7 @@ class GnnSettings(Checked):
     num_negatives: int = option(
         500, "Negatives of a batch, or of a pair.",
         minimum=0, group="Negatives",
-        applies="link_prediction, recommendation, temporal_link_prediction",
+        applies=_OF_LINKS,
     )
     negatives_of: Literal["batch", "pair"] = option(
         "batch",

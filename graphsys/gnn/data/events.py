@@ -111,7 +111,7 @@ def read_events(graph: Graph, config: GnnConfig) -> EventStream:
     kind, splits = graph.edge_type(name), true_splits(graph.splits(name))
     default = graph.default_split(name)
     parts = {
-        "train" if split == default else split: _read(graph, name, split)
+        "train" if split == default else split: _read(graph, name, split, config.task)
         for split in splits
         if graph.num_edges_of(name, split)
     }
@@ -158,7 +158,9 @@ def training_view(graph: Graph, config: GnnConfig) -> Graph:
     return TimedGraph(graph, None, int(events.time[end]))
 
 
-def _read(graph: Graph, name: str, split: str) -> tuple[Ints, Ints, Ints, Floats]:
+def _read(
+    graph: Graph, name: str, split: str, task: str
+) -> tuple[Ints, Ints, Ints, Floats]:
     kind = graph.edge_type(name)
     src_offsets, dst_offsets = graph.offsets(kind.src_type), graph.offsets(kind.dst_type)
     found: list[tuple[Any, ...]] = []
@@ -167,7 +169,7 @@ def _read(graph: Graph, name: str, split: str) -> tuple[Ints, Ints, Ints, Floats
         if bucket.time is None:
             raise ConfigError(
                 f"edges {name!r} of {graph.path} have no column 'time', in whose order "
-                "task temporal_link_prediction learns them; ingest them with one, or take "
+                f"task {task} learns them; ingest them with one, or take "
                 "task link_prediction"
             )
         weights = bucket.weight if bucket.weight is not None else np.empty((0,), "f4")

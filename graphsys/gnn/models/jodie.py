@@ -14,6 +14,7 @@ from graphsys.gnn.model_spec import ModelSpec, register
 from graphsys.gnn.models.node_memory import MemoryModel
 
 Ints = npt.NDArray[np.int64]
+_WIDTH = 128  # up to which a step of Adam moves all weights by the rate as it is
 
 
 class Jodie(MemoryModel):
@@ -24,9 +25,16 @@ class Jodie(MemoryModel):
     paper takes the nearest row), and events come in batches of time (its t-batches are a
     way to the same order).
 
+    A step of Adam moves each weight by the learning rate, so a sum over ``dim`` inputs by
+    ``dim`` times that, and memory feeds on itself: at 256 the preset's rate let it saturate
+    and the loss rise from 6 to 27 within an epoch. Beyond 128 inputs are therefore
+    multiplied by ``128 / dim`` and first weights divided by it: nothing changes at first,
+    and a step moves sums as it does at 128.
+
     References:
         Kumar, Zhang, Leskovec, "Predicting dynamic embedding trajectory in temporal
-        interaction networks", KDD 2019, equations 1 to 3.
+        interaction networks", KDD 2019, equations 1 to 3. Steps by width: Yang and Hu,
+        "Tensor programs IV", ICML 2021.
     """
 
     def __init__(self, config: GnnConfig, events: EventStream, decoder: Any) -> None:
@@ -35,13 +43,20 @@ class Jodie(MemoryModel):
         self.projection = nn.Parameter(torch.zeros(config.dim))
         self.last = nn.Linear(config.dim, config.dim, bias=False)
         nn.init.eye_(self.last.weight)
+        self._part = min(1.0, _WIDTH / config.dim)
+        with torch.no_grad():
+            for weight in (
+                self.updater.weight_ih, self.updater.weight_hh, self.asking.weight,
+                self.last.weight,
+            ):  # fmt: skip
+                weight /= self._part
 
     def update(
         self, message: torch.Tensor, passed: torch.Tensor, memory: torch.Tensor
     ) -> torch.Tensor:
         """Return memory after messages and the time that passed."""
         found: torch.Tensor = self.updater(
-            torch.cat([message, passed[:, None]], dim=1), memory
+            torch.cat([message, passed[:, None]], dim=1) * self._part, memory * self._part
         )
         return found
 
@@ -50,8 +65,9 @@ class Jodie(MemoryModel):
         rows = self.events.rows
         last = rows.latest(sources, np.full(len(sources), before), 1)[:, 0]
         others = np.where(last < 0, sources, rows.others[np.maximum(last, 0)])
-        met: torch.Tensor = self.last(self.rows_at(others, times, before))
-        asked: torch.Tensor = super().queries(sources, times, before)
+        met: torch.Tensor = self.last(self.rows_at(others, times, before) * self._part)
+        own = self.rows_at(sources, times, before) * self._part
+        asked: torch.Tensor = self.asking(own)
         return asked + met * torch.from_numpy(last >= 0)[:, None]
 
     def rows_at(self, nodes: Ints, times: Ints, before: int) -> torch.Tensor:

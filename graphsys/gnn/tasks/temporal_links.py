@@ -5,7 +5,8 @@ learn the training edges as link prediction does, and their rows stand still whi
 edges of valid and test are ranked in order of time.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -75,9 +76,12 @@ class EventPrediction:
         return EventBatches(self.events, self.config, epoch)
 
     def loss(self, rows: Mapping[str, torch.Tensor], batch: Batch) -> torch.Tensor:
-        """Return the mean loss of a batch, given the scores of its pairs and negatives."""
+        """Return the mean loss of a batch, given the scores of its pairs and negatives.
+
+        What a model gives as ``penalty`` is added.
+        """
         found: torch.Tensor = pair_loss(self.config, rows["positive"], rows["negative"])
-        return found
+        return found + rows["penalty"] if "penalty" in rows else found
 
     def num_terms(self, batch: Batch) -> int:
         """Return how many events a batch has."""
@@ -95,18 +99,25 @@ class EventPrediction:
         stands there again afterwards.
         """
         require_span(self.events, split)
-        stream, kept = self.stream, {n: b.clone() for n, b in self.stream.named_buffers()}
-        stream.eval()
+        stream = self.stream
 
         def score(sources: Ints, times: Ints, before: int) -> torch.Tensor:
             stream.advance(self.events.before(before))
             found: torch.Tensor = stream.scores(sources, times, before)
             return found
 
-        try:
+        with self.standing():
             return rank_events(self.events, split, self.config.batch_size, score)
+
+    @contextmanager
+    def standing(self) -> Iterator[None]:
+        """Let the model go on in time without training, and stand where it was after."""
+        kept = {name: buffer.clone() for name, buffer in self.stream.named_buffers()}
+        self.stream.eval()
+        try:
+            yield
         finally:
-            for name, buffer in stream.named_buffers():
+            for name, buffer in self.stream.named_buffers():
                 buffer.copy_(kept[name])
 
     def answers(
@@ -157,7 +168,8 @@ def _make(graph: Graph, config: GnnConfig) -> EventPrediction | StaticPrediction
     return kind(graph, config)
 
 
-def _view(graph: Graph, config: GnnConfig) -> Graph:
+def messages_of(graph: Graph, config: GnnConfig) -> Graph:
+    """Return what of the graph carries messages; models that follow events have none."""
     return graph if config.is_of_events else training_view(graph, config)
 
 
@@ -166,7 +178,7 @@ TASKS.add(
         name="temporal_link_prediction",
         make=_make,
         is_of_links=True,
-        view=_view,
+        view=messages_of,
         is_of_events=True,
     )
 )

@@ -1,35 +1,40 @@
-"""Case ``dynamic``: appends, readers beside a writer, and reading a store with deltas.
+"""Case ``dynamic``: appends, readers beside a writer, deltas, and views of times.
 
-Edges are R-MAT's with a time, 100M of them (``--quick``: 4M). Works:
+Edges are R-MAT's. Works:
 
-* ``append N edges``: durable appends in one process, their rate; medians and 99th
-  percentiles of an append's seconds are figures. Peers do the same edges: a rebuild of the
-  whole store by ourselves, and Raphtory's load into memory (which is not durable).
-* ``snapshots``: opens of the store beside a process that appends without pause; each is
-  read whole, and one that is torn ends the work as wrong.
-* ``bfs``, ``pagerank``, ``sampling``: on stores with 10 and 100 deltas, a tenth of all
-  edges, against the compacted store. ``merge_s`` is the time in which the first reader
-  merges the rows, which no later run of the process pays again; it is a figure, and part
-  of the works named ``opened anew``.
+* ``append N edges``: durable appends in one process into a store of 100M edges
+  (``--quick``: 2M), their rate; medians and 99th percentiles of an append's seconds are
+  figures. Beside it one rebuild of the whole store by ourselves, once for all rounds, and
+  Raphtory's load of the same batches into an empty graph in memory, which is not durable.
+* ``snapshots``: opens of a store beside a process that appends without pause, 2,000 a
+  round, so 12,000 in the usual six; each is read whole, and one that is torn ends the work.
+* ``bfs``, ``pagerank``, ``sampling`` (``dynamic_reading``): on stores of 10M edges with 10
+  and 100 deltas, a tenth of all edges, against the compacted store. ``merge_s`` is the time
+  in which the first reader merges the rows, which no later run of the process pays again;
+  it is a figure, and part of the works named ``opened anew``; ``store_bytes`` is another.
+* ``wcc of views``: components of a graph as it was at five times, beside Raphtory's.
 """
 
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench.cases.dynamic_peer import batches, percentiles
+from bench.cases.dynamic_reading import ingest_arrays, reading_works, view_works
 from bench.child import in_child
 from bench.environments import peer_python
-from bench.harness import Contender, Outcome, Work, WrongResultError, same_results
+from bench.harness import Contender, Outcome, Work, WrongResultError
 from bench.limits import Limits
 
 PEERS = {"Raphtory": "raphtory"}
 MODULE = "bench.cases.dynamic"
-SHARE = 10  # a tenth of the edges is in deltas
+PIECES = 10
 
 
 def works(
@@ -37,37 +42,24 @@ def works(
 ) -> Iterator[Work]:
     """Yield the works."""
     del limits
-    scale, num_edges = (18, 4_000_000) if quick else (22, 100_000_000)
-    for k in range(SHARE + 1):
-        _edges(folder, scale, k, num_edges // SHARE)
+    scale, num_edges = (17, 2_000_000) if quick else (22, 100_000_000)
+    for k in range(PIECES):
+        ends = rmat_ends(np.random.default_rng(k), scale, num_edges // PIECES)
+        np.save(folder / f"edges-{k}.npy", ends)
+    batch = num_edges // 100
+    np.save(folder / "new.npy", rmat_ends(np.random.default_rng(99), scale, 11 * batch))
     base = folder / "base"
-    run_now("make_base", folder=str(folder), out=str(base), last=SHARE)
-    for size, times in ((1, 100), (1000, 50), (num_edges // 100, 10)):
-        yield _appends(folder, base, size, times, missing)
-    yield _snapshots(folder, base, 500 if quick else 10_000)
-    for num_deltas in (10, 100):
-        stores = {"deltas": folder / f"d{num_deltas}", "compacted": folder / "whole"}
-        run_now(
-            "make_deltas", folder=str(folder), out=str(stores["deltas"]), count=num_deltas
-        )
-        if not stores["compacted"].exists():
-            run_now(
-                "make_compacted", graph=str(stores["deltas"]), out=str(folder / "whole")
-            )
-        for what in ("bfs", "pagerank", "sampling"):
-            for anew in (False, True):
-                yield _reading(stores, what, num_deltas, num_edges, anew)
-
-
-def run_now(name: str, **arguments: Any) -> None:
-    """Call a function of this module in a process of its own."""
-    in_child(f"{MODULE}:{name}", **arguments)()
-
-
-def _edges(folder: Path, scale: int, number: int, size: int) -> None:
-    """Write a tenth of the edges."""
-    rng = np.random.default_rng(number)
-    np.save(folder / f"edges-{number}.npy", rmat_ends(rng, scale, size))
+    rebuilt = in_child(f"{MODULE}:rebuild", folder=str(folder), out=str(base))()
+    for size, times in ((1, 100), (1000, 50), (batch, 10)):
+        yield _appends(folder, base, size, times, missing, rebuilt)
+    shutil.rmtree(base)
+    for k in range(PIECES):
+        (folder / f"edges-{k}.npy").unlink()
+    yield _snapshots(folder, 500 if quick else 2_000)
+    few = (15, 500_000) if quick else (20, 10_000_000)
+    yield from reading_works(folder, *few, rmat_ends)
+    timed = (15, 200_000) if quick else (18, 2_000_000)
+    yield from view_works(folder, *timed, rmat_ends, missing)
 
 
 def rmat_ends(rng: np.random.Generator, scale: int, size: int) -> Any:
@@ -84,27 +76,28 @@ def rmat_ends(rng: np.random.Generator, scale: int, size: int) -> Any:
 # ---- appends
 
 
-def _appends(folder: Path, base: Path, size: int, times: int, missing: list[str]) -> Work:
+def _appends(
+    folder: Path, base: Path, size: int, times: int, missing: list[str], rebuilt: Outcome
+) -> Work:
     arguments: dict[str, Any] = {"folder": str(folder), "size": size, "times": times}
-    contenders = [
-        Contender(
-            system="graphsys",
-            run=in_child(f"{MODULE}:append_edges", graph=str(base), **arguments),
-        )
-    ]
-    python = None if "Raphtory" in missing else peer_python("raphtory")
+    append = in_child(f"{MODULE}:append_edges", graph=str(base), **arguments)
+    contenders = [Contender(system="graphsys", run=append)]
     if size > 1000:
-        again = in_child(f"{MODULE}:rebuild", out=str(folder / "rebuilt"), **arguments)
         contenders.append(
-            Contender(system="graphsys, rebuild of all, once", run=again, is_reference=True)
+            Contender(
+                system="graphsys, rebuild of all, once",
+                run=_again(rebuilt),
+                is_reference=True,
+            )
         )
+    python = None if "Raphtory" in missing else peer_python("raphtory")
     if python is not None and size > 1:
-        load = in_child(f"{MODULE}:load_raphtory", python=python, **arguments)
+        load = in_child("bench.cases.dynamic_peer:load", python=python, **arguments)
         contenders.append(Contender(system="Raphtory", run=load))
 
     def verify(results: Mapping[str, Any]) -> None:
         for system, result in results.items():
-            if result["edges"] != size * times and "rebuild" not in system:
+            if "rebuild" not in system and result["edges"] != size * times:
                 raise WrongResultError(f"{system}: {result['edges']} of {size * times}")
 
     return Work(
@@ -116,74 +109,48 @@ def _appends(folder: Path, base: Path, size: int, times: int, missing: list[str]
     )
 
 
-def _batches(folder: str, size: int, times: int) -> Iterator[tuple[Any, Any]]:
-    """Yield batches of edges that the store has not."""
-    ends = np.load(Path(folder) / f"edges-{SHARE}.npy", mmap_mode="r")
-    for k in range(times):
-        begin = k * size % max(ends.shape[1] - size, 1)
-        yield tuple(np.array(row[begin : begin + size]) for row in ends)  # type: ignore[misc] # two
+def _again(outcome: Outcome) -> Callable[[], Outcome]:
+    return lambda: outcome
 
 
 def append_edges(graph: str, folder: str, size: int, times: int) -> Outcome:
     """Append batches to a copy that shares the first generation's files."""
-    import shutil
-
     from graphsys.datasets.append import append
+    from graphsys.storage import Graph
 
     copy = Path(graph).with_name("appended")
     shutil.rmtree(copy, ignore_errors=True)
     subprocess.run(["cp", "-al", graph, str(copy)], check=True)
     (copy / "graph.json").unlink()
     shutil.copy(Path(graph) / "graph.json", copy)
-    batches = list(_batches(folder, size, times + 1))
-    append(copy, {"src": batches[-1][0], "dst": batches[-1][1]}).graph.close()
-    seconds, edges = [], 0
-    for src, dst in batches[:-1]:
+    found = list(batches(folder, size, times + 1))
+    append(copy, {"src": found[-1][0], "dst": found[-1][1]}).graph.close()
+    with Graph(copy) as opened:
+        before = opened.num_edges
+    seconds = []
+    for src, dst in found[:-1]:
         begin = time.perf_counter()
-        report = append(copy, {"src": src, "dst": dst})
+        append(copy, {"src": src, "dst": dst}).graph.close()
         seconds.append(time.perf_counter() - begin)
-        edges += report.num_added
-        report.graph.close()
+    with Graph(copy) as opened:
+        edges = opened.num_edges - before
     shutil.rmtree(copy)
-    figures = {"p50_s": np.percentile(seconds, 50), "p99_s": np.percentile(seconds, 99)}
-    return Outcome(seconds=sum(seconds), result={"edges": edges, "figures": figures})
+    result = {"edges": edges, "figures": percentiles(seconds)}
+    return Outcome(seconds=sum(seconds), result=result)
 
 
-def rebuild(out: str, folder: str, size: int, times: int) -> Outcome:
-    """Write a store of everything, as had to be done without deltas; counted once."""
-    import shutil
-
-    del size, times
+def rebuild(folder: str, out: str) -> Outcome:
+    """Write a store of everything, as had to be done without deltas."""
     begin = time.perf_counter()
-    _ingest(folder, range(SHARE + 1), out)
-    seconds = time.perf_counter() - begin
-    shutil.rmtree(out)
-    return Outcome(seconds=seconds, result={"edges": 0})
-
-
-def load_raphtory(folder: str, size: int, times: int) -> Outcome:
-    """Load the batches into a graph in memory, which is not written anywhere."""
-    import pandas as pd
-    import raphtory
-
-    graph = raphtory.Graph()
-    seconds = 0.0
-    for k, (src, dst) in enumerate(_batches(folder, size, times)):
-        frame = pd.DataFrame({"src": src, "dst": dst, "time": np.full(len(src), k)})
-        begin = time.perf_counter()
-        load = getattr(graph, "load_edges", None) or graph.load_edges_from_pandas
-        load(frame, time="time", src="src", dst="dst")
-        seconds += time.perf_counter() - begin
-    return Outcome(seconds=seconds, result={"edges": size * times})
+    ingest_arrays([Path(folder) / f"edges-{k}.npy" for k in range(PIECES)], out)
+    return Outcome(seconds=time.perf_counter() - begin, result={"edges": 0})
 
 
 # ---- readers beside a writer
 
 
-def _snapshots(folder: Path, base: Path, count: int) -> Work:
-    run = in_child(
-        f"{MODULE}:take_snapshots", graph=str(base), folder=str(folder), count=count
-    )
+def _snapshots(folder: Path, count: int) -> Work:
+    run = in_child(f"{MODULE}:take_snapshots", folder=str(folder), count=count)
 
     def verify(results: Mapping[str, Any]) -> None:
         found = results["graphsys"]
@@ -191,7 +158,7 @@ def _snapshots(folder: Path, base: Path, count: int) -> Work:
             raise WrongResultError(f"snapshots: {found}")
 
     return Work(
-        name=f"snapshots beside a writer, {count} of them",
+        name=f"snapshots beside a writer, {count} a round",
         amount=count,
         unit="snapshots/s",
         contenders=[Contender(system="graphsys", run=run)],
@@ -199,22 +166,20 @@ def _snapshots(folder: Path, base: Path, count: int) -> Work:
     )
 
 
-def take_snapshots(graph: str, folder: str, count: int) -> Outcome:
+def take_snapshots(folder: str, count: int) -> Outcome:
     """Open a small store while another process appends rings of 3 and compacts it."""
-    import shutil
-
     from graphsys.datasets import ingest
     from graphsys.storage import Graph
 
-    del graph
     store = Path(folder) / "small"
     shutil.rmtree(store, ignore_errors=True)
     ingest({"src": [0, 1, 2], "dst": [1, 2, 0]}, store).graph.close()
     command = [sys.executable, "-P", "-c", _WRITER, str(store)]
     writer = subprocess.Popen(command)
     seen, torn = set(), 0
-    begin = time.perf_counter()
     try:
+        _wait_for_more(store, writer)
+        begin = time.perf_counter()
         for _ in range(count):
             with Graph(store) as opened:
                 rows = sum(
@@ -235,6 +200,17 @@ def take_snapshots(graph: str, folder: str, count: int) -> Outcome:
     return Outcome(seconds=seconds, result={"torn": torn, "figures": figures})
 
 
+def _wait_for_more(store: Path, writer: "subprocess.Popen[bytes]") -> None:
+    """Wait until the writer, which has to load and compile, appended something."""
+    from graphsys.storage import Graph
+
+    while writer.poll() is None:
+        with Graph(store) as opened:
+            if opened.num_edges > 3:
+                return
+        time.sleep(0.01)
+
+
 _WRITER = """
 import sys
 from graphsys.datasets.append import append
@@ -247,120 +223,3 @@ while True:
     if first % 60 == 0:
         compact(sys.argv[1]).graph.close()
 """
-
-
-# ---- reading
-
-
-def _reading(
-    stores: Mapping[str, Path], what: str, num_deltas: int, num_edges: int, anew: bool
-) -> Work:
-    kind = {"what": what, "anew": anew}
-    contenders = [
-        Contender(system=system, run=in_child(f"{MODULE}:read", graph=str(store), **kind))
-        for system, store in (
-            ("graphsys", stores["deltas"]), ("compacted store", stores["compacted"])
-        )
-    ]  # fmt: skip
-    how = ", opened anew" if anew else ""
-
-    def verify(results: Mapping[str, Any]) -> None:
-        same_results({name: result["sum"] for name, result in results.items()})
-
-    return Work(
-        name=f"{what}, {num_deltas} deltas{how}",
-        amount=num_edges,
-        unit="edges/s",
-        contenders=contenders,
-        verify=verify,
-    )
-
-
-def read(graph: str, what: str, anew: bool) -> Outcome:
-    """Run an algorithm; ``anew`` with the merging, else the second time in a process."""
-    from graphsys.storage import Graph
-
-    size = sum(path.stat().st_size for path in Path(graph).rglob("*") if path.is_file())
-    with Graph(graph) as opened:  # compiles
-        result = _answer(opened, what)
-    begin = time.perf_counter()
-    with Graph(graph) as opened:
-        for part in range(opened.num_partitions("node")):
-            opened.out_index("edge", part)
-            opened.in_index("edge", part)
-        merged = time.perf_counter() - begin
-        again = time.perf_counter()
-        result = _answer(opened, what)
-        seconds = time.perf_counter() - (begin if anew else again)
-    figures = {"merge_s": merged, "store_bytes": size}
-    return Outcome(seconds=seconds, result={"sum": result, "figures": figures})
-
-
-def _answer(graph: Any, what: str) -> Any:
-    import graphsys as gs
-
-    if what == "bfs":
-        table = gs.algorithms.bfs(graph, source=0).table
-        return int(np.nansum(table.column("value").to_pandas()))
-    if what == "pagerank":
-        table = gs.algorithms.pagerank(graph, iterations=20).table.sort_by("id")
-        return [f"{value:.6e}" for value in table.column("value").to_numpy()[:100]]
-    from graphsys.sampling import NeighborSampler
-
-    sampler = NeighborSampler(graph, [15, 10], seed=0)
-    ids = np.arange(0, 100_000, 7)
-    known = graph.node_ids("node").to_numpy()
-    seeds = graph.lookup("node", ids[np.isin(ids, known)])
-    for begin in range(0, len(seeds), 1024):
-        sampler.sample(seeds[begin : begin + 1024])
-    return len(seeds)
-
-
-# ---- stores
-
-
-def make_base(folder: str, out: str, last: int) -> Outcome:
-    """Write the store that is appended to."""
-    begin = time.perf_counter()
-    _ingest(folder, range(last), out)
-    return Outcome(seconds=time.perf_counter() - begin)
-
-
-def make_deltas(folder: str, out: str, count: int) -> Outcome:
-    """Write nine tenths of the edges, and one tenth in so many deltas."""
-    from graphsys.datasets.append import append
-
-    begin = time.perf_counter()
-    _ingest(folder, range(SHARE - 1), out)
-    rest = np.load(Path(folder) / f"edges-{SHARE - 1}.npy")
-    for piece in np.array_split(rest, count, axis=1):
-        append(out, {"src": piece[0].copy(), "dst": piece[1].copy()}).graph.close()
-    return Outcome(seconds=time.perf_counter() - begin)
-
-
-def make_compacted(graph: str, out: str) -> Outcome:
-    """Compact a copy."""
-    import shutil
-
-    from graphsys.storage.dynamic.compact import compact
-
-    shutil.copytree(graph, out)
-    report = compact(out)
-    report.graph.close()
-    return Outcome(seconds=report.seconds)
-
-
-def _ingest(folder: str, numbers: range, out: str) -> None:
-    from graphsys.storage import EdgeChunk, Source, ingest
-
-    class Edges(Source):
-        name = "R-MAT"
-
-        def chunks(self) -> Iterator[EdgeChunk]:
-            for number in numbers:
-                src, dst = np.load(Path(folder) / f"edges-{number}.npy")
-                for begin in range(0, len(src), 1 << 20):
-                    piece = slice(begin, begin + (1 << 20))
-                    yield EdgeChunk(src=src[piece], dst=dst[piece])
-
-    ingest(Edges(), out).graph.close()

@@ -9,8 +9,8 @@ import graphsys as gs
 from graphsys.gnn import GnnConfig
 from graphsys.storage.reader import Graph
 
-STREAMS = ("edgebank", "recency", "tgn", "jodie")
-LEARNED = ("tgn", "jodie")
+STREAMS = ("edgebank", "recency", "tgn", "jodie", "evolving")
+LEARNED = ("tgn", "jodie", "evolving")
 SIZE = 24
 Events = list[tuple[int, int, int]]
 

@@ -83,7 +83,7 @@ def test_a_preset_trains_and_is_measured(name: str, tmp_path: Path) -> None:
     make = typed.get(name.partition("-")[0])
     if make is not None:
         graph = make(tmp_path / "g")
-    elif config.task == "temporal_link_prediction":
+    elif config.task in ("temporal_link_prediction", "change_prediction"):
         graph = event_store(tmp_path / "g", favorites(60))
     elif config.task == "node_classification":
         graph = labeled(tmp_path / "g", config.split)
@@ -96,7 +96,7 @@ def test_a_preset_trains_and_is_measured(name: str, tmp_path: Path) -> None:
 
 def measure(config: GnnConfig) -> str:
     """Return what the run of a preset is measured by."""
-    if config.model == "gatne":
+    if config.model == "gatne" or config.task == "change_prediction":
         return "roc_auc"
     told = {"node_classification": "accuracy", "recommendation": "recall@20"}
     return told.get(config.task, "mrr")

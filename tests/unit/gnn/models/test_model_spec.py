@@ -13,8 +13,8 @@ from tests.conftest import ROOT
 from tests.packages import install, run
 
 OURS = [
-    "edgebank", "gat", "gatne", "gatv2", "gcn", "gin", "han", "hgt", "jodie", "lightgcn",
-    "pinsage", "recency", "rgcn", "sage", "tgn",
+    "edgebank", "evolving", "gat", "gatne", "gatv2", "gcn", "gin", "han", "hgt", "jodie",
+    "lightgcn", "pinsage", "recency", "rgcn", "sage", "tgn",
 ]  # fmt: skip
 
 

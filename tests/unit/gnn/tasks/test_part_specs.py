@@ -205,7 +205,7 @@ def test_a_strangers_link_task_and_loss_train_evaluate_and_predict(site: Path) -
     assert len((site / "best.csv").read_text().splitlines()) == 1 + 3 * 60
     run(site, "nearest", "links", "1", "-k", "2")
     said = run(site, "evaluate", "links", code=2, is_there=False)
-    assert "task: got 'halves', expected one of link_prediction, node_class" in said
+    assert "task: got 'halves', expected one of change_prediction, link_pred" in said
 
 
 @pytest.mark.parametrize(
