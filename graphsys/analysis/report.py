@@ -65,8 +65,8 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
     machine = describe_host()
     model = recorded.model
     visited = None
-    if model is not None and model.launches:
-        visited = sum(launch.entries for launch in model.launches)
+    if model is not None and any(not launch.part for launch in model.launches):
+        visited = sum(launch.entries for launch in model.launches if not launch.part)
     reason = L0_ONLY if model is None else NO_ROWS
     metrics = [
         *host_metrics(figures, recorded.around, machine, visited=visited),
@@ -135,7 +135,9 @@ def _step_facts(place: int, step: HostStep, model: RowModel | None) -> dict[str,
     edges, utilization, mapping = step.edges, None, None
     if model is not None and step.launches:
         launches = [model.launches[k] for k in step.launches]
-        edges, is_exact = sum(it.entries for it in launches), model.is_exact
+        visited = [it.entries for it in launches if it.part in ("", "messages")]
+        if visited:  # an embedding training tells its edges itself
+            edges, is_exact = sum(visited), model.is_exact
         steps = sum(it.steps[it.chosen] for it in launches)
         active = sum(it.active[it.chosen] for it in launches)
         utilization = active / (32 * steps) if steps else None

@@ -4,6 +4,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
@@ -20,7 +21,12 @@ class RowVisit:
             and fewer than it has where the loop ends early ``[n]``.
         starts: Place of each row's first entry in ``indices`` ``[n]``, or None.
         indices: Neighbors, or None where they are not at hand.
-        value_bytes: Size of what is read (or added to) at each neighbor.
+        value_bytes: Size of what is read (or added to) at each neighbor; of one of
+            ``width``.
+        width: Values of a neighbor that lie side by side: a row of features. Lanes then
+            take entries times columns, one after the other; pulled only.
+        part: Which part of a training it is: ``sampling``, ``gather``, ``messages``,
+            ``scores`` or ``update``; empty where a run is all of one kind.
         is_exact: Whether ``lengths`` are what the run really visits.
         key: Equal for visits of the same rows to the same lengths, or None.
         reason: Why ``indices`` are not at hand.
@@ -43,3 +49,11 @@ class RowVisit:
     mapping: str = ""
     loads: Array | None = None
     has_index_loads: bool = True
+    width: int = 1
+    part: str = ""
+
+    @property
+    def steps(self) -> Array:
+        """What one lane would step through in each row, int64 ``[n]``."""
+        lengths = np.ascontiguousarray(self.lengths, dtype=np.int64)
+        return lengths * self.width if self.width > 1 else lengths
