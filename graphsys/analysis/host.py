@@ -12,11 +12,12 @@ from graphsys.analysis.sides import (
     is_transfer,
     observing_of,
     sides_of,
+    working_clock,
 )
 from graphsys.core.events import Event
 from graphsys.metrics.overlap import overlap_alpha, overlap_shares
 
-_NESTED = ("kernel_launches", "observing", "operator")
+_NESTED = ("kernel_launches", "observing", "operator", "epoch")
 _TRANSFERS = ("bytes_read", "bytes_written", "bytes_copied")
 
 
@@ -171,7 +172,7 @@ def figures_of(events: Sequence[Event]) -> HostFigures:
         for part in dict.fromkeys(map(str, _parts(event))):
             found.parts[part] = found.parts.get(part, 0) + int(event.value)
     _add_transfers(found, events)
-    prepare, work = sides_of(events, observing)
+    prepare, work = sides_of(events, working_clock(events))
     found.prepare_s, found.compute_s = prepare.length / 1e9, work.length / 1e9
     found.both_s = prepare.shared(work) / 1e9
     if is_by_batch(events):

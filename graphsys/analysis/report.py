@@ -18,6 +18,7 @@ from graphsys.analysis.model.predicted import (
 from graphsys.analysis.model.row_model import RowModel
 from graphsys.analysis.model.schedulers import SchedulerModel, scheduler_metrics
 from graphsys.analysis.operators import operator_rows
+from graphsys.analysis.overlaps import overlap_tables
 from graphsys.analysis.page.timeline import lanes_of
 from graphsys.analysis.side_by_side import comparison
 from graphsys.analysis.traces.clocks import ClockModel, clock_facts, clock_metrics
@@ -95,6 +96,7 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
         },
         "metrics": told,
         "supersteps": [_step_facts(k, step, model) for k, step in enumerate(figures.steps)],
+        "overlap": overlap_tables(recorded.events),
         "operators": operator_rows(figures, recorded.events, recorded.around),
         "transfers": transfer_sizes(figures.transfers),
         "timeline": {

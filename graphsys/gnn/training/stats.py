@@ -5,7 +5,7 @@ from typing import Any
 
 from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.process_group import ProcessGroup
-from graphsys.metrics.overlap import Overlap, overlap_alpha
+from graphsys.metrics.overlap import OVERLAP_BY_EPOCH, Overlap, overlap_alpha
 
 _STAGES = ("forward", "backward", "step")
 
@@ -42,6 +42,23 @@ class TrainingStats:
         self._sums["gather"] += batch.gather_s
         for name, begin, end in zip(_STAGES, times[:-1], times[1:], strict=True):
             self._sums[name] += end - begin
+
+    def end_epoch(self, epoch: int, metrics: MutableMapping[str, Any]) -> dict[str, float]:
+        """Note how far an epoch prepared and computed side by side.
+
+        Args:
+            epoch: From 1.
+            metrics: Get a row of ``overlap_by_epoch``; of an epoch that was interrupted,
+                what came after the checkpoint.
+
+        Returns:
+            What there is of ``overlap_alpha``, ``overlap_rho``, ``overlap_utilization``.
+        """
+        found = self.overlap.lap()
+        rows = metrics.get(OVERLAP_BY_EPOCH, [])
+        metrics[OVERLAP_BY_EPOCH] = [*rows, {"epoch": epoch, **found}]
+        shown = {f"overlap_{name}": found[name] for name in ("alpha", "rho", "utilization")}
+        return {name: value for name, value in shown.items() if value is not None}
 
     def update(self, metrics: MutableMapping[str, Any]) -> None:
         """Write the figures of the run so far.

@@ -81,7 +81,8 @@ class Trainer:
                 progress.stage(f"epoch {epoch + 1}", len(seeds), "batches")
             elif epoch == first:
                 progress.stage("train", config.epochs - first, "epochs")
-            self._train_epoch(epoch, seeds, progress)
+            with span("epoch", epoch=epoch):
+                self._train_epoch(epoch, seeds, progress)
             if config.eval_every and state.epoch % config.eval_every == 0:
                 self._evaluate()
             state.is_complete = state.epoch >= config.epochs or self._is_out_of_patience()
@@ -167,6 +168,7 @@ class Trainer:
         state.epoch += 1
         rate = self.stepper.optimizer.param_groups[0]["lr"]
         scalars = {"loss": state.losses[-1], "lr": rate, "seconds": state.seconds}
+        scalars |= self.stats.end_epoch(state.epoch, state.metrics)
         self.board.write(state.epoch, scalars)
 
     def batches(self, epoch: int, seeds: Seeds) -> Iterator[Batch]:

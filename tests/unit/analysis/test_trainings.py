@@ -63,7 +63,7 @@ def test_every_part_of_a_gnn_training_has_values(graph: Graph, tmp_path: Path) -
         epochs=1, fanouts=(4, 2), batch_size=8, dim=16, eval_every=0, prefetch=2
     )
     with gs.profile() as p:
-        gs.gnn.train(graph, config, tmp_path / "run")
+        report = gs.gnn.train(graph, config, tmp_path / "run")
     found = {metric["name"]: metric for metric in p.report["metrics"]}
     names = (
         "lane_utilization", "sm_imbalance", "cta_variance", "ctas_per_sm",
@@ -80,6 +80,12 @@ def test_every_part_of_a_gnn_training_has_values(graph: Graph, tmp_path: Path) -
     assert found["lane_utilization.gather"]["exact"]
     parts = p.report["gpu"]["parts"]
     steps = p.report["supersteps"]
+    stages = {row["stage"]: row for row in p.report["overlap"]["stages"]}
+    assert set(stages) == {"all", "sample", "gather"}
+    epochs = [row["epoch"] for row in p.report["overlap"]["epochs"]]
+    assert epochs == [1, 1, 1]
+    assert report.metrics["overlap_by_epoch"][0]["epoch"] == 1
+    assert report.metrics["overlap_by_epoch"][0]["rho"] > 0
     # a step has the rows of its own messages, not of what was made ahead
     assert all(step["gpu_mapping"] == "warp" for step in steps)
     assert parts["messages"]["entries"] == sum(step["edges"] for step in steps)
