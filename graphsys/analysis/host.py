@@ -15,6 +15,7 @@ from graphsys.analysis.sides import (
     working_clock,
 )
 from graphsys.core.events import Event
+from graphsys.core.visits import DEVICE_ARRAYS
 from graphsys.metrics.overlap import overlap_alpha, overlap_shares
 
 _NESTED = ("kernel_launches", "observing", "operator", "epoch")
@@ -71,6 +72,7 @@ class HostStep:
         kernels: Launches inside it.
         kernel_s: Their time, in seconds.
         launches: Numbers of the modelled launches over rows.
+        sent: What a training said that a device would get, and give back.
     """
 
     facts: dict[str, Any]
@@ -81,6 +83,7 @@ class HostStep:
     kernels: int = 0
     kernel_s: float = 0.0
     launches: list[int] = field(default_factory=list)
+    sent: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -230,6 +233,8 @@ def _steps(events: Sequence[Event], compiling: Intervals) -> list[HostStep]:
             pending.launches.append(int(str(event.attributes["launch"])))
         elif event.name == "kernel_launches":
             launches.append(event)
+        elif event.name == DEVICE_ARRAYS:
+            pending.sent.append(dict(event.attributes))
         elif event.name in OF_BATCH and name == "step":
             parts.append(event)
         if event.name == name:

@@ -9,11 +9,11 @@ from graphsys.analysis.host import HostStep, figures_of
 from graphsys.analysis.measured import RunConditions, host_metrics
 from graphsys.analysis.metrics import by_name
 from graphsys.analysis.model.caches import cache_metrics
+from graphsys.analysis.model.copies import copies_of, transfer_metrics
 from graphsys.analysis.model.predicted import (
     NO_ROWS,
     gpu_facts,
     predicted_metrics,
-    transfer_metrics,
 )
 from graphsys.analysis.model.row_model import RowModel
 from graphsys.analysis.model.schedulers import SchedulerModel, scheduler_metrics
@@ -29,6 +29,7 @@ from graphsys.core.threads import num_cores
 
 SCHEMA_VERSION = 1
 L0_ONLY = "not asked for: level L0"
+_STREAMED = "the neighbors of the rows walked are not at hand"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +69,12 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
     visited = None
     if model is not None and any(not launch.part for launch in model.launches):
         visited = sum(launch.entries for launch in model.launches if not launch.part)
-    reason = L0_ONLY if model is None else NO_ROWS
+    reason = L0_ONLY if model is None else (_STREAMED if model.launches else NO_ROWS)
+    copies = copies_of(model, figures.steps)
     metrics = [
         *host_metrics(figures, recorded.around, machine, visited=visited),
         *predicted_metrics(model, reason),
-        *transfer_metrics(model, len(figures.steps), reason),
+        *transfer_metrics(copies, reason),
     ]
     if recorded.clocks is not None:
         metrics += clock_metrics(recorded.clocks)
@@ -95,7 +97,11 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
             "gemm_flop_per_second": recorded.around.gemm_rate,
         },
         "metrics": told,
-        "supersteps": [_step_facts(k, step, model) for k, step in enumerate(figures.steps)],
+        "supersteps": [
+            _step_facts(k, step, model)
+            | {"predicted_transfers": copies[k] if copies else None}
+            for k, step in enumerate(figures.steps)
+        ],
         "overlap": overlap_tables(recorded.events),
         "operators": operator_rows(figures, recorded.events, recorded.around),
         "transfers": transfer_sizes(figures.transfers),

@@ -1,13 +1,34 @@
 """What a kernel walks: rows and how far into each, as the SIMT model takes it."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.events import count
+
 Array = npt.NDArray[Any]
+
+DEVICE_ARRAYS = "device_arrays"
+"""Name of the event that says what a device would get for a batch, and give back."""
+
+
+def tell_arrays(
+    arrays: Sequence[int], *, packed: Sequence[int] = (), results: Sequence[int] = ()
+) -> None:
+    """Say what a device would get for the batch that is trained next.
+
+    Args:
+        arrays: Bytes of each array.
+        packed: Bytes of each copy where small arrays share one; as ``arrays`` if empty.
+        results: Bytes of each array that the host reads afterwards.
+    """
+    count(
+        DEVICE_ARRAYS, sum(arrays), arrays=tuple(arrays), results=tuple(results),
+        packed=tuple(packed or arrays),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

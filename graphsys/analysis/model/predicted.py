@@ -7,7 +7,6 @@ from graphsys.analysis.metrics import Metric, measured
 from graphsys.analysis.model.devices import WARP, Gpu, occupancy
 from graphsys.analysis.model.row_model import AUTO, RowModel
 from graphsys.analysis.model.totals import MappingTotals
-from graphsys.analysis.model.transfers import LINKS, STYLES, predicted_transfers
 
 BY_BATCH = "rows are made and sent batch by batch"
 NO_ROWS = "nothing here walked rows superstep by superstep"
@@ -54,44 +53,6 @@ def predicted_metrics(model: RowModel | None, reason: str) -> list[Metric]:
     size = model.row_bytes or None
     why = BY_BATCH if model.parts else "; ".join(model.reasons) or NO_ROWS
     return [*found, measured("row_bytes", size, "bytes", source="model", reason=why)]
-
-
-def transfer_metrics(model: RowModel | None, supersteps: int, reason: str) -> list[Metric]:
-    """Return the copies between host and GPU that a run over rows would make.
-
-    The device needs the rows' offsets (8 bytes) and neighbors, and a state per node; the
-    host reads the states. Where no superstep takes all nodes, they are too few.
-
-    Args:
-        model: Has seen the run; None where it was not asked for.
-        supersteps: How many there were.
-        reason: Why there is no value, where there is none.
-    """
-    known = model is not None and model.row_bytes > 0 and supersteps > 0
-    found = []
-    for style in STYLES:
-        values: tuple[float | None, ...] = (None, None, None)
-        if known:
-            assert model is not None  # it is known
-            states = model.num_rows * model.value_bytes
-            arrays = (8 * (model.num_rows + 1), model.row_bytes, states)
-            link = LINKS[model.gpu.name]
-            moved = predicted_transfers(style, arrays, states, supersteps, link)
-            values = (moved.count, moved.num_bytes, moved.seconds)
-        for name, value, unit in zip(
-            ("count", "bytes", "seconds"), values, ("transfers", "bytes", "s"), strict=True
-        ):
-            found.append(
-                measured(
-                    f"predicted_transfer_{name}.{style}",
-                    value,
-                    unit,
-                    source="model",
-                    exact=False,
-                    reason=reason,
-                )
-            )
-    return found
 
 
 def _of_launches(

@@ -6,11 +6,13 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from graphsys.analysis.model.devices import Gpu
 from graphsys.analysis.model.sectors import Requests, requests_of
 from graphsys.analysis.model.simt import MAPPINGS, LaunchShape, place, resident_ctas, walk
 from graphsys.analysis.model.totals import Mapped, MappingTotals
+from graphsys.analysis.model.transfers import PAGE_BYTES
 from graphsys.core.events import count
 from graphsys.core.visits import RowVisit
 from graphsys.engine.cuda.strategy import choose, predicted_work
@@ -78,6 +80,8 @@ class RowModel:
         launches: A summary of each launch, in order.
         is_exact: Whether all rows had the lengths that the run visits.
         row_bytes: Bytes of the rows that were at hand, each counted once.
+        new_row_bytes: Of them, those of arrays that each launch was the first to touch.
+        new_pages: Pages of rows that each launch was the first to touch.
         num_rows: Rows of the longest list: the nodes, where a superstep takes all.
         value_bytes: Size of what is read at a neighbor.
         reasons: Why some rows' neighbors were not at hand.
@@ -91,10 +95,12 @@ class RowModel:
         self.launches: list[LaunchSummary] = []
         self.is_exact = True
         self.row_bytes = 0
+        self.new_row_bytes: list[int] = []
+        self.new_pages: list[int] = []
         self.num_rows = self.value_bytes = 0
         self.reasons: list[str] = []
         self._known: dict[Any, tuple[Any, dict[str, Mapped], LaunchSummary]] = {}
-        self._held: dict[int, Any] = {}
+        self._held: dict[int, tuple[Any, npt.NDArray[np.bool_]]] = {}
         self._lock = Lock()  # batches are made in threads
 
     def __call__(self, visits: Iterable[RowVisit]) -> None:
@@ -107,6 +113,9 @@ class RowModel:
                 self._add(visit)
 
     def _add(self, visit: RowVisit) -> None:
+        before = self.row_bytes
+        self.new_pages.append(self._touch(visit))
+        self.new_row_bytes.append(self.row_bytes - before)
         found, summary = self._modelled(visit)
         for name, mapped in found.items():
             self.totals[name].add(mapped)
@@ -139,7 +148,6 @@ class RowModel:
         """Return a launch by every mapping; the same rows again are not modelled again."""
         if visit.key is not None and visit.key in self._known:
             return self._known[visit.key][1:]
-        self._hold(visit)
         requests = requests_of(visit, self.shape.threads)
         found = {name: self._map(visit, name, requests.get(name)) for name in MAPPINGS}
         lengths = np.asarray(visit.lengths, dtype=np.int64)
@@ -169,13 +177,34 @@ class RowModel:
             requests=requests,
         )
 
-    def _hold(self, visit: RowVisit) -> None:
+    def _touch(self, visit: RowVisit) -> int:
         """Count the bytes of neighbors that a GPU would need, once per array.
 
         Those of batches come anew with each.
+
+        Returns:
+            Pages of neighbors that nobody has touched before.
         """
         if visit.indices is None or not visit.has_index_loads or visit.part:
-            return
-        if id(visit.indices) not in self._held:
-            self._held[id(visit.indices)] = visit.indices
-            self.row_bytes += visit.indices.nbytes
+            return 0
+        if visit.key is not None and visit.key in self._known:
+            return 0  # the same rows again
+        size, name = visit.indices.nbytes, id(visit.indices)
+        if name not in self._held:
+            touched = np.zeros(-(-size // PAGE_BYTES), dtype=np.bool_)
+            self._held[name] = visit.indices, touched
+            self.row_bytes += size
+        touched = self._held[name][1]
+        if visit.starts is None or not len(touched):
+            return 0
+        lengths = np.asarray(visit.lengths, dtype=np.int64)
+        starts = np.asarray(visit.starts, dtype=np.int64)[lengths > 0]
+        width = visit.indices.itemsize
+        ends = (starts + lengths[lengths > 0]) * width - 1
+        # +1 where a row's pages begin, -1 behind them
+        edges = np.bincount(starts * width // PAGE_BYTES, minlength=len(touched) + 1)
+        edges -= np.bincount(ends // PAGE_BYTES + 1, minlength=len(touched) + 1)
+        now = np.cumsum(edges[:-1]) > 0
+        count = int((now & ~touched).sum())
+        touched |= now
+        return count

@@ -5,12 +5,13 @@ batch are gathered, every query is compared with its candidates, and the gradien
 distinct row are summed, position by position, by one program that then writes the row.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from graphsys.core.events import observe
-from graphsys.core.visits import RowVisit
+from graphsys.core.visits import RowVisit, tell_arrays
 from graphsys.embedding.training.flop_count import Counts, query_rows
 from graphsys.kernels.cpu.embedding.chunk import Edges
 from graphsys.kernels.cpu.embedding.rows import Tables
@@ -25,6 +26,25 @@ def tell_rows(
 ) -> None:
     """Offer the rows of batches ``first`` to ``last`` to the SIMT model."""
     observe("rows", lambda: list(_visits(edges, first, last, tables, settings)))
+
+
+def tell_unit(tables: Mapping[Any, tuple[Any, Any]], work: Sequence[Any]) -> None:
+    """Say what a device would get for a unit: its partitions, which come back, and edges.
+
+    Negatives are drawn there; edges are sent with their order and their chunks.
+
+    Args:
+        tables: Rows and state by partition.
+        work: The unit's buckets.
+    """
+    parts = dict.fromkeys(part for it in work for part in (it.step.src, it.step.dst))
+    rows = [array.nbytes for part in parts for array in tables[part]]
+    edges = [
+        sum(np.asarray(array).nbytes for array in (e.src, e.dst, e.relation, e.weight,
+                                                   e.order, e.chunks, e.batches))
+        for e in (it.edges for it in work)
+    ]  # fmt: skip
+    tell_arrays([*rows, *edges], results=rows)
 
 
 def _visits(

@@ -20,13 +20,14 @@ class TrainingStats:
         overlap: How far sampling and gathering run beside the training.
         wall_s: Time of training, in seconds.
         evaluate_s: Time of evaluating, in seconds.
+        num_batches: Batches trained since the checkpoint.
     """
 
     def __init__(self, metrics: Mapping[str, Any]) -> None:
         self.overlap = Overlap()
         self.wall_s = self.evaluate_s = 0.0
         self._sums = dict.fromkeys(("sample", "gather", *_STAGES), 0.0)
-        self._num_batches = self._num_edges = 0
+        self.num_batches = self._num_edges = 0
         self._before = dict(metrics)
 
     def add(self, batch: Batch, times: Sequence[float]) -> None:
@@ -36,7 +37,7 @@ class TrainingStats:
             batch: The batch.
             times: When its forward pass, its backward pass and its step began, and the end.
         """
-        self._num_batches += 1
+        self.num_batches += 1
         self._num_edges += batch.num_edges
         self._sums["sample"] += batch.sample_s
         self._sums["gather"] += batch.gather_s
@@ -77,7 +78,7 @@ class TrainingStats:
         values["train_seconds"] = self.wall_s
         for name, value in values.items():
             metrics[name] = value + self._before.get(name, 0.0)
-        metrics["batches"] = self._num_batches + self._before.get("batches", 0)
+        metrics["batches"] = self.num_batches + self._before.get("batches", 0)
         alpha = overlap_alpha(
             metrics["prepare_seconds"],
             metrics["compute_seconds"],
@@ -98,7 +99,7 @@ class TrainingStats:
         traffic = group.traffic
         found = group.gather({
             "rank": group.rank,
-            "batches": self._num_batches,
+            "batches": self.num_batches,
             "edges": self._num_edges,
             "train_seconds": self.wall_s,
             "sample_seconds": self._sums["sample"],

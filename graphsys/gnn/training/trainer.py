@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from graphsys.core.events import span
+from graphsys.core.events import is_recording, span
 from graphsys.core.memory import release_free_memory
 from graphsys.core.progress import Progress
 from graphsys.gnn import run as runs
@@ -31,6 +31,7 @@ from graphsys.gnn.training.out_of_memory import explained, explained_whole
 from graphsys.gnn.training.stats import TrainingStats
 from graphsys.gnn.training.step import Stepper
 from graphsys.gnn.training.tensorboard import Board
+from graphsys.gnn.training.told_batches import tell_batch
 from graphsys.sampling.blocks import Buffers
 
 Ints = npt.NDArray[np.int64]
@@ -135,6 +136,8 @@ class Trainer:
         Raises:
             TrainingFailedError: The loss is not a number.
         """
+        if is_recording():
+            tell_batch(batch, is_first=not self.stats.num_batches)
         with self.stats.overlap.working():
             value, times = self.stepper.train(epoch, batch, num_batches)
         self.stats.add(batch, times)

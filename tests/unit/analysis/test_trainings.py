@@ -80,6 +80,12 @@ def test_every_part_of_a_gnn_training_has_values(graph: Graph, tmp_path: Path) -
     assert found["lane_utilization.gather"]["exact"]
     parts = p.report["gpu"]["parts"]
     steps = p.report["supersteps"]
+    sent = [step["predicted_transfers"] for step in steps]
+    # features, and what is small as one block; then the loss
+    assert {it["ours"]["count"] for it in sent} == {3}
+    rows = parts["gather"]["entries"]
+    assert sum(it["host-driven"]["bytes"] for it in sent) > rows * DIM * 4
+    assert found["predicted_transfer_count.ours"]["value"] == 3 * len(steps)
     stages = {row["stage"]: row for row in p.report["overlap"]["stages"]}
     assert set(stages) == {"all", "sample", "gather"}
     epochs = [row["epoch"] for row in p.report["overlap"]["epochs"]]
