@@ -102,6 +102,7 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
             | {"predicted_transfers": copies[k] if copies else None}
             for k, step in enumerate(figures.steps)
         ],
+        "numbers": _numbers(recorded.events),
         "overlap": overlap_tables(recorded.events),
         "operators": operator_rows(figures, recorded.events, recorded.around),
         "transfers": transfer_sizes(figures.transfers),
@@ -118,6 +119,16 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
         "clocks": None if recorded.clocks is None else clock_facts(recorded.clocks),
         "comparison": comparison(told),
     }
+
+
+def _numbers(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """Return what a training counted of its numbers, epoch by epoch, if it was to."""
+    return [
+        {"epoch": int(str(event.attributes["epoch"])) + 1, **row}
+        for event in events
+        if event.name == "numbers"
+        for row in event.attributes["rows"]  # type: ignore[attr-defined]
+    ]
 
 
 def describe_host() -> dict[str, Any]:

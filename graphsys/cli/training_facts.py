@@ -49,7 +49,7 @@ def metric_facts(metrics: Mapping[str, Any]) -> dict[str, Any]:
             name, value
         )
         for name, value in metrics.items()
-        if name not in ("per_worker", OVERLAP_BY_EPOCH)  # --json has them
+        if name not in ("per_worker", "numbers", OVERLAP_BY_EPOCH)  # --json has them
     }
 
 

@@ -89,6 +89,7 @@ def page_of(report: Mapping[str, Any]) -> str:
         metrics=[(metric, figure_text(metric)) for metric in report["metrics"]],
         steps=_step_table(report["supersteps"][:MAX_STEPS]),
         num_steps=len(report["supersteps"]),
+        numbers=_last_numbers(report.get("numbers") or []),
         overlap=_overlap_rows(report.get("overlap")),
         lanes=metrics["lane_utilization"],
         **_drawings(report),
@@ -126,6 +127,24 @@ def _epochs(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         }
         for name, own in found.items()
     ]
+
+
+def _last_numbers(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the numbers of the last epoch as texts."""
+    shares = ("over_float16", "under_float16", "over_bfloat16", "under_bfloat16")
+    return [
+        {
+            "kind": row["kind"],
+            "layer": row["layer"],
+            "cells": [
+                *("" if row[it] is None else number_text(row[it])
+                  for it in ("count", "mean", "deviation", "largest")),
+                *(_percent(row[f"{it}_share"]) for it in shares),
+            ],
+        }
+        for row in rows
+        if row["epoch"] == rows[-1]["epoch"]
+    ]  # fmt: skip
 
 
 def _overlap_rows(overlap: Mapping[str, Any] | None) -> list[dict[str, Any]]:

@@ -50,7 +50,7 @@ def tell_unit(tables: Mapping[Any, tuple[Any, Any]], work: Sequence[Any]) -> Non
 def _visits(
     edges: Edges, first: int, last: int, tables: Tables, settings: Settings
 ) -> Iterator[RowVisit]:
-    from graphsys.kernels.cpu.embedding.batch_nodes import list_nodes
+    from graphsys.kernels.cpu.simt.batch_nodes import list_nodes
 
     num_src, num_dst = len(tables.src_rows), len(tables.dst_rows)
     src, dst, begins = list_nodes(
