@@ -12,11 +12,13 @@ from graphsys.analysis.sides import (
     is_transfer,
     observing_of,
     sides_of,
+    working_clock,
 )
 from graphsys.core.events import Event
+from graphsys.core.visits import DEVICE_ARRAYS
 from graphsys.metrics.overlap import overlap_alpha, overlap_shares
 
-_NESTED = ("kernel_launches", "observing", "operator")
+_NESTED = ("kernel_launches", "observing", "operator", "epoch")
 _TRANSFERS = ("bytes_read", "bytes_written", "bytes_copied")
 
 
@@ -70,6 +72,7 @@ class HostStep:
         kernels: Launches inside it.
         kernel_s: Their time, in seconds.
         launches: Numbers of the modelled launches over rows.
+        sent: What a training said that a device would get, and give back.
     """
 
     facts: dict[str, Any]
@@ -80,6 +83,7 @@ class HostStep:
     kernels: int = 0
     kernel_s: float = 0.0
     launches: list[int] = field(default_factory=list)
+    sent: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -171,7 +175,7 @@ def figures_of(events: Sequence[Event]) -> HostFigures:
         for part in dict.fromkeys(map(str, _parts(event))):
             found.parts[part] = found.parts.get(part, 0) + int(event.value)
     _add_transfers(found, events)
-    prepare, work = sides_of(events, observing)
+    prepare, work = sides_of(events, working_clock(events))
     found.prepare_s, found.compute_s = prepare.length / 1e9, work.length / 1e9
     found.both_s = prepare.shared(work) / 1e9
     if is_by_batch(events):
@@ -229,6 +233,8 @@ def _steps(events: Sequence[Event], compiling: Intervals) -> list[HostStep]:
             pending.launches.append(int(str(event.attributes["launch"])))
         elif event.name == "kernel_launches":
             launches.append(event)
+        elif event.name == DEVICE_ARRAYS:
+            pending.sent.append(dict(event.attributes))
         elif event.name in OF_BATCH and name == "step":
             parts.append(event)
         if event.name == name:

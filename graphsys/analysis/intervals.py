@@ -43,6 +43,15 @@ class Intervals:
             place += 1
         return found
 
+    def within(self, begin: int, end: int) -> "Intervals":
+        """Return what of them lies between two times.
+
+        Examples:
+            >>> list(Intervals([(0, 4), (6, 9)]).within(2, 7))
+            [(2, 4), (6, 7)]
+        """
+        return Intervals((max(first, begin), min(last, end)) for first, last in self)
+
     def shared(self, other: "Intervals") -> int:
         """Return how much of them lies in others: at most the length of either."""
         return sum(other.inside(begin, end) for begin, end in self)

@@ -15,6 +15,7 @@ _ELSEWHERE = (
     "observing",
     "operator",
     "operator_part",
+    "epoch",
 )
 """Spans that stand elsewhere in the report."""
 

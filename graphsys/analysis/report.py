@@ -9,15 +9,16 @@ from graphsys.analysis.host import HostStep, figures_of
 from graphsys.analysis.measured import RunConditions, host_metrics
 from graphsys.analysis.metrics import by_name
 from graphsys.analysis.model.caches import cache_metrics
+from graphsys.analysis.model.copies import copies_of, transfer_metrics
 from graphsys.analysis.model.predicted import (
     NO_ROWS,
     gpu_facts,
     predicted_metrics,
-    transfer_metrics,
 )
 from graphsys.analysis.model.row_model import RowModel
 from graphsys.analysis.model.schedulers import SchedulerModel, scheduler_metrics
 from graphsys.analysis.operators import operator_rows
+from graphsys.analysis.overlaps import overlap_tables
 from graphsys.analysis.page.timeline import lanes_of
 from graphsys.analysis.side_by_side import comparison
 from graphsys.analysis.traces.clocks import ClockModel, clock_facts, clock_metrics
@@ -28,6 +29,7 @@ from graphsys.core.threads import num_cores
 
 SCHEMA_VERSION = 1
 L0_ONLY = "not asked for: level L0"
+_STREAMED = "the neighbors of the rows walked are not at hand"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +67,14 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
     machine = describe_host()
     model = recorded.model
     visited = None
-    if model is not None and model.launches:
-        visited = sum(launch.entries for launch in model.launches)
-    reason = L0_ONLY if model is None else NO_ROWS
+    if model is not None and any(not launch.part for launch in model.launches):
+        visited = sum(launch.entries for launch in model.launches if not launch.part)
+    reason = L0_ONLY if model is None else (_STREAMED if model.launches else NO_ROWS)
+    copies = copies_of(model, figures.steps)
     metrics = [
         *host_metrics(figures, recorded.around, machine, visited=visited),
         *predicted_metrics(model, reason),
-        *transfer_metrics(model, len(figures.steps), reason),
+        *transfer_metrics(copies, reason),
     ]
     if recorded.clocks is not None:
         metrics += clock_metrics(recorded.clocks)
@@ -94,7 +97,13 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
             "gemm_flop_per_second": recorded.around.gemm_rate,
         },
         "metrics": told,
-        "supersteps": [_step_facts(k, step, model) for k, step in enumerate(figures.steps)],
+        "supersteps": [
+            _step_facts(k, step, model)
+            | {"predicted_transfers": copies[k] if copies else None}
+            for k, step in enumerate(figures.steps)
+        ],
+        "numbers": _numbers(recorded.events),
+        "overlap": overlap_tables(recorded.events),
         "operators": operator_rows(figures, recorded.events, recorded.around),
         "transfers": transfer_sizes(figures.transfers),
         "timeline": {
@@ -110,6 +119,16 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
         "clocks": None if recorded.clocks is None else clock_facts(recorded.clocks),
         "comparison": comparison(told),
     }
+
+
+def _numbers(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """Return what a training counted of its numbers, epoch by epoch, if it was to."""
+    return [
+        {"epoch": int(str(event.attributes["epoch"])) + 1, **row}
+        for event in events
+        if event.name == "numbers"
+        for row in event.attributes["rows"]  # type: ignore[attr-defined]
+    ]
 
 
 def describe_host() -> dict[str, Any]:
@@ -135,7 +154,9 @@ def _step_facts(place: int, step: HostStep, model: RowModel | None) -> dict[str,
     edges, utilization, mapping = step.edges, None, None
     if model is not None and step.launches:
         launches = [model.launches[k] for k in step.launches]
-        edges, is_exact = sum(it.entries for it in launches), model.is_exact
+        visited = [it.entries for it in launches if it.part in ("", "messages")]
+        if visited:  # an embedding training tells its edges itself
+            edges, is_exact = sum(visited), model.is_exact
         steps = sum(it.steps[it.chosen] for it in launches)
         active = sum(it.active[it.chosen] for it in launches)
         utilization = active / (32 * steps) if steps else None

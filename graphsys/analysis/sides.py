@@ -11,6 +11,7 @@ from graphsys.analysis.intervals import Intervals
 from graphsys.core.events import Event
 
 OF_BATCH = ("forward", "backward", "step")
+PREPARING = ("sample", "gather")
 
 
 def sides_of(events: Sequence[Event], observing: Intervals) -> tuple[Intervals, Intervals]:
@@ -22,10 +23,10 @@ def sides_of(events: Sequence[Event], observing: Intervals) -> tuple[Intervals, 
     """
 
     def when(matches: Callable[[Event], bool]) -> Intervals:
-        return Intervals(_own_span(e, observing) for e in events if matches(e))
+        return Intervals(own_span(e, observing) for e in events if matches(e))
 
     if is_by_batch(events):
-        prepare = when(lambda e: e.name in ("sample", "gather"))
+        prepare = when(lambda e: e.name in PREPARING)
         return prepare, when(lambda e: e.name in OF_BATCH)
     # a unit of a training reads and cuts its edges first
     work = when(lambda e: e.name in ("superstep", "compute") or _is_cut(e))
@@ -36,6 +37,18 @@ def observing_of(events: Sequence[Event]) -> Intervals:
     """Return when observers were at work, in whichever thread: not the run's own time."""
     return Intervals(
         (e.start_ns, e.start_ns + e.duration_ns) for e in events if e.name == "observing"
+    )
+
+
+def working_clock(events: Sequence[Event]) -> Intervals:
+    """Return when observers kept the threads from their work that do it.
+
+    Observers in threads that make batches ahead keep no work waiting, so their time is not
+    taken out of the clock.
+    """
+    working = {e.thread_id for e in events if e.name in ("superstep", "compute", *OF_BATCH)}
+    return observing_of(
+        [e for e in events if e.thread_id in working] if working else events
     )
 
 
@@ -54,6 +67,7 @@ def _is_cut(event: Event) -> bool:
     return event.name == "read" and "bucket" in event.attributes
 
 
-def _own_span(event: Event, observing: Intervals) -> tuple[int, int]:
+def own_span(event: Event, observing: Intervals) -> tuple[int, int]:
+    """Return when an event began and ended, by a clock that stands while observers work."""
     begin = event.start_ns - observing.inside(0, event.start_ns)
     return begin, begin + event.duration_ns

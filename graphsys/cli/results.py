@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +11,11 @@ from graphsys.cli.console import print_note, print_table
 from graphsys.cli.options import OUTPUT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pyarrow as pa
+
+    from graphsys.engine.result import Result
 
 STDOUT = Path("-")
 NUM_SHOWN = 10
@@ -64,14 +69,54 @@ def write_result(
     table: "pa.Table", out: Path, kind: str | None, *, overwrite: bool
 ) -> None:
     """Write a table to a file, or to stdout."""
-    from graphsys.engine.output import write_stream, write_table
+    _write(iter([table]), out, kind, overwrite=overwrite)
+
+
+def write_run(done: "Result", out: Path, kind: str | None, *, overwrite: bool) -> "Result":
+    """Write the table of a result to a file, or to stdout, piece by piece where it is.
+
+    Returns:
+        The result; where the pieces are made while they are written, with the time that
+        making them took.
+    """
+    from dataclasses import replace
+
+    if done.pieces is None:
+        write_result(done.table, out, kind, overwrite=overwrite)
+        return done
+    made = _Timed(done.pieces())
+    _write(made, out, kind, overwrite=overwrite)
+    return replace(done, seconds=made.seconds)
+
+
+def _write(
+    pieces: "Iterator[pa.Table]", out: Path, kind: str | None, *, overwrite: bool
+) -> None:
+    from graphsys.engine.output import stream_pieces, write_pieces
 
     if out == STDOUT:
         sys.stdout.flush()
-        write_stream(table, sys.stdout.buffer, kind or "tsv")
+        stream_pieces(pieces, sys.stdout.buffer, kind or "tsv")
         sys.stdout.buffer.flush()
     else:
-        write_table(table, out, overwrite=overwrite)
+        write_pieces(pieces, out, overwrite=overwrite)
+
+
+class _Timed:
+    """Pieces, and how long it took to make them."""
+
+    def __init__(self, pieces: "Iterator[pa.Table]") -> None:
+        self._pieces, self.seconds = pieces, 0.0
+
+    def __iter__(self) -> "_Timed":
+        return self
+
+    def __next__(self) -> "pa.Table":
+        began = perf_counter()
+        try:
+            return next(self._pieces)
+        finally:
+            self.seconds += perf_counter() - began
 
 
 def print_preview(table: "pa.Table", order: str) -> None:

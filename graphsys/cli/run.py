@@ -19,7 +19,7 @@ from graphsys.cli.results import (
     FormatOption,
     check_target,
     print_preview,
-    write_result,
+    write_run,
 )
 from graphsys.cli.run_facts import list_algorithms, print_explanation, print_run
 
@@ -265,8 +265,10 @@ def run(
         graphsys.open(graph) as opened,
     ):
         done = work.prepare(opened, settings).run(open_progress())
+    if out is None and done.pieces is not None:
+        _ = done.table  # says that it is too large for one
     if out is not None:
-        write_result(done.table, out, format_, overwrite=overwrite)
+        done = write_run(done, out, format_, overwrite=overwrite)
     if not done.converged:
         print_note(
             f"warning: {algorithm} did not converge in {done.supersteps} supersteps, the "

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphsys.core.memory import format_bytes
+from graphsys.metrics.overlap import OVERLAP_BY_EPOCH
 
 _PLAN = {
     "planned_memory_bytes": "peak memory",
@@ -48,7 +49,7 @@ def metric_facts(metrics: Mapping[str, Any]) -> dict[str, Any]:
             name, value
         )
         for name, value in metrics.items()
-        if name != "per_worker"  # --json has it
+        if name not in ("per_worker", "numbers", OVERLAP_BY_EPOCH)  # --json has them
     }
 
 

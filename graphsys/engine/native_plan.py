@@ -77,6 +77,14 @@ class NativeRun:
         parameters = self.parameters
         if parameters is None:
             parameters = parameters_of(self.function, self.options)
+        pieces = done.pieces
+        if pieces is not None:
+            done = replace(
+                done,
+                pieces=lambda: (
+                    marked(piece, self.name, parameters, topology) for piece in pieces()
+                ),
+            )
         return replace(
             done, seconds=min(done.seconds, working), compile_seconds=compiling.seconds,
             source=lambda: marked(done.table, self.name, parameters, topology),

@@ -2,6 +2,8 @@
 
 import json
 import math
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -44,9 +46,26 @@ def write_table(table: pa.Table, out: Path, *, overwrite: bool = False) -> None:
         OutputExistsError: the file exists.
         StorageFullError: it cannot be written.
     """
+    write_pieces(iter([table]), out, overwrite=overwrite)
+
+
+def write_pieces(pieces: Iterator[pa.Table], out: Path, *, overwrite: bool = False) -> None:
+    """Write a table that comes in pieces, each as it comes; see :func:`write_table`.
+
+    Args:
+        pieces: At least one, of the same columns.
+        out: The file.
+        overwrite: Replace an old one, once the new one is complete.
+
+    Raises:
+        ConfigError: the suffix is not a known one.
+        OutputExistsError: the file exists.
+        StorageFullError: it cannot be written.
+    """
     check_output(out, overwrite=overwrite)
     with new_files(out) as [new]:
-        _write(table, new, out.suffix)
+        first = next(pieces)
+        _write(first.schema, chain([first], pieces), new, out.suffix)
 
 
 def write_stream(table: pa.Table, stream: IO[bytes], kind: str) -> None:
@@ -55,53 +74,78 @@ def write_stream(table: pa.Table, stream: IO[bytes], kind: str) -> None:
     Raises:
         UnknownNameError: there is no such kind.
     """
+    stream_pieces(iter([table]), stream, kind)
+
+
+def stream_pieces(pieces: Iterator[pa.Table], stream: IO[bytes], kind: str) -> None:
+    """Write a table that comes in pieces to an open stream; see :func:`write_stream`.
+
+    Raises:
+        UnknownNameError: there is no such kind.
+    """
     if kind not in STREAMS:
         raise unknown_name("format of a stream", kind, STREAMS)
+    first = next(pieces)
+    tables = chain([first], pieces)
     if kind == "arrow":
-        with pa.ipc.new_stream(stream, table.schema) as writer:
-            writer.write_table(table)
+        with pa.ipc.new_stream(stream, first.schema) as writer:
+            for table in tables:
+                writer.write_table(table)
     elif kind == "jsonl":
-        _write_json(table, stream, ("", "\n", "\n" if table.num_rows else ""))
+        _write_json(tables, stream, ("", "\n", "\n"))
     else:
-        _write_text(table, stream, "," if kind == "csv" else "\t")
+        _write_text(tables, stream, "," if kind == "csv" else "\t")
 
 
-def _write(table: pa.Table, path: Path, suffix: str) -> None:
+def _write(schema: pa.Schema, tables: Iterable[pa.Table], path: Path, suffix: str) -> None:
     import pyarrow.parquet
 
     if suffix == ".parquet":
         # of numbers, which rarely repeat, a dictionary would take tens of megabytes
-        texts = [f.name for f in table.schema if not pa.types.is_primitive(f.type)]
-        pyarrow.parquet.write_table(
-            table, path, row_group_size=_ROWS_A_GROUP, use_dictionary=texts
-        )
+        texts = [f.name for f in schema if not pa.types.is_primitive(f.type)]
+        with pyarrow.parquet.ParquetWriter(path, schema, use_dictionary=texts) as rows:
+            for table in tables:
+                rows.write_table(table, row_group_size=_ROWS_A_GROUP)
     elif suffix == ".arrow":
-        with pa.ipc.new_file(path, table.schema) as writer:
-            writer.write_table(table)
+        with pa.ipc.new_file(path, schema) as writer:
+            for table in tables:
+                writer.write_table(table)
     elif suffix == ".json":
         with path.open("wb") as stream:
-            _write_json(table, stream, ("[", ",\n", "]\n"))
+            _write_json(tables, stream, ("[", ",\n", "]\n"))
     else:
         with path.open("wb") as stream:
-            write_stream(table, stream, suffix[1:])
+            stream_pieces(iter(tables), stream, suffix[1:])
 
 
-def _write_text(table: pa.Table, stream: IO[bytes], delimiter: str) -> None:
+def _write_text(tables: Iterable[pa.Table], stream: IO[bytes], delimiter: str) -> None:
     import pyarrow.csv
 
-    options = pyarrow.csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
-    pyarrow.csv.write_csv(_flat(table), stream, options)
+    for number, table in enumerate(tables):
+        options = pyarrow.csv.WriteOptions(
+            include_header=number == 0, delimiter=delimiter, quoting_style="needed"
+        )
+        pyarrow.csv.write_csv(_flat(table), stream, options)
 
 
-def _write_json(table: pa.Table, stream: IO[bytes], around: tuple[str, str, str]) -> None:
-    """Write rows as JSON objects, with text before the first, between, after the last."""
+def _write_json(
+    tables: Iterable[pa.Table], stream: IO[bytes], around: tuple[str, str, str]
+) -> None:
+    """Write rows as JSON objects, with text before the first, between, after the last.
+
+    Of a stream of lines without rows nothing is written.
+    """
     begin, between, end = around
     stream.write(begin.encode())
-    for start in range(0, table.num_rows, _BLOCK):
-        rows = _plain(table.slice(start, _BLOCK).to_pylist())
-        text = between.join(json.dumps(row, ensure_ascii=False) for row in rows)
-        stream.write(((between if start else "") + text).encode())
-    stream.write(end.encode())
+    has_rows = False
+    for table in tables:
+        for start in range(0, table.num_rows, _BLOCK):
+            rows = _plain(table.slice(start, _BLOCK).to_pylist())
+            text = between.join(json.dumps(row, ensure_ascii=False) for row in rows)
+            stream.write(((between if has_rows else "") + text).encode())
+            has_rows = True
+    if has_rows or begin:
+        stream.write(end.encode())
 
 
 def _plain(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """What a run gives back: a table keyed by the user's ids, and how the run went."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,9 @@ class Result:
         compile_seconds: Time spent compiling.
         converged: Whether it ended by itself rather than by a limit.
         result: The answer where it is one number, else None.
+        pieces: Where the table is too large to be made at once: what makes it piece by
+            piece, as they are asked for; ``seconds`` is then 0, and ``table`` refused.
+        num_rows: Rows of all pieces.
     """
 
     source: pa.Table | Callable[[], pa.Table]
@@ -33,6 +36,8 @@ class Result:
     compile_seconds: float = 0.0
     converged: bool = True
     result: int | float | None = None
+    pieces: Callable[[], Iterator[pa.Table]] | None = None
+    num_rows: int | None = None
 
     @cached_property
     def table(self) -> pa.Table:
@@ -43,7 +48,7 @@ class Result:
         return self.source() if callable(self.source) else self.source
 
     def __len__(self) -> int:
-        return int(self.table.num_rows)
+        return int(self.table.num_rows) if self.num_rows is None else self.num_rows
 
     def __repr__(self) -> str:
         answer = "" if self.result is None else f"result={self.result}, "

@@ -354,6 +354,12 @@ class GnnSettings(Checked):
     tensorboard: bool = option(
         False, "Write curves for TensorBoard into the run.", group="Machine"
     )
+    numbers: bool = option(
+        False,
+        "Count outputs, gradients and parameters by layer and size, and what of them 16 "
+        "bits would not hold.",
+        group="Machine",
+    )
 
     @property
     def hop_fanouts(self) -> tuple[int, ...]:

@@ -9,6 +9,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
+
+OVERLAP_BY_EPOCH: Final = "overlap_by_epoch"
+"""Name of the figure of a training that has a row of :meth:`Overlap.lap` for each epoch."""
 
 
 class Overlap:
@@ -32,6 +36,7 @@ class Overlap:
         self._lock = threading.Lock()
         self._preparing = self._working = 0  # threads
         self._prepare_ns = self._work_ns = self._both_ns = self._since_ns = 0
+        self._lap_ns = (0, 0, 0)
 
     @contextmanager
     def preparing(self) -> Iterator[None]:
@@ -66,6 +71,22 @@ class Overlap:
         """N + C - T: in which both went on, in seconds."""
         return self._both_ns / 1e9
 
+    def lap(self) -> dict[str, float | None]:
+        """Return the times since the last call, and what they say; as of now.
+
+        Returns:
+            ``prepare_seconds`` N, ``compute_seconds`` C, ``overlap_seconds`` N + C - T, and
+            ``alpha``, ``rho`` and ``utilization``, None where N or C is 0.
+        """
+        self._change(0, 0)
+        with self._lock:
+            total = self._prepare_ns, self._work_ns, self._both_ns
+            prepare, work, both = (
+                (end - begin) / 1e9 for begin, end in zip(self._lap_ns, total, strict=True)
+            )
+            self._lap_ns = total
+        return overlap_facts(prepare, work, both)
+
     def _change(self, preparing: int, working: int) -> None:
         with self._lock:
             now = self._clock()
@@ -76,6 +97,26 @@ class Overlap:
             self._since_ns = now
             self._preparing += preparing
             self._working += working
+
+
+def overlap_facts(
+    prepare_s: float, work_s: float, both_s: float
+) -> dict[str, float | None]:
+    """Return three times and what they say, by name; see :meth:`Overlap.lap`.
+
+    Examples:
+        >>> overlap_facts(0.0, 2.0, 0.0)["alpha"] is None
+        True
+    """
+    rho, utilization = overlap_shares(prepare_s, work_s, both_s)
+    return {
+        "prepare_seconds": prepare_s,
+        "compute_seconds": work_s,
+        "overlap_seconds": both_s,
+        "alpha": overlap_alpha(prepare_s, work_s, both_s),
+        "rho": rho,
+        "utilization": utilization,
+    }
 
 
 def overlap_shares(

@@ -48,6 +48,7 @@ class LaborSampler(NeighborSampler):
     ) -> None:
         super().__init__(graph, fanouts, frontier=frontier, seed=seed)
         self.is_layer_dependent = is_layer_dependent
+        self._draws_places = False
 
     def _pick(
         self,

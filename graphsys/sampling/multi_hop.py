@@ -12,6 +12,7 @@ from graphsys.kernels.cpu.sampling.sampled_rows import OUT_OF_RANGE, count_sampl
 from graphsys.sampling.adjacency import NeighborRows
 from graphsys.sampling.blocks import Block, Buffers, Sample
 from graphsys.sampling.sample_builder import Growth
+from graphsys.sampling.told_rows import tell_sampled
 
 Ints = npt.NDArray[np.int64]
 Frontier = Literal["all", "new"]
@@ -45,6 +46,7 @@ class HopSampler:
             raise ConfigError("rows: got none, expected at least one relation")
         if num_hops < 1:
             raise ConfigError(f"hops: got {num_hops}, expected at least 1")
+        self._draws_places = True  # or it looks at more than it takes
         self.rows, self.num_hops, self.frontier, self.seed = (
             tuple(rows),
             num_hops,
@@ -218,6 +220,11 @@ class HopSampler:
                     end = self._pick(
                         growth, rows, hop, (epoch, batch), (row, high), name, row
                     )
+                    tell_sampled(
+                        rows, growth.buffers.room(("indptr", name), 0, np.int64), row, high,
+                        self._extras(growth.buffers, name, end).get("edge"),
+                        is_exact=self._draws_places,
+                    )  # fmt: skip
                 growth.number(rows, name, (row, high), (begin, end))
                 ends[rows.name] = (high, end)
                 spans[hop, rows.name] = (name, end)

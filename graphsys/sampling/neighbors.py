@@ -81,6 +81,7 @@ class NeighborSampler(HopSampler):
                     )
         super().__init__(rows, lengths.pop(), frontier=frontier, seed=seed)
         self.is_replacing, self.is_weighted = is_replacing, is_weighted
+        self._draws_places = not is_weighted
 
     def _pick(
         self,

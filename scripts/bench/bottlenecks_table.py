@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.output import RESULTS
-from bench.study import plot, schedulers
+from bench.study import mix, plot, schedulers
 from bench.study.findings import findings
 from bench.study.statistics import series
 
@@ -84,7 +84,8 @@ def document(result: dict[str, Any], name: str) -> str:
         "Written by `scripts/bench/bottlenecks`, which runs both cases and then",
         f"`scripts/bench/bottlenecks_table --document`, from `{name}`",
         f"(`{machine['command']}`, commit {machine['commit']}, {machine['date']})",
-        f"and `{schedulers.newest_name()}` (caches, stalls, schedulers);",
+        f"`{schedulers.newest_name()}` (caches, stalls, schedulers) and",
+        f"`{mix.newest_name()}` (machine code);",
         "do not edit. Launches are counted on the CPU's engine; lanes, requests and",
         "balance come from the SIMT model over the rows really visited; nothing here ran",
         "on a GPU.",
@@ -110,7 +111,10 @@ def document(result: dict[str, Any], name: str) -> str:
         "take thousands of supersteps. One row anew:",
         '`scripts/bench/run bottlenecks --only "BFS, road" --inputs road-1e5`.',
         "",
-        *table(HEADS, [it.cells() for it in findings(rows, schedulers.simulated())]),
+        *table(
+            HEADS,
+            [it.cells() for it in findings(rows, schedulers.simulated(), mix.mixes())],
+        ),
         "",
         "![CTAs of an SM, by how launches fill the SMs](balance.svg)",
         "",

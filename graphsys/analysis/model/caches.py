@@ -27,6 +27,8 @@ ARRAYS = ("offsets", "indices", "states")
 """What is read: where rows begin, their neighbors, and what is known of those."""
 _APART = 40
 """Log2 of the bytes between the places of two arrays."""
+_TABLES = 1 << 20
+"""Place of the second table of values, beyond those of all neighbors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,7 @@ class CacheModel:
         self._l2 = self._empty(share, self.caches.l2_ways, 1)[:, 0].copy()
         self._clock = np.zeros(1, dtype=np.int64)
         self._places: dict[int, tuple[int, Any]] = {}
+        self._tables: dict[tuple[str, int], int] = {}
 
     @staticmethod
     def _empty(num_bytes: int, ways: int, count: int) -> npt.NDArray[np.int64]:
@@ -112,7 +115,7 @@ class CacheModel:
         if visit.indices is None or visit.starts is None:
             return None
         own = np.zeros_like(self.tallies)
-        lengths = visit.lengths if visit.loads is None else visit.loads
+        lengths = visit.steps if visit.loads is None else visit.loads
         warps, places = self.shape.warps, resident_ctas(self.gpu, self.shape)
         self._l1[0], self._l1[1:] = -1, 0  # kernels find the L1 empty
         turns = np.zeros((2, self.sms), dtype=np.int64)
@@ -136,7 +139,8 @@ class CacheModel:
         config[kernels.INDEX_SHIFT] = visit.indices.dtype.itemsize.bit_length() - 1
         config[kernels.VALUE_SHIFT] = visit.value_bytes.bit_length() - 1
         config[kernels.OFFSETS + 1] = self._place(visit.indices)
-        config[kernels.OFFSETS + 2] = 1 << _APART
+        config[kernels.OFFSETS + 2] = self._values(visit)
+        config[kernels.WIDTH] = visit.width
         config[kernels.HAS_INDICES] = visit.has_index_loads
         config[kernels.IS_ATOMIC] = visit.kind == "push"
         config[kernels.UNIT] = 7 if self.caches.brings_lines else 5
@@ -149,6 +153,14 @@ class CacheModel:
             # kept, so that no other array gets its address
             self._places[address] = (len(self._places) + 2) << _APART, indices
         return self._places[address][0]
+
+    def _values(self, visit: RowVisit) -> int:
+        """Return where values begin: those of a part, as wide, are one array."""
+        known = len(self._tables)
+        found = self._tables.setdefault(
+            (visit.part, visit.width), known and _TABLES + known
+        )
+        return (found or 1) << _APART
 
     def latency(self, own: npt.NDArray[np.int64] | None = None) -> float | None:
         """Return the cycles until a value of a node is there, mean over sectors.

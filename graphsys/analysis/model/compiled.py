@@ -44,7 +44,7 @@ def compile_facts(program: str, target: str) -> dict[str, Any]:
     import numpy as np
 
     columns = {"weight": np.dtype(np.float64)}
-    plan = plan_of(spec_of(_program_of(program)), columns)
+    plan = plan_of(spec_of(program_of(program)), columns)
     gpu = GPUS[TARGETS[target]]
     kernels = []
     for report in compile_program(plan, disassemble=True):
@@ -94,8 +94,15 @@ def _place(at: str) -> tuple[bool, str, int]:
     return not at, file, int(number or 0)
 
 
-def _program_of(name: str) -> Any:
-    """Return a program's class, or the program with placeholders where it needs values."""
+def program_of(name: str) -> Any:
+    """Return a program's class, or the program with placeholders where it needs values.
+
+    Args:
+        name: A listed algorithm that has a vertex program, or ``file.py:Class``.
+
+    Raises:
+        ConfigError: the algorithm is native only.
+    """
     import inspect
 
     from graphsys.engine import algorithms

@@ -1,13 +1,14 @@
 """What the SIMT model says of a run, as metrics and as the report's ``gpu`` part."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from graphsys.analysis.metrics import Metric, measured
-from graphsys.analysis.model.devices import WARP, occupancy
-from graphsys.analysis.model.row_model import AUTO, MappingTotals, RowModel
-from graphsys.analysis.model.sectors import Requests
-from graphsys.analysis.model.transfers import LINKS, STYLES, predicted_transfers
+from graphsys.analysis.model.devices import WARP, Gpu, occupancy
+from graphsys.analysis.model.row_model import AUTO, RowModel
+from graphsys.analysis.model.totals import MappingTotals
 
+BY_BATCH = "rows are made and sent batch by batch"
 NO_ROWS = "nothing here walked rows superstep by superstep"
 
 _NAMES = {
@@ -41,86 +42,54 @@ def predicted_metrics(model: RowModel | None, reason: str) -> list[Metric]:
     found = []
     for name, totals in model.totals.items():
         suffix = "" if name == AUTO else f".{name}"
-        found += _of_mapping(model, totals, suffix)
+        found += _of_launches(model.gpu, totals, suffix, model.is_exact, model.reasons)
+    for name, own in sorted(model.parts.items()):
+        found += _of_launches(model.gpu, own.totals, f".{name}", own.is_exact, own.reasons)
     full = occupancy(
         model.gpu, threads=model.shape.threads, registers=model.shape.registers,
         shared_bytes=model.shape.shared_bytes,
     )  # fmt: skip
     found.append(measured("occupancy", full.fraction, "share", source="model"))
     size = model.row_bytes or None
-    why = "; ".join(model.reasons) or NO_ROWS
+    why = BY_BATCH if model.parts else "; ".join(model.reasons) or NO_ROWS
     return [*found, measured("row_bytes", size, "bytes", source="model", reason=why)]
 
 
-def transfer_metrics(model: RowModel | None, supersteps: int, reason: str) -> list[Metric]:
-    """Return the copies between host and GPU that a run over rows would make.
-
-    The device needs the rows' offsets (8 bytes) and neighbors, and a state per node; the
-    host reads the states. Where no superstep takes all nodes, they are too few.
-
-    Args:
-        model: Has seen the run; None where it was not asked for.
-        supersteps: How many there were.
-        reason: Why there is no value, where there is none.
-    """
-    known = model is not None and model.row_bytes > 0 and supersteps > 0
-    found = []
-    for style in STYLES:
-        values: tuple[float | None, ...] = (None, None, None)
-        if known:
-            assert model is not None  # it is known
-            states = model.num_rows * model.value_bytes
-            arrays = (8 * (model.num_rows + 1), model.row_bytes, states)
-            link = LINKS[model.gpu.name]
-            moved = predicted_transfers(style, arrays, states, supersteps, link)
-            values = (moved.count, moved.num_bytes, moved.seconds)
-        for name, value, unit in zip(
-            ("count", "bytes", "seconds"), values, ("transfers", "bytes", "s"), strict=True
-        ):
-            found.append(
-                measured(
-                    f"predicted_transfer_{name}.{style}",
-                    value,
-                    unit,
-                    source="model",
-                    exact=False,
-                    reason=reason,
-                )
-            )
-    return found
-
-
-def _of_mapping(model: RowModel, totals: MappingTotals, suffix: str) -> list[Metric]:
-    idle = "no row had an entry"
-    exact = model.is_exact
+def _of_launches(
+    gpu: Gpu, totals: MappingTotals, suffix: str, is_exact: bool, reasons: Sequence[str]
+) -> list[Metric]:
+    """Return what some launches do, as metrics whose names end in ``suffix``."""
     lanes = totals.intra + totals.inter
     waste = {"intra": totals.intra, "inter": totals.inter} if lanes else {}
-    work = float(totals.num_ctas) / model.gpu.num_sms if totals.num_ctas else None
+    work = float(totals.num_ctas) / gpu.num_sms if totals.num_ctas else None
 
     def metric(
-        name: str, value: float | None, unit: str, *, is_exact: bool, why: str = idle
-    ) -> Metric:
+        name: str, value: float | None, unit: str, *, exact: bool = is_exact,
+        why: str = "no row had an entry",
+    ) -> Metric:  # fmt: skip
         return measured(
-            f"{name}{suffix}", value, unit, source="model", exact=is_exact, reason=why
+            f"{name}{suffix}", value, unit, source="model", exact=exact, reason=why
         )
 
     rows = [
-        metric("lane_utilization", totals.utilization, "share", is_exact=exact),
-        metric("warp_variance", totals.warp_variance, "sigma/mu", is_exact=False),
-        metric("cta_variance", totals.cta_variance, "sigma/mu", is_exact=False),
-        metric("ctas_per_sm", work, "CTAs", is_exact=exact),
-        metric("sm_imbalance", totals.sm_imbalance, "max/mean", is_exact=False),
-        metric("predicted_launches", totals.launches, "launches", is_exact=exact),
+        metric("lane_utilization", totals.utilization, "share"),
+        metric("warp_variance", totals.warp_variance, "sigma/mu", exact=False),
+        metric("cta_variance", totals.cta_variance, "sigma/mu", exact=False),
+        metric("ctas_per_sm", work, "CTAs"),
+        metric("sm_imbalance", totals.sm_imbalance, "max/mean", exact=False),
+        metric("predicted_launches", totals.launches, "launches"),
     ]
     for kind, amount in waste.items():
-        share = amount / (WARP * totals.steps)
-        rows.append(metric(f"{kind}_task_waste", share, "share", is_exact=exact))
-    return [*rows, *_of_requests(model, totals, metric)]
+        rows.append(metric(f"{kind}_task_waste", amount / (WARP * totals.steps), "share"))
+    return [*rows, *_of_requests(totals, metric, is_exact, reasons)]
 
 
-def _of_requests(model: RowModel, totals: MappingTotals, metric: Any) -> list[Metric]:
-    requests = totals.requests if totals.has_requests else None
-    why = "; ".join(model.reasons)
+def _of_requests(
+    totals: MappingTotals, metric: Any, is_exact: bool, reasons: Sequence[str]
+) -> list[Metric]:
+    """Return the metrics of memory requests: of the launches whose addresses are known."""
+    requests = totals.requests
+    why = "; ".join(reasons)
     why = f"not measured ({why})" if why else "depends on how tiles are staged"
     values: dict[str, tuple[float | None, str]] = {
         "index_sectors_per_request": (None, "sectors"),
@@ -142,8 +111,9 @@ def _of_requests(model: RowModel, totals: MappingTotals, metric: Any) -> list[Me
             "conflicts_per_request": (requests.per_request(requests.conflicts), "lanes"),
         }  # fmt: skip
         why = "no row had an entry"
+    exact = is_exact and not totals.unknown
     return [
-        metric(name, value, unit, is_exact=model.is_exact, why=why)
+        metric(name, value, unit, exact=exact, why=why)
         for name, (value, unit) in values.items()
     ]
 
@@ -168,6 +138,15 @@ def gpu_facts(model: RowModel) -> dict[str, Any]:
         "is_exact": model.is_exact,
         "mappings": {
             name: _mapping_facts(model, totals) for name, totals in model.totals.items()
+        },
+        "parts": {
+            name: {
+                "entries": own.entries,
+                "is_exact": own.is_exact,
+                "reasons": own.reasons,
+                **_mapping_facts(model, own.totals),
+            }
+            for name, own in sorted(model.parts.items())
         },
     }
 
@@ -206,16 +185,18 @@ def _mapping_facts(model: RowModel, totals: MappingTotals) -> dict[str, Any]:
             if filling.launches
         },
         "tail_efficiency": totals.tail_efficiency(model.resident),
-        "requests": _request_facts(totals.requests if totals.has_requests else None),
+        "requests": _request_facts(totals),
     }
 
 
-def _request_facts(requests: Requests | None) -> dict[str, Any] | None:
+def _request_facts(totals: MappingTotals) -> dict[str, Any] | None:
+    requests = totals.requests
     if requests is None:
         return None
     per = requests.per_request
     return {
         "requests": requests.requests,
+        "launches_without": totals.unknown,
         "lanes_per_request": per(requests.lanes),
         "index_sectors_per_request": per(requests.index_sectors),
         "index_lines_per_request": per(requests.index_lines),

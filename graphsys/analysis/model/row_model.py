@@ -2,22 +2,17 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.analysis.model.devices import WARP, Gpu
+from graphsys.analysis.model.devices import Gpu
 from graphsys.analysis.model.sectors import Requests, requests_of
-from graphsys.analysis.model.simt import (
-    MAPPINGS,
-    LaunchShape,
-    Placement,
-    Walk,
-    place,
-    resident_ctas,
-    walk,
-)
+from graphsys.analysis.model.simt import MAPPINGS, LaunchShape, place, resident_ctas, walk
+from graphsys.analysis.model.totals import Mapped, MappingTotals
+from graphsys.analysis.model.transfers import PAGE_BYTES
 from graphsys.core.events import count
 from graphsys.core.visits import RowVisit
 from graphsys.engine.cuda.strategy import choose, predicted_work
@@ -25,149 +20,9 @@ from graphsys.engine.cuda.strategy import choose, predicted_work
 AUTO = "auto"
 """What ``graphsys run --device cuda`` would choose, launch by launch."""
 _CHOICES = ("thread", "warp", "block", "twc")
+PREPARING = ("sampling", "gather")
+"""Parts that make batches ready, in threads ahead of the work."""
 _CACHED = 64
-FILLINGS = ("fewer", "exact", "more")
-"""Launches of fewer CTAs than there are places at once, of as many, and of more."""
-
-
-@dataclass(slots=True)
-class Filling:
-    """Launches that fill the SMs' places alike.
-
-    Attributes:
-        launches: How many.
-        waves: Sum over them of CTAs per place.
-        ctas: Sum over them of an SM's most CTAs over the mean.
-        work: Sum over them of an SM's most work over the mean.
-    """
-
-    launches: int = 0
-    waves: float = 0.0
-    ctas: float = 0.0
-    work: float = 0.0
-
-    def add(self, placed: Placement) -> None:
-        """Add a launch."""
-        self.launches += 1
-        self.waves += placed.waves
-        self.ctas += placed.cta_imbalance or 0.0
-        self.work += placed.imbalance or 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mapped:
-    """One launch by one mapping."""
-
-    walk: Walk
-    greedy: Placement
-    static: Placement
-    requests: Requests | None
-
-
-@dataclass(slots=True, kw_only=True)
-class MappingTotals:
-    """What all launches of a run do by one mapping.
-
-    Attributes:
-        launches: Kernels launched.
-        steps: Steps of all warps.
-        active: Lanes at work in them.
-        intra: Idle lanes whose row is not done.
-        inter: Idle lanes without a row, or with a shorter one.
-        warps: Warps.
-        num_ctas: CTAs.
-        histogram: Steps by active lanes, int64 ``[33]``.
-        warp_cv_sum: Sum over CTAs of sigma / mu of their warps' times.
-        cta_cv_sum: Sum over launches of sigma / mu of the CTAs' times, times the CTAs.
-        ctas_per_sm: CTAs of every SM over the run, greedy, int64 ``[M]``.
-        busy: Work of every SM over the run, greedy, float64 ``[M]``.
-        longest: Sum over launches of the most work of an SM, greedy.
-        longest_static: The same, round-robin.
-        makespan: Sum over launches of the time until the last SM ends, greedy.
-        fillings: Launches that have CTAs, by :data:`FILLINGS`, greedy.
-        requests: Memory requests, None where not all launches have them.
-    """
-
-    launches: int = 0
-    steps: int = 0
-    active: int = 0
-    intra: int = 0
-    inter: int = 0
-    warps: int = 0
-    num_ctas: int = 0
-    histogram: npt.NDArray[np.int64] = field(
-        default_factory=lambda: np.zeros(WARP + 1, dtype=np.int64)
-    )
-    warp_cv_sum: float = 0.0
-    cta_cv_sum: float = 0.0
-    ctas_per_sm: npt.NDArray[np.int64]
-    busy: npt.NDArray[np.float64]
-    longest: float = 0.0
-    longest_static: float = 0.0
-    makespan: float = 0.0
-    fillings: dict[str, Filling] = field(
-        default_factory=lambda: {name: Filling() for name in FILLINGS}
-    )
-    requests: Requests | None = None
-    has_requests: bool = True
-
-    def add(self, found: Mapped) -> None:
-        """Add a launch."""
-        walked = found.walk
-        for name in ("launches", "steps", "active", "intra", "inter", "warps"):
-            setattr(self, name, getattr(self, name) + getattr(walked, name))
-        num_ctas = len(walked.cta_times)
-        self.num_ctas += num_ctas
-        self.histogram += walked.histogram
-        self.warp_cv_sum += float(walked.cta_cvs.sum())
-        self.cta_cv_sum += (walked.cta_variance or 0.0) * num_ctas
-        self.ctas_per_sm += found.greedy.ctas
-        self.busy += found.greedy.busy
-        self.longest += float(found.greedy.busy.max())
-        self.longest_static += float(found.static.busy.max())
-        self.makespan += found.greedy.makespan
-        if num_ctas:
-            places = len(self.busy) * found.greedy.resident
-            which = 1 + (num_ctas > places) - (num_ctas < places)
-            self.fillings[FILLINGS[which]].add(found.greedy)
-        if found.requests is None:
-            self.has_requests = False
-        elif self.requests is None:
-            self.requests = found.requests
-        else:
-            self.requests += found.requests
-
-    @property
-    def utilization(self) -> float | None:
-        """Share of lanes at work in the loops' steps."""
-        return self.active / (WARP * self.steps) if self.steps else None
-
-    @property
-    def warp_variance(self) -> float | None:
-        """Sigma / mu of the warps' times within a CTA, mean over all CTAs."""
-        return self.warp_cv_sum / self.num_ctas if self.num_ctas else None
-
-    @property
-    def cta_variance(self) -> float | None:
-        """Sigma / mu of the CTAs' times of a launch, mean over launches by their CTAs."""
-        return self.cta_cv_sum / self.num_ctas if self.num_ctas else None
-
-    @property
-    def sm_imbalance(self) -> float | None:
-        """Most work of an SM over the mean, launch by launch, greedy."""
-        mean = float(self.busy.mean())
-        return self.longest / mean if mean > 0 else None
-
-    @property
-    def sm_imbalance_static(self) -> float | None:
-        """The same where CTAs go round."""
-        mean = float(self.busy.mean())
-        return self.longest_static / mean if mean > 0 else None
-
-    def tail_efficiency(self, resident: int) -> float | None:
-        """Return the share of the SMs' places that hold a CTA, until each launch ends."""
-        places = len(self.busy) * resident * self.makespan
-        return float(self.busy.sum()) / places if places > 0 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +31,7 @@ class LaunchSummary:
 
     Attributes:
         kind: ``pull`` or ``push``.
+        part: Which part of a training it is, or empty.
         rows: Rows of the list.
         entries: Entries visited.
         chosen: The mapping that a device took, or would.
@@ -185,12 +41,30 @@ class LaunchSummary:
     """
 
     kind: str
+    part: str
     rows: int
     entries: int
     chosen: str
     utilization: dict[str, float | None]
     steps: dict[str, int]
     active: dict[str, int]
+
+
+@dataclass(slots=True, kw_only=True)
+class PartTotals:
+    """What the launches of one part of a training do.
+
+    Attributes:
+        totals: By the mapping chosen for each launch.
+        is_exact: Whether all rows had the lengths that the run visits.
+        entries: Entries visited.
+        reasons: Why some rows' addresses were not at hand.
+    """
+
+    totals: MappingTotals
+    is_exact: bool = True
+    entries: int = 0
+    reasons: list[str] = field(default_factory=list)
 
 
 class RowModel:
@@ -202,9 +76,12 @@ class RowModel:
 
     Attributes:
         totals: By mapping, and under ``auto`` by the one chosen for each launch.
+        parts: Totals of the parts of a training, by their names.
         launches: A summary of each launch, in order.
         is_exact: Whether all rows had the lengths that the run visits.
         row_bytes: Bytes of the rows that were at hand, each counted once.
+        new_row_bytes: Of them, those of arrays that each launch was the first to touch.
+        new_pages: Pages of rows that each launch was the first to touch.
         num_rows: Rows of the longest list: the nodes, where a superstep takes all.
         value_bytes: Size of what is read at a neighbor.
         reasons: Why some rows' neighbors were not at hand.
@@ -214,28 +91,54 @@ class RowModel:
         self.gpu, self.shape = gpu, shape
         self.resident = resident_ctas(gpu, shape)
         self.totals = {name: self._nothing() for name in (AUTO, *MAPPINGS)}
+        self.parts: dict[str, PartTotals] = {}
         self.launches: list[LaunchSummary] = []
         self.is_exact = True
         self.row_bytes = 0
+        self.new_row_bytes: list[int] = []
+        self.new_pages: list[int] = []
         self.num_rows = self.value_bytes = 0
         self.reasons: list[str] = []
         self._known: dict[Any, tuple[Any, dict[str, Mapped], LaunchSummary]] = {}
-        self._held: dict[int, Any] = {}
+        self._held: dict[int, tuple[Any, npt.NDArray[np.bool_]]] = {}
+        self._lock = Lock()  # batches are made in threads
 
     def __call__(self, visits: Iterable[RowVisit]) -> None:
-        """Model launches; emit ``rows`` with the entries that each visits."""
-        for visit in visits:
-            found, summary = self._modelled(visit)
-            for name, mapped in found.items():
-                self.totals[name].add(mapped)
-            self.totals[AUTO].add(found[summary.chosen])
-            self.is_exact &= visit.is_exact
+        """Model launches; emit ``rows`` with the entries that each visits.
+
+        What prepares batches ahead belongs to no superstep: ``prepared_rows``.
+        """
+        with self._lock:
+            for visit in visits:
+                self._add(visit)
+
+    def _add(self, visit: RowVisit) -> None:
+        before = self.row_bytes
+        self.new_pages.append(self._touch(visit))
+        self.new_row_bytes.append(self.row_bytes - before)
+        found, summary = self._modelled(visit)
+        for name, mapped in found.items():
+            self.totals[name].add(mapped)
+        self.totals[AUTO].add(found[summary.chosen])
+        self.is_exact &= visit.is_exact
+        if visit.part:
+            self._add_part(visit, found[summary.chosen], summary.entries)
+        else:
             self.num_rows = max(self.num_rows, summary.rows)
             self.value_bytes = max(self.value_bytes, visit.value_bytes)
-            if visit.reason and visit.reason not in self.reasons:
-                self.reasons.append(visit.reason)
-            count("rows", summary.entries, launch=len(self.launches))
-            self.launches.append(summary)
+        if visit.reason and visit.reason not in self.reasons:
+            self.reasons.append(visit.reason)
+        name = "prepared_rows" if visit.part in PREPARING else "rows"
+        count(name, summary.entries, launch=len(self.launches))
+        self.launches.append(summary)
+
+    def _add_part(self, visit: RowVisit, mapped: Mapped, entries: int) -> None:
+        own = self.parts.setdefault(visit.part, PartTotals(totals=self._nothing()))
+        own.totals.add(mapped)
+        own.is_exact &= visit.is_exact
+        own.entries += entries
+        if visit.reason and visit.reason not in own.reasons:
+            own.reasons.append(visit.reason)
 
     def _nothing(self) -> MappingTotals:
         sms = self.gpu.num_sms
@@ -245,16 +148,16 @@ class RowModel:
         """Return a launch by every mapping; the same rows again are not modelled again."""
         if visit.key is not None and visit.key in self._known:
             return self._known[visit.key][1:]
-        self._hold(visit)
         requests = requests_of(visit, self.shape.threads)
         found = {name: self._map(visit, name, requests.get(name)) for name in MAPPINGS}
         lengths = np.asarray(visit.lengths, dtype=np.int64)
         summary = LaunchSummary(
             kind=visit.kind,
+            part=visit.part,
             rows=len(lengths),
             entries=int(lengths.sum()),
             chosen=visit.mapping
-            or choose(predicted_work(lengths, self.shape.threads), _CHOICES),
+            or choose(predicted_work(visit.steps, self.shape.threads), _CHOICES),
             utilization={name: it.walk.utilization for name, it in found.items()},
             steps={name: it.walk.steps for name, it in found.items()},
             active={name: it.walk.active for name, it in found.items()},
@@ -265,7 +168,7 @@ class RowModel:
         return found, summary
 
     def _map(self, visit: RowVisit, mapping: str, requests: Requests | None) -> Mapped:
-        walked = walk(visit.lengths, mapping, self.shape)
+        walked = walk(visit.steps, mapping, self.shape)
         times = walked.cta_times
         return Mapped(
             walk=walked,
@@ -274,10 +177,34 @@ class RowModel:
             requests=requests,
         )
 
-    def _hold(self, visit: RowVisit) -> None:
-        """Count the bytes of neighbors that a GPU would need, once per array."""
-        if visit.indices is None or not visit.has_index_loads:
-            return
-        if id(visit.indices) not in self._held:
-            self._held[id(visit.indices)] = visit.indices
-            self.row_bytes += visit.indices.nbytes
+    def _touch(self, visit: RowVisit) -> int:
+        """Count the bytes of neighbors that a GPU would need, once per array.
+
+        Those of batches come anew with each.
+
+        Returns:
+            Pages of neighbors that nobody has touched before.
+        """
+        if visit.indices is None or not visit.has_index_loads or visit.part:
+            return 0
+        if visit.key is not None and visit.key in self._known:
+            return 0  # the same rows again
+        size, name = visit.indices.nbytes, id(visit.indices)
+        if name not in self._held:
+            touched = np.zeros(-(-size // PAGE_BYTES), dtype=np.bool_)
+            self._held[name] = visit.indices, touched
+            self.row_bytes += size
+        touched = self._held[name][1]
+        if visit.starts is None or not len(touched):
+            return 0
+        lengths = np.asarray(visit.lengths, dtype=np.int64)
+        starts = np.asarray(visit.starts, dtype=np.int64)[lengths > 0]
+        width = visit.indices.itemsize
+        ends = (starts + lengths[lengths > 0]) * width - 1
+        # +1 where a row's pages begin, -1 behind them
+        edges = np.bincount(starts * width // PAGE_BYTES, minlength=len(touched) + 1)
+        edges -= np.bincount(ends // PAGE_BYTES + 1, minlength=len(touched) + 1)
+        now = np.cumsum(edges[:-1]) > 0
+        count = int((now & ~touched).sum())
+        touched |= now
+        return count

@@ -10,6 +10,7 @@ from graphsys.analysis.model.devices import WARP
 from graphsys.analysis.model.simt import SUB_WARP_LANES, rows_by_length
 from graphsys.core.visits import RowVisit
 from graphsys.kernels.cpu.simt import sectors as kernels
+from graphsys.kernels.cpu.simt import wide_sectors as wide
 
 SECTOR_BYTES = 32
 LINE_BYTES = 128
@@ -22,8 +23,8 @@ class Requests:
     Attributes:
         requests: Requests of each kind.
         lanes: Lanes active in them.
-        index_bytes: Size of an index.
-        value_bytes: Size of a value.
+        index_bytes: Bytes of the indices that those lanes want.
+        value_bytes: Bytes of the values that they want.
         index_sectors: Sectors that the requests for indices touch.
         index_lines: Their lines.
         value_sectors: Sectors that the requests for values touch.
@@ -46,24 +47,20 @@ class Requests:
     @property
     def index_efficiency(self) -> float | None:
         """Useful bytes over bytes moved for indices."""
-        return _share(self.lanes * self.index_bytes, self.index_sectors * SECTOR_BYTES)
+        return _share(self.index_bytes, self.index_sectors * SECTOR_BYTES)
 
     @property
     def value_efficiency(self) -> float | None:
         """Useful bytes over bytes moved for values."""
-        return _share(self.lanes * self.value_bytes, self.value_sectors * SECTOR_BYTES)
+        return _share(self.value_bytes, self.value_sectors * SECTOR_BYTES)
 
     def per_request(self, amount: int) -> float | None:
         """Return an amount divided by the requests; None without any."""
         return _share(amount, self.requests)
 
     def __add__(self, other: "Requests") -> "Requests":
-        sums = {
-            name: getattr(self, name) + getattr(other, name)
-            for name in self.__slots__
-            if name not in ("index_bytes", "value_bytes")
-        }
-        return Requests(index_bytes=self.index_bytes, value_bytes=self.value_bytes, **sums)
+        sums = {name: getattr(self, name) + getattr(other, name) for name in self.__slots__}
+        return Requests(**sums)
 
 
 def _share(part: float, whole: float) -> float | None:
@@ -89,7 +86,7 @@ def requests_of(visit: RowVisit, threads: int = 256) -> dict[str, Requests]:
     loads = visit.lengths if visit.loads is None else visit.loads
     lengths = np.ascontiguousarray(loads, dtype=np.int64)
     everyone = np.arange(len(lengths), dtype=np.int64)
-    small, medium, large = rows_by_length(lengths, threads)
+    small, medium, large = rows_by_length(lengths * visit.width, threads)
     longer = _by_groups(visit, lengths, np.concatenate([medium, large]), WARP)
     by_warp = longer + _by_groups(visit, lengths, small, WARP)
     return {
@@ -108,6 +105,18 @@ def _by_groups(
     assert visit.indices is not None  # requests_of() checked
     assert visit.starts is not None
     tallies, scratch, shifts = _arrays(visit)
+    starts, indices = visit.starts, visit.indices
+    if visit.width > 1:
+        sizes = _sizes(visit, shifts)
+        if lanes == 1:
+            wide.tally_wide_by_threads(
+                starts, lengths, rows, indices, sizes, scratch, tallies
+            )
+        else:
+            wide.tally_wide_by_groups(
+                starts, lengths, rows, lanes, indices, sizes, scratch, tallies
+            )
+        return _requests(visit, tallies, has_atomics=False)
     order = np.zeros(WARP, dtype=np.int64)
     kernels.tally_by_groups(
         visit.starts, lengths, rows, lanes, visit.indices, shifts, visit.kind == "push",
@@ -120,6 +129,11 @@ def _by_edges(visit: RowVisit, lengths: npt.NDArray[np.int64]) -> Requests:
     assert visit.indices is not None  # requests_of() checked
     assert visit.starts is not None
     tallies, scratch, shifts = _arrays(visit)
+    if visit.width > 1:
+        wide.tally_wide_by_edges(
+            visit.starts, lengths, visit.indices, _sizes(visit, shifts), scratch, tallies
+        )
+        return _requests(visit, tallies, has_atomics=True)
     kernels.tally_by_edges(
         visit.starts, lengths, visit.indices, shifts, visit.kind == "push", scratch, tallies
     )
@@ -135,20 +149,29 @@ def _arrays(visit: RowVisit) -> tuple[npt.NDArray[np.int64], ...]:
     return tallies, scratch, np.array(shifts, dtype=np.int64)
 
 
+def _sizes(visit: RowVisit, shifts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    assert visit.kind == "pull"  # nothing here scatters rows of values
+    sizes = np.zeros(wide.NUM_SIZES, dtype=np.int64)
+    sizes[wide.WIDTH], sizes[wide.VALUE_BYTES] = visit.width, visit.value_bytes
+    sizes[wide.INDEX_SHIFT] = shifts[0]
+    return sizes
+
+
 def _requests(visit: RowVisit, tallies: Any, *, has_atomics: bool) -> Requests:
     assert visit.indices is not None  # requests_of() checked
     if not visit.has_index_loads:
         tallies[[kernels.INDEX_SECTORS, kernels.INDEX_LINES]] = 0
     found = tallies.tolist()
+    lanes = found[kernels.LANES]
     return Requests(
         requests=found[kernels.REQUESTS],
-        lanes=found[kernels.LANES],
-        index_bytes=visit.indices.dtype.itemsize if visit.has_index_loads else 0,
-        value_bytes=visit.value_bytes,
+        lanes=lanes,
+        index_bytes=lanes * visit.indices.dtype.itemsize * visit.has_index_loads,
+        value_bytes=lanes * visit.value_bytes,
         index_sectors=found[kernels.INDEX_SECTORS],
         index_lines=found[kernels.INDEX_LINES],
         value_sectors=found[kernels.VALUE_SECTORS],
         value_lines=found[kernels.VALUE_LINES],
-        atomics=found[kernels.LANES] if has_atomics else 0,
+        atomics=lanes if has_atomics else 0,
         conflicts=found[kernels.CONFLICTS] if has_atomics else 0,
     )

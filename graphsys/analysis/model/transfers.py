@@ -5,6 +5,8 @@ copied once, and around every superstep the host clears a flag on the device and
 back. ``ours`` copies arrays once and reads 64 bytes of counters after a superstep; where
 supersteps are fused it looks less often, so the count is an upper bound. ``unified`` maps
 the arrays: the first touch of a page faults, and the flag's page does twice a superstep.
+Pages of neighbors are counted in the superstep that touches them first; offsets and states
+in the first one. A training copies the arrays of every batch, in whatever style.
 
 Times are a model: each transfer takes a latency, and its bytes the link's rate. Latency and
 rate are assumed, see :class:`Link`.
@@ -47,19 +49,44 @@ LINKS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfers:
-    """What a run copies.
+    """What is copied.
 
     Attributes:
         count: Copies, or faults.
         num_bytes: Their bytes.
-        per_superstep: Of the copies, those of every superstep.
         seconds: By the link's model.
     """
 
     count: int
     num_bytes: int
-    per_superstep: int
     seconds: float
+
+    def __add__(self, other: "Transfers") -> "Transfers":
+        return Transfers(
+            count=self.count + other.count, num_bytes=self.num_bytes + other.num_bytes,
+            seconds=self.seconds + other.seconds,
+        )  # fmt: skip
+
+
+@dataclass(slots=True, kw_only=True)
+class StepArrays:
+    """What a superstep, or a batch of a training, brings to the device and takes back.
+
+    Attributes:
+        arrays: Bytes of each array that the device gets.
+        results: Bytes of each array that the host reads.
+        packed: Bytes of each copy where small arrays share one, as ours do; None: those of
+            ``arrays``.
+        row_bytes: Bytes of neighbors among the arrays.
+        row_pages: Pages of those neighbors that are touched for the first time; None: all
+            of their bytes are.
+    """
+
+    arrays: tuple[int, ...] = ()
+    results: tuple[int, ...] = ()
+    packed: tuple[int, ...] | None = None
+    row_bytes: int = 0
+    row_pages: int | None = None
 
 
 def copies_seconds(count: int, num_bytes: int, link: Link) -> float:
@@ -72,32 +99,37 @@ def copies_seconds(count: int, num_bytes: int, link: Link) -> float:
     return count * link.copy_s + num_bytes / link.bytes_per_s
 
 
-def predicted_transfers(
-    style: str, arrays: tuple[int, ...], result_bytes: int, supersteps: int, link: Link
-) -> Transfers:
-    """Return what a run of so many supersteps copies.
+def step_transfers(style: str, step: StepArrays, link: Link) -> Transfers:
+    """Return what one superstep, or one batch, copies.
 
     Args:
         style: One of :data:`STYLES`.
-        arrays: Bytes of each array that the device needs.
-        result_bytes: Bytes that the host reads in the end.
-        supersteps: How many there were.
+        step: What it needs and gives.
         link: Between host and device.
 
     Raises:
         UnknownNameError: no such style.
+
+    Examples:
+        >>> link = Link(bytes_per_s=1e9, copy_s=1e-6)
+        >>> step_transfers("ours", StepArrays(arrays=(1000, 500)), link).count
+        3
     """
     if style not in STYLES:
         raise unknown_name("style of transfers", style, STYLES)
-    total = sum(arrays) + result_bytes
+    is_packed = style == "ours" and step.packed is not None
+    moved = ((step.packed or ()) if is_packed else step.arrays) + step.results
     if style == "unified":
-        pages = sum(-(-size // PAGE_BYTES) for size in (*arrays, result_bytes))
-        count = pages + 2 * supersteps
-        moved = count * PAGE_BYTES
-        seconds = count * link.fault_s + moved / link.bytes_per_s
-        return Transfers(count=count, num_bytes=moved, per_superstep=2, seconds=seconds)
+        pages = sum(-(-size // PAGE_BYTES) for size in moved)
+        pages += step.row_pages or 0
+        if step.row_pages is None:
+            pages += -(-step.row_bytes // PAGE_BYTES)
+        count = pages + 2
+        num_bytes = count * PAGE_BYTES
+        seconds = count * link.fault_s + num_bytes / link.bytes_per_s
+        return Transfers(count=count, num_bytes=num_bytes, seconds=seconds)
     each, size = (2, 2 * FLAG_BYTES) if style == "host-driven" else (1, COUNTER_BYTES)
-    count = len(arrays) + 1 + each * supersteps
-    moved = total + size * supersteps
-    seconds = copies_seconds(count, moved, link)
-    return Transfers(count=count, num_bytes=moved, per_superstep=each, seconds=seconds)
+    count = len(moved) + (step.row_bytes > 0) + each
+    num_bytes = sum(moved) + step.row_bytes + size
+    seconds = copies_seconds(count, num_bytes, link)
+    return Transfers(count=count, num_bytes=num_bytes, seconds=seconds)

@@ -89,6 +89,8 @@ def page_of(report: Mapping[str, Any]) -> str:
         metrics=[(metric, figure_text(metric)) for metric in report["metrics"]],
         steps=_step_table(report["supersteps"][:MAX_STEPS]),
         num_steps=len(report["supersteps"]),
+        numbers=_last_numbers(report.get("numbers") or []),
+        overlap=_overlap_rows(report.get("overlap")),
         lanes=metrics["lane_utilization"],
         **_drawings(report),
     )
@@ -124,6 +126,44 @@ def _epochs(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "seconds": sum(step["seconds"] or 0.0 for step in own),
         }
         for name, own in found.items()
+    ]
+
+
+def _last_numbers(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the numbers of the last epoch as texts."""
+    shares = ("over_float16", "under_float16", "over_bfloat16", "under_bfloat16")
+    return [
+        {
+            "kind": row["kind"],
+            "layer": row["layer"],
+            "cells": [
+                *("" if row[it] is None else number_text(row[it])
+                  for it in ("count", "mean", "deviation", "largest")),
+                *(_percent(row[f"{it}_share"]) for it in shares),
+            ],
+        }
+        for row in rows
+        if row["epoch"] == rows[-1]["epoch"]
+    ]  # fmt: skip
+
+
+def _overlap_rows(overlap: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Return the rows of the table of overlap; none where nothing was prepared."""
+    if overlap is None or not overlap["stages"][0]["prepare_seconds"]:
+        return []
+    rows = [("run", row) for row in overlap["stages"]]
+    rows += [(f"epoch {row['epoch']}", row) for row in overlap["epochs"][:MAX_STEPS]]
+    names = ("prepare_seconds", "compute_seconds", "overlap_seconds", "rho", "alpha")
+    return [
+        {
+            "when": when,
+            "stage": row["stage"],
+            "cells": [
+                "" if row[name] is None else number_text(row[name])
+                for name in (*names, "utilization")
+            ],
+        }
+        for when, row in rows
     ]
 
 

@@ -21,10 +21,11 @@ from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.nonfinite import describe_rows
 from graphsys.embedding.rows.row_precision import stored_dtype, to_floats
 from graphsys.embedding.rows.table_files import Floats, Table
-from graphsys.embedding.training.flop_count import KERNEL, operator_work, tell, tell_rows
+from graphsys.embedding.training.flop_count import KERNEL, operator_work, tell
 from graphsys.embedding.training.kernel_table import compiled_objective
 from graphsys.embedding.training.negatives import Negatives
 from graphsys.embedding.training.objective import REGULARIZER_CODES
+from graphsys.embedding.training.told_rows import tell_rows, tell_unit
 from graphsys.kernels.cpu.embedding.bags import PLAIN, Extras
 from graphsys.kernels.cpu.embedding.calls import Objective
 from graphsys.kernels.cpu.embedding.chunk import Edges
@@ -139,6 +140,8 @@ class BucketTrainer:
             enough = len(work[0].losses) // (_BATCHES_PER_TURN * self.num_workers)
             turns = max(1, min(_TURNS, enough))
         with span("compute", epoch=epoch), ThreadPoolExecutor(self.num_workers) as pool:
+            if is_recording():
+                tell_unit(self.tables, work)
             for turn in range(turns):
                 for bucket in work:
                     bounds = len(bucket.losses) * np.array([turn, turn + 1]) // turns

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.events import count, observe
-from graphsys.core.visits import RowVisit
+from graphsys.core.events import count
 from graphsys.kernels.cpu.embedding.chunk import Edges
 from graphsys.kernels.cpu.embedding.operators import AFFINE, IDENTITY, LINEAR, Operators
 from graphsys.kernels.cpu.embedding.rows import Tables
@@ -20,7 +19,6 @@ from graphsys.kernels.cpu.embedding.step import Settings
 KERNEL = "train_batches"
 _FLOAT = 4
 _NUMBER = 8
-_WIDE = "a candidate is a row of an embedding, whose sectors are not modeled"
 
 Counts = npt.NDArray[np.int64]
 
@@ -83,23 +81,6 @@ def query_rows(
     """
     n, _, against, _ = _sizes(edges, first, last, tables, settings)
     return np.concatenate([np.repeat(side, n) for side in against])
-
-
-def tell_rows(
-    edges: Edges, first: int, last: int, tables: Tables, settings: Settings
-) -> None:
-    """Offer the queries of a launch to the SIMT model: a row each, of its candidates."""
-    observe(
-        "rows",
-        lambda: [
-            RowVisit(
-                superstep=0,
-                kind="pull",
-                reason=_WIDE,
-                lengths=query_rows(edges, first, last, tables, settings),
-            )
-        ],
-    )
 
 
 def _sizes(

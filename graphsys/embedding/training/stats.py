@@ -6,7 +6,7 @@ from typing import Any
 from graphsys.embedding.data.schedule import Layout
 from graphsys.embedding.rows.table_files import TableFiles
 from graphsys.embedding.training.buffer import PartitionBuffer
-from graphsys.metrics.overlap import overlap_alpha
+from graphsys.metrics.overlap import OVERLAP_BY_EPOCH, overlap_alpha
 
 
 class TrainingStats:
@@ -32,6 +32,17 @@ class TrainingStats:
         self.checkpoint_s = 0.0
         self._before = dict(metrics)
         self._buffer, self._files, self._layout = buffer, files, layout
+
+    def end_epoch(self, epoch: int, metrics: MutableMapping[str, Any]) -> None:
+        """Add a row to ``overlap_by_epoch``; see the trainer of networks.
+
+        Args:
+            epoch: From 1.
+            metrics: Those of the run; of an epoch that was interrupted, what came after
+                the checkpoint is told.
+        """
+        row = {"epoch": epoch, **self._buffer.overlap.lap()}
+        metrics[OVERLAP_BY_EPOCH] = [*metrics.get(OVERLAP_BY_EPOCH, []), row]
 
     def update(self, metrics: MutableMapping[str, Any]) -> None:
         """Write the figures of the run so far.

@@ -62,7 +62,8 @@ class Trainer:
             with self.buffer:
                 self._begin()
                 while self._goes_on():
-                    self._train_epoch(state.epoch, progress)
+                    with span("epoch", epoch=state.epoch):
+                        self._train_epoch(state.epoch, progress)
                     self._close_epoch()
                     if self.context.regroup is not None and self._goes_on():
                         self._regroup(state.epoch)
@@ -164,6 +165,7 @@ class Trainer:
             state.unit = number + 1
             if state.unit == len(schedule):
                 state.end_epoch()
+                self.stats.end_epoch(state.epoch, state.metrics)
             for hook in self.hooks:
                 hook.after_unit(self)
             due = now - self._saved_s >= self.config.checkpoint_seconds

@@ -102,13 +102,14 @@ def apsp(
 ) -> None:
     """Distances between all pairs of nodes.
 
-    The result has N^2 rows of 24 bytes (more with text ids), whatever the number of edges,
-    so graphs above ``max_nodes`` are refused: ask ``sssp`` for the sources you need.
+    The result has N^2 rows of 24 bytes (more with text ids), whatever the number of edges.
+    Above ``max_nodes`` it is no table but comes in blocks of sources, made when they are
+    asked for: ``pieces()`` of the result, or ``-o FILE``, which writes them as they come.
 
     Args:
         graph: An open graph, its path, or edges in memory; the column ``weight`` holds the
             lengths of edges, which are 1 where there is none.
-        max_nodes: The largest number of nodes.
+        max_nodes: The largest number of nodes whose pairs are made at once.
         options: How it is run: ``memory`` and ``num_threads``.
 
     Returns:
@@ -116,14 +117,15 @@ def apsp(
         ``value``, the distance from the one to the other, float64, null where not reached.
 
     Raises:
-        ConfigError: more than ``max_nodes`` nodes.
+        ConfigError: the table of more than ``max_nodes`` nodes was asked for.
         InvalidGraphError: a negative length.
 
     Complexity:
-        O(N) runs of the program of ``sssp``, O(N^2) memory.
+        O(N) times that of ``sssp``; O(N^2) memory, in blocks some 100 MB.
 
     References:
-        Bellman, "On a routing problem", 1958.
+        Meyer, Sanders, "Delta-stepping: a parallelizable shortest path algorithm", J.
+        Algorithms 49(1), 2003.
 
     Example:
         >>> import graphsys as gs

@@ -20,6 +20,7 @@ from graphsys.core.cuda.offline import (
     ptx_of,
     write_ptx,
 )
+from graphsys.core.errors import MissingDependencyError
 from graphsys.engine.codegen.plan import PhasePlan, ProgramPlan
 from graphsys.engine.cuda.cuda_source import module_source, user_lines
 from graphsys.engine.cuda.disassembly import count_kinds, count_lines, disassembly
@@ -69,6 +70,44 @@ def program_ptx(plan: ProgramPlan, *, clocked: bool = False) -> dict[str, str]:
     return {name: ptx_of(function, types) for name, function, types in kernels}
 
 
+def count_instructions(name: str, function: Any, types: tuple[Any, ...]) -> dict[str, int]:
+    """Compile a function as a kernel for Hopper; return its instructions by kind.
+
+    Args:
+        name: What to call it.
+        function: The kernel's Python function.
+        types: numba's types of its arguments.
+
+    Raises:
+        MissingDependencyError: numba-cuda's compiler, ``ptxas`` or ``nvdisasm`` is missing.
+    """
+    (report,) = _compile_all([(name, function, types)], is_counted=True)
+    if report.instructions is None:
+        raise MissingDependencyError(
+            "nvdisasm is not on PATH and triton, which brings one, is not installed: "
+            "pip install 'graphsys[gpu]'"
+        )
+    return report.instructions
+
+
+def count_program(plan: ProgramPlan, mapping: str) -> dict[str, dict[str, int]]:
+    """Return the instructions by kind of a program's kernels over rows, by their names.
+
+    Args:
+        plan: The lowered program.
+        mapping: Who walks a row: ``thread``, ``warp`` or ``block``; kernels of several
+            supersteps (fused ones) are left out.
+
+    Raises:
+        MissingDependencyError: as :func:`count_instructions`.
+    """
+    return {
+        name: count_instructions(name, function, types)
+        for name, function, types in _typed_kernels(plan, clocked=False)
+        if f"_{mapping}_" in name and "fused" not in name
+    }
+
+
 def _typed_kernels(plan: ProgramPlan, *, clocked: bool) -> list[Typed]:
     module = load_module(module_source(plan, clocked=clocked))
     typed = []
@@ -110,21 +149,25 @@ def compile_common(id_dtype: np.dtype[Any]) -> list[KernelReport]:
 
 
 def _compile_all(
-    typed: list[Typed], lines: Mapping[int, str] | None = None
+    typed: list[Typed],
+    lines: Mapping[int, str] | None = None,
+    *,
+    is_counted: bool = False,
 ) -> list[KernelReport]:
-    """Compile kernels; count their instructions where lines of the user's are given."""
-    if lines is None:
+    """Compile kernels; count instructions if asked to, by line where those are given."""
+    if lines is None and not is_counted:
         return compile_kernels(typed)
     ptxas = find_ptxas()
     forget_the_driver()
     reports = []
     with tempfile.TemporaryDirectory() as folder:
         for name, function, types in typed:
-            path = write_ptx(Path(folder), name, function, types, has_lines=True)
+            has_lines = lines is not None
+            path = write_ptx(Path(folder), name, function, types, has_lines=has_lines)
             report = assemble(ptxas, name, path)
             text = disassembly(path.with_suffix(".cubin"))
             if text is not None:
-                own = count_lines(text, lines)
+                own = None if lines is None else count_lines(text, lines)
                 report = replace(report, instructions=count_kinds(text), lines=own)
             reports.append(report)
     return reports

@@ -1,21 +1,33 @@
-"""Distances between all pairs of nodes: the vertex program of shortest paths per node."""
+"""Distances between all pairs of nodes: shortest paths, a block of sources at a time."""
 
 import time
+from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.errors import ConfigError
-from graphsys.engine.execute.executor import Executor
-from graphsys.engine.execute.prepared import compile_program
-from graphsys.engine.execute.rows import MemoryRows
+from graphsys.core.threads import ThreadTeam
 from graphsys.engine.native.arguments import require_count
-from graphsys.engine.programs.sssp import ShortestPaths
+from graphsys.engine.native.shortest_paths import distances_from, refuse_weights
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 
 MAX_NODES = 5000
-"""Nodes up to which all pairs are computed unless asked otherwise: 25 million rows."""
+"""Nodes up to which all pairs are one table unless asked otherwise: 25 million rows."""
+BLOCK_BYTES = 48 << 20
+"""Bytes of a block's table."""
+
+
+def row_bytes(id_bytes: float) -> float:
+    """Return the bytes of a pair: two ids, a distance, and what making them takes."""
+    return 18 + 2 * id_bytes
+
+
+def block_sources(num_nodes: int, id_bytes: float) -> int:
+    """Return how many sources a block has."""
+    return max(1, int(BLOCK_BYTES / (row_bytes(id_bytes) * max(num_nodes, 1))))
 
 
 def apsp(
@@ -24,40 +36,54 @@ def apsp(
     """Compute what :func:`graphsys.engine.algorithms.apsp` tells of."""
     require_count("max_nodes", max_nodes)
     num = topology.num_nodes
-    if num > max_nodes:
-        raise ConfigError(
-            f"apsp gives {num}^2 = {num * num} rows for {num} nodes, more than the limit "
-            f"of {max_nodes} nodes; raise max_nodes, or run sssp from the sources you need"
-        )
+    if topology.has_weight:
+        with ThreadTeam(num_threads) as team:
+            refuse_weights(topology, team)
     began = time.perf_counter()
-    distance = np.full((num, num), np.inf)
-    ids = topology.ids()
-    supersteps, compiling = 0, 0.0
-    plan, kernels, rows = None, None, MemoryRows(topology)
-    for number, source in enumerate(ids.to_pylist()):
-        program = ShortestPaths(source=source)
-        if plan is None or kernels is None:
-            plan, kernels, compiling = compile_program(program, topology)
-        executor = Executor(program, plan, kernels, topology, rows, num_threads=num_threads)
-        try:
-            supersteps += sum(1 for _ in executor.run())
-        finally:
-            executor.close()
-        compiling += executor.compile_seconds
-        distance[number] = executor.arrays.states["distance"]
+    if num > max_nodes:
+        return Result(
+            source=lambda: _refuse(num, max_nodes), algorithm="apsp", supersteps=num,
+            seconds=0.0, pieces=lambda: _blocks(topology, num_threads), num_rows=num * num,
+        )  # fmt: skip
+    blocks = list(_blocks(topology, num_threads))
+    return Result(
+        source=pa.concat_tables(blocks).combine_chunks(), algorithm="apsp", supersteps=num,
+        seconds=time.perf_counter() - began,
+    )  # fmt: skip
+
+
+def _refuse(num: int, max_nodes: int) -> pa.Table:
+    raise ConfigError(
+        f"apsp gives {num}^2 = {num * num} rows for {num} nodes, more than the limit of "
+        f"{max_nodes} nodes for one table; write them block by block (-o FILE, or pieces() "
+        "of the result), raise max_nodes, or run sssp from the sources you need"
+    )
+
+
+def _blocks(topology: Topology, num_threads: int | None) -> Iterator[pa.Table]:
+    """Yield the rows of blocks of sources, in the order of the store."""
+    num = topology.num_nodes
     everyone = np.arange(num)
-    flat = distance.ravel()
-    table = pa.table(
+    size = block_sources(num, 8)
+    with ThreadTeam(num_threads) as team:
+        for first in range(0, max(num, 1), size):
+            sources = everyone[first : first + size]
+            distance = np.full((len(sources), num), np.inf)
+            for place, source in enumerate(sources.tolist()):
+                distance[place] = distances_from(topology, source, team)
+            yield _table(topology, sources, everyone, distance.ravel())
+
+
+def _table(
+    topology: Topology,
+    sources: npt.NDArray[np.int64],
+    everyone: npt.NDArray[np.int64],
+    flat: npt.NDArray[np.float64],
+) -> pa.Table:
+    return pa.table(
         {
-            "id": topology.ids(np.repeat(everyone, num)),
-            "other": topology.ids(np.tile(everyone, num)),
+            "id": topology.ids(np.repeat(sources, len(everyone))),
+            "other": topology.ids(np.tile(everyone, len(sources))),
             "value": pa.array(flat, mask=np.isinf(flat)),
         }
-    )
-    return Result(
-        source=table,
-        algorithm="apsp",
-        supersteps=supersteps,
-        seconds=time.perf_counter() - began - compiling,
-        compile_seconds=compiling,
     )

@@ -5,11 +5,12 @@ change there is a change here, and ``scripts/memory_rule`` shows whether both ag
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from graphsys.engine.execute.row_bytes import num_simple_entries
+from graphsys.engine.native.all_pairs import MAX_NODES, block_sources, row_bytes
 from graphsys.engine.native.betweenness import SMALL_EDGES
 from graphsys.engine.native.similarity import (
     PairSearch,
@@ -182,8 +183,12 @@ def _degree_assortativity(facts: Facts) -> Need:
 
 
 def _apsp(facts: Facts) -> Need:
-    width = 18 + 2 * facts.id_bytes
-    return Need(rows=facts.both, bytes=width * facts.nodes**2)
+    width = row_bytes(facts.id_bytes)
+    num_sources = facts.nodes
+    if facts.nodes > facts.options.get("max_nodes", MAX_NODES):  # two blocks at a time
+        num_sources = 2 * block_sources(facts.nodes, 8)
+    own = _sssp(facts)
+    return replace(own, bytes=own.bytes + width * facts.nodes * num_sources)
 
 
 def _survey_propagation(facts: Facts) -> Need:

@@ -77,6 +77,32 @@ def sssp(topology: Topology, *, source: Any, num_threads: int | None = None) -> 
     )
 
 
+def distances_from(
+    topology: Topology, start: int, team: ThreadTeam
+) -> npt.NDArray[np.float64]:
+    """Return the distances from a node, infinite where it does not reach ``[N]``.
+
+    Args:
+        topology: The graph.
+        start: Number of the node.
+        team: Threads.
+
+    Raises:
+        InvalidGraphError: some weights are negative or NaN.
+    """
+    out = topology.csr("out") if topology.has_weight else None
+    if out is None or out.weight is None:
+        levels = search(topology.rows("out"), topology.rows("in"), start, team)
+        distance, reached = levels.distance.astype(np.float64), levels.reached
+    else:
+        summary = _summary(topology, out, team)
+        delta = choose_delta(summary, out.num_edges)
+        into = topology.csr("in")
+        distance, reached, _ = delta_stepping(out, into, start, delta, summary.least, team)
+    bits = np.unpackbits(reached.view(np.uint8), bitorder="little")[: len(distance)]
+    return np.where(bits, distance, np.inf)
+
+
 def refuse_weights(topology: Topology, team: ThreadTeam) -> None:
     """Refuse weights that sssp does not take.
 

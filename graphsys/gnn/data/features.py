@@ -21,6 +21,7 @@ from graphsys.sampling import (
     message_rows,
 )
 from graphsys.sampling.blocks import Buffers
+from graphsys.sampling.told_rows import tell_gathered
 from graphsys.storage.reader import Graph
 
 Floats = npt.NDArray[np.float32]
@@ -210,6 +211,7 @@ class InputFeatures:
                 where, nodes = cache.split(nodes)
             room = buffers.room(("features", name), len(nodes) * rows.dim, np.float32)
             out = room[: len(nodes) * rows.dim].reshape(len(nodes), rows.dim)
+        tell_gathered(nodes, rows.dim, np.dtype(np.float32).itemsize)
         source = rows if out is None else self._cached.get(name, rows)
         found = torch.from_numpy(self._scaled(source.gather(nodes, out)))
         if cache is None:

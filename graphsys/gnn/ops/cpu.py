@@ -43,6 +43,11 @@ def widened(x: torch.Tensor) -> torch.Tensor:
     return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
 
 
+def _tell(indptr: Any, indices: Any, values: torch.Tensor) -> None:
+    """Tell a profile of rows whose entries each read a row of values."""
+    tell_rows(indptr, indices, width=values[:1].numel(), value_bytes=values.element_size())
+
+
 def sum_rows(
     entries: RowEntries,
     weight: torch.Tensor | None,
@@ -62,7 +67,7 @@ def sum_rows(
     kernel = sums.sum_head_messages if x.dim() == 3 else sums.sum_messages
     factor: Any = None if weight is None else _numpy(weight)
     width, indices, given = x[:1].numel(), entries.indices, _numpy(x)
-    tell_rows(entries.indptr)
+    _tell(entries.indptr, entries.indices, x)
     count(
         "kernel_work", 2 * len(indices) * width, kernel=kernel.__name__,
         bytes=len(indices) * (width * given.itemsize + indices.itemsize) + out.nbytes,
@@ -79,7 +84,7 @@ def sum_rows(
 def sum_values(entries: RowEntries, values: torch.Tensor) -> torch.Tensor:
     """Return the sums of the values of each row's entries ``[R, H]``, values ``[E, H]``."""
     out = _room((len(entries.indptr) - 1, values.shape[1]), values)
-    tell_rows(entries.indptr)
+    _tell(entries.indptr, entries.entry if len(entries.entry) else None, values)
     arguments = (entries.indptr, entries.entry, _numpy(values), _counter())
     _run(segments.sum_entries, *arguments, out.numpy())
     return out
@@ -89,7 +94,7 @@ def max_rows(rows: SparseRows, x: torch.Tensor) -> tuple[torch.Tensor, Any]:
     """Return the maxima of rows by feature, and what their gradient needs to know."""
     out = _room((rows.num_dst, x.shape[1]), x)
     winner = np.empty(out.shape, dtype=np.int32)
-    tell_rows(rows.indptr)
+    _tell(rows.indptr, rows.indices, x)
     _run(
         sums.max_messages, rows.indptr, rows.indices, _numpy(x), _counter(), out.numpy(),
         winner,
@@ -119,7 +124,7 @@ def _of_entries(
 ) -> torch.Tensor:
     """Return what a kernel makes of both ends of every entry ``[E, H]``."""
     out = _room((rows.num_edges, x.shape[1]), x)
-    tell_rows(rows.indptr)
+    _tell(rows.indptr, rows.indices, x)
     _run(kernel, rows.indptr, rows.indices, _numpy(x), _numpy(y), _counter(), out.numpy())
     return out
 
@@ -127,7 +132,7 @@ def _of_entries(
 def softmax(rows: SparseRows, scores: torch.Tensor) -> torch.Tensor:
     """Return the shares of entries in their rows ``[E, H]``."""
     out = _room(tuple(scores.shape), scores)
-    tell_rows(rows.indptr)
+    _tell(rows.indptr, None, scores)
     _run(segments.softmax_rows, rows.indptr, _numpy(scores), _counter(), out.numpy())
     return out
 
@@ -137,7 +142,7 @@ def softmax_gradient(
 ) -> torch.Tensor:
     """Return the gradient of the scores, given that of the shares."""
     out = _room(tuple(shares.shape), shares)
-    tell_rows(rows.indptr)
+    _tell(rows.indptr, None, shares)
     arguments = (rows.indptr, _numpy(shares), _numpy(grad), _counter())
     _run(segments.softmax_rows_gradient, *arguments, out.numpy())
     return out
@@ -152,7 +157,7 @@ def attend_ends(
 ) -> torch.Tensor:
     """Return GATv2's scores ``[E, H]``."""
     out = _room((rows.num_edges, x.shape[1]), x)
-    tell_rows(rows.indptr)
+    _tell(rows.indptr, rows.indices, x)
     _run(
         segments.attend_ends, rows.indptr, rows.indices, _numpy(x), _numpy(y),
         _numpy(attention), _scalar(x, slope), _counter(), out.numpy(),
@@ -176,7 +181,7 @@ def attend_gradients(
         (rows.entries, (x, y), of_y, of_attention),
         (rows.transposed, (y, x), of_x, of_attention[:0]),
     ):
-        tell_rows(entries.indptr)
+        _tell(entries.indptr, entries.indices, ends[0])
         _run(
             segments.attend_ends_gradient, *entries, *map(_numpy, ends), vector, scale,
             given, _counter(), out.numpy(), extra,

@@ -5,7 +5,7 @@ from typing import Any
 
 from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.process_group import ProcessGroup
-from graphsys.metrics.overlap import Overlap, overlap_alpha
+from graphsys.metrics.overlap import OVERLAP_BY_EPOCH, Overlap, overlap_alpha
 
 _STAGES = ("forward", "backward", "step")
 
@@ -20,13 +20,14 @@ class TrainingStats:
         overlap: How far sampling and gathering run beside the training.
         wall_s: Time of training, in seconds.
         evaluate_s: Time of evaluating, in seconds.
+        num_batches: Batches trained since the checkpoint.
     """
 
     def __init__(self, metrics: Mapping[str, Any]) -> None:
         self.overlap = Overlap()
         self.wall_s = self.evaluate_s = 0.0
         self._sums = dict.fromkeys(("sample", "gather", *_STAGES), 0.0)
-        self._num_batches = self._num_edges = 0
+        self.num_batches = self._num_edges = 0
         self._before = dict(metrics)
 
     def add(self, batch: Batch, times: Sequence[float]) -> None:
@@ -36,12 +37,29 @@ class TrainingStats:
             batch: The batch.
             times: When its forward pass, its backward pass and its step began, and the end.
         """
-        self._num_batches += 1
+        self.num_batches += 1
         self._num_edges += batch.num_edges
         self._sums["sample"] += batch.sample_s
         self._sums["gather"] += batch.gather_s
         for name, begin, end in zip(_STAGES, times[:-1], times[1:], strict=True):
             self._sums[name] += end - begin
+
+    def end_epoch(self, epoch: int, metrics: MutableMapping[str, Any]) -> dict[str, float]:
+        """Note how far an epoch prepared and computed side by side.
+
+        Args:
+            epoch: From 1.
+            metrics: Get a row of ``overlap_by_epoch``; of an epoch that was interrupted,
+                what came after the checkpoint.
+
+        Returns:
+            What there is of ``overlap_alpha``, ``overlap_rho``, ``overlap_utilization``.
+        """
+        found = self.overlap.lap()
+        rows = metrics.get(OVERLAP_BY_EPOCH, [])
+        metrics[OVERLAP_BY_EPOCH] = [*rows, {"epoch": epoch, **found}]
+        shown = {f"overlap_{name}": found[name] for name in ("alpha", "rho", "utilization")}
+        return {name: value for name, value in shown.items() if value is not None}
 
     def update(self, metrics: MutableMapping[str, Any]) -> None:
         """Write the figures of the run so far.
@@ -60,7 +78,7 @@ class TrainingStats:
         values["train_seconds"] = self.wall_s
         for name, value in values.items():
             metrics[name] = value + self._before.get(name, 0.0)
-        metrics["batches"] = self._num_batches + self._before.get("batches", 0)
+        metrics["batches"] = self.num_batches + self._before.get("batches", 0)
         alpha = overlap_alpha(
             metrics["prepare_seconds"],
             metrics["compute_seconds"],
@@ -81,7 +99,7 @@ class TrainingStats:
         traffic = group.traffic
         found = group.gather({
             "rank": group.rank,
-            "batches": self._num_batches,
+            "batches": self.num_batches,
             "edges": self._num_edges,
             "train_seconds": self.wall_s,
             "sample_seconds": self._sums["sample"],

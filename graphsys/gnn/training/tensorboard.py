@@ -1,5 +1,6 @@
 """What a training writes for TensorBoard, in the run's folder ``tensorboard``."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,39 @@ class Board:
         if self._writer is not None:
             for name, value in scalars.items():
                 self._writer.add_scalar(name, value, epoch)
+
+    def write_numbers(self, epoch: int, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Note distributions of an epoch: a histogram by size, and shares beyond 16 bits.
+
+        Args:
+            epoch: From 1.
+            rows: As :meth:`~graphsys.gnn.training.number_watch.NumberWatch.end_epoch`
+                returns them.
+        """
+        if self._writer is None:
+            return
+        for row in rows:
+            name = f"{row['kind']}/{row['layer']}"
+            for share in ("over_float16", "under_float16", "over_bfloat16",
+                          "under_bfloat16", "odd"):  # fmt: skip
+                self._writer.add_scalar(
+                    f"numbers/{share}/{name}", row[f"{share}_share"], epoch
+                )
+            if row["exponents"]:
+                self._write_histogram(f"log2/{name}", row["exponents"], epoch)
+
+    def _write_histogram(
+        self, name: str, exponents: Sequence[Sequence[int]], epoch: int
+    ) -> None:
+        """Write how many numbers have which exponent; bins without any are left out."""
+        places, counts = [it[0] for it in exponents], [it[1] for it in exponents]
+        pairs = list(zip(places, counts, strict=True))
+        self._writer.add_histogram_raw(
+            name, min=places[0], max=places[-1] + 1, num=sum(counts),
+            sum=sum(k * n for k, n in pairs), sum_squares=sum(k * k * n for k, n in pairs),
+            bucket_limits=[place + 1 for place in places], bucket_counts=counts,
+            global_step=epoch,
+        )  # fmt: skip
 
     def close(self) -> None:
         """Write what is waiting and close the file."""

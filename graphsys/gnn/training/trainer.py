@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from graphsys.core.events import span
+from graphsys.core.events import count, is_recording, span
 from graphsys.core.memory import release_free_memory
 from graphsys.core.progress import Progress
 from graphsys.gnn import run as runs
@@ -26,11 +26,13 @@ from graphsys.gnn.inference import (
 )
 from graphsys.gnn.models.model import Model
 from graphsys.gnn.tasks.task import Seeds, epoch_seeds
+from graphsys.gnn.training.number_watch import NUMBERS, NumberWatch
 from graphsys.gnn.training.optimizer import dump_optimizer, load_optimizer
 from graphsys.gnn.training.out_of_memory import explained, explained_whole
 from graphsys.gnn.training.stats import TrainingStats
 from graphsys.gnn.training.step import Stepper
 from graphsys.gnn.training.tensorboard import Board
+from graphsys.gnn.training.told_batches import tell_batch
 from graphsys.sampling.blocks import Buffers
 
 Ints = npt.NDArray[np.int64]
@@ -62,6 +64,7 @@ class Trainer:
         if self.process_group.rank:
             self.path = None  # the first process writes
         self.board = Board(self.path, self.config, self.state.epoch)
+        self._numbers = NumberWatch(self.network) if self.config.numbers else None
 
     def run(self, progress: Progress) -> None:
         """Train until all epochs are done or valid gets no better.
@@ -81,7 +84,8 @@ class Trainer:
                 progress.stage(f"epoch {epoch + 1}", len(seeds), "batches")
             elif epoch == first:
                 progress.stage("train", config.epochs - first, "epochs")
-            self._train_epoch(epoch, seeds, progress)
+            with span("epoch", epoch=epoch):
+                self._train_epoch(epoch, seeds, progress)
             if config.eval_every and state.epoch % config.eval_every == 0:
                 self._evaluate()
             state.is_complete = state.epoch >= config.epochs or self._is_out_of_patience()
@@ -89,6 +93,8 @@ class Trainer:
                 state.metrics.update(self.stats.of_group(self.process_group))
             if state.is_complete or self._is_due():
                 self.checkpoint()
+        if self._numbers is not None:
+            self._numbers.close()
         self.board.close()
         progress.close()
 
@@ -134,6 +140,8 @@ class Trainer:
         Raises:
             TrainingFailedError: The loss is not a number.
         """
+        if is_recording():
+            tell_batch(batch, is_first=not self.stats.num_batches)
         with self.stats.overlap.working():
             value, times = self.stepper.train(epoch, batch, num_batches)
         self.stats.add(batch, times)
@@ -167,7 +175,13 @@ class Trainer:
         state.epoch += 1
         rate = self.stepper.optimizer.param_groups[0]["lr"]
         scalars = {"loss": state.losses[-1], "lr": rate, "seconds": state.seconds}
+        scalars |= self.stats.end_epoch(state.epoch, state.metrics)
         self.board.write(state.epoch, scalars)
+        if self._numbers is not None:
+            rows = self._numbers.end_epoch()
+            state.metrics[NUMBERS] = rows
+            count(NUMBERS, len(rows), epoch=epoch, rows=rows)
+            self.board.write_numbers(state.epoch, rows)
 
     def batches(self, epoch: int, seeds: Seeds) -> Iterator[Batch]:
         """Yield the batches of an epoch that are still to be trained."""

@@ -1,16 +1,17 @@
 """All findings, in the paper's order."""
 
-from bench.study import balance, caches, lanes, launches, schedulers
+from bench.study import balance, caches, lanes, launches, mix, schedulers
 from bench.study.finding import Finding
 from bench.study.statistics import Rows
 
 
-def findings(rows: Rows, simulated: Rows) -> list[Finding]:
+def findings(rows: Rows, simulated: Rows, mixes: Rows) -> list[Finding]:
     """Return what became of each finding.
 
     Args:
         rows: The runs of the case ``bottlenecks``.
         simulated: Those of the case ``schedulers``.
+        mixes: Those of the case ``instructions``.
     """
     return [
         launches.launches(rows),
@@ -22,7 +23,7 @@ def findings(rows: Rows, simulated: Rows) -> list[Finding]:
         lanes.on_chip(),
         caches.first_level(simulated),
         lanes.lanes(rows),
-        lanes.instructions(),
+        mix.instructions(mixes),
         balance.coarse(rows),
         balance.larger(rows),
         balance.fine(rows),

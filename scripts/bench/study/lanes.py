@@ -4,7 +4,7 @@ import json
 import statistics
 
 from bench.output import newest
-from bench.study.finding import FEW, GPU, OPEN, Finding, judge
+from bench.study.finding import FEW, GPU, Finding, judge
 from bench.study.statistics import Rows, medians, rank_correlation, superiority
 
 WAYS = ("thread", "sub-warp", "warp", "twc", "edge", "merge-path")
@@ -70,15 +70,4 @@ def lanes(rows: Rows) -> Finding:
         here=f"Lanes at work (medians): {told}; controls {medians(rows, name)[1]:.0%}; "
         f"fewer in {1 - more:.0%} of pairs; rho {trend:.2f}",
         verdict=judge(more <= FEW and trend <= -0.5, "sharing by edges removes it"),
-    )
-
-
-def instructions() -> Finding:
-    """Return the finding about the mix of instructions."""
-    return Finding(
-        subject="E. Instruction mix",
-        paper="It does not explain the difference in time to other applications",
-        statistic="None: times of both need a GPU",
-        here="`graphsys profile --compile sm_90 PROGRAM` tells a program's mix by line",
-        verdict=OPEN,
     )

@@ -13,7 +13,7 @@ _TYPES = {
 }
 _KNOWN = {
     "$schema", "title", "description", "type", "required", "properties", "items", "enum",
-    "minimum", "additionalProperties",
+    "minimum", "maximum", "additionalProperties",
 }  # fmt: skip
 
 
@@ -29,6 +29,8 @@ def violations(schema: dict[str, Any], value: Any, path: str = "report") -> list
         found.append(f"{path}: {value!r} is not among {schema['enum']}")
     if "minimum" in schema and value is not None and value < schema["minimum"]:
         found.append(f"{path}: {value!r} is too small")
+    if "maximum" in schema and value is not None and value > schema["maximum"]:
+        found.append(f"{path}: {value!r} is too large")
     if isinstance(value, dict):
         known = schema.get("properties", {})
         found += [f"{path} lacks {k}" for k in schema.get("required", []) if k not in value]

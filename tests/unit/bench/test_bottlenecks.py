@@ -64,7 +64,7 @@ def test_the_committed_page_is_that_of_the_committed_results(
     assert f"`{command.relative_to(ROOT)}`" in page
     assert os.access(command, os.X_OK)
     steps = re.findall(r'^"\$here/(\w+)" (\S+)', command.read_text(), re.MULTILINE)
-    assert steps == [("run", "bottlenecks"), ("run", "schedulers"),
+    assert steps == [("run", "bottlenecks"), ("run", "schedulers"), ("run", "instructions"),
                      ("bottlenecks_table", "--document")]  # fmt: skip
 
 

@@ -1,7 +1,9 @@
 """The study's findings: each could have come out otherwise."""
 
 import importlib
+import importlib.util
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -145,8 +147,42 @@ def test_lanes(study: Any) -> None:
     assert verdict(finding(joined(alike, runs(degrees, [0, 1, 7], [])))) == "does not hold"
 
 
-def test_the_instruction_mix_is_open(study: Any) -> None:
-    assert verdict(study("lanes").instructions()) == "open until a GPU"
+def test_the_instruction_mix(study: Any, tmp_path: Path) -> None:
+    mix = study("mix")
+    kept = [
+        {"work": "instructions, control GEMM", "figures": {"memory share": 0.1}},
+        {"work": "instructions, PR", "figures": {"memory share": 0.3}},
+    ]
+    path = tmp_path / "found.json"
+    path.write_text(json.dumps({"machine": {"runs": kept}}))
+    rows = mix.mixes(path)
+    assert [work for work, _ in rows] == ["control GEMM", "PR"]
+    assert (
+        verdict(mix.instructions(rows)) == "does not hold"
+    )  # more memory could explain it
+    alike = runs("memory share", [0.1, 0.3], [0.2, 0.2])
+    found = mix.instructions(alike)
+    assert verdict(found) == "holds"
+    assert "memory 20.0%, controls 20.0%, more in 50% of pairs" in found.here
+    jumps = joined(alike, runs("control share", [0.5, 0.6], [0.1, 0.2]))
+    assert verdict(mix.instructions(jumps)) == "does not hold"
+    assert verdict(mix.instructions([])) == "open until a GPU"
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("numba_cuda") is None or shutil.which("ptxas") is None,
+    reason="no numba-cuda, or no ptxas",
+)
+def test_a_control_is_compiled_for_hopper(study: Any) -> None:
+    study("mix")  # puts scripts on the path
+    code = importlib.import_module("bench.controls.machine_code")
+    catalog = importlib.import_module("bench.controls.catalog")
+    with code.recorded() as launches:
+        catalog.CONTROLS["histogram"].bind(600)[1]()
+    assert [it.kernel.body.__name__ for it in launches] == ["count_bins"]
+    found = code.instructions(launches[0])
+    assert found["memory"] > 0
+    assert found["shared"] > 0  # its bins are there
 
 
 def test_coarse_balance(study: Any) -> None:

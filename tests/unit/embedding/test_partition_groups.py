@@ -103,7 +103,7 @@ def test_what_groups_cannot_do_is_refused(
         ("eval_fraction", 0.1), ("mask_known_edges", True), ("init_from", "run"),
     ):  # fmt: skip
         with pytest.raises(ConfigError, match=f"{setting}: got .* with partition_groups"):
-            dataclasses.replace(config, **{setting: value})
+            dataclasses.replace(config, **{setting: value})  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="partition_groups: got 2 with join_partitions"):
         dataclasses.replace(config, join_partitions=True)
     with pytest.raises(ConfigError, match="partition_groups: got 1, expected 2 or more"):

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -91,8 +93,8 @@ def test_a_joined_graph_has_the_same_edges_in_one_bucket(
 
 @pytest.mark.parametrize("kind", [BUYS, KNOWS])
 def test_groups_have_the_edges_and_rows_of_their_partitions(
-    tmp_path, kind: EdgeType
-) -> None:  # type: ignore[no-untyped-def]
+    tmp_path: Path, kind: EdgeType
+) -> None:
     ingest(Shop(), tmp_path / "shop", partitions={"user": 5, "item": 3})
     graph = Graph(tmp_path / "shop")
     grouped = GroupedGraph(graph, {"user": [[4, 0], [2, 1, 3]], "item": [[1], [2, 0]]})

@@ -38,7 +38,9 @@ IS_ATOMIC: Final = 9
 """Whether values are added to, past the L1."""
 UNIT: Final = 10
 """log2 of the bytes that the L1 brings at a miss: 5 a sector, 7 a line."""
-NUM_CONFIG: Final = 11
+WIDTH: Final = 11
+"""Values of an entry, side by side: lanes take one of them each, then the next entry's."""
+NUM_CONFIG: Final = 12
 
 NUM_ARRAYS: Final = 3
 ACCESSES: Final = 0
@@ -148,13 +150,14 @@ def _step(
     config: Any, l1: Any, l2: Any, clock: Any, tallies: Any, scratch: Any,
 ) -> None:  # fmt: skip
     """Take a step of a warp's loop: entries, then their values."""
-    lanes = config[LANES]
+    lanes, width = config[LANES], config[WIDTH]
     size = 0
     for row in range(first, min(first + WARP // lanes, rows)):
         for e in range(at * lanes, min((at + 1) * lanes, np.int64(lengths[row]))):
-            entry = np.int64(starts[row]) + e
+            entry = np.int64(starts[row]) + e // width
             scratch[0, size] = (config[OFFSETS + 1] + (entry << config[INDEX_SHIFT])) >> 5
-            place = np.int64(indices[entry]) << config[VALUE_SHIFT]
+            column = np.int64(indices[entry]) * width + e % width
+            place = column << config[VALUE_SHIFT]
             scratch[1, size] = (config[OFFSETS + 2] + place) >> 5
             size += 1
     if config[HAS_INDICES]:
@@ -194,7 +197,7 @@ def run_caches(
 
     Args:
         starts: Place of each row's first entry ``[n]``.
-        lengths: Entries visited of each row ``[n]``.
+        lengths: Entries visited of each row, times the columns of each ``[n]``.
         indices: Neighbors ``[E]``.
         config: See above, int64 ``[NUM_CONFIG]``.
         l1: Tags, bits and stamps of the SMs that are simulated,

@@ -51,7 +51,8 @@ def _find(scratch: Any, table: Any, key: Any, stamp: Any) -> Any:
 
 
 @lean_inline_jit
-def _is_new(scratch: Any, table: Any, key: Any, stamp: Any) -> bool:
+def is_new(scratch: Any, table: Any, key: Any, stamp: Any) -> bool:
+    """Put a key into a table; return whether it was not there since the stamp."""
     slot = _find(scratch, table, key, stamp)
     if scratch[table + 1, slot] == stamp:
         return False
@@ -70,15 +71,15 @@ def _tally(
     for lane in range(size):
         entry = scratch[_LANES_OF, lane]
         sector = entry >> index_shift
-        if _is_new(scratch, 0, sector, stamp):
+        if is_new(scratch, 0, sector, stamp):
             tallies[INDEX_SECTORS] += 1
-            if _is_new(scratch, 2, sector >> 2, stamp):
+            if is_new(scratch, 2, sector >> 2, stamp):
                 tallies[INDEX_LINES] += 1
         node = np.int64(indices[entry])
         sector = node >> value_shift
-        if _is_new(scratch, 4, sector, stamp):
+        if is_new(scratch, 4, sector, stamp):
             tallies[VALUE_SECTORS] += 1
-            if _is_new(scratch, 6, sector >> 2, stamp):
+            if is_new(scratch, 6, sector >> 2, stamp):
                 tallies[VALUE_LINES] += 1
     if scatters:
         # a second stamp, so that the first table can serve the nodes as well

@@ -49,7 +49,7 @@ def requests_of(visit: RowVisit, place: int, lanes: int) -> list[list[list[Reque
     """Return the requests of every step of every warp, addresses written out."""
     assert visit.indices is not None
     assert visit.starts is not None
-    lengths = visit.lengths if visit.loads is None else visit.loads
+    lengths = visit.lengths * visit.width if visit.loads is None else visit.loads
     found = []
     for first in range(0, len(lengths), 32 // lanes):
         rows = range(first, min(first + 32 // lanes, len(lengths)))
@@ -58,15 +58,15 @@ def requests_of(visit: RowVisit, place: int, lanes: int) -> list[list[list[Reque
             begin = [(0, [8 * (row + end) // 32 for row in rows]) for end in (0, 1)]
         steps = [begin]
         for at in range(max(-(-int(lengths[row]) // lanes) for row in rows)):
-            entries = [
-                int(visit.starts[row]) + e
+            pairs = [  # lanes take an entry's columns, then the next entry's
+                (int(visit.starts[row]) + e // visit.width, e % visit.width)
                 for row in rows
                 for e in range(at * lanes, min((at + 1) * lanes, int(lengths[row])))
             ]
             size = visit.indices.dtype.itemsize
-            step = [(1, [(place + e * size) // 32 for e in entries])]
-            nodes = [int(visit.indices[e]) for e in entries]
-            values = (2, [((1 << 40) + node * visit.value_bytes) // 32 for node in nodes])
+            step = [(1, [(place + e * size) // 32 for e, _ in pairs])]
+            columns = [int(visit.indices[e]) * visit.width + c for e, c in pairs]
+            values = (2, [((1 << 40) + c * visit.value_bytes) // 32 for c in columns])
             steps.append([*(step if visit.has_index_loads else []), values])
         found.append(steps)
     return found
@@ -133,9 +133,9 @@ class Plain:
             self.tallies[sm, 4, kind] += self.l2.ask(it, {it})
 
 
-def random_visit(seed: int) -> RowVisit:
+def random_visit(seed: int, width: int = 1) -> RowVisit:
     rng = np.random.default_rng(seed)
-    num = int(rng.integers(1, 500))
+    num = int(rng.integers(1, 500 // width))
     lengths = np.minimum(rng.zipf(1.7, num) - 1, 40).astype(np.int64)
     starts = np.cumsum(lengths) - lengths
     indices = rng.integers(0, rng.choice([30, 900]), lengths.sum()).astype(np.uint32)
@@ -143,7 +143,7 @@ def random_visit(seed: int) -> RowVisit:
     return RowVisit(
         superstep=0, kind=str(rng.choice(["pull", "push"])), lengths=lengths, starts=starts,
         indices=indices, value_bytes=int(rng.choice([4, 8])), has_index_loads=has_rows,
-        mapping=str(rng.choice(["", "warp"])),
+        mapping=str(rng.choice(["", "warp"])), width=width,
     )  # fmt: skip
 
 
@@ -159,7 +159,8 @@ def test_hits_are_those_of_a_plain_simulation(brings_lines: bool, sms: int) -> N
     for seed in range(25):
         model = CacheModel(TINY, caches, sms, SHAPE)
         plain = Plain(TINY, caches, sms)
-        one, other = random_visit(seed), random_visit(100 + seed)
+        width = (1, 1, 3, 16)[seed % 4]
+        one, other = random_visit(seed, width), random_visit(100 + seed, width)
         for visit, place in ((one, 2), (other, 3), (one, 2)):  # the L2 goes on, L1 does not
             model([visit])
             plain.run(visit, place << 40)

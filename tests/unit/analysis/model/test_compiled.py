@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphsys.analysis.model.compiled import _program_of, compile_facts
+from graphsys.analysis.model.compiled import compile_facts, program_of
 from graphsys.core.errors import ConfigError, MissingDependencyError, UnknownNameError
 from graphsys.engine import algorithms
 from graphsys.engine.codegen.plan import plan_of
@@ -67,7 +67,7 @@ def test_an_instruction_belongs_to_the_innermost_line_of_the_user() -> None:
     "name", [n for n, it in algorithms.ALGORITHMS.items() if it.program]
 )
 def test_every_statement_of_a_shipped_program_has_its_line(name: str) -> None:
-    plan = plan_of(spec_of(_program_of(name)), {"weight": np.dtype(np.float64)})
+    plan = plan_of(spec_of(program_of(name)), {"weight": np.dtype(np.float64)})
     for lowered in functions_of(plan):
         lines = lowered.user_lines()
         first = int(lowered.where.rpartition(":")[2])

@@ -31,7 +31,7 @@ def test_sums_of_messages_have_the_lanes_of_their_rows() -> None:
         cpu.sum_rows(rows.entries, None, x)
     found = _metrics(p)
     for mapping in MAPPINGS:
-        expected = walk(LENGTHS, mapping).utilization
+        expected = walk(16 * LENGTHS, mapping).utilization
         assert found[f"lane_utilization.{mapping}"] == expected
     assert found["predicted_launches.thread"] == 1
     assert found["work_per_invocation"] == sum(LENGTHS)
@@ -46,7 +46,7 @@ def test_the_gradient_walks_the_rows_of_the_sources() -> None:
     with gs.profile() as p:
         cpu.sum_rows(rows.transposed, None, torch.ones(rows.num_dst, 16))
     lengths = np.bincount(rows.indices, minlength=NUM_SRC)
-    expected = walk(lengths, "thread").utilization
+    expected = walk(16 * lengths, "thread").utilization
     assert _metrics(p)["lane_utilization.thread"] == expected
     assert x.shape[0] == len(lengths)
 

@@ -1,0 +1,34 @@
+"""The page of a long run: what it holds does not grow with the supersteps."""
+
+import copy
+from typing import Any
+
+import numpy as np
+
+import graphsys as gs
+from graphsys.analysis.page.page import MAX_STEPS, page_of
+from graphsys.engine import algorithms
+from graphsys.engine.topology import Topology
+
+MANY = 10_000
+
+
+def report_of_many(num_steps: int) -> dict[str, Any]:
+    """Return a report of so many supersteps, all as the first of a real run."""
+    topology = Topology.from_edges(np.arange(3), np.array([1, 2, 0]), num_nodes=3)
+    with gs.profile() as p:
+        algorithms.get("pagerank")(topology, implementation="program", iterations=2)
+    report = copy.deepcopy(p.report)
+    first = report["supersteps"][0]
+    report["supersteps"] = [{**first, "number": k} for k in range(num_steps)]
+    return report
+
+
+def test_a_page_of_10000_supersteps_is_as_small_as_one_of_500() -> None:
+    report = report_of_many(MANY)
+    long_page = page_of(report)
+    short = page_of({**report, "supersteps": report["supersteps"][:MAX_STEPS]})
+    assert len(long_page) < len(short) + 1000
+    assert len(long_page) < 700_000
+    assert long_page.count("<tr") < MAX_STEPS + 400  # what a browser lays out
+    assert f"{MAX_STEPS} of {MANY}" in " ".join(long_page.split())
