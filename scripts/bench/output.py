@@ -79,6 +79,17 @@ def keep_record(case: str, rows: Sequence[Mapping[str, Any]], **facts: Any) -> P
     return path
 
 
+def known_rows(case: str) -> dict[str, dict[str, Any]]:
+    """Return the rows that :func:`keep_record` wrote on such a machine, by their work.
+
+    Args:
+        case: The first part of the file's name.
+    """
+    path = result_path(case, hardware_name(describe_machine()))
+    rows = json.loads(path.read_text())["rows"] if path.exists() else []
+    return {row["work"]: row for row in rows}
+
+
 def commit() -> str:
     """Return the commit that was measured, marked if more than results differs from it."""
     found = git("rev-parse", "--short=12", "HEAD")

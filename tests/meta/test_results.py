@@ -21,6 +21,7 @@ SAVERS = {
     "bench/embedding_workers": ("--save",),
     "bench/gnn_workers": ("--save",),
     "bench/neighbor_cache": ("--save",),
+    "bench/partition_groups": ("--save",),
     "bench/pinsage_negatives": ("--save",),
     "bench/quality_embedding": ("--save",),
     "bench/quality_gnn": ("--save",),
