@@ -18,6 +18,7 @@ NAME = re.compile(r"[a-z_]+_(sm90|[a-z]+(-[a-z0-9]+)+c)_20\d{4}\.json")
 SAVERS = {
     "bench/run": ("analysis", "--save"),
     "bench/changes": ("--save",),
+    "bench/before_after": (".", "--save"),
     "bench/embedding_workers": ("--save",),
     "bench/gnn_workers": ("--save",),
     "bench/neighbor_cache": ("--save",),
