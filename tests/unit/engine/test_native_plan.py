@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,16 +20,16 @@ from graphsys.core.memory import resident_bytes
 from graphsys.core.types import EDGE, EdgeType
 from graphsys.engine import algorithms, united_rows
 from graphsys.engine.algorithms import algorithm
-from graphsys.engine.execute.budget import budget_of, kernels_of
+from graphsys.engine.execute import budget
+from graphsys.engine.execute.budget import budget_of, choose
 from graphsys.engine.execute.prepared import prepare
 from graphsys.engine.execute.row_bytes import num_simple_entries, simple_bytes, united_bytes
 from graphsys.engine.native.needs import NEEDS, Facts
 from graphsys.engine.native_plan import NativeRun
 from graphsys.engine.program_run import ProgramRun
 from graphsys.engine.programs.pagerank import PageRank
-from graphsys.engine.run import run
 from graphsys.engine.topology import Topology
-from graphsys.engine.used_kernels import remember_kernels, used_kernels
+from graphsys.engine.used_kernels import WorkKernels, remember_kernels, used_kernels
 from graphsys.graph.csr import Csr
 from graphsys.kernels.cpu.algorithms.traversal import find_parents, push_levels
 from graphsys.kernels.cpu.bits import has_bit
@@ -200,18 +201,45 @@ def test_a_run_notes_the_kernels_that_it_called(
     assert used_kernels("traversal") == frozenset()  # damaged: as if nothing were known
 
 
-def test_a_program_is_charged_for_the_kernels_that_its_mode_calls(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, graph: Graph
+class Kernel:
+    """A kernel that this process has called, or not."""
+
+    def __init__(self, name: str, *, is_called: bool) -> None:
+        self.__module__, self.__name__ = "kernels", name
+        self.overloads = {"types": "code"} if is_called else {}
+
+
+def test_kernels_without_a_use_are_not_charged(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("GRAPHSYS_CACHE", str(tmp_path))
-    work = prepare(PageRank(), graph).plan
-    kernels = kernels_of(work, "memory")
-    run(PageRank(), graph)
-    monkeypatch.setattr(
-        "graphsys.core.compiling.is_compiled", lambda kernel: bool(kernel.overloads)
-    )
-    assert kernels.compile_bytes() == 0  # kernels without a use are in no cache
-    assert kernels_of(work, "paged").compile_bytes() > 0  # of which no run is known
+    kernels = [Kernel("called", is_called=True), Kernel("idle", is_called=False)]
+    work = WorkKernels("work", lambda: kernels)
+    one = FIRST_KERNEL_BYTES + KERNEL_BYTES
+    assert work.compile_bytes() == one  # of no run is anything known: the idle one, too
+    work.remember()
+    assert work.compile_bytes() == 0
+    kernels[0].overloads.clear()  # another process, whose cache is empty
+    assert work.compile_bytes() == one
+    assert WorkKernels("other", lambda: kernels).compile_bytes() == one + KERNEL_BYTES
+
+
+def test_a_program_is_planned_by_the_kernels_of_each_mode(
+    monkeypatch: pytest.MonkeyPatch, graph: Graph
+) -> None:
+    plan = prepare(PageRank(), graph).plan
+    plain = choose(plan, Topology.of(graph), None).needs
+    charged = {"memory": 1000, "streamed": 20, "paged": 3}
+
+    def kernels(plan: Any, mode: str) -> Any:
+        return SimpleNamespace(compile_bytes=lambda: charged[mode])
+
+    monkeypatch.setattr(budget, "kernels_of", kernels)
+    monkeypatch.setattr(budget, "base_bytes", lambda: 0)
+    needs = choose(plan, Topology.of(graph), None).needs
+    monkeypatch.setattr(budget, "kernels_of", lambda *_: SimpleNamespace(compile_bytes=int))
+    without = choose(plan, Topology.of(graph), None).needs
+    assert {mode: needs[mode] - without[mode] for mode in plain} == charged
 
 
 def test_a_stated_budget_has_arrow_give_back_what_it_frees() -> None:

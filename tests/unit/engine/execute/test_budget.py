@@ -53,7 +53,7 @@ def test_modes_take_less_one_after_the_other(graph: Graph) -> None:
 def test_what_a_start_takes_is_counted(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(budget, "base_bytes", lambda kernels: 0)
+    monkeypatch.setattr(budget, "base_bytes", lambda: 0)
 
     class Greedy(PageRank):
         start_bytes = 1000
