@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,8 @@ def test_what_a_start_takes_is_counted(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(budget, "base_bytes", lambda: 0)
+    free = SimpleNamespace(compile_bytes=lambda: 0)
+    monkeypatch.setattr(budget, "kernels_of", lambda *_: free)
 
     class Greedy(PageRank):
         start_bytes = 1000
