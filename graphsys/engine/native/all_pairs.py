@@ -47,9 +47,11 @@ def apsp(
         )  # fmt: skip
     blocks = list(_blocks(topology, num_threads))
     return Result(
-        source=pa.concat_tables(blocks).combine_chunks(), algorithm="apsp", supersteps=num,
+        source=pa.concat_tables(blocks),  # in chunks: as one it would be there twice
+        algorithm="apsp",
+        supersteps=num,
         seconds=time.perf_counter() - began,
-    )  # fmt: skip
+    )
 
 
 def _refuse(num: int, max_nodes: int) -> pa.Table:

@@ -183,12 +183,12 @@ def _degree_assortativity(facts: Facts) -> Need:
 
 
 def _apsp(facts: Facts) -> Need:
-    width = row_bytes(facts.id_bytes)
-    num_sources = facts.nodes
+    own, block = _sssp(facts), block_sources(facts.nodes, 8)
+    making = row_bytes(facts.id_bytes) * facts.nodes * min(block, facts.nodes)
     if facts.nodes > facts.options.get("max_nodes", MAX_NODES):  # two blocks at a time
-        num_sources = 2 * block_sources(facts.nodes, 8)
-    own = _sssp(facts)
-    return replace(own, bytes=own.bytes + width * facts.nodes * num_sources)
+        return replace(own, bytes=own.bytes + 2 * making)
+    kept = (8.2 + 2 * facts.id_bytes) * facts.nodes**2  # all of the table, and a block
+    return replace(own, bytes=own.bytes + kept + making)
 
 
 def _survey_propagation(facts: Facts) -> Need:
