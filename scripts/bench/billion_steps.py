@@ -81,6 +81,7 @@ class Step:
         removes: What nobody needs after it.
         amount: How often it goes over all edges; 0: it tells of how many, or of none.
         is_training: Whether torch may come on top of the budget.
+        peer: The system whose step this is, where it is not ours; only ``--peers`` runs it.
     """
 
     words: Callable[[Setting], list[str]]
@@ -90,6 +91,7 @@ class Step:
     removes: tuple[str, ...] = ()
     amount: int = 1
     is_training: bool = False
+    peer: str = ""
 
 
 def _disk(setting: Setting, limits: Limits, row: Row) -> tuple[str, float]:
@@ -192,6 +194,20 @@ def _sample(kind: str) -> Callable[[Setting], list[str]]:
     return words
 
 
+def _peer(what: str) -> Callable[[Setting], list[str]]:
+    """Return the command of a peer's step, of module ``billion_peers``."""
+
+    def words(setting: Setting) -> list[str]:
+        folder = str(setting.folder)
+        given = {
+            "edges": [setting.at("graph"), folder],
+            "pbg": [folder, str(setting.scale), str(setting.partitions)],
+        }.get(what, [folder, setting.memory])
+        return ["-m", "bench.billion_peers", what, *given]
+
+    return words
+
+
 STEPS: Final[Mapping[str, Step]] = {
     "build": Step(words=_build, makes="graph", bound=_disk, after=()),
     "verify": Step(
@@ -205,9 +221,20 @@ STEPS: Final[Mapping[str, Step]] = {
         words=_run("bfs"), makes="bfs.parquet", bound=_gathers(1),
         after=("build", "pagerank"), removes=("bfs.parquet",),
     ),
-    "wcc": Step(
-        words=_run("wcc"), makes="wcc.parquet", bound=_gathers(1),
-        removes=("wcc.parquet",),
+    "wcc": Step(words=_run("wcc"), makes="wcc.parquet", bound=_gathers(1)),
+    "degree_statistics": Step(
+        words=_run("degree_statistics"), makes="degree_statistics.parquet", bound=_mapped
+    ),
+    "edges_duckdb": Step(
+        words=_peer("edges"), makes="edges.duckdb", bound=_disk, peer="DuckDB"
+    ),
+    "degrees_duckdb": Step(
+        words=_peer("degrees"), makes="", bound=_disk, peer="DuckDB",
+        after=("degree_statistics", "edges_duckdb"),
+    ),
+    "wcc_duckdb": Step(
+        words=_peer("wcc"), makes="", bound=_disk, peer="DuckDB",
+        after=("wcc", "edges_duckdb"), removes=("edges.duckdb",),
     ),
     "triangle_count": Step(
         words=_run("triangle_count"), makes="triangle_count.parquet", bound=_mapped,
@@ -228,6 +255,9 @@ STEPS: Final[Mapping[str, Step]] = {
     ),
     "embedding": Step(
         words=_train, makes="run", bound=_gemm, is_training=True
+    ),
+    "embedding_pbg": Step(
+        words=_peer("pbg"), makes="", bound=_gemm, peer="PyTorch-BigGraph"
     ),
     "nearest": Step(
         words=_nearest, makes="", bound=_disk, after=("pagerank", "embedding"), amount=0

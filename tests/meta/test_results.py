@@ -33,6 +33,7 @@ SAVERS = {
     "first_hour": ("--data", ".", "--save"),
     "fuzz_readers": (),
     "kill_append": ("--save",),
+    "kill_billion": ("--save",),
     "kill_ingest": ("--save",),
     "kill_training": ("--save",),
     "memory_rule": ("--save",),

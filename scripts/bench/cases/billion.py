@@ -1,7 +1,7 @@
 """Case ``billion``: one large graph through every verb, each a command of its own.
 
     scripts/bench/run billion [--scale 26] [--memory 8GB] [--folder FOLDER]
-        [--steps build,verify,...] [--save]
+        [--steps build,verify,...] [--peers] [--save]
 
 An R-MAT graph of 2**scale nodes and 16 edges a node is made, verified, ranked, searched,
 counted, embedded, sampled, asked and profiled; with --memory each command has this budget,
@@ -9,6 +9,10 @@ and a peak beyond it (and 32 MB, of a training 300 MB) is an error. Of every ste
 edges/s, peak of RssAnon + RssShmem, bytes read from and written to the disk, and which
 share of its time the rate that bounds it would take: disk, gathers from a table of 512 MB,
 GEMM. What no later step needs is removed; free space is looked at first.
+
+With --peers DuckDB counts degrees and finds components of the same edges, and
+PyTorch-BigGraph trains an epoch (``billion_peers``). Their rows name a ``system``, and
+their rates are by ``own_seconds``, of the question alone: ours are to be compared by these.
 
 With --folder the run goes on where it was, on another day too: a step is not repeated whose
 row is known of this commit, scale and memory and whose output is there. --save keeps rows
@@ -46,7 +50,8 @@ def main(arguments: list[str]) -> int:
     options = _parse(arguments)
     if options.save:
         refuse_dirty_tree()
-    names = options.steps.split(",") if options.steps else list(STEPS)
+    every = [name for name, step in STEPS.items() if options.peers or not step.peer]
+    names = options.steps.split(",") if options.steps else every
     for name in names:
         if name not in STEPS:
             sys.exit(f"error: --steps: got {name}; the case has {', '.join(STEPS)}")
@@ -76,6 +81,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--memory", default="8GB", help="budget of every command")
     parser.add_argument("--folder", type=Path, help="where the files are, and stay")
     parser.add_argument("--steps", help=f"some of {','.join(STEPS)}")
+    parser.add_argument("--peers", action="store_true", help="DuckDB and PBG, too")
     parser.add_argument("--save", action="store_true", help="keep rows in results/")
     return parser.parse_args(arguments)
 
@@ -104,7 +110,7 @@ def _room(setting: Setting, names: list[str]) -> int:
     )  # fmt: skip
     scratch = 16 * setting.num_edges  # of the build, or of the triangles
     tables = 2 * nodes * (4 * DIM + 4) if "embedding" in names else 0  # two checkpoints
-    outputs = 32 * nodes  # of two algorithms
+    outputs = 48 * nodes  # of three algorithms
     return int(store_bytes(task) + outputs + max(scratch, tables))
 
 
@@ -156,11 +162,12 @@ def _measured(setting: Setting, name: str, step: Step) -> Row:
     budget = parse_bytes(setting.memory) if setting.memory else None
     slack = TORCH_SLACK if step.is_training else SLACK
     is_kept = budget is None or peak <= budget + slack or words[0] == "-m"
+    is_own_rate = own is not None and (sampled or step.peer)
     row: Row = {
         "work": setting.work(name),
         "step": name, "scale": setting.scale, "memory": setting.memory,
         "seconds": round(seconds, 2), "own_seconds": own,
-        "edges_per_s": round(edges / (own or seconds) if sampled else edges / seconds),
+        "edges_per_s": round(edges / (own if is_own_rate and own else seconds)),
         "peak_bytes": peak,
         "read_bytes": moved[0], "written_bytes": moved[1],
         "bytes_per_edge": round(peak / setting.num_edges, 3),
@@ -168,6 +175,8 @@ def _measured(setting: Setting, name: str, step: Step) -> Row:
         "exit_code": process.returncode,
         "verdict": "kept" if is_kept and not process.returncode else "BROKEN",
     }  # fmt: skip
+    if step.peer:
+        row["system"] = step.peer
     if process.returncode:
         row["said"] = told.strip()[-500:].replace(str(setting.folder), "FOLDER")
     return row

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import ROOT
@@ -57,6 +58,27 @@ def test_all_steps_keep_the_budget_and_go_on(
     (tmp_path / "run" / "pagerank.parquet").unlink()
     assert billion.main([*words, "--steps", "pagerank"]) == 0
     assert capsys.readouterr().out.rstrip().endswith("kept")
+
+
+def test_a_peer_answers_the_same_questions(
+    billion: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("duckdb")
+    words = ["--scale", "10", "--memory", BUDGET, "--folder", str(tmp_path), "--peers"]
+    ours, theirs = "build,wcc,degree_statistics", "edges_duckdb,degrees_duckdb,wcc_duckdb"
+    assert billion.main([*words, "--steps", f"{ours},{theirs}"]) == 0
+    rows = json.loads((tmp_path / "rows.json").read_text())["rows"]
+    assert [row.get("system") for row in rows] == [None] * 3 + ["DuckDB"] * 3
+    assert all(row["own_seconds"] > 0 for row in rows[3:])
+    assert not (tmp_path / "edges.duckdb").exists()
+    # an answer that is not the peer's ends the run
+    peers = importlib.import_module("bench.billion_peers")
+    peers.edges(tmp_path / "graph", tmp_path)
+    table = pq.read_table(tmp_path / "wcc.parquet")
+    alone = table.set_column(table.column_names.index("value"), "value", table["id"])
+    pq.write_table(alone, tmp_path / "wcc.parquet")
+    with pytest.raises(SystemExit, match=r"error: wcc: DuckDB finds .* graphsys"):
+        peers.wcc(tmp_path, "")
 
 
 def test_a_budget_that_is_broken_is_told(
