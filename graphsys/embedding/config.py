@@ -13,6 +13,7 @@ from graphsys.embedding.control_config import ControlConfig
 from graphsys.embedding.negatives_config import PoolConfig, check_pools, usual_pools
 from graphsys.embedding.spec import comparators, losses, operators
 from graphsys.embedding.type_configs import NodeTypeConfig, RelationConfig
+from graphsys.storage.grouped.affine_plane import ORDERS
 from graphsys.training.config import ConfigLoader
 
 RowDtype = Literal["float32", "bfloat16", "float16"]
@@ -174,9 +175,9 @@ class EmbeddingConfig(ControlConfig):
         group="Machine",
     )
     partition_groups: int = option(
-        0, "Train the partitions in so many groups, other ones in every epoch, with "
-        "negatives from all of a group: nodes that are never in memory together are ranked "
-        "apart. The graph needs several partitions a group, four or more; 0: none.",
+        0, "Train partitions in so many groups, one in memory at a time, with negatives "
+        "from all of it; groups change until each two partitions have met, in every epoch "
+        "anew. The graph needs the square of it in partitions; 0: none.",
         minimum=0, group="Machine",
     )
     prefetch: bool = option(
@@ -268,10 +269,11 @@ class EmbeddingConfig(ControlConfig):
                         f"{name}: got {getattr(self, name)!r} with {setting}, which it "
                         "does not go with; leave one of them out"
                     )
-        if self.partition_groups == 1:
+        if self.partition_groups and self.partition_groups not in ORDERS:
             raise ConfigError(
-                "partition_groups: got 1, expected 2 or more; to train all partitions as "
-                "one: --set join_partitions=true"
+                f"partition_groups: got {self.partition_groups}, expected one of "
+                f"{', '.join(map(str, ORDERS))}; to train all partitions as one: --set "
+                "join_partitions=true"
             )
 
     @property

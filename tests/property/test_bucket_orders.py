@@ -29,7 +29,9 @@ def grid(**partitions: int) -> list[Need]:
     steps = [
         BucketTask(k, bucket, (a, bucket[0]), (b, bucket[1]), 1)
         for k, (a, b) in enumerate(itertools.product(partitions, repeat=2))
-        for bucket in inside_out(partitions[a], partitions[b])
+        for bucket in inside_out(
+            Bucket(i, j) for i in range(partitions[a]) for j in range(partitions[b])
+        )
     ]
     return [needs_of(unit, partitions) for unit in units(steps, partitions)]
 

@@ -4,6 +4,7 @@ A unit is what is trained between two swaps: the buckets of all edge types whose
 partitions are in memory together (types with one partition always are).
 """
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -39,6 +40,7 @@ class BucketTask:
         split: Their split.
         part: Which part of the bucket's edges it is.
         phase: Position in the sequence of edge sets and parts; phases do not mix.
+        round: Which of the rounds it belongs to in which partitions meet in groups.
     """
 
     edge_type: int
@@ -49,6 +51,7 @@ class BucketTask:
     split: str = DEFAULT_SPLIT
     part: EdgePart = EdgePart()  # noqa: RUF009  (frozen)
     phase: int = 0
+    round: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,11 +89,15 @@ class Schedule:
         layout: Layout,
         seed: int,
     ) -> None:
-        by_phase: dict[int, list[BucketTask]] = {}
+        by_phase: dict[tuple[int, int], list[BucketTask]] = {}
         for step in steps:
-            by_phase.setdefault(step.phase, []).append(step)
-        groups = [units(group, num_partitions) for _, group in sorted(by_phase.items())]
+            by_phase.setdefault((step.phase, step.round), []).append(step)
+        phases = sorted(by_phase)
+        groups = [units(by_phase[phase], num_partitions) for phase in phases]
         self._phases = [len(group) for group in groups]
+        turns = [0, *(k for k in range(1, len(phases)) if phases[k][1] != phases[k - 1][1])]
+        ends = np.cumsum([0, *self._phases])
+        self._stretches = [int(ends[k]) for k in (*turns, len(phases))]
         self._units = [unit for group in groups for unit in group]
         self._needs = [needs_of(unit, num_partitions) for unit in self._units]
         self._layout, self._seed = layout, seed
@@ -105,6 +112,14 @@ class Schedule:
     def needs(self, epoch: int) -> list[frozenset[Part]]:
         """Return the partitions that each of them needs, but for those always there."""
         return [self._needs[k] for k in self._order(epoch)]
+
+    def stretches(self, unit: int = 0) -> list[slice]:
+        """Return which units of an epoch, from one on, are trained with one buffer.
+
+        Between two of them partitions change groups: the buffer begins anew.
+        """
+        pairs = itertools.pairwise(self._stretches)
+        return [slice(max(begin, unit), end) for begin, end in pairs if end > unit]
 
     def always(self, unit: Iterable[BucketTask]) -> set[Part]:
         """Return the partitions of a unit that are in memory always."""
@@ -123,19 +138,20 @@ class Schedule:
         return result
 
 
-def inside_out(num_src: int, num_dst: int) -> list[Bucket]:
-    """Order the buckets of a grid in growing squares, each walked along its border.
+def inside_out(buckets: Iterable[Bucket]) -> list[Bucket]:
+    """Order buckets of a grid in growing squares, each walked along its border.
 
     Examples:
-        >>> [tuple(bucket) for bucket in inside_out(2, 2)]
+        >>> corner = [Bucket(0, 0), Bucket(0, 1), Bucket(1, 0), Bucket(1, 1)]
+        >>> [tuple(bucket) for bucket in inside_out(corner)]
         [(0, 0), (0, 1), (1, 1), (1, 0)]
     """
-    order = []
-    for size in range(max(num_src, num_dst)):
-        border = [(k, size) for k in range(size)] + [(size, size)]
-        border += [(size, k) for k in reversed(range(size))]
-        order += [Bucket(i, j) for i, j in border if i < num_src and j < num_dst]
-    return order
+
+    def place(bucket: Bucket) -> tuple[int, int]:
+        i, j = bucket
+        return (j, i) if i <= j else (i, 2 * i - j)
+
+    return sorted(buckets, key=place)
 
 
 def units(

@@ -30,7 +30,7 @@ from graphsys.embedding.evaluation.ranking import Ranks, rank_edges
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.batch_memory import FEW, batch_bytes, fitting_limits
 from graphsys.embedding.rows.scorer import Scorer
-from graphsys.storage.merged_view import stored_graph
+from graphsys.storage.grouped.merged_view import stored_graph
 
 Ints = npt.NDArray[np.int64]
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")

@@ -26,7 +26,7 @@ from graphsys.embedding.rows.row_precision import (
     to_floats,
     to_stored,
 )
-from graphsys.storage.merged_view import GroupedGraph, stored_graph
+from graphsys.storage.grouped.merged_view import GroupedGraph, stored_graph
 from graphsys.storage.runs import run_folder
 
 if TYPE_CHECKING:  # numba takes half a second, which asking for neighbors has not

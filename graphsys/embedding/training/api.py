@@ -40,7 +40,9 @@ from graphsys.embedding.training.hooks.supervision import source_of, supervised
 from graphsys.embedding.training.plan import Plan, Planner
 from graphsys.embedding.training.probe import probe
 from graphsys.embedding.training.trainer import Trainer
-from graphsys.storage.merged_view import GroupedGraph, JoinedGraph, random_groups
+from graphsys.storage.grouped.affine_plane import ORDERS
+from graphsys.storage.grouped.meeting_view import MeetingGraph, Meetings, draw_meetings
+from graphsys.storage.grouped.merged_view import JoinedGraph
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs.run_folder import folder_to_train, writing
 from graphsys.training import run_state
@@ -153,10 +155,10 @@ def open_context(graph: Graph, config: EmbeddingConfig, out: Path) -> TrainingCo
     regroup = None
     if config.partition_groups:
         _require_partitions(graph, config.partition_groups)
-        trained = GroupedGraph(graph, _groups_of(graph, config, 0))
+        trained = MeetingGraph(graph, _meetings_of(graph, config, 0))
 
         def regroup(epoch: int) -> list[BucketTask]:
-            trained.regroup(_groups_of(graph, config, epoch))
+            trained.meet(_meetings_of(graph, config, epoch))
             return list_steps(trained, model, config)
 
     folder = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
@@ -166,26 +168,26 @@ def open_context(graph: Graph, config: EmbeddingConfig, out: Path) -> TrainingCo
     )  # fmt: skip
 
 
-def _groups_of(
-    graph: Graph, config: EmbeddingConfig, epoch: int
-) -> dict[str, list[list[int]]]:
+def _meetings_of(graph: Graph, config: EmbeddingConfig, epoch: int) -> dict[str, Meetings]:
     rng = generator(config.seed, "groups of partitions", epoch)
-    return random_groups(graph, config.partition_groups, rng)
+    return draw_meetings(graph, config.partition_groups, rng)
 
 
 def _require_partitions(graph: Graph, num_groups: int) -> None:
-    """Refuse groups of one partition each, which would be the same in every epoch.
+    """Refuse groups that the partitions are too few for.
 
     Raises:
-        ConfigError: No node type has more partitions than groups.
+        ConfigError: No node type has a partition for every point of the plane.
     """
     most = max(map(graph.num_partitions, graph.node_types))
-    if most <= num_groups:
+    if most < num_groups**2:
+        fitting = [q for q in ORDERS if q * q <= most]
+        fewer = f"--set partition_groups={fitting[-1]}, or " if fitting else ""
         raise ConfigError(
-            f"partition_groups: got {num_groups}, but the graph has {most} partitions, "
-            "expected several a group, so that every epoch has other groups; write it with "
-            f"more: `graphsys partition {graph.path} --partitioner hash --partitions "
-            f"{4 * num_groups} -o GRAPH2`"
+            f"partition_groups: got {num_groups}, which takes {num_groups**2} partitions, "
+            f"each in a group with every other one once; the graph has {most}: {fewer}"
+            f"`graphsys partition {graph.path} --partitioner hash --partitions "
+            f"{num_groups**2} -o GRAPH2`"
         )
 
 

@@ -93,9 +93,13 @@ class Planner:
         self._base_bytes = base_bytes
         schedule = Schedule(steps, self._partitions, Layout(), config.seed)
         self._units, self._needs = schedule.epoch(0), schedule.needs(0)
+        self._stretches = schedule.stretches()
         swapped = frozenset[Part]().union(*self._needs)
         used = {part for step in steps for part in (step.src, step.dst)}
         self._swapped = {part: self._bytes(part) for part in swapped}
+        stretches = [self._parts_of(units) for units in self._stretches]
+        self._most = max((len(parts) for parts in stretches), default=0)
+        self._whole = max(sum(self._swapped[p] for p in parts) for parts in stretches)
         self._always = sum(self._bytes(part) for part in used - swapped)
         self._operators = sum(8 * m.num_sides * int(m.offsets[-1]) for m in model)
         self.smallest = max((len(need) for need in self._needs), default=0) or 1
@@ -115,7 +119,7 @@ class Planner:
         Raises:
             BudgetError: Not even the smallest buffer fits.
         """
-        config, most = self._config, max(len(self._swapped), self.smallest)
+        config, most = self._config, max(self._most, self.smallest)
         sizes = range(most, self.smallest - 1, -1) if is_stated else [self.smallest]
         if config.buffer_partitions:
             sizes = [min(max(config.buffer_partitions, self.smallest), most)]
@@ -131,7 +135,7 @@ class Planner:
 
     def memory_bytes(self, layout: Layout) -> int:
         """Return the peak of anonymous memory: it holds for every order."""
-        places = layout.capacity + layout.prefetch
+        places = min(layout.capacity + layout.prefetch, self._most)
         buffer = sum(sorted(self._swapped.values(), reverse=True)[:places])
         return self._fixed_bytes() + buffer + self._largest_unit
 
@@ -148,7 +152,7 @@ class Planner:
         alone = SwapPlan[Part](layout.capacity)
         alone.extend(needs)
         swaps = [swap for _ in needs for swap in alone.advance()]
-        everything = sum(self._swapped.values()) + self._always + self._operators
+        everything = self._whole + self._always + self._operators
         num_edges = sum(step.num_edges for step in self._steps)
         per_edge = 10 if any(len(m.relations) > 1 for m in self._model) else 8
         pool = config.chunk_size + config.num_drawn
@@ -172,7 +176,7 @@ class Planner:
         chosen = order or self._config.bucket_order
         names = [chosen]
         if chosen == "auto":
-            is_whole = layout.capacity >= len(self._swapped)
+            is_whole = layout.capacity >= self._most
             names = list(CANDIDATES) if is_stated and not is_whole else ["inside_out"]
         layouts = [dataclasses.replace(layout, order=name) for name in names]
         if len(layouts) == 1:
@@ -198,14 +202,19 @@ class Planner:
     def _traffic(self, loads: list[Swap[Part]], *, is_first: bool) -> tuple[int, int]:
         """Return the bytes read, and those written when partitions leave."""
         known: set[Part] = set()
+        fresh = self._parts_of(self._stretches[0])  # the others' nodes have been in memory
         read = written = 0
         for swap in loads:
-            if not is_first or swap.load in known:
+            if not is_first or swap.load in known or swap.load not in fresh:
                 read += self._swapped[swap.load]
             known.add(swap.load)
             if swap.evict is not None:
                 written += self._swapped[swap.evict]
         return read, written
+
+    def _parts_of(self, units: slice) -> frozenset[Part]:
+        """Return the partitions that some units need, but for those always there."""
+        return frozenset[Part]().union(*self._needs[units])
 
     def _stored_bytes(self, unit: list[BucketTask]) -> int:
         parts = {part for step in unit for part in (step.src, step.dst)}
@@ -244,7 +253,7 @@ class Planner:
 
     def _refusal(self, layout: Layout, budget: int) -> str:
         needed = self.memory_bytes(layout)
-        parts, is_joined = len(self._swapped), self._config.join_partitions
+        parts, is_joined = self._most, self._config.join_partitions
         buffer = f" with a buffer of {layout.capacity} of {parts} partitions" * (parts > 0)
         return (
             f"memory: training needs {format_bytes(needed)}{buffer}, got "

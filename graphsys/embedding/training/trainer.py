@@ -67,7 +67,7 @@ class Trainer:
                     self._close_epoch()
                     if self.context.regroup is not None and self._goes_on():
                         self._regroup(state.epoch)
-                        self.buffer.expect(self.schedule.needs(state.epoch))
+                        self._expect(0)
             self._finish()
         progress.close()
 
@@ -78,7 +78,7 @@ class Trainer:
             self._close_epoch()  # where a run was interrupted
         if self._goes_on():
             self._regroup(state.epoch)
-            self.buffer.expect(self.schedule.needs(state.epoch)[state.unit :])
+            self._expect(state.unit)
 
     def _schedule_of(self, steps: list[BucketTask]) -> Schedule:
         graph = self.context.graph
@@ -91,6 +91,11 @@ class Trainer:
             self.buffer.clear()
             self.bucket_trainer.negatives.hold(())
             self.schedule = self._schedule_of(self.context.regroup(epoch))
+
+    def _expect(self, unit: int) -> None:
+        """Tell the buffer the units from one on, up to where partitions change groups."""
+        needs = self.schedule.needs(self.state.epoch)
+        self.buffer.expect(needs[self.schedule.stretches(unit)[0]])
 
     def _goes_on(self) -> bool:
         return self.state.epoch < self.config.epochs and not self.state.is_stopped
@@ -153,7 +158,11 @@ class Trainer:
         if self.context.regroup is None and epoch + 1 < self.config.epochs:
             self.buffer.expect(self.schedule.needs(epoch + 1))
         schedule = self.schedule.epoch(epoch)
+        turns = {units.start for units in self.schedule.stretches(state.unit)[1:]}
         for number in range(state.unit, len(schedule)):
+            if number in turns:
+                self.buffer.clear()
+                self._expect(number)
             unit = schedule[number]
             wanted = self._begin_unit(epoch, unit)
             with self.buffer.overlap.working():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from graphsys.core.errors import ConfigError, unknown_name
+from graphsys.core.types import Bucket
 from graphsys.embedding.config import EmbeddingConfig
 from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.control_config import EdgeSetConfig
@@ -18,6 +19,7 @@ from graphsys.embedding.data.edge_selection import (
 from graphsys.embedding.data.schedule import BucketTask, inside_out
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.training.hooks.incremental import read_new_edges
+from graphsys.storage.grouped.meeting_view import MeetingGraph
 from graphsys.storage.reader import Graph
 
 
@@ -100,11 +102,12 @@ def _steps_of(
         if not is_chosen or split not in graph.splits(kind):
             continue
         counts = graph.bucket_counts(kind, split)
-        for bucket in inside_out(*counts.shape):
-            if counts[bucket]:
-                src, dst = (kind.src_type, bucket[0]), (kind.dst_type, bucket[1])
-                size = int(counts[bucket])
-                steps.append(BucketTask(k, bucket, src, dst, size, split=split))
+        meets = graph if isinstance(graph, MeetingGraph) else None
+        for bucket in inside_out(Bucket(*ends) for ends in np.argwhere(counts).tolist()):
+            src, dst = (kind.src_type, bucket[0]), (kind.dst_type, bucket[1])
+            turn = meets.round_of(kind, bucket) if meets else 0
+            size = int(counts[bucket])
+            steps.append(BucketTask(k, bucket, src, dst, size, split=split, round=turn))
     if chosen.split is not None and not steps:
         known = sorted({s for m in model for s in graph.splits(m.edge_type)})
         raise ConfigError(

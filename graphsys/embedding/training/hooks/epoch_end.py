@@ -13,7 +13,7 @@ from graphsys.embedding.training.hooks.stopping import (
     take_value,
 )
 from graphsys.embedding.training_log import TrainingLog
-from graphsys.storage.merged_view import stored_graph
+from graphsys.storage.grouped.merged_view import stored_graph
 
 
 class EpochEnd(Hook):

@@ -5,7 +5,14 @@ from hypothesis import strategies as st
 
 from graphsys.core.types import Bucket, EdgeType
 from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.data.schedule import BucketTask, cut_bucket, inside_out, units
+from graphsys.embedding.data.schedule import (
+    BucketTask,
+    Layout,
+    Schedule,
+    cut_bucket,
+    inside_out,
+    units,
+)
 from graphsys.embedding.model import RelationSet
 
 NONE = np.empty(0, dtype=np.uint32)
@@ -26,17 +33,23 @@ def some_relations(count: int, has_all: bool) -> RelationSet:
     )
 
 
+def grid(num_src: int, num_dst: int) -> list[Bucket]:
+    """List the buckets of a grid."""
+    return [Bucket(i, j) for i in range(num_src) for j in range(num_dst)]
+
+
 @given(num_src=st.integers(1, 9), num_dst=st.integers(1, 9))
 def test_inside_out_visits_every_bucket_once(num_src: int, num_dst: int) -> None:
-    order = inside_out(num_src, num_dst)
+    order = inside_out(grid(num_src, num_dst))
     assert len(order) == num_src * num_dst
     assert set(order) == {(i, j) for i in range(num_src) for j in range(num_dst)}
 
 
 @pytest.mark.parametrize("size", [2, 5, 8])
 def test_inside_out_trains_one_known_partition_at_each_step(size: int) -> None:
-    seen: set[int] = set(inside_out(size, size)[0])
-    for bucket in inside_out(size, size)[1:]:
+    order = inside_out(grid(size, size))
+    seen: set[int] = set(order[0])
+    for bucket in order[1:]:
         assert seen & set(bucket)
         seen |= set(bucket)
 
@@ -55,6 +68,24 @@ def test_units_join_edge_types_that_need_the_same_partitions() -> None:
     assert len({frozenset(key) for key in keys}) == len(keys) == 6
     assert sum(len(unit) for unit in found) == len(steps)
     assert [s.edge_type for s in found[0]] == [0, 1]  # both know only user 0
+
+
+def test_the_buffer_begins_anew_where_groups_change_and_only_there() -> None:
+    def step(k: int, phase: int, turn: int) -> BucketTask:
+        return BucketTask(0, Bucket(k, k), ("n", k), ("n", k), 5, phase=phase, round=turn)
+
+    plain = [step(k, phase, 0) for phase in range(2) for k in range(3)]
+    whole = Schedule(plain, {"n": 3}, Layout(), 0)
+    assert whole.stretches() == [slice(0, 6)]
+    assert whole.stretches(4) == [slice(4, 6)]
+    grouped = [step(2 * turn + k, phase, turn) for phase in range(2) for turn in range(2)
+               for k in range(2)]  # fmt: skip
+    schedule = Schedule(grouped, {"n": 4}, Layout(), 0)
+    assert schedule.stretches() == [slice(k, k + 2) for k in (0, 2, 4, 6)]
+    assert schedule.stretches(3) == [slice(3, 4), slice(4, 6), slice(6, 8)]
+    for units_of in schedule.stretches():
+        rounds = {s.round for unit in schedule.epoch(1)[units_of] for s in unit}
+        assert len(rounds) == 1
 
 
 @given(

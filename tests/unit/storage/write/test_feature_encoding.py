@@ -16,11 +16,11 @@ from graphsys.gnn import GnnConfig
 from graphsys.interop.columns import NodeColumns
 from graphsys.sampling import CachedRows, FeatureRows
 from graphsys.storage import Graph, NodeChunk, ingest
+from graphsys.storage.grouped.merged_view import JoinedGraph
 from graphsys.storage.info import details, info, shared_bytes
 from graphsys.storage.ingest.append import append
 from graphsys.storage.ingest.repartition import repartition
 from graphsys.storage.manifest import Manifest
-from graphsys.storage.merged_view import JoinedGraph
 from graphsys.storage.verify.verify import verify
 from tests.stores import ListSource, edge_chunk, make_store
 from tests.unit.storage.verify.test_verify import problems, rewrite

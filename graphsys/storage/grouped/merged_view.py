@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from graphsys.core.types import EdgeType, number_dtype
 from graphsys.storage.reader import Graph
-from graphsys.storage.views import EdgeBucket, Index
+from graphsys.storage.views import EdgeBucket, Index, empty_bucket
 
 
 class GroupedGraph(Graph):
@@ -116,8 +116,10 @@ class GroupedGraph(Graph):
             )
         )
         stored = set(self.stored.buckets(edge_type, split))
-        found = [(a, b) for a in rows for b in columns if (a, b) in stored]
-        if len(rows) == len(columns) == 1 or not found:
+        found = [pair for pair in self._pairs(edge_type, i, j) if pair in stored]
+        if not found:
+            return empty_bucket(entry)
+        if len(rows) == len(columns) == 1:
             return self.stored.bucket(edge_type, rows[0], columns[0], split)
         src, dst, pieces = [], [], []
         for bucket in found:
@@ -140,10 +142,16 @@ class GroupedGraph(Graph):
     def joined_index(self, edge_type: EdgeType | str, direction: str) -> None:
         """Return None: rows are read group by group."""
 
+    def _pairs(self, edge_type: EdgeType | str, i: int, j: int) -> list[tuple[int, int]]:
+        """List the stored buckets whose edges are those between two groups."""
+        entry = self._edge_entry(edge_type)
+        rows, columns = self.members(entry.src_type, i), self.members(entry.dst_type, j)
+        return [(a, b) for a in rows for b in columns]
+
     def _local_begins(self, node_type: str, parts: Sequence[int]) -> dict[int, int]:
         """Return where the nodes of each partition of a group begin in it."""
-        begins = self._begins[node_type]
-        return {k: int(begins[k] - begins[parts[0]]) for k in parts}
+        sizes = np.diff(self.stored.offsets(node_type))[list(parts)]
+        return dict(zip(parts, (np.cumsum(sizes) - sizes).tolist(), strict=True))
 
     def _index(self, edge_type: EdgeType | str, direction: str, part: int) -> Index:
         entry = self._edge_entry(edge_type)
@@ -187,25 +195,6 @@ class JoinedGraph(GroupedGraph):
     def __init__(self, stored: Graph) -> None:
         parts = {name: range(stored.num_partitions(name)) for name in stored.node_types}
         super().__init__(stored, {name: [every] for name, every in parts.items()})
-
-
-def random_groups(
-    stored: Graph, num_groups: int, rng: np.random.Generator
-) -> dict[str, list[list[int]]]:
-    """Put partitions into groups of nearly equally many, drawn at random.
-
-    Args:
-        stored: The graph.
-        num_groups: Groups of every node type that has more partitions; those of others are
-            groups of their own.
-        rng: Of the draws.
-    """
-    groups = {}
-    for name in stored.node_types:
-        parts = rng.permutation(stored.num_partitions(name))
-        pieces = np.array_split(parts, min(num_groups, len(parts)))
-        groups[name] = [piece.tolist() for piece in pieces]
-    return groups
 
 
 def stored_graph(graph: Graph) -> Graph:

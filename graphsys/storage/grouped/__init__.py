@@ -1,0 +1,1 @@
+"""Views of a store whose partitions are seen in groups."""
