@@ -1,7 +1,7 @@
 """How many bytes united and simple rows take, told from sizes."""
 
 import mmap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from graphsys.core.types import number_dtype
@@ -54,7 +54,11 @@ class RowBytes:
 
 
 def united_bytes(
-    topology: Topology, directions: Iterable[Direction], *, in_place: bool = False
+    topology: Topology,
+    directions: Iterable[Direction],
+    *,
+    in_place: bool = False,
+    columns: Sequence[str] = (),
 ) -> RowBytes:
     """Return what :meth:`Topology.csr` takes in some directions.
 
@@ -62,23 +66,25 @@ def united_bytes(
         topology: The graph.
         directions: The directions.
         in_place: Tell what :meth:`Topology.rows` takes instead.
+        columns: Columns that it is asked for.
     """
     total = RowBytes()
     for direction in directions:
         if topology.is_at_hand(direction):
             continue
-        if in_place and topology.can_map(direction):
-            total += _mapped(topology, direction)
+        if in_place and topology.can_map(direction, columns):
+            total += _mapped(topology, direction, columns)
         else:
             total += _united(topology, direction)
     return total
 
 
-def _mapped(topology: Topology, direction: Direction) -> RowBytes:
+def _mapped(topology: Topology, direction: Direction, columns: Sequence[str]) -> RowBytes:
     blocks = topology.blocks(direction)
     # between two files lie less than two pages
     most = num_entries(blocks) + len(blocks) * 2 * mmap.PAGESIZE // 4
-    return RowBytes(nodes=(8 if most < 2**32 else 16) * topology.num_nodes)
+    offsets = 2 + len(set(columns) & set(topology.column_dtypes()))
+    return RowBytes(nodes=(4 if most < 2**32 else 8) * offsets * topology.num_nodes)
 
 
 def _united(topology: Topology, direction: Direction) -> RowBytes:

@@ -32,6 +32,7 @@ class Need:
     Attributes:
         rows: Directions of the rows that it reads.
         in_place: Whether it reads them where they lie (``Topology.rows``).
+        columns: Columns that it asks those for.
         simple: Whether it reads the simple undirected graph.
         bytes: Bytes in memory at the peak, beside rows.
         entries: Bytes of arrays of all entries, which a scratch file may hold.
@@ -41,6 +42,7 @@ class Need:
 
     rows: tuple[Direction, ...] = ()
     in_place: bool = False
+    columns: tuple[str, ...] = ()
     simple: bool = False
     bytes: float = 0
     entries: float = 0
@@ -97,15 +99,16 @@ class Facts:
 
 
 def _pagerank(facts: Facts) -> Need:
-    weighted = bool(facts.options.get("weighted"))
+    weighted = bool(facts.options.get("weighted")) and facts.topology.has_weight
     width = 4 if facts.options.get("dtype") == "float32" else 8
-    ones = 8 * facts.edges if weighted and not facts.topology.has_weight else 0
     restart = 8 if facts.options.get("personalization") else 0
     per_node = max(4 * width + (0 if weighted else 8) + restart, 26)
     rows = facts.both if weighted else ("in",)
-    total = per_node * facts.nodes + 2 * ones
-    variant = "weighted" if weighted else ""
-    return Need(rows=rows, in_place=not weighted, bytes=total, variant=variant)
+    variant, columns = ("weighted", ("weight",)) if weighted else ("", ())
+    return Need(
+        rows=rows, in_place=True, columns=columns, bytes=per_node * facts.nodes,
+        variant=variant,
+    )  # fmt: skip
 
 
 def _wcc(facts: Facts) -> Need:
@@ -127,7 +130,10 @@ def _bfs(facts: Facts) -> Need:
 def _sssp(facts: Facts) -> Need:
     if facts.topology.has_weight:
         pool = facts.threads * 4097 * 64 * 4
-        return Need(rows=facts.both, bytes=34 * facts.nodes + pool)
+        return Need(
+            rows=facts.both, in_place=True, columns=("weight",),
+            bytes=34 * facts.nodes + pool,
+        )  # fmt: skip
     per_node = 22 * facts.nodes
     return Need(rows=facts.both, in_place=True, bytes=per_node, kernels="traversal")
 
@@ -163,7 +169,7 @@ def _diameter(facts: Facts) -> Need:
 
 def _all_distances(facts: Facts) -> Need:
     per_node = 12 * facts.threads + 64
-    return Need(rows=("in",), bytes=per_node * facts.nodes)
+    return Need(rows=("in",), in_place=True, bytes=per_node * facts.nodes)
 
 
 def _betweenness(facts: Facts) -> Need:
@@ -171,7 +177,8 @@ def _betweenness(facts: Facts) -> Need:
         per_node, variant = 32 * facts.threads + 32, "sources"
     else:
         per_node, variant = 8 + 14 + 4 + 32 + 24, "levels"
-    return Need(rows=facts.both, bytes=per_node * facts.nodes, variant=variant)
+    total = per_node * facts.nodes
+    return Need(rows=facts.both, in_place=True, bytes=total, variant=variant)
 
 
 def _degree_statistics(facts: Facts) -> Need:
@@ -179,7 +186,7 @@ def _degree_statistics(facts: Facts) -> Need:
 
 
 def _degree_assortativity(facts: Facts) -> Need:
-    return Need(rows=("out",), bytes=64 * facts.nodes + (24 << 20))
+    return Need(rows=("out",), in_place=True, bytes=64 * facts.nodes + (24 << 20))
 
 
 def _apsp(facts: Facts) -> Need:
