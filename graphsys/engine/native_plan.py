@@ -127,9 +127,7 @@ def prepare_native(
     need = (needed or NEEDS[name])(
         Facts(topology=topology, options=options, threads=threads, is_stated=is_stated)
     )
-    rows = united_bytes(
-        topology, need.rows, in_place=need.in_place, columns=need.columns
-    )
+    rows = united_bytes(topology, need.rows, in_place=need.in_place, columns=need.columns)
     if need.simple:
         rows += simple_bytes(topology)
     module = f"{_NATIVE}.{need.kernels}" if need.kernels else function.__module__

@@ -189,9 +189,10 @@ def placed(choice: Choice, topology: Topology) -> Topology:
 
 def rows_of(choice: Choice, plan: ProgramPlan, topology: Topology) -> Rows:
     """Return the rows of a graph as chosen."""
+    estimate = Estimate(plan, topology)
+    columns = estimate.columns
     if choice.mode == "memory" or choice.unites:
-        return MemoryRows(topology)
-    columns = Estimate(plan, topology).columns
+        return MemoryRows(topology, None if estimate.must_unite else tuple(columns))
     spare = float("inf") if choice.budget is None else choice.budget - choice.needed
     kind = StreamRows if choice.mode == "streamed" else PagedRows
     return kind(topology, columns, keeps_bytes=max(spare, 0))

@@ -175,7 +175,10 @@ class Estimate:
     def rows(self) -> RowBytes:
         """Bytes of rows united, and made simple, beside the store's files."""
         if not self.is_simple:
-            return united_bytes(self.topology, sorted(self.directions))
+            return united_bytes(
+                self.topology, sorted(self.directions), in_place=not self.must_unite,
+                columns=tuple(self.columns),
+            )  # fmt: skip
         return simple_bytes(self.topology)
 
     @cached_property
