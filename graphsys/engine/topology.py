@@ -69,6 +69,7 @@ class Topology:
         self._rows: dict[Direction, Csr] = rows or {}
         self._mapped: dict[Direction, Rows] = {}
         self._simple: Csr | None = None
+        self._is_simple: bool | None = None
         self.node_columns: dict[str, npt.NDArray[Any]] = {}
         self.row_blocks: dict[str, Any] = {}
         """Degrees and ranks as programs read them; kept from one run to the next."""
@@ -255,6 +256,16 @@ class Topology:
             else:
                 self._simple = self.simple_rows().csr(allocate=self.allocate)
         return self._simple
+
+    def simple_in_place(self) -> Rows:
+        """Return the rows of :meth:`simple`, those of the files where they are simple."""
+        if self._simple is None and not self.is_directed and self.graph is not None:
+            rows = self.rows()
+            if self._is_simple is None:
+                self._is_simple = SimpleRows.of(rows).degrees().sum() == rows.num_edges
+            if self._is_simple:
+                return rows
+        return self.simple().rows
 
     def simple_rows(self) -> SimpleRows:
         """Return what :meth:`simple` makes, to be merged while it is read."""

@@ -221,6 +221,16 @@ class Estimate:
         return (sides + 4) * PIECE_BYTES
 
     @property
+    def why_copied(self) -> str:
+        """Why the rows of a store are copied, for people; empty where they are not."""
+        if self.is_simple:
+            return "the program wants the simple undirected graph"
+        if self.must_unite and self.topology.graph is not None:
+            return "states of edges need rows one behind the other"
+        found = (self.topology.why_copied(d, tuple(self.columns)) for d in self.directions)
+        return next((reason for reason in found if reason), "")
+
+    @property
     def must_unite(self) -> bool:
         """Whether only united rows will do."""
         if self.topology.graph is None or self.is_simple:

@@ -104,15 +104,21 @@ def _united(topology: Topology, direction: Direction) -> RowBytes:
     )
 
 
-def simple_bytes(topology: Topology) -> RowBytes:
-    """Return what :meth:`Topology.simple` takes, the rows that it is made of included."""
+def simple_bytes(topology: Topology, *, in_place: bool = False) -> RowBytes:
+    """Return what :meth:`Topology.simple` takes, the rows that it is made of included.
+
+    Args:
+        topology: The graph.
+        in_place: Tell what :meth:`Topology.simple_in_place` takes instead.
+    """
     if topology.is_simple_at_hand:
         return RowBytes()
     sides: tuple[Direction, ...] = ("out", "in") if topology.is_directed else ("out",)
     rows = united_bytes(topology, sides, in_place=True)
     kept = num_simple_entries(topology)
     is_simple = not topology.is_directed and kept == topology.num_edges
-    if is_simple and topology.is_at_hand("out"):
+    is_there = topology.is_at_hand("out") or (in_place and topology.can_map("out"))
+    if is_simple and is_there:
         return rows + RowBytes(making=8 * topology.num_nodes)
     numbers = number_dtype(max(topology.num_nodes, 1)).itemsize
     return rows + RowBytes(

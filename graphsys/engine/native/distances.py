@@ -97,15 +97,15 @@ def diameter(
     """Compute what :func:`graphsys.engine.algorithms.diameter` tells of."""
     began = time.perf_counter()
     require_count("sweeps", sweeps)
-    csr = topology.simple()
+    rows = topology.simple_in_place()
     longest = 0
     distance = np.ma.masked_array(np.zeros(0, dtype=np.int64), mask=np.zeros(0, dtype=bool))
-    if csr.num_nodes:
-        degree = csr.degrees()
+    if rows.num_nodes:
+        degree = rows.degrees()
         start = _first(topology, degree == degree.max())
         with ThreadTeam(num_threads) as team:
             for _ in range(sweeps):
-                levels = search(csr.rows, csr.rows, start, team)
+                levels = search(rows, rows, start, team)
                 is_reached = levels.distance > 0
                 is_reached[start] = True
                 distance = np.ma.masked_array(levels.distance, mask=~is_reached)

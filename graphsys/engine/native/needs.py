@@ -22,6 +22,8 @@ from graphsys.engine.united_rows import Direction
 from graphsys.storage.scratch_arrays import ScratchArrays
 
 _PAIR_BYTES = 44
+_BY_ID = "they are put in the order of ids, so that partitions change nothing"
+_BY_DEGREE = "the edges of the simple graph are put in the order of degrees"
 _FEW_PAIRS = 1 << 16
 
 
@@ -36,6 +38,8 @@ class Need:
         simple: Whether it reads the simple undirected graph.
         bytes: Bytes in memory at the peak, beside rows.
         entries: Bytes of arrays of all entries, which a scratch file may hold.
+        copies: Why it copies the rows that it reads, for people; empty where it reads them
+            in place.
         kernels: Module of ``engine/native`` whose kernels it calls, where not its own.
         variant: What tells the kernels that it calls from those of other runs.
     """
@@ -46,6 +50,7 @@ class Need:
     simple: bool = False
     bytes: float = 0
     entries: float = 0
+    copies: str = ""
     kernels: str = ""
     variant: str = ""
 
@@ -147,7 +152,7 @@ def _triangles(facts: Facts) -> Need:
     per_node = max(20 + 8 * facts.threads, 40)
     return Need(
         rows=facts.both, in_place=True, bytes=per_node * facts.nodes,
-        entries=4 * facts.simple_entries,
+        entries=4 * facts.simple_entries, copies=_BY_DEGREE,
     )  # fmt: skip
 
 
@@ -155,11 +160,11 @@ def _lcc(facts: Facts) -> Need:
     found = _triangles(facts)
     extra = 8 * facts.nodes
     if not facts.topology.is_directed:
-        return Need(simple=True, bytes=found.bytes + extra, entries=found.entries)
+        return replace(found, rows=(), simple=True, bytes=found.bytes + extra)
     extra += facts.threads * facts.nodes
     return Need(
-        rows=facts.both, simple=True, bytes=found.bytes + extra,
-        entries=found.entries + 2 * facts.simple_entries,
+        rows=facts.both, in_place=True, simple=True, bytes=found.bytes + extra,
+        entries=found.entries + 2 * facts.simple_entries, copies=_BY_DEGREE,
     )  # fmt: skip
 
 
@@ -200,12 +205,14 @@ def _apsp(facts: Facts) -> Need:
 
 def _survey_propagation(facts: Facts) -> Need:
     # the formula and its rows by literal; the graph of what is open, states of its edges
-    return Need(rows=("out",), bytes=120 * facts.nodes + 150 * facts.edges)
+    total = 120 * facts.nodes + 150 * facts.edges
+    return Need(rows=("out",), bytes=total, copies=_BY_ID)
 
 
 def _leiden(facts: Facts) -> Need:
     entries = facts.edges * (2 if facts.topology.is_directed else 1)
-    return Need(rows=("out",), bytes=80 * facts.nodes + 40 * entries)
+    total = 80 * facts.nodes + 40 * entries
+    return Need(rows=("out",), bytes=total, copies=_BY_ID)
 
 
 def _random_walks(facts: Facts) -> Need:
@@ -220,7 +227,8 @@ def _random_walks(facts: Facts) -> Need:
         renumbered = 4 * facts.edges + 8 * facts.nodes
     running = 8 * facts.edges if facts.options.get("weighted") else 0
     most = (9 + 2 * facts.id_bytes) * steps + running + renumbered
-    return Need(rows=("out",), bytes=max(renumbering, most) + 48 * facts.nodes)
+    total = max(renumbering, most) + 48 * facts.nodes
+    return Need(rows=("out",), bytes=total, copies=_BY_ID)
 
 
 def _pairs(search: Callable[..., PairSearch]) -> Callable[[Facts], Need]:
