@@ -179,7 +179,9 @@ def _index_bytes(topology: Topology, need: Need) -> int:
     sides: tuple[Direction, ...] = ("out", "in") if topology.is_directed else ("out",)
     chosen = [side for side in sides if need.simple or side in need.rows] or ["out"]
     indexes = [block.index for side in chosen for block in topology.blocks(side)]
-    return sum(int(index.indptr.nbytes + index.indices.nbytes) for index in indexes)
+    names = ("indptr", "indices", *need.columns)
+    arrays = [getattr(index, name) for index in indexes for name in names]
+    return sum(int(array.nbytes) for array in arrays if array is not None)
 
 
 def _kernels_of(module: ModuleType) -> Iterator[Any]:
