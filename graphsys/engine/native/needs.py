@@ -191,7 +191,8 @@ def _degree_statistics(facts: Facts) -> Need:
 
 
 def _degree_assortativity(facts: Facts) -> Need:
-    return Need(rows=("out",), in_place=True, bytes=64 * facts.nodes + (24 << 20))
+    per_node = 56 if facts.topology.is_directed else 48
+    return Need(rows=("out",), in_place=True, bytes=per_node * facts.nodes + (24 << 20))
 
 
 def _apsp(facts: Facts) -> Need:
