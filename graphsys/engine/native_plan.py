@@ -127,9 +127,9 @@ def prepare_native(
     need = (needed or NEEDS[name])(
         Facts(topology=topology, options=options, threads=threads, is_stated=is_stated)
     )
-    rows = united_bytes(topology, need.rows, in_place=need.in_place)
+    rows = united_bytes(topology, need.rows, in_place=need.in_place, columns=need.columns)
     if need.simple:
-        rows += simple_bytes(topology)
+        rows += simple_bytes(topology, in_place=True)
     module = f"{_NATIVE}.{need.kernels}" if need.kernels else function.__module__
     work = module.rpartition(".")[2] + (f"-{need.variant}" if need.variant else "")
     kernels = WorkKernels(work, lambda: _kernels_of(importlib.import_module(module)))
@@ -140,7 +140,10 @@ def prepare_native(
         raise too_small(f"{name} on {size}", needs, budget)
     unites = rows.entries + need.entries > 0
     index_bytes = _index_bytes(topology, need)
-    texts = row_texts(index_bytes, is_mapped=index_bytes > 0 and not unites, unites=unites)
+    texts = row_texts(
+        index_bytes, is_mapped=index_bytes > 0 and not unites, unites=unites,
+        why=_why_copied(topology, need) if unites else "",
+    )  # fmt: skip
     choice = Choice(
         mode=mode, needs=needs, budget=budget, index_bytes=index_bytes,
         reasons=reasons_of(mode, needs, budget, texts), unites=unites,
@@ -149,6 +152,15 @@ def prepare_native(
         name=name, function=function, topology=topology, options=options, choice=choice,
         kernels=kernels,
     )  # fmt: skip
+
+
+def _why_copied(topology: Topology, need: Need) -> str:
+    """Return why an algorithm copies the rows of a store, for people."""
+    if need.copies:
+        return need.copies
+    found = (topology.why_copied(side, need.columns) for side in need.rows or ("out",))
+    made = "the simple undirected graph is made of them" if need.simple else ""
+    return next((reason for reason in found if reason), made)
 
 
 def _needs(topology: Topology, need: Need, rows: RowBytes, base: int) -> dict[Mode, int]:
@@ -167,7 +179,9 @@ def _index_bytes(topology: Topology, need: Need) -> int:
     sides: tuple[Direction, ...] = ("out", "in") if topology.is_directed else ("out",)
     chosen = [side for side in sides if need.simple or side in need.rows] or ["out"]
     indexes = [block.index for side in chosen for block in topology.blocks(side)]
-    return sum(int(index.indptr.nbytes + index.indices.nbytes) for index in indexes)
+    names = ("indptr", "indices", *need.columns)
+    arrays = [getattr(index, name) for index in indexes for name in names]
+    return sum(int(array.nbytes) for array in arrays if array is not None)
 
 
 def _kernels_of(module: ModuleType) -> Iterator[Any]:

@@ -1,6 +1,6 @@
 """A graph as algorithms see it: one numbering of all nodes, rows of neighbors."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,11 @@ from graphsys.datasets.temporary import graph_of
 from graphsys.engine.united_rows import (
     Direction,
     IndexBlock,
-    can_map,
     is_whole,
     map_rows,
     unite,
+    why_copied,
+    with_columns,
 )
 from graphsys.graph.csr import (
     COLUMNS,
@@ -68,6 +69,7 @@ class Topology:
         self._rows: dict[Direction, Csr] = rows or {}
         self._mapped: dict[Direction, Rows] = {}
         self._simple: Csr | None = None
+        self._is_simple: bool | None = None
         self.node_columns: dict[str, npt.NDArray[Any]] = {}
         self.row_blocks: dict[str, Any] = {}
         """Degrees and ranks as programs read them; kept from one run to the next."""
@@ -178,26 +180,43 @@ class Topology:
             self._rows[direction] = unite(blocks, self.num_nodes, self.allocate)
         return self._rows[direction]
 
-    def rows(self, direction: Direction = "out") -> Rows:
-        """Return the rows of a direction without their columns, where they lie if possible.
+    def rows(self, direction: Direction = "out", columns: Sequence[str] = ()) -> Rows:
+        """Return the rows of a direction, where they lie if possible.
 
         The files of a store of one node type and edge type are mapped side by side; all
         else is what :meth:`csr` returns.
+
+        Args:
+            direction: The direction.
+            columns: Columns that the rows shall have, where the edges have them.
         """
         direction = direction if self.is_directed else "out"
-        if self.is_at_hand(direction) or not self.can_map(direction):
+        if self.is_at_hand(direction) or not self.can_map(direction, columns):
             return self.csr(direction).rows
-        if direction not in self._mapped:
-            try:
-                self._mapped[direction] = map_rows(self.blocks(direction))
-            except OSError:  # a compaction took the files away; the blocks still see them
-                return self.csr(direction).rows
-        return self._mapped[direction]
+        blocks, rows = self.blocks(direction), self._mapped.get(direction)
+        try:
+            rows = map_rows(blocks) if rows is None else rows
+            wanted = self._existing(columns)
+            missing = [name for name in wanted if name not in rows.columns]
+            self._mapped[direction] = rows = with_columns(rows, blocks, missing)
+        except OSError:  # a compaction took the files away; the blocks still see them
+            return self.csr(direction).rows
+        return rows
 
-    def can_map(self, direction: Direction) -> bool:
+    def can_map(self, direction: Direction, columns: Sequence[str] = ()) -> bool:
         """Whether the files of the rows of a direction can be mapped side by side."""
-        is_plain = self.graph is not None and not self._joined(direction)
-        return is_plain and can_map(self.blocks(direction), self.num_nodes)
+        return not self.why_copied(direction, columns)
+
+    def why_copied(self, direction: Direction, columns: Sequence[str] = ()) -> str:
+        """Return why :meth:`rows` copies the rows of a store; empty where it does not."""
+        if self.graph is None or self.is_at_hand(direction):
+            return ""
+        columns = self._existing(columns)
+        return why_copied(self.blocks(direction), self.num_nodes, columns)
+
+    def _existing(self, columns: Sequence[str]) -> Sequence[str]:
+        """Return those columns that edges have; of none it is not asked what they have."""
+        return [name for name in columns if name in self.column_dtypes()]
 
     @cached_property
     def out_degree(self) -> npt.NDArray[np.int64]:
@@ -237,6 +256,16 @@ class Topology:
             else:
                 self._simple = self.simple_rows().csr(allocate=self.allocate)
         return self._simple
+
+    def simple_in_place(self) -> Rows:
+        """Return the rows of :meth:`simple`, those of the files where they are simple."""
+        if self._simple is None and not self.is_directed and self.graph is not None:
+            rows = self.rows()
+            if self._is_simple is None:
+                self._is_simple = SimpleRows.of(rows).degrees().sum() == rows.num_edges
+            if self._is_simple:
+                return rows
+        return self.simple().rows
 
     def simple_rows(self) -> SimpleRows:
         """Return what :meth:`simple` makes, to be merged while it is read."""

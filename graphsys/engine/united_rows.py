@@ -1,7 +1,7 @@
 """Rows of all nodes made of the blocks that a store keeps: mapped in place, or copied."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,7 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.types import EdgeType, number_dtype
-from graphsys.graph.csr import COLUMNS, Allocate, Csr, row_lengths, transpose
+from graphsys.graph.csr import (
+    COLUMNS,
+    Allocate,
+    Csr,
+    offset_dtype,
+    row_lengths,
+    transpose,
+)
 from graphsys.graph.file_columns import CAN_MAP, FileColumn, map_side_by_side
 from graphsys.graph.rows import Rows
 from graphsys.kernels.cpu.rows.csr import append_rows
@@ -41,19 +48,39 @@ class IndexBlock:
     index: Index
 
 
-def can_map(blocks: Sequence[IndexBlock], num_nodes: int) -> bool:
-    """Return whether :func:`map_rows` can: each node's row is in one block, as it lies."""
-    end = 0
-    for block in blocks:
-        is_in_place = block.row_base == end and block.column_base == 0
-        if not is_in_place or not (len(block.index.indices) == 0 or block.index.file):
-            return False
-        end += len(block.index.indptr) - 1
-    return CAN_MAP and end == num_nodes and len({_dtype(block) for block in blocks}) == 1
+def why_copied(
+    blocks: Sequence[IndexBlock], num_nodes: int, columns: Sequence[str] = ()
+) -> str:
+    """Return why :func:`map_rows` cannot map blocks, for people; empty where it can.
+
+    Args:
+        blocks: The rows of a direction.
+        num_nodes: Nodes of all types.
+        columns: Columns of the entries that are wanted besides.
+    """
+    if not CAN_MAP:
+        return "files are mapped side by side on Linux only"
+    kinds = {(block.edge_type, block.side) for block in blocks}
+    if len(kinds) > 1:
+        return f"each node's row is merged from {len(kinds)} sets of rows of edge types"
+    ends = np.cumsum([0, *(len(block.index.indptr) - 1 for block in blocks)])
+    is_in_place = [block.row_base for block in blocks] == ends[:-1].tolist()
+    if not is_in_place or any(b.column_base for b in blocks) or ends[-1] != num_nodes:
+        return "nodes of several types are numbered anew"
+    filled = [block.index for block in blocks if len(block.index.indices)]
+    for name in ("indices", *columns):
+        if any(name not in index.files for index in filled):
+            return "edges were appended (`graphsys compact` merges their files)"
+        if len({getattr(index, name).dtype for index in filled}) > 1:
+            return f"{name} have different types of numbers in different files"
+    return ""
 
 
 def map_rows(blocks: Sequence[IndexBlock]) -> Rows:
-    """Return the rows of blocks that :func:`can_map`, with neighbors where they lie.
+    """Return the rows of blocks with neighbors where they lie.
+
+    Args:
+        blocks: The rows of a direction, of which :func:`why_copied` says nothing.
 
     Raises:
         OSError: a file cannot be mapped (any more).
@@ -61,30 +88,69 @@ def map_rows(blocks: Sequence[IndexBlock]) -> Rows:
     Complexity:
         O(N) time and twice 4 bytes a node; 8 from 2**32 entries on.
     """
-    columns = [
-        block.index.file or FileColumn(path=Path(), begin=0, length=0) for block in blocks
+    indices, places = _side_by_side(blocks, "indices")
+    return Rows(
+        begins=_offsets(blocks, places, slice(None, -1)),
+        ends=_offsets(blocks, places, slice(1, None)),
+        indices=indices,
+        num_edges=num_entries(blocks),
+    )
+
+
+def with_columns(rows: Rows, blocks: Sequence[IndexBlock], names: Sequence[str]) -> Rows:
+    """Return mapped rows with columns of their entries, where these lie.
+
+    A column begins elsewhere in its page than the neighbors do, so that its gaps between
+    two files are others: where each row begins is told for each column.
+
+    Args:
+        rows: What :func:`map_rows` made of the blocks.
+        blocks: The blocks.
+        names: Columns that the blocks have.
+
+    Raises:
+        OSError: a file cannot be mapped (any more).
+
+    Complexity:
+        O(N) time and 4 bytes a node for each column; 8 from 2**32 entries on.
+    """
+    columns, begins = dict(rows.columns), dict(rows.column_begins)
+    for name in names:
+        columns[name], places = _side_by_side(blocks, name)
+        begins[name] = _offsets(blocks, places, slice(None, -1))
+    return replace(rows, columns=columns, column_begins=begins)
+
+
+def _side_by_side(
+    blocks: Sequence[IndexBlock], name: str
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Map an array of entries; return it and where each block's part begins in it."""
+    nowhere = FileColumn(path=Path(), begin=0, length=0)
+    files = [
+        block.index.files[name] if len(block.index.indices) else nowhere for block in blocks
     ]
-    indices, places = map_side_by_side(columns, np.dtype(_dtype(blocks[0])))
+    arrays = (getattr(block.index, name) for block in blocks if len(block.index.indices))
+    dtype = next((array.dtype for array in arrays), blocks[0].index.indices.dtype)
+    values, places = map_side_by_side(files, dtype)
+    return values, places.astype(offset_dtype(len(values)))
+
+
+def _offsets(
+    blocks: Sequence[IndexBlock], places: npt.NDArray[Any], which: slice
+) -> npt.NDArray[Any]:
+    """Return where rows begin or end in mapped entries ``[N]``: ``which`` offsets."""
     num_nodes = sum(len(block.index.indptr) - 1 for block in blocks)
-    dtype = np.uint32 if len(indices) < 2**32 else np.int64
-    begins, ends = np.empty(num_nodes, dtype=dtype), np.empty(num_nodes, dtype=dtype)
-    for block, place in zip(blocks, places.astype(dtype), strict=True):
-        indptr = block.index.indptr
-        own = slice(block.row_base, block.row_base + len(indptr) - 1)
-        np.add(indptr[:-1], place, out=begins[own])
-        np.add(indptr[1:], place, out=ends[own])
-    for array in (begins, ends):
-        array.flags.writeable = False  # as those of one file: kernels compile once
-    return Rows(begins=begins, ends=ends, indices=indices, num_edges=num_entries(blocks))
+    found = np.empty(num_nodes, dtype=places.dtype)
+    for block, place in zip(blocks, places, strict=True):
+        own = slice(block.row_base, block.row_base + len(block.index.indptr) - 1)
+        np.add(block.index.indptr[which], place, out=found[own], casting="unsafe")
+    found.flags.writeable = False  # as those of one file: kernels compile once
+    return found
 
 
 def num_entries(blocks: Sequence[IndexBlock]) -> int:
     """Return how many entries blocks have."""
     return sum(len(block.index.indices) for block in blocks)
-
-
-def _dtype(block: IndexBlock) -> str:
-    return block.index.indices.dtype.str
 
 
 def is_whole(blocks: Sequence[IndexBlock], num_nodes: int) -> bool:

@@ -1,6 +1,8 @@
 """Rows of neighbors that need not lie one behind the other."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,17 +24,38 @@ class Rows:
         ends: Where it ends ``[N]``.
         indices: Numbers of the neighbors, uint32 or int64; means nothing between rows.
         num_edges: Number of entries of all rows.
+        columns: ``weight``, ``relation`` and ``time`` of the entries, those asked for.
+        column_begins: Where each row begins in a column ``[N]``, by the column's name; in
+            those that are left out rows begin where they do in ``indices``.
     """
 
     begins: npt.NDArray[Any]
     ends: npt.NDArray[Any]
     indices: npt.NDArray[Any]
     num_edges: int
+    columns: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    column_begins: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
 
     @property
     def num_nodes(self) -> int:
         """Number of rows."""
         return len(self.begins)
+
+    def begins_of(self, column: str) -> npt.NDArray[Any]:
+        """Return where each row begins in a column ``[N]``."""
+        return self.column_begins.get(column, self.begins)
+
+    def runs(self) -> npt.NDArray[np.int64]:
+        """Return bounds of rows between which no gap lies, int64 ``[R + 1]``."""
+        gaps = np.flatnonzero(self.begins[1:] != self.ends[:-1]) + 1
+        return np.unique([0, *gaps.tolist(), self.num_nodes])
+
+    def pieces(self, column: str) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+        """Yield a column without its gaps: where each piece begins, and the piece."""
+        values, begins = self.columns[column], self.begins_of(column)
+        for low, high in pairwise(self.runs().tolist()):
+            first, last = int(begins[low]), int(begins[high - 1])
+            yield first, values[first : last + self.degree(high - 1)]
 
     def degrees(self) -> npt.NDArray[np.int64]:
         """Return the length of every row, int64 ``[N]``."""

@@ -24,7 +24,7 @@ from graphsys.interop.networkx_paths import by_hops, hops
 
 
 def _sums(G: Any, nodes: Any = None, direction: Any = "out") -> DistanceSums:
-    return distance_sums(G.topology().csr(direction), np.array(chosen_numbers(G, nodes)))
+    return distance_sums(G.topology().rows(direction), np.array(chosen_numbers(G, nodes)))
 
 
 def _farthest(G: Any, nodes: Any = None) -> Any:

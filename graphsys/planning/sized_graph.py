@@ -108,7 +108,7 @@ class SizedGraph:
                 Index(
                     indptr=_nothing(rows + 1, offset_dtype(entries)),
                     indices=_nothing(entries, number_dtype(self.num_nodes)),
-                    file=FileColumn(path=Path(), begin=0, length=entries),
+                    files={"indices": FileColumn(path=Path(), begin=0, length=entries)},
                 )
             )
         return found

@@ -80,7 +80,12 @@ class StoredEdges:
         with self._files.mapping(path, check) as mapped:
             lists = zip(mapped.batch.schema.names, mapped.batch.columns, strict=True)
             columns = {name: view_of(column.values) for name, column in lists}
-            return Index(**columns, file=mapped.place(columns["indices"]))
+            places = {
+                name: mapped.place(column)
+                for name, column in columns.items()
+                if name != "indptr"
+            }
+            return Index(**columns, files=places)
 
     def joined(self, name: str, direction: str) -> Index | None:
         """Return None: partitions lie in files of their own."""

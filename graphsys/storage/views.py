@@ -54,7 +54,7 @@ class Index:
         time: Times in row order, or None.
         edge: Position of each edge in the sequence of buckets (by source partition, then
             destination partition, then row), where edges have further columns, or None.
-        file: Where ``indices`` lie in a file, if they do.
+        files: Where the arrays of entries lie in a file, by their names, if they do.
     """
 
     indptr: npt.NDArray[Any]
@@ -63,7 +63,7 @@ class Index:
     relation: npt.NDArray[Any] | None = None
     time: npt.NDArray[Any] | None = None
     edge: npt.NDArray[Any] | None = None
-    file: FileColumn | None = None
+    files: Mapping[str, FileColumn] = field(default_factory=dict)
 
 
 def bucket_of(batch: pa.RecordBatch) -> EdgeBucket:

@@ -12,6 +12,7 @@ kernel's arguments say what the executor binds to them:
 ``in_i``, ``out_i``  the i-th value of every node's message, read or written
 ``acc_i``            the i-th value of the combined messages
 ``edge__x``          column or state x of the edges, in row order
+``begins__x``        where each row begins in column x of the edges
 ===================  ============================================================
 """
 

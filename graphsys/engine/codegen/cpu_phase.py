@@ -1,6 +1,7 @@
 """Writing the CPU kernels of one phase of a program; see ``cpu.py`` for their arguments."""
 
 from graphsys.engine.codegen.early_exit import has_trips, trips_kernel
+from graphsys.engine.codegen.lowered import EDGE_COLUMNS
 from graphsys.engine.codegen.phase import PhaseText
 from graphsys.engine.codegen.text import KernelText, call_text, cast_text
 
@@ -100,11 +101,11 @@ class CpuPhaseText(PhaseText):
     def look(self) -> KernelText:
         """Look along each row of one block for a sender; all of them send the same."""
         kernel = self.kernel("look")
-        kernel.use("counter", "bounds", "indptr", "indices", "active", "same_0")
+        kernel.use("counter", "bounds", "begins", "ends", "indices", "active", "same_0")
         kernel.add(1, "listed = False", "fresh = np.empty(1, dtype=np.int64)", *CHUNKS)
         kernel.add(2, *self.begin_parts(), "for v in range(bounds[c], bounds[c + 1]):")
         kernel.add(3, *self.accepts_lines(kernel, updates=False))
-        kernel.add(3, "for e in range(np.int64(indptr[v]), np.int64(indptr[v + 1])):")
+        kernel.add(3, "for e in range(np.int64(begins[v]), np.int64(ends[v])):")
         kernel.add(4, "if has_bit(active, np.int64(indices[e])):")
         kernel.add(5, *self.update_lines(kernel, "same"), "break")
         kernel.add(2, *self.end_parts(kernel))
@@ -115,7 +116,7 @@ class CpuPhaseText(PhaseText):
         phase = self.phase
         kernel = self.kernel("pull" if fused else "gather")
         self.visit_rows(kernel)
-        kernel.use("indptr", "indices", "column_base")
+        kernel.use("begins", "ends", "indices", "column_base")
         kernel.add(3, *self.accepts_lines(kernel, updates=fused))
         kept = not fused or self.plan.spec.delta
         for i in self.width:
@@ -125,16 +126,30 @@ class CpuPhaseText(PhaseText):
             if fused and self.only_lowers:
                 start = f"row__{phase.monotone}[v]"
             kernel.add(3, f"a_{i} = {start}")
+        kernel.add(3, *self.shift_lines(kernel, "v"))
         if phase.combiner == "any":
             kernel.add(3, "got = False")
             if not fused:
                 kernel.use("touched")
                 kernel.add(3, "if has_bit(touched, v + row_base):", "    continue")
-        kernel.add(3, "for e in range(np.int64(indptr[v]), np.int64(indptr[v + 1])):")
+        kernel.add(3, "for e in range(np.int64(begins[v]), np.int64(ends[v])):")
         kernel.add(4, "u = indices[e]", *self.edge_lines(kernel))
         kernel.add(3, *self.after_row(kernel, fused=fused))
         kernel.add(2, *self.end_parts(kernel))
         return kernel
+
+    def shift_lines(self, kernel: KernelText, row: str) -> list[str]:
+        """Say how far behind a row's entries the columns stand that messages read."""
+        message = self.phase.functions["message"]
+        read = () if message is None else message.reads("edge", "reverse")
+        lines = []
+        for name in EDGE_COLUMNS:
+            if name in read and name in self.plan.edge_columns:
+                kernel.use("begins", f"begins__{name}", f"edge__{name}")
+                kernel.shifted.add(name)
+                begin = f"np.int64(begins__{name}[{row}])"
+                lines.append(f"shift__{name} = {begin} - np.int64(begins[{row}])")
+        return lines
 
     def edge_lines(self, kernel: KernelText) -> list[str]:
         """Fetch the message along entry e and combine it into ``a_i``."""
@@ -239,7 +254,9 @@ class CpuPhaseText(PhaseText):
         """Send along the out rows of a frontier; combine at the neighbors, atomically."""
         phase = self.phase
         kernel = self.kernel("push")
-        kernel.use("counter", "nodes", "num_listed", "indptr", "indices", "row_base")
+        kernel.use(
+            "counter", "nodes", "num_listed", "begins", "ends", "indices", "row_base"
+        )
         kernel.use("column_base", "acc_0", "touched", "touched_list", "cursor")
         kernel.add(
             1, "buffer = np.empty(1024, dtype=np.int64)", "filled = 0", "while True:"
@@ -250,7 +267,8 @@ class CpuPhaseText(PhaseText):
         kernel.add(3, "u = np.int64(nodes[k]) - row_base")
         if phase.kind == "node":
             kernel.add(3, *self.sent_lines(kernel))
-        kernel.add(3, "for e in range(np.int64(indptr[u]), np.int64(indptr[u + 1])):")
+        kernel.add(3, *self.shift_lines(kernel, "u"))
+        kernel.add(3, "for e in range(np.int64(begins[u]), np.int64(ends[u])):")
         kernel.add(4, "v = indices[e]")
         accepts = phase.functions["accepts"]
         if accepts is not None:
@@ -282,7 +300,7 @@ class CpuPhaseText(PhaseText):
         accepts = self.phase.functions["accepts"]
         assert accepts is not None
         kernel = self.kernel("claim")
-        kernel.use("counter", "nodes", "num_listed", "indptr", "indices", "touched")
+        kernel.use("counter", "nodes", "num_listed", "begins", "ends", "indices", "touched")
         kernel.use("partial")
         kernel.add(1, "buffer = np.empty(1024, dtype=np.int64)", "filled = 0")
         kernel.add(1, "num_changed = 0", "num_edges = 0", "while True:")
@@ -290,7 +308,7 @@ class CpuPhaseText(PhaseText):
         kernel.add(2, "if begin >= num_listed:", "    break")
         kernel.add(2, "for k in range(begin, min(begin + 64, num_listed)):")
         kernel.add(3, "u = np.int64(nodes[k])", *self.sent_lines(kernel))
-        kernel.add(3, "for e in range(np.int64(indptr[u]), np.int64(indptr[u + 1])):")
+        kernel.add(3, "for e in range(np.int64(begins[u]), np.int64(ends[u])):")
         kernel.add(4, "v = np.int64(indices[e])")
         call = call_text(kernel, accepts, (), {"node": ("row", "v")}, self.plan)
         kernel.add(4, f"if not {call} or not set_bit_atomic(touched, v):", "    continue")
@@ -345,15 +363,23 @@ class CpuPhaseText(PhaseText):
         kernel.add(1, f"keys = np.empty(scratch_size, dtype={dtype})")
         kernel.add(1, "tallies = np.zeros(scratch_size, dtype=np.int64)")
         self.visit_rows(kernel)
-        kernel.use("indptr", "indices", "other_indptr", "other_indices", "in_0")
+        kernel.use(
+            "begins",
+            "ends",
+            "indices",
+            "other_begins",
+            "other_ends",
+            "other_indices",
+            "in_0",
+        )
         kernel.add(3, *self.accepts_lines(kernel))
         kernel.add(3, "count = 0")
         for prefix in ("", "other_"):
             depth = 3
             if prefix:
-                kernel.add(3, "if len(other_indptr) > 1:")
+                kernel.add(3, "if len(other_begins) > 0:")
                 depth = 4
-            span = f"np.int64({prefix}indptr[v]), np.int64({prefix}indptr[v + 1])"
+            span = f"np.int64({prefix}begins[v]), np.int64({prefix}ends[v])"
             kernel.add(depth, f"for e in range({span}):")
             kernel.add(depth + 1, f"m_0 = in_0[{prefix}indices[e]]")
             message = self.phase.functions["message"]

@@ -27,9 +27,9 @@ def trips_kernel(writer: Any) -> KernelText:
     phase = writer.phase
     kernel: KernelText = writer.kernel("trips")
     writer.visit_rows(kernel)
-    kernel.use("indptr", "trips")
+    kernel.use("begins", "ends", "trips")
     kernel.add(3, *writer.accepts_lines(kernel, updates=False))
-    begin, end = "np.int64(indptr[v])", "np.int64(indptr[v + 1])"
+    begin, end = "np.int64(begins[v])", "np.int64(ends[v])"
     if phase.combiner != "any":
         kernel.add(3, f"trips[k] = {end} - {begin}")
         return kernel
@@ -37,6 +37,7 @@ def trips_kernel(writer: Any) -> KernelText:
     kernel.add(3, "if is_gather and has_bit(touched, v + row_base):", "    continue")
     kernel.add(3, *(f"a_{i} = {writer.identity(i)}" for i in writer.width))
     kernel.add(3, "got = False", "walked = np.int64(0)")
+    kernel.add(3, *writer.shift_lines(kernel, "v"))
     kernel.add(3, f"for e in range({begin}, {end}):", "    walked += 1")
     kernel.add(4, "u = indices[e]", *writer.edge_lines(kernel))
     kernel.add(3, "trips[k] = walked")

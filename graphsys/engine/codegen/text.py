@@ -18,6 +18,8 @@ class KernelText:
     phase: PhasePlan | None = None
     uses: dict[str, None] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
+    shifted: set[str] = field(default_factory=set)
+    """Columns of edges that stand ``shift__x`` places behind entry e."""
 
     def use(self, *names: str) -> None:
         """Note arguments that the kernel needs."""
@@ -117,6 +119,8 @@ def _edge_text(kernel: KernelText, given: Input, plan: ProgramPlan) -> str:
         if name not in plan.edge_columns:
             return "1.0" if name == "weight" else "0"
         kernel.use(f"edge__{name}")
+        if name in kernel.shifted:  # unsigned: numba asks of others whether they are < 0
+            return f"edge__{name}[np.uint64(e + shift__{name})]"
         return f"edge__{name}[e]"
     if given.kind == "edge":
         kernel.use(f"edge__{name}", "edge_base")

@@ -121,7 +121,10 @@ def choose(plan: ProgramPlan, topology: Topology, budget: int | None) -> Choice:
     overflows = budget is not None and needs["memory"] + mapped > budget
     if mode == "memory" and overflows and not unites:
         mode = "streamed"  # the rows are mapped as they are: read them in order, once
-    texts = row_texts(estimate.index_bytes, is_mapped=mapped > 0, unites=unites)
+    texts = row_texts(
+        estimate.index_bytes, is_mapped=mapped > 0, unites=unites,
+        why=estimate.why_copied if estimate.rows.entries else "",
+    )  # fmt: skip
     return Choice(
         mode=mode,
         needs=needs,
@@ -189,9 +192,10 @@ def placed(choice: Choice, topology: Topology) -> Topology:
 
 def rows_of(choice: Choice, plan: ProgramPlan, topology: Topology) -> Rows:
     """Return the rows of a graph as chosen."""
+    estimate = Estimate(plan, topology)
+    columns = estimate.columns
     if choice.mode == "memory" or choice.unites:
-        return MemoryRows(topology)
-    columns = Estimate(plan, topology).columns
+        return MemoryRows(topology, None if estimate.must_unite else tuple(columns))
     spare = float("inf") if choice.budget is None else choice.budget - choice.needed
     kind = StreamRows if choice.mode == "streamed" else PagedRows
     return kind(topology, columns, keeps_bytes=max(spare, 0))
@@ -211,14 +215,23 @@ def too_small(
     return budgets.too_small(what, min(needs.values()), budget, why)
 
 
-def row_texts(index_bytes: int, *, is_mapped: bool, unites: bool) -> dict[Mode, str]:
-    """Tell people where rows and states are in each mode."""
+def row_texts(
+    index_bytes: int, *, is_mapped: bool, unites: bool, why: str = ""
+) -> dict[Mode, str]:
+    """Tell people where rows and states are in each mode.
+
+    Args:
+        index_bytes: Bytes of the rows on disk.
+        is_mapped: Whether the mode ``memory`` reads them where they lie.
+        unites: Whether streaming needs them united in a scratch file.
+        why: Why rows are copied, where they are.
+    """
     rows = format_bytes(index_bytes)
     source = f"rows streamed from {rows} of index files"
     if unites:
         source = f"rows streamed from a scratch file that unites {rows} of index files"
     texts: dict[Mode, str] = {
-        "memory": "rows and states in memory",
+        "memory": f"rows and states in memory{f'; rows are copied: {why}' if why else ''}",
         "streamed": f"{source}, states in memory",
         "paged": f"{source}, states in scratch files",
     }

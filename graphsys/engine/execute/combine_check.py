@@ -123,7 +123,7 @@ class CombineCheck:
             for block, own in executor.supersteps.rows.holding(direction, np.sort(nodes)):
                 for node in own.tolist():
                     row = node - block.row_base
-                    entries = range(int(block.indptr[row]), int(block.indptr[row + 1]))
+                    entries = range(int(block.begins[row]), int(block.ends[row]))
                     for entry in entries[:3]:
                         sent = self._message(phase, message, block, node, entry)
                         if sent != _typed(phase, _one(phase.identity)):
@@ -159,7 +159,9 @@ class CombineCheck:
                 return True
             if block is None or given.name not in block.columns:
                 return 1.0 if given.name == "weight" else 0
-            return block.columns[given.name][entry]
+            row = ends["src"] - block.row_base
+            shift = int(block.begins_of(given.name)[row]) - int(block.begins[row])
+            return block.columns[given.name][entry + shift]
         launch = Launch(kernel="", block=executor.supersteps.all_nodes, phase=None)
         return executor.launcher.argument(given.argument, launch)
 

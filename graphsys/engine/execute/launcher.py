@@ -33,7 +33,8 @@ _FIXED = (
     "bounds",
     "row_base",
     "column_base",
-    "indptr",
+    "begins",
+    "ends",
     "indices",
     "next_cursor",
     "delta_tolerance",
@@ -191,6 +192,8 @@ class Launcher:
             return name in self._swapped
         if side == "run":
             return name == "superstep"
+        if side == "begins":
+            return False
         if name:
             return True
         kind, _, digit = argument.rpartition("_")
@@ -246,6 +249,8 @@ class Launcher:
         if side == "edge":
             is_column = name in block.columns
             return block.columns[name] if is_column else arrays.edge_values(name)
+        if side == "begins":
+            return block.begins_of(name)
         if side == "total":
             return self.totals.get(name, 0.0)
         if side == "run":
@@ -285,7 +290,7 @@ class Launcher:
         match name:
             case "counter":
                 return self._counter
-            case "bounds" | "row_base" | "column_base" | "indptr" | "indices":
+            case "bounds" | "row_base" | "column_base" | "begins" | "ends" | "indices":
                 return getattr(block, name)
             case "num_chunks":
                 return len(parts)

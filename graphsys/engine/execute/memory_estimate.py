@@ -175,7 +175,10 @@ class Estimate:
     def rows(self) -> RowBytes:
         """Bytes of rows united, and made simple, beside the store's files."""
         if not self.is_simple:
-            return united_bytes(self.topology, sorted(self.directions))
+            return united_bytes(
+                self.topology, sorted(self.directions), in_place=not self.must_unite,
+                columns=tuple(self.columns),
+            )  # fmt: skip
         return simple_bytes(self.topology)
 
     @cached_property
@@ -216,6 +219,16 @@ class Estimate:
             return 0  # a pair of blocks at most, visited as they are
         sides = 2 * len(graph.edge_types)
         return (sides + 4) * PIECE_BYTES
+
+    @property
+    def why_copied(self) -> str:
+        """Why the rows of a store are copied, for people; empty where they are not."""
+        if self.is_simple:
+            return "the program wants the simple undirected graph"
+        if self.must_unite and self.topology.graph is not None:
+            return "states of edges need rows one behind the other"
+        found = (self.topology.why_copied(d, tuple(self.columns)) for d in self.directions)
+        return next((reason for reason in found if reason), "")
 
     @property
     def must_unite(self) -> bool:

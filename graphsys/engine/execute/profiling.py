@@ -8,7 +8,6 @@ from graphsys.core.events import count, is_recording, observe
 from graphsys.core.visits import RowVisit
 from graphsys.engine.execute.arrays import RunArrays
 from graphsys.engine.execute.launch import Launch
-from graphsys.graph.csr import row_lengths
 
 Array = Any
 
@@ -39,11 +38,11 @@ def tell(launcher: Calls, launch: Launch) -> None:
     """Emit the work of a launch over rows, and offer the rows."""
     if not is_recording() or launch.kernel not in (*_PULLS, *_PUSHES):
         return
-    rows = [_Rows(launch.block.indptr, launch.block.indices, launch)]
-    if "other_indptr" in launch.extra and len(launch.extra["other_indptr"]) > 1:
-        rows.append(
-            _Rows(launch.extra["other_indptr"], launch.extra["other_indices"], launch)
-        )
+    block, extra = launch.block, launch.extra
+    rows = [_Rows(block.begins, block.ends, block.indices, launch)]
+    if len(extra.get("other_begins", ())):
+        others = extra["other_begins"], extra["other_ends"], extra["other_indices"]
+        rows.append(_Rows(*others, launch))
     at_most = launch.phase is not None and launcher.has(f"trips_{launch.phase.number}")
     at_most = at_most and launch.kernel in _PULLS
     count("edges", sum(it.num_entries for it in rows), at_most=at_most)
@@ -53,15 +52,12 @@ def tell(launcher: Calls, launch: Launch) -> None:
 class _Rows:
     """Some rows of a launch."""
 
-    def __init__(self, indptr: Array, indices: Array, launch: Launch) -> None:
-        self.indptr, self.indices, self.launch = indptr, indices, launch
+    def __init__(self, begins: Array, ends: Array, indices: Array, launch: Launch) -> None:
+        self.begins, self.ends, self.indices, self.launch = begins, ends, indices, launch
 
     @property
     def num_entries(self) -> int:
         """Entries of the rows visited, all of them."""
-        nodes = self.launch.nodes
-        if nodes is None:
-            return int(self.indptr[-1]) - int(self.indptr[0])
         return int(self._lengths().sum())
 
     def visit(self, launcher: Calls) -> RowVisit:
@@ -74,7 +70,7 @@ class _Rows:
         is_held = len(launch.block.key) == 1
         message = phase.functions["message"]
         drops = message is not None and message.drops
-        key = (launch.block.key, id(self.indptr), launch.kernel)
+        key = (launch.block.key, id(self.begins), launch.kernel)
         return RowVisit(
             superstep=launcher.superstep,
             kind="push" if is_push else "pull",
@@ -94,12 +90,11 @@ class _Rows:
 
     def _starts(self) -> Array:
         if self.launch.nodes is None:
-            return self.indptr[:-1]
-        return self.indptr[self._local()]
+            return self.begins
+        return self.begins[self._local()]
 
     def _lengths(self) -> Array:
         if self.launch.nodes is None:
-            return row_lengths(self.indptr)
+            return np.subtract(self.ends, self.begins, dtype=np.int64)
         local = self._local()
-        begins = self.indptr[local].astype(np.int64)
-        return self.indptr[local + 1].astype(np.int64) - begins
+        return np.subtract(self.ends[local], self.begins[local], dtype=np.int64)

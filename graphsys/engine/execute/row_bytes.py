@@ -1,7 +1,7 @@
 """How many bytes united and simple rows take, told from sizes."""
 
 import mmap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from graphsys.core.types import number_dtype
@@ -54,7 +54,11 @@ class RowBytes:
 
 
 def united_bytes(
-    topology: Topology, directions: Iterable[Direction], *, in_place: bool = False
+    topology: Topology,
+    directions: Iterable[Direction],
+    *,
+    in_place: bool = False,
+    columns: Sequence[str] = (),
 ) -> RowBytes:
     """Return what :meth:`Topology.csr` takes in some directions.
 
@@ -62,23 +66,25 @@ def united_bytes(
         topology: The graph.
         directions: The directions.
         in_place: Tell what :meth:`Topology.rows` takes instead.
+        columns: Columns that it is asked for.
     """
     total = RowBytes()
     for direction in directions:
         if topology.is_at_hand(direction):
             continue
-        if in_place and topology.can_map(direction):
-            total += _mapped(topology, direction)
+        if in_place and topology.can_map(direction, columns):
+            total += _mapped(topology, direction, columns)
         else:
             total += _united(topology, direction)
     return total
 
 
-def _mapped(topology: Topology, direction: Direction) -> RowBytes:
+def _mapped(topology: Topology, direction: Direction, columns: Sequence[str]) -> RowBytes:
     blocks = topology.blocks(direction)
     # between two files lie less than two pages
     most = num_entries(blocks) + len(blocks) * 2 * mmap.PAGESIZE // 4
-    return RowBytes(nodes=(8 if most < 2**32 else 16) * topology.num_nodes)
+    offsets = 2 + len(set(columns) & set(topology.column_dtypes()))
+    return RowBytes(nodes=(4 if most < 2**32 else 8) * offsets * topology.num_nodes)
 
 
 def _united(topology: Topology, direction: Direction) -> RowBytes:
@@ -98,15 +104,21 @@ def _united(topology: Topology, direction: Direction) -> RowBytes:
     )
 
 
-def simple_bytes(topology: Topology) -> RowBytes:
-    """Return what :meth:`Topology.simple` takes, the rows that it is made of included."""
+def simple_bytes(topology: Topology, *, in_place: bool = False) -> RowBytes:
+    """Return what :meth:`Topology.simple` takes, the rows that it is made of included.
+
+    Args:
+        topology: The graph.
+        in_place: Tell what :meth:`Topology.simple_in_place` takes instead.
+    """
     if topology.is_simple_at_hand:
         return RowBytes()
     sides: tuple[Direction, ...] = ("out", "in") if topology.is_directed else ("out",)
     rows = united_bytes(topology, sides, in_place=True)
     kept = num_simple_entries(topology)
     is_simple = not topology.is_directed and kept == topology.num_edges
-    if is_simple and topology.is_at_hand("out"):
+    is_there = topology.is_at_hand("out") or (in_place and topology.can_map("out"))
+    if is_simple and is_there:
         return rows + RowBytes(making=8 * topology.num_nodes)
     numbers = number_dtype(max(topology.num_nodes, 1)).itemsize
     return rows + RowBytes(

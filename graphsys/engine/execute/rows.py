@@ -11,8 +11,8 @@ import numpy.typing as npt
 from graphsys.engine.execute.frontier import Frontier
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction
-from graphsys.graph.csr import Csr
-from graphsys.kernels.cpu.rows.chunks import balanced_chunks
+from graphsys.graph import rows as graph_rows
+from graphsys.kernels.cpu.rows.chunks import cut_rows
 
 NUM_CHUNKS = 256
 
@@ -26,23 +26,36 @@ class RowBlock:
         row_base: Number of the first row's node.
         num_rows: How many rows.
         column_base: Added to ``indices`` to get numbers of nodes.
-        indptr: Row offsets, uint32 or int64 ``[n + 1]``.
-        indices: Neighbors, row after row ``[e]``.
+        begins: Where each row begins in ``indices``, uint32 or int64 ``[n]``, ascending.
+        ends: Where it ends ``[n]``.
+        indices: Neighbors, row after row; between two files may lie what means nothing.
         columns: ``weight``, ``relation`` and ``time`` in row order where they exist.
+        column_begins: Where each row begins in a column, if elsewhere than in ``indices``.
     """
 
     key: tuple[Any, ...]
     row_base: int
     num_rows: int
     column_base: int
-    indptr: npt.NDArray[Any]
+    begins: npt.NDArray[Any]
+    ends: npt.NDArray[Any]
     indices: npt.NDArray[Any]
     columns: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    column_begins: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where the entries begin and end in ``indices``."""
+        return (int(self.begins[0]), int(self.ends[-1])) if len(self.ends) else (0, 0)
+
+    def begins_of(self, column: str) -> npt.NDArray[Any]:
+        """Return where each row begins in a column ``[n]``."""
+        return self.column_begins.get(column, self.begins)
 
     @cached_property
     def bounds(self) -> npt.NDArray[np.int64]:
         """Chunks of rows of equal work; no two share a word of a bitmap over all nodes."""
-        bounds = balanced_chunks(self.indptr, NUM_CHUNKS)
+        bounds = cut_rows(self.begins, self.span[1], NUM_CHUNKS)
         if self.row_base % 64 == 0:
             return bounds
         shifted = np.maximum(bounds - self.row_base % 64, 0)
@@ -85,10 +98,17 @@ class Rows(Protocol):
 
 
 class MemoryRows:
-    """All rows of a direction as one block in memory."""
+    """All rows of a direction as one block in memory.
 
-    def __init__(self, topology: Topology) -> None:
-        self._topology = topology
+    Args:
+        topology: The graph.
+        columns: Read the rows where they lie (``Topology.rows``), with these columns; None:
+            one behind the other, with all that they have, as states of edges need them.
+    """
+
+    def __init__(self, topology: Topology, columns: Sequence[str] | None = None) -> None:
+        self._topology, self._columns = topology, columns
+        self._kind = "united" if columns is None else ",".join(columns)
         self._blocks: dict[str, RowBlock] = topology.row_blocks  # cut once for all runs
 
     def blocks(
@@ -101,10 +121,14 @@ class MemoryRows:
         """Return the one block; both directions share it where edges have none."""
         if not self._topology.is_directed:
             direction = "out"
-        if direction not in self._blocks:
-            csr = self._topology.csr(direction)
-            self._blocks[direction] = block_of(csr, direction)
-        return self._blocks[direction]
+        key = f"{direction} {self._kind}"
+        if key not in self._blocks:
+            if self._columns is None:
+                rows = self._topology.csr(direction).rows
+            else:
+                rows = self._topology.rows(direction, self._columns)
+            self._blocks[key] = block_of(rows, direction)
+        return self._blocks[key]
 
     def holding(
         self, direction: Direction, nodes: npt.NDArray[Any]
@@ -136,8 +160,8 @@ def all_nodes(topology: Topology) -> RowBlock:
     blocks = topology.row_blocks
     if "nodes" not in blocks:
         n = topology.num_nodes
-        nowhere = np.zeros(n + 1, dtype=np.uint32)
-        blocks["nodes"] = RowBlock(("nodes",), 0, n, 0, nowhere, np.empty(0, np.uint32))
+        nowhere, nobody = np.zeros(n, dtype=np.uint32), np.empty(0, dtype=np.uint32)
+        blocks["nodes"] = RowBlock(("nodes",), 0, n, 0, nowhere, nowhere, nobody)
     block: RowBlock = blocks["nodes"]
     return block
 
@@ -145,25 +169,22 @@ def all_nodes(topology: Topology) -> RowBlock:
 def part_of_nodes(block: RowBlock, first: int, most: int) -> RowBlock:
     """Return nodes of :func:`all_nodes` from a number on, which 64 divides."""
     num = min(most, block.num_rows - first)
-    indptr = block.indptr[first : first + num + 1]
-    return replace(block, key=("some",), row_base=first, num_rows=num, indptr=indptr)
+    begins, ends = block.begins[first : first + num], block.ends[first : first + num]
+    return replace(
+        block, key=("some",), row_base=first, num_rows=num, begins=begins, ends=ends
+    )
 
 
-def block_of(csr: Csr, direction: Direction) -> RowBlock:
+def block_of(rows: graph_rows.Rows, direction: Direction) -> RowBlock:
     """Return rows of all nodes as a block."""
     return RowBlock(
         key=(direction,),
         row_base=0,
-        num_rows=csr.num_nodes,
+        num_rows=rows.num_nodes,
         column_base=0,
-        indptr=read_only(csr.indptr),
-        indices=read_only(csr.indices),
-        columns={name: read_only(column) for name, column in csr.columns().items()},
+        begins=rows.begins,
+        ends=rows.ends,
+        indices=rows.indices,
+        columns=rows.columns,
+        column_begins=rows.column_begins,
     )
-
-
-def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a view that kernels see as mapped files: one machine code serves both."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -24,10 +24,10 @@ from graphsys.core.events import span
 from graphsys.core.memory import MappedArrays
 from graphsys.core.types import number_dtype
 from graphsys.engine.execute.frontier import Frontier
-from graphsys.engine.execute.rows import RowBlock, read_only
+from graphsys.engine.execute.rows import RowBlock
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction, IndexBlock
-from graphsys.graph.csr import row_lengths
+from graphsys.graph.csr import read_only
 from graphsys.kernels.cpu.rows.csr import append_rows
 from graphsys.kernels.cpu.rows.row_cuts import cut_rows
 from graphsys.storage.reader import Graph
@@ -187,7 +187,8 @@ class StreamRows:
             row_base=block.row_base,
             num_rows=len(index.indptr) - 1,
             column_base=block.column_base,
-            indptr=index.indptr,
+            begins=index.indptr[:-1],
+            ends=index.indptr[1:],
             indices=index.indices,
             columns=columns,
         )
@@ -219,7 +220,7 @@ class StreamRows:
         width += sum(column.itemsize for column in largest.columns.values())
         size = max(self._piece_bytes // width, 1)
         wanted = np.arange(size, len(largest.indices), size)
-        inner = np.searchsorted(largest.indptr, wanted)
+        inner = np.searchsorted(largest.begins, wanted)
         # chunks of different pieces must not share a word of a bitmap
         inner -= (inner + largest.row_base) % 64
         bounds = np.unique(np.clip([0, *inner, largest.num_rows], 0, largest.num_rows))
@@ -310,21 +311,20 @@ class PagedRows(StreamRows):
     def _buckets(self, part: Part) -> Iterator[RowBlock]:
         rows = part.rows
         self._expect_passes()
-        cursor = rows.indptr[:-1].astype(np.int64)
+        cursor = rows.begins.astype(np.int64)
         room = max((count for _, _, count in part.sources), default=0)
         offset = np.uint32 if room < 2**32 else np.int64
         indptr = np.empty(rows.num_rows + 1, dtype=offset)
+        begins, ends = read_only(indptr)[:-1], read_only(indptr)[1:]
         indices = np.empty(room, dtype=rows.indices.dtype)
         places = np.empty(room if rows.columns else 0, dtype=np.int64)
         for _, end, _ in part.sources:
             end -= rows.column_base
-            count = cut_rows(
-                rows.indptr, rows.indices, cursor, end, indptr, indices, places
-            )
+            count = cut_rows(rows.ends, rows.indices, cursor, end, indptr, indices, places)
             columns = {n: read_only(c[places[:count]]) for n, c in rows.columns.items()}
             cut = read_only(indices)[:count]
             yield replace(
-                rows, key=("cut", rows.key[0], offset), indptr=read_only(indptr),
+                rows, key=("cut", rows.key[0], offset), begins=begins, ends=ends,
                 indices=cut, columns=columns,
             )  # fmt: skip
         self._leave([rows])
@@ -341,7 +341,8 @@ def slice_rows(rows: RowBlock, low: int, high: int) -> RowBlock:
         key=(*rows.key, low),
         row_base=rows.row_base + low,
         num_rows=high - low,
-        indptr=rows.indptr[low : high + 1],
+        begins=rows.begins[low:high],
+        ends=rows.ends[low:high],
     )
 
 
@@ -359,27 +360,29 @@ def united(
         return first, None
     if len(blocks) == 2 and blocks[1].column_base == first.column_base:
         return first, blocks[1]
-    lengths = [row_lengths(rows.indptr) for rows in blocks]
+    lengths = [np.subtract(b.ends, b.begins, dtype=np.int64) for b in blocks]
     indptr = np.zeros(first.num_rows + 1, dtype=np.int64)
     np.cumsum(sum(lengths[1:], start=lengths[0]), out=indptr[1:])
     cursor = indptr[:-1].copy()
     indices = np.empty(int(indptr[-1]), dtype=numbers)
     for rows in blocks:
-        low, high = int(rows.indptr[0]), int(rows.indptr[-1])
+        low, high = rows.span
         places = np.empty(high - low, dtype=np.int64)
-        append_rows(rows.indptr.astype(np.int64) - low, 0, cursor, places)
+        offsets = np.append(rows.begins.astype(np.int64), high) - low
+        append_rows(offsets, 0, cursor, places)
         indices[places] = rows.indices[low:high] + numbers.type(rows.column_base)
-    key = ("united", first.key[0])
+    key, indptr = ("united", first.key[0]), read_only(indptr)
     return replace(
-        first, key=key, column_base=0, indptr=indptr, indices=read_only(indices), columns={}
-    ), None
+        first, key=key, column_base=0, begins=indptr[:-1], ends=indptr[1:],
+        indices=read_only(indices), columns={},
+    ), None  # fmt: skip
 
 
 def _arrays_of(blocks: Sequence[RowBlock]) -> Iterator[npt.NDArray[Any]]:
     """Yield what blocks occupy of their files."""
     for rows in blocks:
-        low, high = int(rows.indptr[0]), int(rows.indptr[-1])
-        yield rows.indptr
+        low, high = rows.span
+        yield rows.begins  # and so, but for the last number, the ends
         yield rows.indices[low:high]
         for column in rows.columns.values():
             if column.strides != (0,):

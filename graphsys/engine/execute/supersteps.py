@@ -220,7 +220,8 @@ class Supersteps:
             extra = {
                 "max_degree": max(longest, 1),
                 "scratch_size": 2 ** (2 * longest + 1).bit_length(),
-                "other_indptr": second.indptr if second else first.indptr[:1],
+                "other_begins": second.begins if second else first.begins[:0],
+                "other_ends": second.ends if second else first.ends[:0],
                 "other_indices": second.indices if second else first.indices[:0],
             }
             launch = Launch(kernel="pull", block=first, phase=phase, extra=extra)
@@ -301,7 +302,7 @@ class Supersteps:
             self._send(phase, senders)
         for block, nodes in self._by_block(phase, senders):
             self.launcher.run_alone(
-                mark_neighbors, nodes, len(nodes), block.indptr, block.indices,
+                mark_neighbors, nodes, len(nodes), block.begins, block.ends, block.indices,
                 block.row_base, block.column_base, self._touched,
                 self.arrays.touched_list, self._cursor,
             )  # fmt: skip

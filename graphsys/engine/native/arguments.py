@@ -30,14 +30,19 @@ def require_count(name: str, found: int, least: int = 1) -> None:
     require(is_whole and found >= least, name, found, f"a whole number >= {least}")
 
 
-def refuse_weight(csr: Csr, weight: npt.NDArray[Any], place: int) -> None:
-    """Refuse a weight that an algorithm cannot use, naming its place.
+def refuse_weight(begins: npt.NDArray[Any], weight: npt.NDArray[Any], place: int) -> None:
+    """Refuse a weight that an algorithm cannot use, naming its node.
+
+    Args:
+        begins: Where each row begins in the weights ``[N]``.
+        weight: The weights.
+        place: Which one, or -1.
 
     Raises:
         InvalidGraphError: ``place`` is not -1.
     """
     if place >= 0:
-        row = int(np.searchsorted(csr.indptr, place, side="right")) - 1
+        row = int(np.searchsorted(begins, place, side="right")) - 1
         raise InvalidGraphError(
             f"an edge of node number {row} weighs {weight[place]}, but this algorithm "
             "needs finite weights >= 0; leave weighted=False to count every edge once"

@@ -12,7 +12,7 @@ from graphsys.core.threads import ThreadTeam
 from graphsys.engine.native.traversal import search
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.graph.csr import Csr
+from graphsys.graph.rows import Rows
 from graphsys.kernels.cpu.algorithms import betweenness as kernels
 from graphsys.kernels.cpu.bits import empty_bits
 
@@ -33,7 +33,7 @@ def betweenness(
     """Compute what :func:`graphsys.engine.algorithms.betweenness` tells of."""
     began = time.perf_counter()
     chosen = _choose_sources(topology, samples, sources, seed)
-    out, into = topology.csr("out"), topology.csr("in")
+    out, into = topology.rows("out"), topology.rows("in")
     with ThreadTeam(num_threads) as team:
         scores = accumulate(out, into, chosen, team)
     scale, is_unknown = _scale(topology, chosen, normalized)
@@ -47,7 +47,7 @@ def betweenness(
 
 
 def accumulate(
-    out: Csr, into: Csr, sources: npt.NDArray[np.int64], team: ThreadTeam
+    out: Rows, into: Rows, sources: npt.NDArray[np.int64], team: ThreadTeam
 ) -> Floats:
     """Sum the dependencies of the sources on every node, float64 ``[N]``.
 
@@ -66,12 +66,14 @@ def accumulate(
     return scores
 
 
-def _accumulate_small(out: Csr, sources: npt.NDArray[np.int64], team: ThreadTeam) -> Floats:
+def _accumulate_small(
+    out: Rows, sources: npt.NDArray[np.int64], team: ThreadTeam
+) -> Floats:
     shape = team.num_threads, out.num_nodes
     scores = np.zeros(shape)
     team.run(
         kernels.accumulate_sources,
-        kernels.DirectedRows(out.indptr, out.indices),
+        _directed(out),
         sources,
         np.zeros(1, dtype=np.int64),
         np.empty(shape, dtype=out.indices.dtype),
@@ -87,12 +89,9 @@ def _accumulate_small(out: Csr, sources: npt.NDArray[np.int64], team: ThreadTeam
 class _Accumulator:
     """Adds one source after the other; all threads work on one source."""
 
-    def __init__(self, out: Csr, into: Csr, scores: Floats, team: ThreadTeam) -> None:
+    def __init__(self, out: Rows, into: Rows, scores: Floats, team: ThreadTeam) -> None:
         self.out, self.into, self.scores, self.team = out, into, scores, team
-        self.rows = (
-            kernels.DirectedRows(out.indptr, out.indices),
-            kernels.DirectedRows(into.indptr, into.indices),
-        )
+        self.rows = _directed(out), _directed(into)
         self.marks = empty_bits(out.num_nodes)
         self.counter = np.zeros(1, dtype=np.int64)
 
@@ -105,7 +104,7 @@ class _Accumulator:
         self._sum_dependencies(levels, paths)
 
     def _levels(self, source: int) -> kernels.DagLevels:
-        found = search(self.out.rows, self.into.rows, source, self.team)
+        found = search(self.out, self.into, source, self.team)
         num_levels = int(found.distance.max()) + 1
         levels = kernels.DagLevels(
             order=np.empty(self.out.num_nodes, dtype=self.out.indices.dtype),
@@ -116,8 +115,7 @@ class _Accumulator:
         kernels.sort_by_level(
             found.distance,
             found.reached,
-            self.out.indptr,
-            self.into.indptr,
+            *self.rows,
             levels,
             np.empty(num_levels, dtype=np.int64),
         )
@@ -176,6 +174,10 @@ class _Accumulator:
         self.counter[0] = 0
         self.team.run(kernel, rows, order, *side, self.counter, self.marks, values, sums)
         kernels.mark_level(self.marks, order, *other, False)
+
+
+def _directed(rows: Rows) -> kernels.DirectedRows:
+    return kernels.DirectedRows(rows.begins, rows.ends, rows.indices)
 
 
 def _span(levels: kernels.DagLevels, level: int) -> tuple[int, int]:

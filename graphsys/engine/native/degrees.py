@@ -8,8 +8,7 @@ import numpy.typing as npt
 
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.graph.csr import Csr, row_lengths
-from graphsys.kernels.cpu.rows.chunks import balanced_chunks
+from graphsys.graph.rows import Rows
 
 _AT_A_TIME = 1 << 20
 """Entries whose values are gathered at a time."""
@@ -32,7 +31,7 @@ def degree_statistics(topology: Topology) -> Result:
 def degree_assortativity(topology: Topology) -> Result:
     """Compute what :func:`graphsys.engine.algorithms.degree_assortativity` tells of."""
     began = time.perf_counter()
-    out = topology.csr("out")
+    out = topology.rows("out")
     coefficient = _correlation(out, topology)
     return Result(
         source=lambda: topology.table({}).slice(0, 0),
@@ -43,7 +42,7 @@ def degree_assortativity(topology: Topology) -> Result:
     )
 
 
-def _correlation(out: Csr, topology: Topology) -> float:
+def _correlation(out: Rows, topology: Topology) -> float:
     if not out.num_edges:
         return float("nan")
     out_degree = topology.out_degree.astype(np.float64)
@@ -60,14 +59,14 @@ def _correlation(out: Csr, topology: Topology) -> float:
     return together / float(np.sqrt(src_spread * dst_spread))
 
 
-def _sums_over_rows(rows: Csr, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _sums_over_rows(rows: Rows, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Sum the values of every node's neighbors ``[N]``, some megabytes at a time."""
     sums = np.zeros(rows.num_nodes)
-    cuts = balanced_chunks(rows.indptr, 1 + rows.num_edges // _AT_A_TIME, align=1)
-    for low, high in itertools.pairwise(cuts.tolist()):
-        offsets = rows.indptr[low : high + 1].astype(np.int64)
-        filled = np.flatnonzero(row_lengths(offsets))
+    cuts = rows.chunks(1 + rows.num_edges // _AT_A_TIME, align=1)
+    for low, high in itertools.pairwise(np.union1d(cuts, rows.runs()).tolist()):
+        begins = rows.begins[low:high].astype(np.int64)
+        filled = np.flatnonzero(rows.ends[low:high] != begins)
         if len(filled):
-            found = values[rows.indices[offsets[0] : offsets[-1]]]
-            sums[low + filled] = np.add.reduceat(found, offsets[filled] - offsets[0])
+            found = values[rows.indices[begins[0] : int(rows.ends[high - 1])]]
+            sums[low + filled] = np.add.reduceat(found, begins[filled] - begins[0])
     return sums

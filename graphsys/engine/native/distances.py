@@ -12,7 +12,7 @@ from graphsys.engine.native.arguments import require_count
 from graphsys.engine.native.traversal import search
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.graph.csr import Csr
+from graphsys.graph.rows import Rows
 from graphsys.kernels.cpu.algorithms.distances import sum_distances
 
 
@@ -34,9 +34,9 @@ class DistanceSums:
 
 
 def distance_sums(
-    csr: Csr, sources: npt.NDArray[Any], num_threads: int | None = None
+    rows: Rows, sources: npt.NDArray[Any], num_threads: int | None = None
 ) -> DistanceSums:
-    """Search along ``csr`` from every source (by number).
+    """Search along rows from every source (by number).
 
     Complexity:
         O(S (N + E)) time; 12 bytes per node and thread.
@@ -45,15 +45,16 @@ def distance_sums(
     reached, total, farthest = (np.zeros(len(sources), dtype=np.int64) for _ in range(3))
     harmonic = np.zeros(len(sources), dtype=np.float64)
     with ThreadTeam(num_threads) as team:
-        shape = team.num_threads, csr.num_nodes
+        shape = team.num_threads, rows.num_nodes
         team.run(
             sum_distances,
-            csr.indptr,
-            csr.indices,
+            rows.begins,
+            rows.ends,
+            rows.indices,
             sources,
             np.zeros(1, dtype=np.int64),
             np.full(shape, -1, dtype=np.int64),
-            np.empty(shape, dtype=csr.indices.dtype),
+            np.empty(shape, dtype=rows.indices.dtype),
             reached,
             total,
             farthest,
@@ -96,15 +97,15 @@ def diameter(
     """Compute what :func:`graphsys.engine.algorithms.diameter` tells of."""
     began = time.perf_counter()
     require_count("sweeps", sweeps)
-    csr = topology.simple()
+    rows = topology.simple_in_place()
     longest = 0
     distance = np.ma.masked_array(np.zeros(0, dtype=np.int64), mask=np.zeros(0, dtype=bool))
-    if csr.num_nodes:
-        degree = csr.degrees()
+    if rows.num_nodes:
+        degree = rows.degrees()
         start = _first(topology, degree == degree.max())
         with ThreadTeam(num_threads) as team:
             for _ in range(sweeps):
-                levels = search(csr.rows, csr.rows, start, team)
+                levels = search(rows, rows, start, team)
                 is_reached = levels.distance > 0
                 is_reached[start] = True
                 distance = np.ma.masked_array(levels.distance, mask=~is_reached)
@@ -122,7 +123,7 @@ def diameter(
 
 def _from_all(topology: Topology, num_threads: int | None) -> DistanceSums:
     sources = np.arange(topology.num_nodes, dtype=np.int64)
-    return distance_sums(topology.csr("in"), sources, num_threads)
+    return distance_sums(topology.rows("in"), sources, num_threads)
 
 
 def _first(topology: Topology, is_chosen: npt.NDArray[np.bool_]) -> int:

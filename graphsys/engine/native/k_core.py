@@ -13,13 +13,14 @@ from graphsys.kernels.cpu.algorithms.k_core import collect_level, peel_level
 def k_core(topology: Topology, *, num_threads: int | None = None) -> Result:
     """Compute what :func:`graphsys.engine.algorithms.k_core` tells of."""
     began = time.perf_counter()
-    csr = topology.simple()
-    degree = csr.degrees().astype(np.int32)
-    left = np.arange(csr.num_nodes, dtype=csr.indices.dtype)
+    rows = topology.simple_in_place()
+    kept = rows.begins, rows.ends, rows.indices
+    degree = rows.degrees().astype(np.int32)
+    left = np.arange(rows.num_nodes, dtype=rows.indices.dtype)
     still_left = np.empty_like(left)
     num_left, level, num_levels = len(left), int(degree.min(initial=0)), 0
     with ThreadTeam(num_threads) as team:
-        stacks = np.empty((team.num_threads, csr.num_nodes), dtype=csr.indices.dtype)
+        stacks = np.empty((team.num_threads, rows.num_nodes), dtype=rows.indices.dtype)
         heights = np.zeros(team.num_threads, dtype=np.int64)
         while num_left:
             counters = np.zeros(2, dtype=np.int64)
@@ -37,9 +38,7 @@ def k_core(topology: Topology, *, num_threads: int | None = None) -> Result:
             left, still_left = still_left, left
             num_left = int(counters[1])
             if heights.any():
-                team.run(
-                    peel_level, level, csr.indptr, csr.indices, degree, stacks, heights
-                )
+                team.run(peel_level, level, *kept, degree, stacks, heights)
                 num_levels += 1
                 level += 1
             else:

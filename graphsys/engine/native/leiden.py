@@ -96,7 +96,8 @@ def _prepare(topology: Topology, weighted: bool) -> _Folded:
     weight = weight_of(csr) if weighted else np.ones(csr.num_edges)
     weight = weight.astype(np.float64, copy=False)
     strength = np.empty(csr.num_nodes, dtype=np.float64)
-    refuse_weight(csr, weight, sum_rows(csr.indptr, weight, strength))
+    begins, ends = csr.indptr[:-1], csr.indptr[1:]
+    refuse_weight(begins, weight, sum_rows(begins, ends, begins, weight, strength))
     row = np.repeat(np.arange(csr.num_nodes, dtype=csr.indices.dtype), csr.degrees())
     is_loop = row == csr.indices
     loops = float(weight[is_loop].sum())

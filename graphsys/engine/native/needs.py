@@ -22,6 +22,8 @@ from graphsys.engine.united_rows import Direction
 from graphsys.storage.scratch_arrays import ScratchArrays
 
 _PAIR_BYTES = 44
+_BY_ID = "they are put in the order of ids, so that partitions change nothing"
+_BY_DEGREE = "the edges of the simple graph are put in the order of degrees"
 _FEW_PAIRS = 1 << 16
 
 
@@ -32,18 +34,23 @@ class Need:
     Attributes:
         rows: Directions of the rows that it reads.
         in_place: Whether it reads them where they lie (``Topology.rows``).
+        columns: Columns that it asks those for.
         simple: Whether it reads the simple undirected graph.
         bytes: Bytes in memory at the peak, beside rows.
         entries: Bytes of arrays of all entries, which a scratch file may hold.
+        copies: Why it copies the rows that it reads, for people; empty where it reads them
+            in place.
         kernels: Module of ``engine/native`` whose kernels it calls, where not its own.
         variant: What tells the kernels that it calls from those of other runs.
     """
 
     rows: tuple[Direction, ...] = ()
     in_place: bool = False
+    columns: tuple[str, ...] = ()
     simple: bool = False
     bytes: float = 0
     entries: float = 0
+    copies: str = ""
     kernels: str = ""
     variant: str = ""
 
@@ -97,15 +104,16 @@ class Facts:
 
 
 def _pagerank(facts: Facts) -> Need:
-    weighted = bool(facts.options.get("weighted"))
+    weighted = bool(facts.options.get("weighted")) and facts.topology.has_weight
     width = 4 if facts.options.get("dtype") == "float32" else 8
-    ones = 8 * facts.edges if weighted and not facts.topology.has_weight else 0
     restart = 8 if facts.options.get("personalization") else 0
     per_node = max(4 * width + (0 if weighted else 8) + restart, 26)
     rows = facts.both if weighted else ("in",)
-    total = per_node * facts.nodes + 2 * ones
-    variant = "weighted" if weighted else ""
-    return Need(rows=rows, in_place=not weighted, bytes=total, variant=variant)
+    variant, columns = ("weighted", ("weight",)) if weighted else ("", ())
+    return Need(
+        rows=rows, in_place=True, columns=columns, bytes=per_node * facts.nodes,
+        variant=variant,
+    )  # fmt: skip
 
 
 def _wcc(facts: Facts) -> Need:
@@ -127,7 +135,10 @@ def _bfs(facts: Facts) -> Need:
 def _sssp(facts: Facts) -> Need:
     if facts.topology.has_weight:
         pool = facts.threads * 4097 * 64 * 4
-        return Need(rows=facts.both, bytes=34 * facts.nodes + pool)
+        return Need(
+            rows=facts.both, in_place=True, columns=("weight",),
+            bytes=34 * facts.nodes + pool,
+        )  # fmt: skip
     per_node = 22 * facts.nodes
     return Need(rows=facts.both, in_place=True, bytes=per_node, kernels="traversal")
 
@@ -141,7 +152,7 @@ def _triangles(facts: Facts) -> Need:
     per_node = max(20 + 8 * facts.threads, 40)
     return Need(
         rows=facts.both, in_place=True, bytes=per_node * facts.nodes,
-        entries=4 * facts.simple_entries,
+        entries=4 * facts.simple_entries, copies=_BY_DEGREE,
     )  # fmt: skip
 
 
@@ -149,11 +160,11 @@ def _lcc(facts: Facts) -> Need:
     found = _triangles(facts)
     extra = 8 * facts.nodes
     if not facts.topology.is_directed:
-        return Need(simple=True, bytes=found.bytes + extra, entries=found.entries)
+        return replace(found, rows=(), simple=True, bytes=found.bytes + extra)
     extra += facts.threads * facts.nodes
     return Need(
-        rows=facts.both, simple=True, bytes=found.bytes + extra,
-        entries=found.entries + 2 * facts.simple_entries,
+        rows=facts.both, in_place=True, simple=True, bytes=found.bytes + extra,
+        entries=found.entries + 2 * facts.simple_entries, copies=_BY_DEGREE,
     )  # fmt: skip
 
 
@@ -163,7 +174,7 @@ def _diameter(facts: Facts) -> Need:
 
 def _all_distances(facts: Facts) -> Need:
     per_node = 12 * facts.threads + 64
-    return Need(rows=("in",), bytes=per_node * facts.nodes)
+    return Need(rows=("in",), in_place=True, bytes=per_node * facts.nodes)
 
 
 def _betweenness(facts: Facts) -> Need:
@@ -171,7 +182,8 @@ def _betweenness(facts: Facts) -> Need:
         per_node, variant = 32 * facts.threads + 32, "sources"
     else:
         per_node, variant = 8 + 14 + 4 + 32 + 24, "levels"
-    return Need(rows=facts.both, bytes=per_node * facts.nodes, variant=variant)
+    total = per_node * facts.nodes
+    return Need(rows=facts.both, in_place=True, bytes=total, variant=variant)
 
 
 def _degree_statistics(facts: Facts) -> Need:
@@ -179,7 +191,8 @@ def _degree_statistics(facts: Facts) -> Need:
 
 
 def _degree_assortativity(facts: Facts) -> Need:
-    return Need(rows=("out",), bytes=64 * facts.nodes + (24 << 20))
+    per_node = 56 if facts.topology.is_directed else 48
+    return Need(rows=("out",), in_place=True, bytes=per_node * facts.nodes + (24 << 20))
 
 
 def _apsp(facts: Facts) -> Need:
@@ -193,12 +206,14 @@ def _apsp(facts: Facts) -> Need:
 
 def _survey_propagation(facts: Facts) -> Need:
     # the formula and its rows by literal; the graph of what is open, states of its edges
-    return Need(rows=("out",), bytes=120 * facts.nodes + 150 * facts.edges)
+    total = 120 * facts.nodes + 150 * facts.edges
+    return Need(rows=("out",), bytes=total, copies=_BY_ID)
 
 
 def _leiden(facts: Facts) -> Need:
     entries = facts.edges * (2 if facts.topology.is_directed else 1)
-    return Need(rows=("out",), bytes=80 * facts.nodes + 40 * entries)
+    total = 80 * facts.nodes + 40 * entries
+    return Need(rows=("out",), bytes=total, copies=_BY_ID)
 
 
 def _random_walks(facts: Facts) -> Need:
@@ -213,7 +228,8 @@ def _random_walks(facts: Facts) -> Need:
         renumbered = 4 * facts.edges + 8 * facts.nodes
     running = 8 * facts.edges if facts.options.get("weighted") else 0
     most = (9 + 2 * facts.id_bytes) * steps + running + renumbered
-    return Need(rows=("out",), bytes=max(renumbering, most) + 48 * facts.nodes)
+    total = max(renumbering, most) + 48 * facts.nodes
+    return Need(rows=("out",), bytes=total, copies=_BY_ID)
 
 
 def _pairs(search: Callable[..., PairSearch]) -> Callable[[Facts], Need]:

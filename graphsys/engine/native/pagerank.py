@@ -19,6 +19,7 @@ from graphsys.engine.native.arguments import (
 from graphsys.engine.native.profiling import tell_all_rows
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
+from graphsys.graph.rows import Rows
 from graphsys.kernels.cpu.algorithms.pagerank import pagerank_superstep, sum_rows
 
 _NONE = np.empty(0, dtype=np.float64)
@@ -68,9 +69,9 @@ def pagerank_from(
     if iterations is not None:
         require_count("iterations", iterations, least=0)
     restart = _restart(topology, personalization)
-    weight, scale = _shares(topology, weighted, np.dtype(dtype))
+    rows, weight, scale = _shares(topology, weighted, np.dtype(dtype))
     with ThreadTeam(num_threads) as team:
-        iteration = _Iteration(topology, team, scale, restart, weight, damping, start)
+        iteration = _Iteration(rows, weight, team, scale, restart, damping, start)
         limit = max_supersteps if iterations is None else iterations
         bar = tolerance if iterations is None else -1.0
         supersteps, converged = 0, topology.num_nodes == 0
@@ -92,20 +93,19 @@ class _Iteration:
 
     def __init__(
         self,
-        topology: Topology,
+        rows: Rows,
+        weight: npt.NDArray[Any],
         team: ThreadTeam,
         scale: npt.NDArray[Any],
         restart: npt.NDArray[np.float64],
-        weight: npt.NDArray[Any],
         damping: float,
         start: npt.NDArray[np.float64] | None,
     ) -> None:
-        self.rows = topology.csr("in").rows if len(weight) else topology.rows("in")
-        self.weight = weight
+        self.rows, self.weight = rows, weight
         self.team, self.scale, self.restart, self.damping = team, scale, restart, damping
-        num_nodes = max(topology.num_nodes, 1)
+        num_nodes = max(rows.num_nodes, 1)
         even = 1.0 / num_nodes
-        self.scores = np.full(topology.num_nodes, even, dtype=scale.dtype)
+        self.scores = np.full(rows.num_nodes, even, dtype=scale.dtype)
         self.dangling = float(np.count_nonzero(scale == 0)) / num_nodes
         if start is not None:
             self.scores[:] = start
@@ -127,6 +127,7 @@ class _Iteration:
                 self.rows.begins,
                 self.rows.ends,
                 self.rows.indices,
+                self.rows.begins_of("weight"),
                 self.weight,
                 self.bounds,
                 np.zeros(1, dtype=np.int64),
@@ -149,25 +150,38 @@ class _Iteration:
 
 def _shares(
     topology: Topology, weighted: bool, dtype: np.dtype[Any]
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return weights in the order of the in-rows, and one over each node's sum of them.
-
-    Where a sum is so small or large that one over it is no number of the type, the weights
-    of each node are scaled by a power of two, which changes no share.
+) -> tuple[Rows, npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return the in-rows, their weights, or none, and one over each node's sum of them.
 
     Raises:
         InvalidGraphError: a negative or infinite weight.
     """
-    if not weighted:
-        return _NONE, _one_over(topology.out_degree.astype(np.float64)).astype(dtype)
-    out, into = topology.csr("out"), topology.csr("in")
+    columns = ("weight",) if weighted else ()
+    out = topology.rows("out", columns) if weighted and topology.has_weight else None
+    if out is None or "weight" not in out.columns:  # every edge counts once
+        scale = _one_over(topology.out_degree.astype(np.float64)).astype(dtype)
+        return topology.rows("in"), _NONE, scale
     total = np.empty(topology.num_nodes, dtype=np.float64)
-    weight = weight_of(out)
-    refuse_weight(out, weight, sum_rows(out.indptr, weight, total))
+    weight, begins = out.columns["weight"], out.begins_of("weight")
+    found = sum_rows(out.begins, out.ends, begins, weight, total)
+    refuse_weight(begins, weight, found)
     limits = np.finfo(dtype)
     low, high = float(limits.tiny) ** _SAFE, float(limits.max) ** _SAFE
-    if not ((total > 0) & ((total < low) | (total > high))).any():
-        return weight_of(into), _one_over(total).astype(dtype)
+    if ((total > 0) & ((total < low) | (total > high))).any():
+        return _scaled_shares(topology, total, dtype)
+    into = topology.rows("in", columns)
+    return into, into.columns["weight"], _one_over(total).astype(dtype)
+
+
+def _scaled_shares(
+    topology: Topology, total: npt.NDArray[np.float64], dtype: np.dtype[Any]
+) -> tuple[Rows, npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return the same where one over a sum of weights would be no number of the type.
+
+    The weights of each node are scaled by a power of two, which changes no share.
+    """
+    out, into = topology.csr("out"), topology.csr("in")
+    weight = weight_of(out)
     filled = np.flatnonzero(out.indptr[1:] > out.indptr[:-1])
     largest = np.zeros(topology.num_nodes, dtype=np.float64)
     begins = out.indptr[filled].astype(np.int64)
@@ -176,9 +190,8 @@ def _shares(
     total[filled] = np.add.reduceat(
         np.ldexp(weight.astype(np.float64), np.repeat(power, np.diff(out.indptr))), begins
     )
-    return np.ldexp(weight_of(into).astype(np.float64), power[into.indices]), (
-        _one_over(total).astype(dtype)
-    )
+    scaled = np.ldexp(weight_of(into).astype(np.float64), power[into.indices])
+    return into.rows, scaled, _one_over(total).astype(dtype)
 
 
 def _one_over(total: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -17,18 +17,18 @@ from graphsys.engine.native.columns import column_of
 from graphsys.engine.native.traversal import search
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
-from graphsys.graph.csr import Csr
+from graphsys.graph.rows import Rows
 from graphsys.kernels.cpu.algorithms import shortest_path_rows as row_kernels
 from graphsys.kernels.cpu.algorithms import shortest_path_windows as windows
 from graphsys.kernels.cpu.algorithms import shortest_paths as kernels
 from graphsys.kernels.cpu.bits import Words, empty_bits
-from graphsys.kernels.cpu.rows.chunks import balanced_chunks
 
 NUM_BINS = 4096
 SERIAL_EDGES = 1 << 14  # a frontier of fewer edges is not worth waking another thread
 FIRST_LIMIT = 4.0  # bins; put off edges behind at first (see shortest_path_windows.py)
 PULL_COST = 4  # an edge pulled costs so many passed over
 POOL_SHARE = 4  # entries in the pool per node; more of them at once would be rebuilt
+_WEIGHT = ("weight",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,16 +58,17 @@ def sssp(topology: Topology, *, source: Any, num_threads: int | None = None) -> 
     began = time.perf_counter()
     start = topology.number(source)
     with ThreadTeam(num_threads) as team:
-        out = topology.csr("out") if topology.has_weight else None
-        if out is None or out.weight is None:
+        out = _weighted_rows(topology)
+        if out is None:
             levels = search(topology.rows("out"), topology.rows("in"), start, team)
             distance = levels.distance.astype(np.float64)
             reached, rounds = levels.reached, levels.num_levels
         else:
             summary = _summary(topology, out, team)
             delta = choose_delta(summary, out.num_edges)
+            into = topology.rows("in", _WEIGHT)
             distance, reached, rounds = delta_stepping(
-                out, topology.csr("in"), start, delta, summary.least, team
+                out, into, start, delta, summary.least, team
             )
     return Result(
         source=lambda: topology.table({"value": column_of(distance, reached)}),
@@ -90,14 +91,14 @@ def distances_from(
     Raises:
         InvalidGraphError: some weights are negative or NaN.
     """
-    out = topology.csr("out") if topology.has_weight else None
-    if out is None or out.weight is None:
+    out = _weighted_rows(topology)
+    if out is None:
         levels = search(topology.rows("out"), topology.rows("in"), start, team)
         distance, reached = levels.distance.astype(np.float64), levels.reached
     else:
         summary = _summary(topology, out, team)
         delta = choose_delta(summary, out.num_edges)
-        into = topology.csr("in")
+        into = topology.rows("in", _WEIGHT)
         distance, reached, _ = delta_stepping(out, into, start, delta, summary.least, team)
     bits = np.unpackbits(reached.view(np.uint8), bitorder="little")[: len(distance)]
     return np.where(bits, distance, np.inf)
@@ -109,7 +110,9 @@ def refuse_weights(topology: Topology, team: ThreadTeam) -> None:
     Raises:
         InvalidGraphError: some are negative or NaN.
     """
-    _summary(topology, topology.csr("out"), team)
+    out = _weighted_rows(topology)
+    if out is not None:
+        _summary(topology, out, team)
 
 
 def choose_delta(summary: WeightSummary, num_edges: int) -> float:
@@ -124,8 +127,8 @@ def choose_delta(summary: WeightSummary, num_edges: int) -> float:
 
 
 def delta_stepping(
-    out: Csr,
-    into: Csr,
+    out: Rows,
+    into: Rows,
     start: int,
     delta: float,
     least_weight: float,
@@ -149,14 +152,16 @@ class _Stepping:
 
     def __init__(
         self,
-        out: Csr,
-        into: Csr,
+        out: Rows,
+        into: Rows,
         start: int,
         delta: float,
         least_weight: float,
         team: ThreadTeam,
     ) -> None:
         self.rows, self.in_rows, self.team = _rows_of(out), _rows_of(into), team
+        self.chunks, self.in_chunks = out.chunks(), into.chunks()
+        self.num_edges = out.num_edges
         self.nodes = _new_nodes(out)
         self.bins = _new_bins(out, team.num_threads)
         limit = FIRST_LIMIT if FIRST_LIMIT <= NUM_BINS else np.inf
@@ -194,7 +199,7 @@ class _Stepping:
         if not self.status[kernels.PUT_OFF]:
             return self._lift_limit()
         settled_edges = int(self.status[kernels.SETTLED_EDGES])
-        left = len(self.rows.indices) - settled_edges
+        left = self.num_edges - settled_edges
         if PULL_COST * left < settled_edges:
             self.scale[kernels.LIMIT] = np.inf
             self._pull()
@@ -218,31 +223,39 @@ class _Stepping:
         return True
 
     def _pull(self) -> None:
-        bounds, counter = balanced_chunks(self.in_rows.indptr), np.zeros(1, np.int64)
+        bounds, counter = self.in_chunks, np.zeros(1, np.int64)
         self.team.run(windows.pull_unsettled, self.in_rows, *self.state, bounds, counter)
 
     def _nearest(self) -> float:
         """Return the least distance among the edges put off."""
         self.scale[kernels.NEAREST] = np.inf
-        bounds, counter = balanced_chunks(self.rows.indptr), np.zeros(1, np.int64)
+        bounds, counter = self.chunks, np.zeros(1, np.int64)
         self.team.run(
             windows.find_nearest, self.rows, self.nodes, self.scale, bounds, counter
         )
         return float(self.scale[kernels.NEAREST])
 
     def _push_put_off(self, old_limit: float) -> None:
-        bounds, counter = balanced_chunks(self.rows.indptr), np.zeros(1, np.int64)
+        bounds, counter = self.chunks, np.zeros(1, np.int64)
         self.team.run(
             windows.push_put_off, self.rows, *self.state, bounds, counter, old_limit
         )
 
 
-def _rows_of(csr: Csr) -> kernels.WeightedRows:
-    assert csr.weight is not None  # callers look
-    return kernels.WeightedRows(csr.indptr, csr.indices, csr.weight)
+def _weighted_rows(topology: Topology) -> Rows | None:
+    """Return the out-rows with the column ``weight``; None where no edge has one."""
+    if not topology.has_weight:
+        return None
+    rows = topology.rows("out", _WEIGHT)
+    return rows if "weight" in rows.columns else None
 
 
-def _new_nodes(out: Csr) -> kernels.Nodes:
+def _rows_of(rows: Rows) -> kernels.WeightedRows:
+    weights = rows.begins_of("weight"), rows.columns["weight"]
+    return kernels.WeightedRows(rows.begins, rows.ends, rows.indices, *weights)
+
+
+def _new_nodes(out: Rows) -> kernels.Nodes:
     num_nodes, dtype = out.num_nodes, out.indices.dtype
     return kernels.Nodes(
         distance=np.full(num_nodes, np.inf),
@@ -254,7 +267,7 @@ def _new_nodes(out: Csr) -> kernels.Nodes:
     )
 
 
-def _new_bins(out: Csr, threads: int) -> kernels.Bins:
+def _new_bins(out: Rows, threads: int) -> kernels.Bins:
     num_blocks = POOL_SHARE * out.num_nodes // kernels.BLOCK + threads * (NUM_BINS + 1)
     return kernels.Bins(
         heads=np.full((threads, NUM_BINS + 1), -1, dtype=np.int64),
@@ -267,24 +280,23 @@ def _new_bins(out: Csr, threads: int) -> kernels.Bins:
     )
 
 
-def _summary(topology: Topology, out: Csr, team: ThreadTeam) -> WeightSummary:
+def _summary(topology: Topology, out: Rows, team: ThreadTeam) -> WeightSummary:
     """Check and summarize the weights; once per topology."""
     summary = _summaries.get(topology)
     if summary is None:
-        assert out.weight is not None  # callers look
         threads = team.num_threads
-        sums = np.zeros((threads, 8))
+        sums, refused = np.zeros((threads, 8)), np.zeros((threads, 8), dtype=np.int64)
         least, positive = np.full((2, threads, 8), np.inf)
-        refused = np.zeros((threads, 8), dtype=np.int64)
-        counter = np.zeros(1, dtype=np.int64)
         found = sums, least, positive, refused
-        team.run(windows.summarize_weights, out.weight, counter, *found)
+        for _, weight in out.pieces("weight"):
+            counter = np.zeros(1, dtype=np.int64)
+            team.run(windows.summarize_weights, weight, counter, *found)
         summary = WeightSummary(
-            mean=float(sums.sum()) / max(len(out.weight), 1),
+            mean=float(sums.sum()) / max(out.num_edges, 1),
             least=float(least.min()),
             least_positive=float(positive.min()),
             num_refused=int(refused.sum()),
-            num_senders=int(np.count_nonzero(out.indptr[1:] != out.indptr[:-1])),
+            num_senders=int(np.count_nonzero(out.begins != out.ends)),
         )
         _summaries[topology] = summary
     if summary.num_refused:
@@ -292,17 +304,19 @@ def _summary(topology: Topology, out: Csr, team: ThreadTeam) -> WeightSummary:
     return summary
 
 
-def _refusal(topology: Topology, out: Csr) -> InvalidGraphError:
-    assert out.weight is not None  # callers look
-    places = np.flatnonzero(~(out.weight >= 0))
-    src = np.searchsorted(out.indptr, places, side="right") - 1
-    dst = out.indices[places]
+def _refusal(topology: Topology, out: Rows) -> InvalidGraphError:
+    weight, begins = out.columns["weight"], out.begins_of("weight")
+    places = np.concatenate(
+        [first + np.flatnonzero(~(piece >= 0)) for first, piece in out.pieces("weight")]
+    )
+    src = np.searchsorted(begins, places, side="right") - 1
+    dst = out.indices[places - begins[src] + out.begins[src]]
     if not topology.is_directed:  # each edge is there twice, a loop once
         is_first = src <= dst
         places, src, dst = places[is_first], src[is_first], dst[is_first]
     ends = topology.ids(np.array([src[0], dst[0]], dtype=np.int64)).to_pylist()
     return InvalidGraphError(
         f"sssp needs weights of 0 or more, but {len(places)} are negative or NaN, the "
-        f"first {out.weight[places[0]]} on edge {ends[0]} -> {ends[1]}; change them, "
+        f"first {weight[places[0]]} on edge {ends[0]} -> {ends[1]}; change them, "
         "or leave the column out to count hops"
     )

@@ -14,7 +14,6 @@ from graphsys.engine.native.arguments import require, require_count
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.algorithms.similarity import pair_scores, rows_within_two_hops
-from graphsys.kernels.cpu.rows.chunks import balanced_chunks
 
 Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]
 _UNIT = 2.0**40
@@ -62,7 +61,7 @@ class PairSearch:
         self.began = time.perf_counter()
         self.topology, self.name = topology, name
         self.gains, self.is_ratio, self.num_threads = gains, is_ratio, num_threads
-        self.csr = topology.simple()
+        self.rows = topology.simple_in_place()
 
     def run(
         self,
@@ -115,8 +114,9 @@ class PairSearch:
         with ThreadTeam(num_threads) as team:
             team.run(
                 pair_scores,
-                self.csr.indptr,
-                self.csr.indices,
+                self.rows.begins,
+                self.rows.ends,
+                self.rows.indices,
                 self.gains,
                 self.is_ratio,
                 left,
@@ -131,7 +131,7 @@ class PairSearch:
         self._visit(threshold, top_k or 0, found.__setitem__, self._chunks())
         # the rows of chunk after chunk, then those of ids in order
         parts = [found[low] for low in sorted(found)]
-        none = np.empty(0, dtype=self.csr.indices.dtype)
+        none = np.empty(0, dtype=self.rows.indices.dtype)
         left = np.concatenate([none, *(part[0] for part in parts)])
         right = np.concatenate([none, *(part[1] for part in parts)])
         scores = np.concatenate([np.empty(0), *(part[2] for part in parts)])
@@ -166,7 +166,7 @@ class PairSearch:
 
     def _chunks(self) -> list[tuple[int, int]]:
         """Cut the rows into pieces of about as many entries each."""
-        bounds = balanced_chunks(self.csr.indptr, 1024, align=1)
+        bounds = self.rows.chunks(1024, align=1)
         return list(itertools.pairwise(bounds.tolist()))
 
     def _visit(
@@ -190,15 +190,16 @@ class PairSearch:
         take: Callable[[int, Pairs], None],
     ) -> None:
         rank = self.topology.rank
-        sums = np.zeros(self.csr.num_nodes, dtype=np.int64)
-        touched = np.empty(self.csr.num_nodes, dtype=self.csr.indices.dtype)
+        sums = np.zeros(self.rows.num_nodes, dtype=np.int64)
+        touched = np.empty(self.rows.num_nodes, dtype=self.rows.indices.dtype)
         for low, high in chunks:
             pairs = rows_within_two_hops(
-                self.csr.indptr,
-                self.csr.indices,
+                self.rows.begins,
+                self.rows.ends,
+                self.rows.indices,
                 self.gains,
                 self.is_ratio,
-                self.csr.indices[:0] if rank is None else rank,
+                self.rows.indices[:0] if rank is None else rank,
                 low,
                 high,
                 threshold,
@@ -217,7 +218,7 @@ def jaccard_search(topology: Topology, num_threads: int | None = None) -> PairSe
 
 def adamic_adar_search(topology: Topology, num_threads: int | None = None) -> PairSearch:
     """Prepare Adamic and Adar's scores."""
-    degree = topology.simple().degrees().astype(np.float64)
+    degree = topology.simple_in_place().degrees().astype(np.float64)
     # a node of degree 1 is nobody's common neighbor but its neighbor's with itself
     gains = np.rint(_UNIT / np.log(np.maximum(degree, 2.0))).astype(np.int64)
     return PairSearch(
@@ -233,7 +234,7 @@ def resource_allocation_search(
     Zhou, Lu, Zhang, "Predicting missing links via local information", European Physical
     Journal B 71, 2009.
     """
-    degree = topology.simple().degrees().astype(np.float64)
+    degree = topology.simple_in_place().degrees().astype(np.float64)
     gains = np.rint(_UNIT / np.maximum(degree, 1.0)).astype(np.int64)
     return PairSearch(
         topology, "resource_allocation", gains, is_ratio=False, num_threads=num_threads

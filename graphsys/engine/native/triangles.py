@@ -41,10 +41,10 @@ def triangle_count(topology: Topology, *, num_threads: int | None = None) -> Res
 def lcc(topology: Topology, *, num_threads: int | None = None) -> Result:
     """Compute what :func:`graphsys.engine.algorithms.lcc` tells of."""
     began = time.perf_counter()
-    simple = topology.simple()
+    simple = topology.simple_in_place()
     with ThreadTeam(num_threads) as team:
         if topology.is_directed:
-            arcs = _opposite_arcs(topology, simple, team)
+            arcs = _opposite_arcs(topology, topology.simple(), team)
         else:
             arcs = 2 * count(SimpleRows.of(simple), team, topology.allocate)[0]
     degrees = simple.degrees().astype(np.float64)
@@ -160,15 +160,17 @@ def _orient(
 
 def _opposite_arcs(topology: Topology, simple: Csr, team: ThreadTeam) -> Counts:
     """Count the arcs between the neighbors of every node of a directed graph ``[N]``."""
-    out, into = topology.csr("out"), topology.csr("in")
+    out, into = topology.rows("out"), topology.rows("in")
     arcs = topology.allocate(simple.num_edges, np.uint8)
     team.run(
         kernels.count_arcs,
         simple.indptr,
         simple.indices,
-        out.indptr,
+        out.begins,
+        out.ends,
         out.indices,
-        into.indptr,
+        into.begins,
+        into.ends,
         into.indices,
         balanced_chunks(simple.indptr),
         _counter(),

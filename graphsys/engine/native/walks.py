@@ -80,7 +80,7 @@ def _start_ranks(topology: Topology, starts: Iterable[Any] | None) -> npt.NDArra
 def _running_weights(csr: Csr) -> npt.NDArray[np.float64]:
     weight = weight_of(csr)
     sums = np.empty(csr.num_edges, dtype=np.float64)
-    refuse_weight(csr, weight, accumulate_rows(csr.indptr, weight, sums))
+    refuse_weight(csr.indptr[:-1], weight, accumulate_rows(csr.indptr, weight, sums))
     return sums
 
 

@@ -27,7 +27,8 @@ def mark_neighbors(
     counter: npt.NDArray[np.int64],
     frontier: npt.NDArray[Any],
     num_frontier: int,
-    indptr: npt.NDArray[Any],
+    begins: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
     row_base: int,
     column_base: int,
@@ -42,7 +43,8 @@ def mark_neighbors(
         counter: Next position in ``frontier``, int64 ``[1]``.
         frontier: Nodes; all in the block of rows.
         num_frontier: How many.
-        indptr: Row offsets of the block.
+        begins: Where each row of the block begins.
+        ends: Where it ends.
         indices: Its neighbors.
         row_base: Number of its first row's node.
         column_base: Added to ``indices``.
@@ -58,7 +60,7 @@ def mark_neighbors(
             break
         for k in range(begin, min(begin + 64, num_frontier)):
             row = np.int64(frontier[k]) - row_base
-            for e in range(np.int64(indptr[row]), np.int64(indptr[row + 1])):
+            for e in range(np.int64(begins[row]), np.int64(ends[row])):
                 node = np.int64(indices[e]) + column_base
                 if set_bit_atomic(touched, node):
                     buffer[filled] = node

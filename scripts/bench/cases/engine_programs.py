@@ -24,7 +24,7 @@ from graphsys.engine.execute.prepared import compile_program
 from graphsys.engine.execute.rows import MemoryRows
 from graphsys.engine.execute.supersteps import PULL_SHARE
 from graphsys.engine.topology import Topology
-from graphsys.graph.csr import Csr
+from graphsys.graph.csr import Csr, read_only
 from graphsys.kernels.cpu.bits import num_words
 
 PEERS: dict[str, str] = {}
@@ -270,7 +270,7 @@ class ByHand:
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
-        self.block = MemoryRows(topology).block("out")
+        self.block, self.csr = MemoryRows(topology).block("out"), topology.csr("out")
         self.degree = topology.out_degree.astype(np.int32)
         self.n = topology.num_nodes
         self.team = ThreadTeam(NUM_THREADS)
@@ -288,7 +288,7 @@ class ByHand:
     @property
     def rows(self) -> tuple[Any, Any, Any]:
         """Chunks, row offsets and neighbors."""
-        return self.block.bounds, self.block.indptr, self.block.indices
+        return self.block.bounds, read_only(self.csr.indptr), self.block.indices
 
     def pagerank(self) -> dict[str, Any]:
         """Ten iterations."""
@@ -339,7 +339,7 @@ class ByHand:
                 )  # fmt: skip
                 frontier = self.from_parts(changed)
                 continue
-            columns = (self.block.indptr, self.block.indices, label)
+            columns = (*self.rows[1:], label)
             frontier = self.sparse(
                 hand.relax_labels, frontier, columns, best, label, scratch
             )
@@ -364,7 +364,7 @@ class ByHand:
                 distance, new = new, distance
                 frontier = self.from_parts(changed)
                 continue
-            columns = (self.block.indptr, self.block.indices, weight, distance)
+            columns = (*self.rows[1:], weight, distance)
             frontier = self.sparse(
                 hand.relax_distances, frontier, columns, best, distance, scratch
             )
@@ -418,7 +418,7 @@ class ByHand:
             nodes, parallel = frontier.listed(), frontier.edges > 30_000
             scratch.cursor[:] = 0
             self.call(
-                hand.claim, nodes, len(nodes), self.block.indptr, self.block.indices, hops,
+                hand.claim, nodes, len(nodes), *self.rows[1:], hops,
                 level, self.degree, scratch.listed, scratch.cursor[:1], scratch.cursor[2:],
                 parallel=parallel,
             )  # fmt: skip

@@ -1,6 +1,6 @@
 """Case ``engine_stream``: PageRank out of core, against our own engine in memory.
 
-One store of 8 partitions; the same program runs with its rows united in memory and with
+One store of 8 partitions; the same program runs with all its rows mapped at once and with
 rows streamed from the index files. ``cold`` drops those files from the page cache before
 every superstep; the limit of its time is the slower of reading them at this disk's rate and
 of gathering one message an edge at the rate of a table of the messages' size. ``warm``

@@ -28,9 +28,10 @@ PUSH_COST = 2  # an edge pushed, with an atomic, costs so many pulled
 
 
 class DirectedRows(NamedTuple):
-    """Neighbors: row offsets ``[N + 1]`` and numbers, rows sorted ``[E]``."""
+    """Neighbors: where each row begins and ends ``[N]``; numbers, rows sorted."""
 
-    indptr: npt.NDArray[Any]
+    begins: npt.NDArray[Any]
+    ends: npt.NDArray[Any]
     indices: npt.NDArray[Any]
 
 
@@ -50,12 +51,17 @@ class DagLevels(NamedTuple):
     in_edges: Integers
 
 
+@lean_inline_jit
+def _degree(rows: Any, node: Any) -> np.int64:
+    return np.int64(rows.ends[node]) - np.int64(rows.begins[node])
+
+
 @lean_jit
 def sort_by_level(
     distance: Integers,
     reached: Words,
-    out_indptr: npt.NDArray[Any],
-    in_indptr: npt.NDArray[Any],
+    out_rows: DirectedRows,
+    in_rows: DirectedRows,
     levels: DagLevels,
     cursor: Integers,
 ) -> None:
@@ -64,8 +70,8 @@ def sort_by_level(
     Args:
         distance: Distance of each node ``[N]``.
         reached: Nodes reached.
-        out_indptr: Row offsets of the out-neighbors ``[N + 1]``.
-        in_indptr: Row offsets of the in-neighbors ``[N + 1]``.
+        out_rows: Out-neighbors.
+        in_rows: In-neighbors.
         levels: Receives the nodes.
         cursor: Scratch ``[L]``.
     """
@@ -74,12 +80,8 @@ def sort_by_level(
         if has_bit(reached, node):
             level = distance[node]
             levels.starts[level + 1] += 1
-            levels.out_edges[level] += np.int64(out_indptr[node + 1]) - np.int64(
-                out_indptr[node]
-            )
-            levels.in_edges[level] += np.int64(in_indptr[node + 1]) - np.int64(
-                in_indptr[node]
-            )
+            levels.out_edges[level] += _degree(out_rows, node)
+            levels.in_edges[level] += _degree(in_rows, node)
     for level in range(len(cursor)):
         cursor[level] = levels.starts[level]
         levels.starts[level + 1] += levels.starts[level]
@@ -123,7 +125,7 @@ def sum_neighbors(
             node = order[k]
             total = 0.0
             last = np.int64(-1)
-            for e in range(np.int64(rows.indptr[node]), np.int64(rows.indptr[node + 1])):
+            for e in range(np.int64(rows.begins[node]), np.int64(rows.ends[node])):
                 other = np.int64(rows.indices[e])
                 if has_bit(other_level, other) and other != last:
                     total += values[other]
@@ -163,7 +165,7 @@ def add_to_neighbors(
         for k in range(first, min(first + 64, end)):
             node = order[k]
             last = np.int64(-1)
-            for e in range(np.int64(rows.indptr[node]), np.int64(rows.indptr[node + 1])):
+            for e in range(np.int64(rows.begins[node]), np.int64(rows.ends[node])):
                 other = np.int64(rows.indices[e])
                 if has_bit(other_level, other) and other != last:
                     atomic_add(sums, other, values[node])
@@ -350,7 +352,7 @@ def accumulate_sources(
             node = queue[k]
             k += 1
             last = np.int64(-1)
-            for e in range(np.int64(rows.indptr[node]), np.int64(rows.indptr[node + 1])):
+            for e in range(np.int64(rows.begins[node]), np.int64(rows.ends[node])):
                 other = np.int64(rows.indices[e])
                 if other == last:
                     continue
@@ -366,7 +368,7 @@ def accumulate_sources(
             node = queue[k]
             total = 0.0
             last = np.int64(-1)
-            for e in range(np.int64(rows.indptr[node]), np.int64(rows.indptr[node + 1])):
+            for e in range(np.int64(rows.begins[node]), np.int64(rows.ends[node])):
                 other = np.int64(rows.indices[e])
                 if distance[other] == distance[node] + 1 and other != last:
                     total += share[other]

@@ -16,7 +16,8 @@ from graphsys.kernels.jit import jit
 @jit
 def sum_distances(
     thread: int,
-    indptr: npt.NDArray[Any],
+    begins: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
     sources: npt.NDArray[np.int64],
     counter: npt.NDArray[np.int64],
@@ -31,8 +32,9 @@ def sum_distances(
 
     Args:
         thread: Index of the thread.
-        indptr: Row offsets ``[N + 1]``.
-        indices: Neighbors ``[E]``.
+        begins: Where each row begins ``[N]``.
+        ends: Where it ends ``[N]``.
+        indices: Neighbors.
         sources: Nodes to search from, int64 ``[S]``.
         counter: Next source, int64 ``[1]``; zero at the start.
         found_by: Scratch, -1 everywhere, int64 ``[threads, N]``.
@@ -56,7 +58,7 @@ def sum_distances(
             level_end = end
             for k in range(begin, level_end):
                 node = np.int64(waiting[k])
-                for j in range(np.int64(indptr[node]), np.int64(indptr[node + 1])):
+                for j in range(np.int64(begins[node]), np.int64(ends[node])):
                     other = indices[j]
                     if seen[other] != place:
                         seen[other] = place

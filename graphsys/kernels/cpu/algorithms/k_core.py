@@ -75,7 +75,8 @@ def collect_level(
 def peel_level(
     thread: int,
     level: int,
-    indptr: npt.NDArray[Any],
+    begins: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
     degree: npt.NDArray[np.int32],
     stacks: npt.NDArray[Any],
@@ -86,8 +87,9 @@ def peel_level(
     Args:
         thread: Index of the thread.
         level: Degree at which a node is removed.
-        indptr: Row offsets of the simple undirected graph ``[N + 1]``.
-        indices: Neighbors ``[E]``.
+        begins: Where each row of the simple undirected graph begins ``[N]``.
+        ends: Where it ends ``[N]``.
+        indices: Neighbors.
         degree: Degrees in the graph that is left ``[N]``; those of removed nodes are
             their core numbers.
         stacks: A row of N entries per thread.
@@ -101,7 +103,7 @@ def peel_level(
     while height > 0:
         height -= 1
         node = stacks[thread, height]
-        for k in range(np.int64(indptr[node]), np.int64(indptr[np.int64(node) + 1])):
+        for k in range(np.int64(begins[node]), np.int64(ends[node])):
             other = indices[k]
             if degree[other] > level:
                 before = atomic_add(degree, other, -1)

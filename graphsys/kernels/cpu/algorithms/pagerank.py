@@ -19,12 +19,14 @@ from graphsys.kernels.jit import inline_jit, jit
 
 
 @inline_jit
-def _gather(indices: Any, weight: Any, contributions: Any, begin: Any, end: Any) -> Any:
+def _gather(
+    indices: Any, weight: Any, contributions: Any, begin: Any, end: Any, shift: Any
+) -> Any:
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     k = begin
     if len(weight):
         while k < end:
-            a += weight[k] * contributions[indices[k]]
+            a += weight[k + shift] * contributions[indices[k]]
             k += 1
         return a
     while k + 4 <= end:
@@ -45,6 +47,7 @@ def pagerank_superstep(
     begins: npt.NDArray[Any],
     ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
+    weight_begins: npt.NDArray[Any],
     weight: npt.NDArray[Any],
     bounds: npt.NDArray[np.int64],
     counter: npt.NDArray[np.int64],
@@ -63,8 +66,9 @@ def pagerank_superstep(
         thread: Index of the thread; not used.
         begins: Where each in-row begins ``[N]``.
         ends: Where it ends ``[N]``.
-        indices: In-neighbors ``[E]``.
-        weight: Weights in the order of the in-rows ``[E]``, or empty.
+        indices: In-neighbors.
+        weight_begins: Where each in-row begins in ``weight`` ``[N]``.
+        weight: Weights, or empty.
         bounds: Bounds of the chunks ``[C + 1]``.
         counter: Next chunk, int64 ``[1]``; zero at the start.
         contributions: What each node gives along an edge (of weight 1) ``[N]``.
@@ -85,7 +89,8 @@ def pagerank_superstep(
         dangling = 0.0
         for node in range(bounds[chunk], bounds[chunk + 1]):
             begin, end = np.int64(begins[node]), np.int64(ends[node])
-            received = _gather(indices, weight, contributions, begin, end)
+            shift = np.int64(weight_begins[node]) - begin
+            received = _gather(indices, weight, contributions, begin, end, shift)
             jumped = base * restart[node] if len(restart) else base
             score = jumped + damping * received
             change += abs(score - scores[node])
@@ -99,16 +104,28 @@ def pagerank_superstep(
 
 @jit
 def sum_rows(
-    indptr: npt.NDArray[Any], weight: npt.NDArray[Any], out: npt.NDArray[np.float64]
+    begins: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
+    weight_begins: npt.NDArray[Any],
+    weight: npt.NDArray[Any],
+    out: npt.NDArray[np.float64],
 ) -> int:
     """Add up the weights of every row.
 
+    Args:
+        begins: Where each row begins ``[N]``.
+        ends: Where it ends ``[N]``.
+        weight_begins: Where it begins in ``weight`` ``[N]``.
+        weight: Weights.
+        out: Receives the sums, float64 ``[N]``.
+
     Returns:
-        Position of the first weight that is negative or no finite number, or -1.
+        Position in ``weight`` of the first that is negative or no finite number, or -1.
     """
-    for row in range(len(indptr) - 1):
+    for row in range(len(begins)):
         total = 0.0
-        for k in range(np.int64(indptr[row]), np.int64(indptr[row + 1])):
+        first = np.int64(weight_begins[row])
+        for k in range(first, first + np.int64(ends[row]) - np.int64(begins[row])):
             if not (weight[k] >= 0.0 and weight[k] < np.inf):
                 return k
             total += weight[k]

@@ -24,8 +24,10 @@ from graphsys.kernels.cpu.algorithms.shortest_paths import (
     Integers,
     Nodes,
     WeightedRows,
+    degree_of,
     lower,
     weight_below,
+    weight_shift,
 )
 from graphsys.kernels.cpu.atomics import atomic_add
 from graphsys.kernels.cpu.bits import has_bit
@@ -38,6 +40,7 @@ def find_light(
     thread: Any,
     begin: Any,
     end: Any,
+    shift: Any,
     filled: Any,
     own: Any,
     lightest: Any,
@@ -55,12 +58,12 @@ def find_light(
     place = first
     for k in range(end - begin):
         e = np.uint64(begin) + np.uint64(k)
-        weight = np.float64(weights[e])
+        weight = np.float64(weights[e + np.uint64(shift)])
         bins.light[place] = e
         place += np.uint64((weight >= lightest) & (weight < heaviest))
     for k in range(np.int64(place - first)):
         i = first + np.uint64(k)
-        bins.sums[i] = own + np.float64(weights[np.uint64(bins.light[i])])
+        bins.sums[i] = own + np.float64(weights[np.uint64(bins.light[i] + shift)])
     return np.int64(place - base)
 
 
@@ -98,10 +101,12 @@ def prefetch_row(frontier: Any, k: Any, size: Any, rows: Any, distance: Any) -> 
     """Ask for what nodes further on in the frontier will need."""
     if k + 16 < size:
         far = np.int64(frontier[k + 16])
-        prefetch(rows.indptr, far)
+        prefetch(rows.begins, far)
+        prefetch(rows.ends, far)
+        prefetch(rows.weight_begins, far)
         prefetch(distance, far)
     if k + 8 < size:
-        begin = np.int64(rows.indptr[frontier[k + 8]])
+        begin = np.int64(rows.weight_begins[frontier[k + 8]])
         for line in range(4):
             prefetch(rows.weight, begin + 16 * line)
 
@@ -125,7 +130,8 @@ def note_row(
         How many are noted now, and how many of them are the node's or were.
     """
     own = nodes.distance[node]
-    begin, end = np.int64(rows.indptr[node]), np.int64(rows.indptr[node + 1])
+    begin, end = np.int64(rows.begins[node]), np.int64(rows.ends[node])
+    shift = weight_shift(rows, node)
     num_light = np.int64(0)
     while begin < end:
         if filled > ROOM // 2:
@@ -135,7 +141,7 @@ def note_row(
             filled = np.int64(0)
         part = min(end, begin + ROOM - filled)
         found = find_light(
-            thread, begin, part, filled, own, lightest, heaviest, rows.weight, bins
+            thread, begin, part, shift, filled, own, lightest, heaviest, rows.weight, bins
         )
         num_light += found - filled
         filled = found
@@ -180,7 +186,6 @@ def relax_frontier(
                     scale,
                     status,
                 )
-            degree = np.int64(rows.indptr[node + 1]) - np.int64(rows.indptr[node])
-            if limit != np.inf and num_light < degree:
+            if limit != np.inf and num_light < degree_of(rows, node):
                 status[PUT_OFF] = 1
     relax_light(thread, filled, rows, nodes.distance, nodes.settled, bins, scale, status)

@@ -33,6 +33,7 @@ from graphsys.kernels.cpu.algorithms.shortest_paths import (
     lower,
     push,
     weight_below,
+    weight_shift,
 )
 from graphsys.kernels.cpu.atomics import atomic_add, atomic_min
 from graphsys.kernels.cpu.bits import has_bit, lowest_bit
@@ -62,7 +63,7 @@ def pull_unsettled(
         bounds: Chunks of rows, multiples of 64 ``[C + 1]``.
         counter: Next chunk.
     """
-    num_nodes = len(rows.indptr) - 1
+    num_nodes = len(rows.begins)
     while True:
         chunk = atomic_add(counter, 0, 1)
         if chunk >= len(bounds) - 1:
@@ -75,12 +76,11 @@ def pull_unsettled(
                 if node >= num_nodes:
                     break
                 best = np.inf
-                for e in range(
-                    np.int64(rows.indptr[node]), np.int64(rows.indptr[node + 1])
-                ):
+                shift = weight_shift(rows, node)
+                for e in range(np.int64(rows.begins[node]), np.int64(rows.ends[node])):
                     other = rows.indices[e]
                     if has_bit(nodes.settled, other):
-                        new = nodes.distance[other] + np.float64(rows.weight[e])
+                        new = nodes.distance[other] + np.float64(rows.weight[e + shift])
                         best = min(best, new)
                 lower(thread, node, best, nodes.distance, bins, scale, status)
 
@@ -162,10 +162,9 @@ def find_nearest(
                 left &= left - np.uint64(1)
                 own = nodes.distance[node]
                 lightest = weight_below(own, scale[LIMIT], scale)
-                for e in range(
-                    np.int64(rows.indptr[node]), np.int64(rows.indptr[node + 1])
-                ):
-                    weight = np.float64(rows.weight[e])
+                shift = weight_shift(rows, node)
+                for e in range(np.int64(rows.begins[node]), np.int64(rows.ends[node])):
+                    weight = np.float64(rows.weight[e + shift])
                     is_nearer = weight >= lightest and own + weight < nearest
                     if is_nearer and not has_bit(nodes.settled, rows.indices[e]):
                         nearest = own + weight
@@ -246,21 +245,19 @@ def summarize_weights(
     least_positive: Floats,
     refused: Integers,
 ) -> None:
-    """Add up weights, find the least ones, count those below 0 and NaN.
+    """Go on adding up weights, finding the least, counting those below 0 and NaN.
 
     Args:
         thread: Number of this thread.
         weight: Weights ``[E]``.
         counter: Next chunk.
-        sums: Receives the sum of each thread's finite weights ``[T, 8]``.
-        least: Receives each thread's least weight ``[T, 8]``.
-        least_positive: Receives each thread's least positive weight ``[T, 8]``.
-        refused: Receives how many are negative or NaN ``[T, 8]``.
+        sums: The sum of each thread's finite weights ``[T, 8]``.
+        least: Each thread's least weight ``[T, 8]``.
+        least_positive: Each thread's least positive weight ``[T, 8]``.
+        refused: How many are negative or NaN ``[T, 8]``.
     """
-    total = 0.0
-    smallest = np.inf
-    smallest_positive = np.inf
-    bad = np.int64(0)
+    total, bad = sums[thread, 0], refused[thread, 0]
+    smallest, smallest_positive = least[thread, 0], least_positive[thread, 0]
     size = len(weight)
     chunk_size = 1 << 16
     while True:

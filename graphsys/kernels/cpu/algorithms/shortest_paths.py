@@ -60,11 +60,33 @@ Floats = npt.NDArray[np.float64]
 
 
 class WeightedRows(NamedTuple):
-    """Weighted neighbors: row offsets ``[N + 1]``, numbers and weights ``[E]``."""
+    """Weighted neighbors (``graphsys.graph.rows.Rows``).
 
-    indptr: npt.NDArray[Any]
+    Attributes:
+        begins: Where each row begins in ``indices`` ``[N]``.
+        ends: Where it ends ``[N]``.
+        indices: Numbers of the neighbors.
+        weight_begins: Where each row begins in ``weight`` ``[N]``.
+        weight: Weights.
+    """
+
+    begins: npt.NDArray[Any]
+    ends: npt.NDArray[Any]
     indices: npt.NDArray[Any]
+    weight_begins: npt.NDArray[Any]
     weight: npt.NDArray[Any]
+
+
+@lean_inline_jit
+def degree_of(rows: Any, node: Any) -> np.int64:
+    """Return how many neighbors a node has."""
+    return np.int64(rows.ends[node]) - np.int64(rows.begins[node])
+
+
+@lean_inline_jit
+def weight_shift(rows: Any, node: Any) -> np.int64:
+    """Return how much later than its neighbor the weight of a node's edge stands."""
+    return np.int64(rows.weight_begins[node]) - np.int64(rows.begins[node])
 
 
 class Nodes(NamedTuple):
@@ -194,19 +216,20 @@ def relax(
 ) -> None:
     """Relax the edges of one node that lead to bins below the limit."""
     own = distance[node]
-    begin, end = np.int64(rows.indptr[node]), np.int64(rows.indptr[node + 1])
+    begin, end = np.int64(rows.begins[node]), np.int64(rows.ends[node])
+    shift = weight_shift(rows, node)
     if scale[LIMIT] == np.inf:
         for e in range(begin, end):
             other = rows.indices[e]
             if not has_bit(settled, other):
-                new = own + np.float64(rows.weight[e])
+                new = own + np.float64(rows.weight[e + shift])
                 lower(thread, other, new, distance, bins, scale, status)
         return
     heaviest = weight_below(own, scale[LIMIT], scale)
     num_left = end - begin
     if heaviest > scale[LEAST_WEIGHT]:
         for e in range(begin, end):
-            weight = np.float64(rows.weight[e])
+            weight = np.float64(rows.weight[e + shift])
             if weight < heaviest:
                 num_left -= 1
                 if not has_bit(settled, rows.indices[e]):
@@ -218,7 +241,7 @@ def relax(
 
 @lean_inline_jit
 def gather(
-    owner: Any, is_shared: Any, indptr: Any, nodes: Any, bins: Any, status: Any
+    owner: Any, is_shared: Any, rows: Any, nodes: Any, bins: Any, status: Any
 ) -> np.int64:
     """Empty one thread's current bin into the frontier; return the number of edges.
 
@@ -234,10 +257,11 @@ def gather(
         for k in range(block * BLOCK, block * BLOCK + fill):
             node = bins.items[k]
             if k + 16 < block * BLOCK + fill:
-                prefetch(indptr, np.int64(bins.items[k + 16]))
+                prefetch(rows.begins, np.int64(bins.items[k + 16]))
+                prefetch(rows.ends, np.int64(bins.items[k + 16]))
             if has_bit(nodes.settled, node) or has_bit(nodes.queued, node):
                 continue
-            degree = np.int64(indptr[node + 1]) - np.int64(indptr[node])
+            degree = degree_of(rows, node)
             word = np.int64(node) >> 6
             bit = np.uint64(1) << (np.uint64(node) & np.uint64(63))
             if is_shared:
@@ -276,7 +300,7 @@ def gather_bin(
     status: Integers,
 ) -> np.int64:
     """Empty this thread's current bin into the frontier; return its number of edges."""
-    return gather(thread, True, rows.indptr, nodes, bins, status)
+    return gather(thread, True, rows, nodes, bins, status)
 
 
 @lean_jit
@@ -330,7 +354,7 @@ def step_small_bins(
         status[ROUNDS] += 1
         for owner in range(threads):
             if edges <= most_edges:
-                edges += gather(owner, False, rows.indptr, nodes, bins, status)
+                edges += gather(owner, False, rows, nodes, bins, status)
         if edges > most_edges:
             return True
         clear_queued(nodes, status)

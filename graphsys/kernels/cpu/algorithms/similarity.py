@@ -24,7 +24,8 @@ def _score(shared: Any, degree: Any, other_degree: Any, is_ratio: Any) -> Any:
 @jit
 def pair_scores(
     thread: int,
-    indptr: npt.NDArray[Any],
+    begins: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
     gains: npt.NDArray[np.int64],
     is_ratio: bool,
@@ -37,7 +38,8 @@ def pair_scores(
 
     Args:
         thread: Index of the thread; not used.
-        indptr: Row offsets of the simple undirected graph ``[N + 1]``.
+        begins: Where each row of the simple undirected graph begins ``[N]``.
+        ends: Where it ends ``[N]``.
         indices: Sorted neighbors ``[E]``.
         gains: What each common neighbor adds, int64 ``[N]``.
         is_ratio: Divide by the size of the union of both rows.
@@ -53,10 +55,10 @@ def pair_scores(
             break
         for pair in range(first, min(first + block, len(left))):
             u, v = np.int64(left[pair]), np.int64(right[pair])
-            if indptr[u + 1] - indptr[u] > indptr[v + 1] - indptr[v]:
+            if ends[u] - begins[u] > ends[v] - begins[v]:
                 u, v = v, u
-            a, a_end = np.int64(indptr[u]), np.int64(indptr[u + 1])
-            b, b_end = np.int64(indptr[v]), np.int64(indptr[v + 1])
+            a, a_end = np.int64(begins[u]), np.int64(ends[u])
+            b, b_end = np.int64(begins[v]), np.int64(ends[v])
             degree, other_degree = a_end - a, b_end - b
             shared = np.int64(0)
             if other_degree > 32 * degree:
@@ -126,7 +128,8 @@ def _best(scores: Any, places: Any, nodes: Any, size: Any, keep: Any) -> Any:
 # long: one compiled loop over shared state; each part alone would take most of it
 @jit
 def rows_within_two_hops(
-    indptr: npt.NDArray[Any],
+    begins: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
     gains: npt.NDArray[np.int64],
     is_ratio: bool,
@@ -141,7 +144,8 @@ def rows_within_two_hops(
     """Score the nodes of some rows with all nodes that share a neighbor with them.
 
     Args:
-        indptr: Row offsets of the simple undirected graph ``[N + 1]``.
+        begins: Where each row of the simple undirected graph begins ``[N]``.
+        ends: Where it ends ``[N]``.
         indices: Neighbors ``[E]``.
         gains: What each common neighbor adds, int64 ``[N]``, all above 0.
         is_ratio: Divide by the size of the union of both rows.
@@ -168,9 +172,9 @@ def rows_within_two_hops(
     for u in range(low, high):
         place = np.int64(ranks[u]) if len(ranks) else u
         num_touched = 0
-        for k in range(np.int64(indptr[u]), np.int64(indptr[u + 1])):
+        for k in range(np.int64(begins[u]), np.int64(ends[u])):
             w = np.int64(indices[k])
-            for j in range(np.int64(indptr[w]), np.int64(indptr[w + 1])):
+            for j in range(np.int64(begins[w]), np.int64(ends[w])):
                 v = indices[j]
                 if sums[v] == 0:
                     touched[num_touched] = v
@@ -180,11 +184,11 @@ def rows_within_two_hops(
             scores = np.empty(2 * num_touched, dtype=np.float64)
             places = np.empty(2 * num_touched, dtype=np.int64)
             nodes = np.empty(2 * num_touched, dtype=touched.dtype)
-        degree = np.int64(indptr[u + 1]) - np.int64(indptr[u])
+        degree = np.int64(ends[u]) - np.int64(begins[u])
         num_found = 0
         for k in range(num_touched):
             v = np.int64(touched[k])
-            other_degree = np.int64(indptr[v + 1]) - np.int64(indptr[v])
+            other_degree = np.int64(ends[v]) - np.int64(begins[v])
             score = _score(sums[v], degree, other_degree, is_ratio)
             sums[v] = 0
             other_place = np.int64(ranks[v]) if len(ranks) else v

@@ -347,9 +347,11 @@ def count_arcs(
     thread: int,
     indptr: Numbers,
     indices: Numbers,
-    out_indptr: Numbers,
+    out_begins: Numbers,
+    out_ends: Numbers,
     out_indices: Numbers,
-    in_indptr: Numbers,
+    in_begins: Numbers,
+    in_ends: Numbers,
     in_indices: Numbers,
     bounds: Offsets,
     counter: Offsets,
@@ -361,9 +363,11 @@ def count_arcs(
         thread: Number of this thread.
         indptr: Row offsets of the simple graph ``[N + 1]``.
         indices: Its neighbors, rows sorted ``[S]``.
-        out_indptr: Row offsets of out-neighbors ``[N + 1]``.
+        out_begins: Where each row of out-neighbors begins ``[N]``.
+        out_ends: Where it ends ``[N]``.
         out_indices: Out-neighbors, rows sorted, loops and repetitions allowed.
-        in_indptr: Row offsets of in-neighbors ``[N + 1]``.
+        in_begins: Where each row of in-neighbors begins ``[N]``.
+        in_ends: Where it ends ``[N]``.
         in_indices: In-neighbors, rows sorted.
         bounds: Chunks of nodes ``[C + 1]``.
         counter: Next chunk.
@@ -374,8 +378,8 @@ def count_arcs(
         if chunk >= len(bounds) - 1:
             break
         for v in range(bounds[chunk], bounds[chunk + 1]):
-            a, a_end = np.int64(out_indptr[v]), np.int64(out_indptr[v + 1])
-            b, b_end = np.int64(in_indptr[v]), np.int64(in_indptr[v + 1])
+            a, a_end = np.int64(out_begins[v]), np.int64(out_ends[v])
+            b, b_end = np.int64(in_begins[v]), np.int64(in_ends[v])
             for e in range(np.int64(indptr[v]), np.int64(indptr[v + 1])):
                 other = indices[e]
                 while a < a_end and out_indices[a] < other:

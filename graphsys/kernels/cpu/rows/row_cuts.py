@@ -10,7 +10,7 @@ from graphsys.kernels.jit import jit
 
 @jit
 def cut_rows(
-    indptr: npt.NDArray[Any],
+    ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
     cursor: npt.NDArray[np.int64],
     end: int,
@@ -21,7 +21,7 @@ def cut_rows(
     """Copy of every row the entries from its cursor to the first that is ``end`` or more.
 
     Args:
-        indptr: Row offsets ``[n + 1]``.
+        ends: Where each row ends ``[n]``.
         indices: Rows, each sorted.
         cursor: Next entry of every row, int64 ``[n]``; advanced.
         end: Smallest neighbor that is not wanted any more.
@@ -36,10 +36,10 @@ def cut_rows(
         O(n + entries copied).
     """
     count = 0
-    for row in range(len(indptr) - 1):
+    for row in range(len(ends)):
         cut_indptr[row] = count
         entry = cursor[row]
-        stop = np.int64(indptr[row + 1])
+        stop = np.int64(ends[row])
         while entry < stop and np.int64(indices[entry]) < end:
             cut_indices[count] = indices[entry]
             if len(places) > 0:
@@ -47,5 +47,5 @@ def cut_rows(
             count += 1
             entry += 1
         cursor[row] = entry
-    cut_indptr[len(indptr) - 1] = count
+    cut_indptr[len(ends)] = count
     return count

@@ -98,7 +98,7 @@ def test_rows_longer_than_the_room_for_light_edges(
     monkeypatch.setattr(shortest_paths, "FIRST_LIMIT", first_limit)
     with ThreadTeam(num_threads) as team:
         distance, _, _ = delta_stepping(
-            topology.csr("out"), topology.csr("in"), 0, 0.5, 1 / 8, team
+            topology.rows("out"), topology.rows("in"), 0, 0.5, 1 / 8, team
         )
     np.testing.assert_array_equal(distance, dijkstra(matrix, indices=0))
 
@@ -112,7 +112,7 @@ def test_width_and_number_of_bins_do_not_change_distances(
     monkeypatch.setattr(shortest_paths, "NUM_BINS", num_bins)
     with ThreadTeam(2) as team:
         distance, reached, _ = delta_stepping(
-            topology.csr("out"), topology.csr("in"), 3, delta, 0.5, team
+            topology.rows("out"), topology.rows("in"), 3, delta, 0.5, team
         )
     expected = dijkstra(matrix, indices=3)
     np.testing.assert_array_equal(distance, expected)
@@ -146,7 +146,7 @@ def test_an_exhausted_pool_is_rebuilt(
     monkeypatch.setattr(windows, "refill", counted)
     with ThreadTeam(2) as team:
         distance, _, _ = delta_stepping(
-            topology.csr("out"), topology.csr("in"), 0, 1.0, 1.0, team
+            topology.rows("out"), topology.rows("in"), 0, 1.0, 1.0, team
         )
     matrix = sp.csr_matrix((weight, (src, dst)), shape=(681, 681))
     np.testing.assert_array_equal(distance, dijkstra(matrix, indices=0))
