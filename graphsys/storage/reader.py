@@ -21,7 +21,7 @@ from graphsys.storage.in_hand import InHand
 from graphsys.storage.lookup import lookup_ids
 from graphsys.storage.manifest import EdgeTypeEntry, Manifest, NodeTypeEntry
 from graphsys.storage.mapped_files import MappedFiles
-from graphsys.storage.opening import check_file, pin_current
+from graphsys.storage.opening import check_files, pin_current
 from graphsys.storage.stored_edges import EdgeReader, StoredEdges
 from graphsys.storage.transaction import remove_superseded
 from graphsys.storage.views import EdgeBucket, IdArray, Index
@@ -56,8 +56,7 @@ class Graph(InHand):
         self._files = MappedFiles(self.path, self.manifest, first)
         self._edges = self._edge_reader(self.manifest, first, None)
         try:
-            for entry in self.manifest.files:
-                check_file(self.path, entry)
+            check_files(self.path, self.manifest.files)
         except BaseException:
             self.close()
             raise
