@@ -1,9 +1,11 @@
 """What a store holds, from its manifest alone."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 from graphsys.core.memory import format_bytes
+from graphsys.storage.deltas.kept import kept_bytes
 from graphsys.storage.manifest import Manifest, NodeTypeEntry, needed_version
 from graphsys.storage.reader import Graph
 from graphsys.storage.write.feature_encoding import GIVEN, SHARED, saved_bytes
@@ -105,6 +107,8 @@ def details(path: str | os.PathLike[str]) -> dict[str, Any]:
         for name, edge in manifest.edge_types.items()
     }
     facts["bytes"] = bytes_by_kind(manifest)
+    if kept := kept_bytes(Path(path), manifest.generation):
+        facts["bytes"]["merged"] = kept
     return facts
 
 
