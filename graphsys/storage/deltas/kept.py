@@ -134,7 +134,8 @@ class KeptMerges:
                 with self._files.mapping(path, check, entry) as mapped:
                     pass
             except CorruptStoreError as err:
-                if not isinstance(err.__cause__, OSError):  # damaged: so it is merged anew
+                # Arrow's own have no number: then it is damaged, and merged anew
+                if getattr(err.__cause__, "errno", None) is None:
                     with contextlib.suppress(OSError):
                         (self._root / path).unlink()
                 continue
