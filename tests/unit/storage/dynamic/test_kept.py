@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from graphsys.engine.algorithms import get
@@ -111,9 +112,12 @@ def test_a_second_reader_maps_what_the_first_merged(
     count = Count(monkeypatch)
     opened: list[Any] = []
     real = Graph.nodes
-    monkeypatch.setattr(
-        Graph, "nodes", lambda self, *key: opened.append(key) or real(self, *key)
-    )
+
+    def nodes(self: Graph, *key: Any) -> Any:
+        opened.append(key)
+        return real(self, *key)
+
+    monkeypatch.setattr(Graph, "nodes", nodes)
     with Graph(changed) as graph:
         assert rows_of(graph) == wanted
         assert graph.out_index("edge", 0).indices.flags.writeable is False
@@ -256,7 +260,7 @@ def test_where_it_cannot_be_written_reading_goes_on(
     elif refused == "room":
         monkeypatch.setattr(os, "statvfs", lambda _: NoRoom)
     else:
-        monkeypatch.setattr(kept.pa, "OSFile", Full)
+        monkeypatch.setattr(pa, "OSFile", Full)
     assert read(changed) == wanted
     assert read(changed) == wanted
     assert not files_of(changed)
