@@ -54,7 +54,7 @@ def works(
     if "appends" in inputs:
         yield from _all_appends(folder, quick, missing)
     if "snapshots" in inputs:
-        yield _snapshots(folder, 500 if quick else 2_000)
+        yield _snapshots(folder, 200 if quick else 2_000)
     if "reading" in inputs:
         few = (15, 500_000) if quick else (20, 10_000_000)
         yield from reading_works(folder, *few, rmat_ends)
