@@ -152,7 +152,7 @@ def compaction_advice(manifest: Manifest) -> str:
         reasons.append(f"{changed} changed edges beside {stored}")
     if not reasons:
         return ""
-    what = f"{' and '.join(reasons)} are merged by the first reader of each append"
+    what = f"{' and '.join(reasons)} are merged again after each append"
     return f"{what}; graphsys compact folds them in"
 
 

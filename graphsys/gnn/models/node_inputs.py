@@ -44,6 +44,7 @@ class NodeInputs(nn.Module):
             local = nodes[places] - (0 if is_src else events.first_dst)
             found = events.inputs.gather({name: local.numpy()})[name]
             if isinstance(found, FeatureBags):
+                assert isinstance(layer, nn.Embedding)  # as :func:`_layer` makes it
                 added = functional.embedding_bag(
                     found.values, layer.weight, found.begins, mode="mean"
                 )

@@ -417,7 +417,7 @@ def test_info_suggests_to_compact(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         add(store, edge_chunk([(k, 9)])).graph.close()
     assert "advice" not in details(store)
     monkeypatch.setattr(infos, "_MANY_DELTAS", 2)
-    text = "2 deltas are merged by the first reader of each append; "
+    text = "2 deltas are merged again after each append; "
     text += "graphsys compact folds them in"
     assert details(store)["advice"] == text
     monkeypatch.setattr(infos, "_FEW_EDGES", 2)
