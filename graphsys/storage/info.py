@@ -1,9 +1,11 @@
 """What a store holds, from its manifest alone."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 from graphsys.core.memory import format_bytes
+from graphsys.storage.deltas.kept import kept_bytes
 from graphsys.storage.manifest import Manifest, NodeTypeEntry, needed_version
 from graphsys.storage.reader import Graph
 from graphsys.storage.write.feature_encoding import GIVEN, SHARED, saved_bytes
@@ -105,6 +107,8 @@ def details(path: str | os.PathLike[str]) -> dict[str, Any]:
         for name, edge in manifest.edge_types.items()
     }
     facts["bytes"] = bytes_by_kind(manifest)
+    if kept := kept_bytes(Path(path), manifest.generation):
+        facts["bytes"]["merged"] = kept
     return facts
 
 
@@ -135,8 +139,9 @@ def changed_edges(manifest: Manifest, key: str) -> int:
 def compaction_advice(manifest: Manifest) -> str:
     """Return what is said of a store that had better be compacted, or nothing.
 
-    Whoever first asks for rows merges all deltas into them. That takes longer the more
-    files there are, and the more edges changed (``scripts/bench/run dynamic``).
+    Whoever first asks for rows after an append merges all deltas into them. That takes
+    longer the more files there are, and the more edges changed (``scripts/bench/run
+    dynamic``).
     """
     changed = changed_edges(manifest, "added") + changed_edges(manifest, "removed")
     stored = sum(sum(it.num_edges.values()) for it in manifest.edge_types.values())
@@ -147,8 +152,8 @@ def compaction_advice(manifest: Manifest) -> str:
         reasons.append(f"{changed} changed edges beside {stored}")
     if not reasons:
         return ""
-    what = " and ".join(reasons)
-    return f"{what} are merged by every reader; graphsys compact folds them in"
+    what = f"{' and '.join(reasons)} are merged again after each append"
+    return f"{what}; graphsys compact folds them in"
 
 
 def shared_bytes(manifest: Manifest) -> int:

@@ -4,7 +4,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -161,7 +161,10 @@ class Manifest:
 
     def to_json(self) -> str:
         """Return the text of ``graph.json``, its own checksum included."""
-        content = asdict(self)
+        content = asdict(replace(self, files=[]))
+        # files are most of it, and flat: they are not copied field by field
+        names = FileEntry.__slots__
+        content["files"] = [{k: getattr(it, k) for k in names} for it in self.files]
         if not self.deltas:  # as stores said it before there were any
             del content["deltas"]
         for entry in content["edge_types"].values():
@@ -169,7 +172,9 @@ class Manifest:
                 del entry["time_unit"]
         content["format"] = "graphsys"
         content["checksum"] = checksum_of(content)
-        return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
+        files, content["files"] = content["files"], []
+        text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=True)
+        return text.replace('\n "files": []', f'\n "files": {_lines_of(files)}', 1) + "\n"
 
     @staticmethod
     def read(path: Path) -> "Manifest":
@@ -267,6 +272,17 @@ def _check_sense(manifest: Manifest) -> None:
         where = f"files.{file.path}"
         for size in (file.bytes, file.rows):
             expect(0 <= size < 2**63, where, size, "bytes and rows from 0 to 2**63 - 1")
+
+
+def _lines_of(files: list[dict[str, Any]]) -> str:
+    """Return what ``json.dumps`` with an indent of 1 makes of files, much faster."""
+    if not files:
+        return "[]"
+    encode = json.JSONEncoder(
+        sort_keys=True, ensure_ascii=True, separators=(",\n   ", ": ")
+    ).encode  # flat objects: an item separator is a line
+    items = (f"  {{\n   {encode(it)[1:-1]}\n  }}" for it in files)
+    return "[\n" + ",\n".join(items) + "\n ]"
 
 
 def check_path(path: str, where: Path) -> None:

@@ -46,7 +46,18 @@ def _hints_of(cls: Any) -> dict[str, Any]:
     return typing.get_type_hints(cls)
 
 
+@functools.cache
+def _plain_types_of(cls: Any) -> dict[str, type] | None:
+    """Return the fields of a class that has nothing but integers and texts, or None."""
+    hints = _hints_of(cls)
+    return hints if set(hints.values()) <= {int, str} else None
+
+
 def _build_fields(cls: Any, value: Any, path: str) -> Any:
+    plain = _plain_types_of(cls)  # as files are, of which there may be thousands
+    is_full = plain and isinstance(value, dict) and value.keys() == plain.keys()
+    if plain and is_full and all(type(v) is plain[key] for key, v in value.items()):
+        return cls(**value)
     expect(isinstance(value, Mapping), path, value, "an object")
     hints = _hints_of(cls)
     unknown = sorted(value.keys() - hints.keys())

@@ -64,9 +64,17 @@ class MappedFiles:
 
     @contextmanager
     def mapping(
-        self, path: str, check: Callable[[pa.RecordBatch], None]
+        self,
+        path: str,
+        check: Callable[[pa.RecordBatch], None],
+        entry: FileEntry | None = None,
     ) -> Iterator[MappedFile]:
         """Map a file; the first time, check that it is what was written.
+
+        Args:
+            path: The file, relative to the graph's folder.
+            check: Checks what it says; raises ValueError.
+            entry: What is known of it, where the manifest does not list it.
 
         Raises:
             CorruptStoreError: it is not, or cannot be read.
@@ -76,7 +84,7 @@ class MappedFiles:
             whole = source.read_buffer()
             batch = pa.ipc.open_file(pa.BufferReader(whole)).get_batch(0)
             batch.validate()
-            self._first_look.require(self.entries[path], whole, batch, check)
+            self._first_look.require(entry or self.entries[path], whole, batch, check)
             yield MappedFile(path=self._root / path, whole=whole, batch=batch)
         except _UNREADABLE as err:
             raise CorruptStoreError(

@@ -14,6 +14,7 @@ import pyarrow as pa
 from graphsys.core.errors import ConfigError, InvalidGraphError, unknown_name
 from graphsys.core.types import Bucket, EdgeType
 from graphsys.storage.deltas.changes import Changes
+from graphsys.storage.deltas.kept import KeptMerges
 from graphsys.storage.deltas.layout import before_deltas, feature_path, node_path
 from graphsys.storage.first_look import check_nodes, check_rows
 from graphsys.storage.ids.taking import taken
@@ -21,7 +22,7 @@ from graphsys.storage.in_hand import InHand
 from graphsys.storage.lookup import lookup_ids
 from graphsys.storage.manifest import EdgeTypeEntry, Manifest, NodeTypeEntry
 from graphsys.storage.mapped_files import MappedFiles
-from graphsys.storage.opening import check_file, pin_current
+from graphsys.storage.opening import check_files, pin_current
 from graphsys.storage.stored_edges import EdgeReader, StoredEdges
 from graphsys.storage.transaction import remove_superseded
 from graphsys.storage.views import EdgeBucket, IdArray, Index
@@ -54,10 +55,14 @@ class Graph(InHand):
         self.whole_manifest = self.manifest
         first = before_deltas(self.manifest)
         self._files = MappedFiles(self.path, self.manifest, first)
-        self._edges = self._edge_reader(self.manifest, first, None)
+        self._num_first = {k: it.num_partitions for k, it in first.node_types.items()}
+        self._kept: KeptMerges | None = None
+        if self.manifest.deltas:
+            self._kept = KeptMerges(self.path, self.manifest, self._files)
+        self._edges = self._edge_reader(self.manifest, first, None, self._kept)
+        self._whole_edges = self._edges
         try:
-            for entry in self.manifest.files:
-                check_file(self.path, entry)
+            check_files(self.path, self.manifest.files)
         except BaseException:
             self.close()
             raise
@@ -199,9 +204,19 @@ class Graph(InHand):
 
     def node_ids(self, node_type: str) -> pa.ChunkedArray:
         """Return the ids of a type in the order of their numbers, mapped."""
-        parts = range(self.num_partitions(node_type))
-        tables = [self.nodes(node_type, part).select(["id"]) for part in parts]
-        return pa.concat_tables(tables).column("id")
+        num_parts = self.num_partitions(node_type)
+
+        def read(part: int) -> pa.ChunkedArray:
+            return self.nodes(node_type, part).column("id")
+
+        first, new = self._num_first[node_type], None
+        if self._kept is not None:
+            new = self._kept.new_ids(node_type, first, read)
+        columns = [read(part) for part in range(num_parts if new is None else first)]
+        chunks = [chunk for column in columns for chunk in column.chunks]
+        if new is not None:
+            chunks.append(new)
+        return pa.chunked_array(chunks, type=columns[0].type if columns else None)
 
     def ids_of(self, node_type: str, numbers: npt.ArrayLike) -> pa.Array:
         """Return the ids of nodes given by their numbers ``[n]``; reads no others."""
@@ -340,13 +355,17 @@ class Graph(InHand):
         return self._files.batch(path, lambda batch: None)
 
     def _edge_reader(
-        self, manifest: Manifest, first: Manifest, until: int | None
+        self,
+        manifest: Manifest,
+        first: Manifest,
+        until: int | None,
+        kept: KeptMerges | None = None,
     ) -> EdgeReader:
         """Return who reads edges: from the files alone, or with what deltas changed."""
         stored = StoredEdges(first, self._files)
         if not manifest.deltas:
             return stored
-        return Changes(self.path, manifest, stored, self._files.batch, until)
+        return Changes(self.path, manifest, stored, self._files.batch, until, kept)
 
     def _node_entry(self, node_type: str) -> NodeTypeEntry:
         entry = self.manifest.node_types.get(node_type)

@@ -1,7 +1,7 @@
 """Edges as events in order of time, and which of them are to train, valid and test."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from graphsys.core.errors import ConfigError
 from graphsys.core.types import true_splits
 from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.data.features import InputFeatures
 from graphsys.gnn.data.positive_pairs import learned_edge_type
 from graphsys.sampling import RecentRows, recent_rows
 from graphsys.storage.dynamic.timed_view import TimedGraph
@@ -41,6 +42,7 @@ class EventStream:
         num_nodes: Nodes of both ends.
         first_dst: Number of the first node that may be a second end.
         num_dst: Nodes that may be second ends.
+        inputs: Features of the nodes of both types, or None.
     """
 
     edge_type: str
@@ -55,6 +57,7 @@ class EventStream:
     num_nodes: int
     first_dst: int
     num_dst: int
+    inputs: InputFeatures | None = None
 
     def __deepcopy__(self, memo: Any) -> "EventStream":
         """Return this one: nothing of it changes."""
@@ -139,7 +142,16 @@ def read_events(graph: Graph, config: GnnConfig) -> EventStream:
         dst=dst[order] + first_dst, time=time, features=features[order],
         spans={n: (int(low), int(high)) for n, (low, high) in spans.items()},
         num_nodes=first_dst + num_dst, first_dst=first_dst, num_dst=num_dst,
+        inputs=_inputs(graph, kind.src_type, kind.dst_type, config),
     )  # fmt: skip
+
+
+def _inputs(graph: Graph, src: str, dst: str, config: GnnConfig) -> InputFeatures | None:
+    """Return the features of nodes that models which follow events read."""
+    kinds = list(dict.fromkeys((src, dst)))
+    if not config.is_of_events or not any(graph.feature_names(name) for name in kinds):
+        return None
+    return InputFeatures(graph, kinds, replace(config, cache="none"))
 
 
 def training_view(graph: Graph, config: GnnConfig) -> Graph:

@@ -79,7 +79,7 @@ class Jodie(MemoryModel):
         passed = self.since(updated[back], times) * is_known[back]
         memory = memory.index_select(0, back)
         found = memory * (1 + passed[:, None] * self.projection)
-        found = found + self.learned(chosen).index_select(0, back)
+        found = found + self.own(chosen).index_select(0, back)
         return functional.dropout(found, self.config.dropout, self.training)
 
 

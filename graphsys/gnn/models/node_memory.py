@@ -10,6 +10,7 @@ from torch import nn
 
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.events import EventStream
+from graphsys.gnn.models.node_inputs import NodeInputs
 from graphsys.gnn.models.stream import RowModel
 
 Ints = npt.NDArray[np.int64]
@@ -41,7 +42,7 @@ class MemoryModel(RowModel):
     An event leaves a message ``[own memory, the other's, its features]`` at both ends; of
     the messages of a batch the last counts. It is put into the memory when the node is
     next needed, in a batch after, so that the updater learns from that batch's loss. Beside
-    its memory a node has a learned row.
+    its memory a node has a learned row, to which what its features say is added.
 
     Args:
         config: ``dim`` is the length of memory, of learned rows and of the output.
@@ -70,6 +71,7 @@ class MemoryModel(RowModel):
         width = 2 * dim + events.features.shape[1]
         self.learned = nn.Embedding(size, dim)
         nn.init.normal_(self.learned.weight, std=dim**-0.5)
+        self.inputs = NodeInputs(events, dim)
         for name, buffer in (
             ("memory", torch.zeros(size, dim)), ("updated", torch.zeros(size).long()),
             ("message", torch.zeros(size, width)),
@@ -79,6 +81,11 @@ class MemoryModel(RowModel):
         ):  # fmt: skip
             self.register_buffer(name, buffer)
         self.message_width = width
+
+    def own(self, nodes: torch.Tensor) -> torch.Tensor:
+        """Return learned rows with what features add, float32 ``[n, dim]``."""
+        rows: torch.Tensor = self.learned(nodes)
+        return self.inputs.add_to(rows, nodes)
 
     @abstractmethod
     def update(

@@ -122,7 +122,7 @@ class Tgn(MemoryModel):
         if not depth:
             unique, places = np.unique(nodes, return_inverse=True)
             chosen = torch.from_numpy(unique)
-            found = self.current(chosen)[0] + self.learned(chosen)
+            found = self.current(chosen)[0] + self.own(chosen)
             found = functional.dropout(found, self.config.dropout, self.training)
             found = found.index_select(0, torch.from_numpy(places))
             return found, found

@@ -22,6 +22,7 @@ from graphsys.storage.deltas.edges import (
     ReadFile,
     read_changes,
 )
+from graphsys.storage.deltas.kept import KeptMerges, Merge
 from graphsys.storage.deltas.places import (
     EdgePlaces,
     bucket_places,
@@ -46,6 +47,7 @@ class Changes:
         stored: The store before the first.
         read: Maps the files of deltas.
         until: Deletions of this time or a later one do not count.
+        kept: Rows that others merged; None where they are not to be looked for.
     """
 
     def __init__(
@@ -55,7 +57,9 @@ class Changes:
         stored: EdgeReader,
         read: ReadFile,
         until: int | None = None,
+        kept: KeptMerges | None = None,
     ) -> None:
+        self._kept = kept
         self._manifest, self._stored, self._read = manifest, stored, read
         self._until = until
         self._space = MergedSpace(root / f"gen-{manifest.generation}")
@@ -119,7 +123,13 @@ class Changes:
         if key not in self._indexes:
             whole = self.joined(name, direction)
             self._indexes[key] = (
-                self._merged_index(name, direction, part)
+                self._found(
+                    name,
+                    direction,
+                    str(part),
+                    self._num_rows(name, direction, part),
+                    lambda: self._merged_index(name, direction, part),
+                )
                 if whole is None
                 else rows_between(whole, *self._offsets(name, direction)[part : part + 2])
             )
@@ -131,16 +141,36 @@ class Changes:
         New nodes make partitions of their own; whoever wants all rows need not put them
         together again.
         """
+        if (name, direction) in self._joined:  # asked for once for every partition
+            return self._joined[name, direction]
         split = self._manifest.edge_types[name].counting_split
         shape = self._stored.bucket_counts(name, split).shape
         offsets = self._offsets(name, direction)
         if shape[0 if direction == "out" else 1] > 1 or len(offsets) < 3:
             return None
-        if (name, direction) not in self._joined:
+
+        def merge() -> Index:
             base = with_rows(self._stored.index(name, direction, 0), offsets[-1])
-            found = self._merged(name, direction, base, np.array([0, offsets[-1]]))
-            self._joined[name, direction] = found
-        return self._joined[name, direction]
+            return self._merged(name, direction, base, np.array([0, offsets[-1]]))
+
+        found = self._found(name, direction, "all", offsets[-1], merge)
+        self._joined[name, direction] = found
+        return found
+
+    def _found(
+        self, name: str, direction: str, what: str, num_rows: int, merge: Merge
+    ) -> Index:
+        """Return rows that were kept, or merge them."""
+        if self._kept is None:
+            return merge()
+        entry = self._manifest.edge_types[name]
+        other = entry.dst_type if direction == "out" else entry.src_type
+        num_others = self._manifest.node_types[other].num_nodes
+        return self._kept.index(name, f"{direction}-{what}", num_rows, num_others, merge)
+
+    def _num_rows(self, name: str, direction: str, part: int) -> int:
+        begin, end = self._offsets(name, direction)[part : part + 2]
+        return end - begin
 
     def _offsets(self, name: str, direction: str) -> list[int]:
         entry = self._manifest.edge_types[name]

@@ -4,6 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
+from graphsys.storage.deltas.kept import remove_kept
 from graphsys.storage.deltas.layout import delta_folder
 from graphsys.storage.folder_kinds import require_outside
 from graphsys.storage.locks import WriterLock
@@ -65,6 +66,7 @@ class DeltaTransaction(Transaction):
             sync_folder(self.folder.parent)
             sync_folder(self.folder.parent.parent)
         super().commit(manifest)
+        remove_kept(self.path, self.generation)  # of the state before
 
 
 def remove_unlisted_deltas(path: Path, manifest: Manifest) -> None:

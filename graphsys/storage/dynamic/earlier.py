@@ -19,7 +19,8 @@ class EarlierGraph(Graph):
         self.manifest = self.whole_manifest = manifest
         first = before_deltas(manifest)
         self._files = MappedFiles(self.path, manifest, first)
-        self._edges = self._edge_reader(manifest, first, None)
+        self._kept = None  # what is kept is of now
+        self._edges = self._whole_edges = self._edge_reader(manifest, first, None)
 
     @classmethod
     def of(cls, stored: Graph, fingerprint: str | None) -> "EarlierGraph | None":

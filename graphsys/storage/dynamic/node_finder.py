@@ -43,6 +43,7 @@ class NodeFinder:
         self._num_first_parts = first.num_partitions
         self._num_first = first.num_nodes
         self._table: pa.RecordBatch | None = None
+        self._later: dict[int, pa.ChunkedArray] = {}  # both ends of edges look there
         self.num_known = graph.num_nodes_of(node_type)
         self.is_string = graph.manifest.node_types[node_type].id_type != "int64"
         self.new_ids: Any = as_ids(pa.array([], self._id_type))
@@ -80,7 +81,7 @@ class NodeFinder:
             missing = np.flatnonzero(numbers < 0)
             if not len(missing):
                 break
-            known = self._graph.nodes(self.node_type, part).column("id").to_numpy()
+            known = self._ids_of(part).to_numpy()
             places = find_sorted(known, ids[missing])
             base = int(self._graph.offsets(self.node_type)[part])
             numbers[missing] = np.where(places < 0, -1, places + base)
@@ -105,13 +106,19 @@ class NodeFinder:
     def _later_parts(self) -> range:
         return range(self._num_first_parts, self._graph.num_partitions(self.node_type))
 
+    def _ids_of(self, part: int) -> pa.ChunkedArray:
+        """Return the ids of a partition that a delta brought, mapped once."""
+        if part not in self._later:
+            self._later[part] = self._graph.nodes(self.node_type, part).column("id")
+        return self._later[part]
+
     def _find_strings(self, ids: pa.Array) -> npt.NDArray[np.int64]:
         numbers = self._find_first(ids)
         for part in self._later_parts():
             missing = np.flatnonzero(numbers < 0)
             if not len(missing):
                 break
-            column = self._graph.nodes(self.node_type, part).column("id")
+            column = self._ids_of(part)
             places = find_strings(column.combine_chunks(), ids.take(pa.array(missing)))
             base = int(self._graph.offsets(self.node_type)[part])
             numbers[missing] = np.where(places < 0, -1, places + base)

@@ -53,7 +53,9 @@ class TimedGraph(Graph):
         end = min((it for it in (end, known[1]) if it is not None), default=None)
         self.window: Window = (first, end)
         whole = stored.whole_manifest
-        inner = self._edge_reader(whole, before_deltas(whole), end)
+        inner = self._whole_edges
+        if end is not None and any(delta.removed for delta in whole.deltas):
+            inner = self._edge_reader(whole, before_deltas(whole), end)
         space = MergedSpace(Path(self.path) / f"gen-{self.generation}")
         self._edges = TimedEdges(inner, whole, self.window, space)
         self.manifest = _counted(whole, self._edges)

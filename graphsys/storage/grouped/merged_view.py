@@ -33,6 +33,7 @@ class GroupedGraph(Graph):
     ) -> None:
         vars(self).update(vars(stored))
         self.stored = stored
+        self._kept = None  # nodes are in another order here
         self._groups: Mapping[str, Sequence[Sequence[int]]] = {}
         self._begins: dict[str, npt.NDArray[np.int64]] = {}
         self.regroup(groups)

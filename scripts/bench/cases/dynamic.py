@@ -9,17 +9,20 @@ Edges are R-MAT's. Works:
 * ``snapshots``: opens of a store beside a process that appends without pause, 2,000 a
   round, so 12,000 in the usual six; each is read whole, and one that is torn ends the work.
 * ``bfs``, ``pagerank``, ``sampling`` (``dynamic_reading``): on stores of 10M edges with 10
-  and 100 deltas, a tenth of all edges, against the compacted store. ``merge_s`` is the time
-  in which the first reader merges the rows, which no later run of the process pays again;
-  it is a figure, and part of the works named ``opened anew``; ``store_bytes`` is another.
+  and 100 deltas, a tenth of all edges, against the compacted store: on the open store; and
+  bfs ``opened anew``, which maps the rows that an earlier process merged and kept
+  (``kept_bytes`` beside ``store_bytes``), and as the ``first reader``, who merges them
+  (``merge_s``) and keeps them.
 * ``wcc of views``: components of a graph as it was at five times, beside Raphtory's.
+
+``--inputs appends,snapshots,reading,views`` measures parts of it.
 """
 
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,15 +36,34 @@ from bench.harness import Contender, Outcome, Work, WrongResultError
 from bench.limits import Limits
 
 PEERS = {"Raphtory": "raphtory"}
+INPUTS = ("appends", "snapshots", "reading", "views")
 MODULE = "bench.cases.dynamic"
 PIECES = 10
 
 
 def works(
-    *, quick: bool, folder: Path, limits: Limits, missing: list[str]
+    *,
+    quick: bool,
+    folder: Path,
+    limits: Limits,
+    missing: list[str],
+    inputs: Sequence[str] = INPUTS,
 ) -> Iterator[Work]:
     """Yield the works."""
     del limits
+    if "appends" in inputs:
+        yield from _all_appends(folder, quick, missing)
+    if "snapshots" in inputs:
+        yield _snapshots(folder, 200 if quick else 2_000)
+    if "reading" in inputs:
+        few = (15, 500_000) if quick else (20, 10_000_000)
+        yield from reading_works(folder, *few, rmat_ends)
+    if "views" in inputs:
+        timed = (15, 200_000) if quick else (18, 2_000_000)
+        yield from view_works(folder, *timed, rmat_ends, missing)
+
+
+def _all_appends(folder: Path, quick: bool, missing: list[str]) -> Iterator[Work]:
     scale, num_edges = (17, 2_000_000) if quick else (22, 100_000_000)
     for k in range(PIECES):
         ends = rmat_ends(np.random.default_rng(k), scale, num_edges // PIECES)
@@ -55,11 +77,6 @@ def works(
     shutil.rmtree(base)
     for k in range(PIECES):
         (folder / f"edges-{k}.npy").unlink()
-    yield _snapshots(folder, 500 if quick else 2_000)
-    few = (15, 500_000) if quick else (20, 10_000_000)
-    yield from reading_works(folder, *few, rmat_ends)
-    timed = (15, 200_000) if quick else (18, 2_000_000)
-    yield from view_works(folder, *timed, rmat_ends, missing)
 
 
 def rmat_ends(rng: np.random.Generator, scale: int, size: int) -> Any:

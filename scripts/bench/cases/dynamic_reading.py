@@ -34,8 +34,9 @@ def reading_works(folder: Path, scale: int, num_edges: int, draw: Draw) -> Itera
             in_child(f"{MODULE}:make_compacted", graph=str(deltas), out=str(whole))()
         stores = {"graphsys": deltas, "compacted store": whole}
         for what in ("bfs", "pagerank", "sampling"):
-            yield _reading(stores, what, num_deltas, num_edges, anew=False)
-        yield _reading(stores, "bfs", num_deltas, num_edges, anew=True)
+            yield _reading(stores, what, num_deltas, num_edges)
+        for how in ("opened anew", "first reader"):
+            yield _reading(stores, "bfs", num_deltas, num_edges, how=how)
 
 
 def view_works(
@@ -105,20 +106,20 @@ def _components(graph: Any, moment: int) -> tuple[float, list[int]]:
 
 
 def _reading(
-    stores: Mapping[str, Path], what: str, num_deltas: int, num_edges: int, *, anew: bool
+    stores: Mapping[str, Path], what: str, num_deltas: int, num_edges: int, how: str = ""
 ) -> Work:
-    kind = {"what": what, "anew": anew}
+    kind = {"what": what, "how": how}
     contenders = [
         Contender(system=system, run=in_child(f"{MODULE}:read", graph=str(store), **kind))
         for system, store in stores.items()
     ]
-    how = ", opened anew" if anew else ""
 
     def verify(results: Mapping[str, Any]) -> None:
         same_results({name: result["sum"] for name, result in results.items()})
 
     return Work(
-        name=f"{what}, {num_deltas} deltas of {num_edges / 1e6:g}M edges{how}",
+        name=f"{what}, {num_deltas} deltas of {num_edges / 1e6:g}M edges"
+        + (f", {how}" if how else ""),
         amount=num_edges,
         unit="edges/s",
         contenders=contenders,
@@ -126,13 +127,20 @@ def _reading(
     )
 
 
-def read(graph: str, what: str, anew: bool) -> Outcome:
-    """Run an algorithm; ``anew`` with the merging, else the second time in a process."""
-    from graphsys.storage import Graph
+def read(graph: str, what: str, how: str) -> Outcome:
+    """Run an algorithm on a store the second time in a process, opened before or anew.
 
-    size = sum(path.stat().st_size for path in Path(graph).rglob("*") if path.is_file())
+    The ``first reader`` finds nothing that others merged, and keeps what it merges.
+    """
+    from graphsys.storage import Graph
+    from graphsys.storage.deltas.kept import kept_bytes, remove_kept
+
     with Graph(graph) as opened:  # compiles
         result = _answer(opened, what)
+        size, generation = sum(it.bytes for it in opened.manifest.files), opened.generation
+    kept = kept_bytes(Path(graph), generation)
+    if how == "first reader":
+        remove_kept(Path(graph), generation)
     begin = time.perf_counter()
     with Graph(graph) as opened:
         for part in range(opened.num_partitions("node")):
@@ -141,8 +149,8 @@ def read(graph: str, what: str, anew: bool) -> Outcome:
         merged = time.perf_counter() - begin
         again = time.perf_counter()
         result = _answer(opened, what)
-        seconds = time.perf_counter() - (begin if anew else again)
-    figures = {"merge_s": merged, "store_bytes": size}
+        seconds = time.perf_counter() - (begin if how else again)
+    figures = {"merge_s": merged, "store_bytes": size, "kept_bytes": kept}
     return Outcome(seconds=seconds, result={"sum": result, "figures": figures})
 
 

@@ -4,15 +4,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
 import graphsys as gs
 from graphsys.core.errors import ConfigError, UnknownNameError
+from graphsys.core.types import EdgeType
 from graphsys.gnn import load_config
 from graphsys.gnn.testing import TaskContract
 from graphsys.gnn.training.api import build_context
+from graphsys.storage import EdgeChunk, NodeChunk, ingest
 from graphsys.storage.reader import Graph
+from tests.stores import ListSource
 from tests.unit.gnn.event_stores import (
     LEARNED,
     STREAMS,
@@ -22,6 +26,7 @@ from tests.unit.gnn.event_stores import (
     favorites,
 )
 
+_EDGE = EdgeType("node", "edge", "node")
 SMALL: Events = [(0, 1, 10), (0, 2, 20), (3, 2, 30), (0, 1, 40), (1, 3, 50), (0, 3, 60)]
 
 
@@ -250,3 +255,32 @@ def test_a_wide_memory_is_learned_as_a_narrow_one_is(tmp_path: Path) -> None:
         config = config_of("jodie", epochs=4, dim=512, lr=0.003)
         report = gs.gnn.train(graph, config, tmp_path / "run")
     assert report.metrics["loss"] < 2.5  # of 24 nodes, log 24 is 3.2
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"), [("tgn", "dense"), ("tgn", "bag"), ("jodie", "dense")]
+)
+def test_features_of_nodes_are_read(tmp_path: Path, model: str, kind: str) -> None:
+    """Who meets whom depends on features alone, and most who meet in test are new."""
+    rng, groups = np.random.default_rng(0), 6
+    group = np.arange(300) % groups
+    src = rng.permutation(np.tile(np.arange(60), 7))
+    dst = 60 + groups * rng.integers(0, 40, len(src)) + group[src]
+    edges = {"src": src, "dst": dst, "time": np.arange(len(src))}
+    told: Any = np.eye(groups, dtype=np.float32)[group]
+    if kind == "bag":
+        told = pa.array([[it] for it in group.tolist()], type=pa.large_list(pa.uint32()))
+
+    def mrr(name: str, features: dict[str, Any]) -> float:
+        nodes = NodeChunk(ids=np.arange(300), node_type="node", features=features)
+        source = ListSource(
+            [nodes, EdgeChunk(src=src, dst=dst, edge_type=_EDGE, columns=rest)]
+        )
+        with ingest(source, tmp_path / name).graph as graph:
+            config = config_of(model, epochs=5, batch_size=40, dim=16, lr=0.02)
+            gs.gnn.train(graph, config, tmp_path / f"{name}-run")
+        return float(gs.gnn.evaluate(tmp_path / f"{name}-run")["metrics"]["mrr"])
+
+    rest = {"time": edges["time"]}
+    with_them, without = mrr("with", {"x": told}), mrr("without", {})
+    assert with_them > 2 * without, (with_them, without)

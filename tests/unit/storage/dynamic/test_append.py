@@ -417,7 +417,8 @@ def test_info_suggests_to_compact(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         add(store, edge_chunk([(k, 9)])).graph.close()
     assert "advice" not in details(store)
     monkeypatch.setattr(infos, "_MANY_DELTAS", 2)
-    text = "2 deltas are merged by every reader; graphsys compact folds them in"
+    text = "2 deltas are merged again after each append; "
+    text += "graphsys compact folds them in"
     assert details(store)["advice"] == text
     monkeypatch.setattr(infos, "_FEW_EDGES", 2)
     assert "2 deltas and 2 changed edges beside 5 are merged" in details(store)["advice"]

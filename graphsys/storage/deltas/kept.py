@@ -1,0 +1,241 @@
+"""What one reader merged, kept beside the store for other processes to map.
+
+Rows that were merged from a generation and its deltas, and the ids of all nodes that the
+deltas brought, lie in ``gen-<n>/merged/<state>/``, where the state is the fingerprint of
+all that they were made of: what an append left behind is never read again, and the append
+removes it. A file ends in the checksum of its bytes and gets its name when it is whole, so
+a kill leaves nothing. It is a cache: who cannot write it (a folder that is read-only, a
+disk with little room) goes on without, and who removes it loses nothing.
+"""
+
+import contextlib
+import mmap
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from graphsys.core.checksums import PREFIX, digest
+from graphsys.core.errors import CorruptStoreError
+from graphsys.storage.first_look import check_index, check_nodes
+from graphsys.storage.manifest import EdgeTypeEntry, FileEntry, Manifest, file_name
+from graphsys.storage.mapped_files import MappedFile, MappedFiles
+from graphsys.storage.views import Index, view_of
+
+_FOLDER: Final = "merged"
+_STATE: Final = 32  # digits of the fingerprint
+_NAME: Final = re.compile(r"(.+)-([0-9a-f]{32})\.arrow")
+_PLACE: Final = re.compile(
+    rf"gen-\d+/{_FOLDER}/[0-9a-f]{{{_STATE}}}/(?:index|nodes)/[^/]+/{_NAME.pattern}"
+)
+_WORTH_KEEPING: Final = 1 << 20
+"""Bytes; less is merged faster than it is looked at."""
+_MANY_PARTS: Final = 8
+"""Fewer files of nodes are mapped one by one."""
+_SHARE: Final = 4  # of the free space, the part that may be taken
+_COLUMNS: Final = ("indptr", "indices", "weight", "relation", "time", "edge")
+
+Merge = Callable[[], Index]
+
+
+class KeptMerges:
+    """Finds and keeps what was merged of one state of a store.
+
+    Args:
+        root: The graph's folder.
+        manifest: What it lists.
+        files: Maps files of it.
+    """
+
+    def __init__(self, root: Path, manifest: Manifest, files: MappedFiles) -> None:
+        self._root, self._manifest, self._files = root, manifest, files
+        self._new_ids: dict[str, pa.Array] = {}
+        self._listed: dict[str, list[tuple[str, str, int]]] = {}
+
+    @cached_property
+    def _place(self) -> str:
+        """Where files of the state are, relative to the graph's folder."""
+        state = self._manifest.fingerprint[:_STATE]
+        return f"{_place_of(self._manifest.generation)}/{state}"
+
+    def index(
+        self, name: str, what: str, num_rows: int, num_others: int, merge: Merge
+    ) -> Index:
+        """Return merged rows: as they were kept, or merged now and then kept.
+
+        Args:
+            name: The edge type.
+            what: The direction, and the partition or ``all``.
+            num_rows: How many rows there are.
+            num_others: Nodes of the type of the neighbors.
+            merge: Merges them.
+        """
+        edge: EdgeTypeEntry = self._manifest.edge_types[name]
+        folder = f"index/{file_name(name)}"
+        check = partial(check_index, num_rows=num_rows, num_others=num_others, edge=edge)
+        for mapped in self._mapped(folder, what, check):
+            lists = zip(mapped.batch.schema.names, mapped.batch.columns, strict=True)
+            columns = {key: view_of(column.values) for key, column in lists}
+            return Index(**columns, file=mapped.place(columns["indices"]))
+        index = merge()
+        given = {key: getattr(index, key) for key in _COLUMNS}
+        arrays = {key: values for key, values in given.items() if values is not None}
+        size = sum(values.nbytes for values in arrays.values())
+        if index.file is None and size >= _WORTH_KEEPING:
+            self._keep(folder, what, _one_row(arrays))
+        return index
+
+    def new_ids(
+        self, node_type: str, first_part: int, read: Callable[[int], pa.ChunkedArray]
+    ) -> pa.Array | None:
+        """Return the ids of the nodes that deltas brought as one array; None of few deltas.
+
+        Args:
+            node_type: Their type.
+            first_part: First partition that a delta brought.
+            read: Returns the ids of a partition.
+        """
+        node = self._manifest.node_types[node_type]
+        if node.num_partitions - first_part < _MANY_PARTS:
+            return None
+        if node_type not in self._new_ids:
+            folder = f"nodes/{file_name(node_type)}"
+            kind = pa.int64() if node.id_type == "int64" else pa.large_string()
+            size = node.num_nodes - node.offsets[first_part]
+            check = partial(check_nodes, size=size, id_type=kind)
+            found = [it.batch.column("id") for it in self._mapped(folder, "ids", check)]
+            if not found:
+                parts = range(first_part, node.num_partitions)
+                chunks = [chunk for part in parts for chunk in read(part).chunks]
+                found = [pa.concat_arrays(chunks)]
+                self._keep(folder, "ids", pa.record_batch(found, names=["id"]))
+            self._new_ids[node_type] = found[0]
+        return self._new_ids[node_type]
+
+    def _mapped(
+        self, folder: str, what: str, check: Callable[[pa.RecordBatch], None]
+    ) -> Iterator[MappedFile]:
+        """Yield the file of something, where there is one that is whole."""
+        for name, checksum, size in self._names(folder):
+            if not name.startswith(f"{what}-{checksum}"):
+                continue
+            path = f"{self._place}/{folder}/{name}"
+            entry = FileEntry(
+                path=path, rows=1, bytes=size, checksum="", xxh3=f"{PREFIX}{checksum}"
+            )
+            try:
+                with self._files.mapping(path, check, entry) as mapped:
+                    pass
+            except CorruptStoreError as err:
+                # Arrow's own have no number: then it is damaged, and merged anew
+                if getattr(err.__cause__, "errno", None) is None:
+                    with contextlib.suppress(OSError):
+                        (self._root / path).unlink()
+                continue
+            yield mapped
+            return
+
+    def _names(self, folder: str) -> list[tuple[str, str, int]]:
+        """Return names, checksums and sizes of the files in a folder."""
+        if folder not in self._listed:
+            found = []
+            path = os.path.join(os.path.realpath(self._root), self._place, folder)
+            with contextlib.suppress(OSError):
+                if os.path.realpath(path) == path:  # no link leads out of the graph
+                    for entry in os.scandir(path):
+                        match = _NAME.fullmatch(entry.name)
+                        if match and entry.is_file(follow_symlinks=False):
+                            found.append((entry.name, match[2], entry.stat().st_size))
+            self._listed[folder] = found
+        return self._listed[folder]
+
+    def _keep(self, folder: str, what: str, batch: pa.RecordBatch) -> None:
+        """Write a file, if that is possible; nothing depends on it."""
+        path = self._root / self._place / folder
+        with contextlib.suppress(OSError, pa.ArrowException, CorruptStoreError):
+            _make_folder(path, self._root / f"gen-{self._manifest.generation}")
+            room = os.statvfs(path)
+            if room.f_bavail * room.f_frsize < _SHARE * batch.nbytes:
+                return
+            # without a name until it is whole: a kill leaves nothing of it
+            fd = os.open(path, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
+            try:
+                nameless = f"/proc/self/fd/{fd}"
+                with (
+                    pa.OSFile(nameless, "wb") as sink,
+                    pa.ipc.new_file(sink, batch.schema) as writer,
+                ):
+                    writer.write(batch)
+                with mmap.mmap(fd, 0, prot=mmap.PROT_READ) as whole:
+                    checksum = digest(whole).removeprefix(PREFIX)
+                now = Manifest.read(self._root)
+                if now.fingerprint == self._manifest.fingerprint:  # else it is of the past
+                    name = path / f"{what}-{checksum}.arrow"
+                    os.link(nameless, name, src_dir_fd=fd, follow_symlinks=True)
+            finally:
+                os.close(fd)
+
+
+def remove_kept(root: Path, generation: int) -> None:
+    """Remove what was kept of a generation; who has mapped it goes on reading it."""
+    shutil.rmtree(root / _place_of(generation), ignore_errors=True)
+
+
+def kept_bytes(root: Path, generation: int) -> int:
+    """Return the bytes of what was kept of a generation."""
+    files = (root / _place_of(generation)).rglob("*.arrow")
+    total = 0
+    for file in files:
+        with contextlib.suppress(OSError):  # an append removes it just now
+            total += file.stat(follow_symlinks=False).st_size
+    return total
+
+
+def what_is_kept(path: str, manifest: Manifest) -> str | None:
+    """Return the checksum that a file of kept rows is to have; None if it is none.
+
+    Args:
+        path: Relative to the graph's folder.
+        manifest: What the graph lists.
+
+    Returns:
+        ``xxh3:...``; or "" where it is of a state before, which nobody reads any more.
+    """
+    match = _PLACE.fullmatch(path)
+    if match is None or not path.startswith(f"{_place_of(manifest.generation)}/"):
+        return None
+    is_now = path.split("/")[2] == manifest.fingerprint[:_STATE]
+    return f"{PREFIX}{match[2]}" if is_now else ""
+
+
+def _place_of(generation: int) -> str:
+    return f"gen-{generation}/{_FOLDER}"
+
+
+def _make_folder(path: Path, generation: Path) -> None:
+    """Make a folder inside that of a generation, which may be gone and stays so."""
+    if path != generation:
+        _make_folder(path.parent, generation)
+        with contextlib.suppress(FileExistsError):
+            path.mkdir()
+
+
+def _one_row(arrays: dict[str, npt.NDArray[Any]]) -> pa.RecordBatch:
+    """Return arrays as an index file has them: one row of lists, without copies."""
+    lists = [
+        pa.LargeListArray.from_arrays(
+            pa.array(np.array([0, len(values)], dtype=np.int64)),
+            pa.Array.from_buffers(
+                pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)]
+            ),
+        )
+        for values in arrays.values()
+    ]
+    return pa.record_batch(lists, names=list(arrays))
