@@ -23,7 +23,7 @@ def shots(monkeypatch: pytest.MonkeyPatch) -> Any:
 def size_of(picture: Path) -> tuple[int, int]:
     content = picture.read_bytes()
     assert content[:8] == b"\x89PNG\r\n\x1a\n"
-    return unpack(">II", content[16:24])  # type: ignore[return-value]
+    return unpack(">II", content[16:24])
 
 
 def test_pictures_are_no_older_than_the_page(shots: Any) -> None:
