@@ -93,3 +93,18 @@ def test_graphs_are_named_by_kind_and_size(bench: Any) -> None:
     assert 0 < facts["degree_variation"] < 0.5 < uneven
     with pytest.raises(UnknownNameError, match="graph 'road-1e9'"):
         case.load("road-1e9")
+
+
+def test_inputs_up_to_1e8_edges_are_known(bench: Any, tmp_path: Path) -> None:
+    case, chosen = bench("bench.cases.bottlenecks"), bench("bench.__main__").chosen
+    wanted = "rmat-1e7,road-1e8"
+    assert chosen(wanted, case.KNOWN_INPUTS, "inputs") == ("rmat-1e7", "road-1e8")
+    assert "rmat-1e8" not in case.INPUTS  # nobody waits for it unasked
+    assert case.left_out(100_000) == ()
+    assert "SP" not in case.left_out(1_000_000)
+    assert {"SP", "APSP"} <= set(case.left_out(10_000_000))
+    works = case.works(
+        quick=True, folder=tmp_path, limits=None, missing=[], inputs=("uniform-1e4",)
+    )
+    names = [work.name for work in works]
+    assert len(names) == len(case.APPLICATIONS)  # and no control
