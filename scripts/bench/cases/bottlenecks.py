@@ -56,6 +56,8 @@ SMALL_ONLY = ("APSP", "CCL", "GCO", "GCU", "MST")
 HUGE = 2_000_000
 SMALLER_ONLY = (*SMALL_ONLY, "SP")
 """Those left out above :data:`HUGE`: a hundred supersteps of messages both ways."""
+WIDE_ONLY = ("SSSP",)
+"""Besides, on roads above :data:`HUGE`: thousands of supersteps of most of the nodes."""
 SAMPLED_SMS = 8
 """SMs whose requests stand for all above :data:`HUGE`; the error is among the figures."""
 SHARED = Path(
@@ -113,7 +115,7 @@ def works(
             print(f"{name}: its file is not in {SHARED.name}; left out")
             continue
         for application in APPLICATIONS:
-            if application in left_out(topology.num_edges):
+            if application in left_out(name, topology.num_edges):
                 continue
             graph = formula(topology.num_edges) if application == "SP" else topology
             run = functools.partial(run_application, application, graph)
@@ -131,10 +133,10 @@ def works(
             yield _work(title, amount, profiled, "values/s")
 
 
-def left_out(num_edges: int) -> tuple[str, ...]:
+def left_out(name: str, num_edges: int) -> tuple[str, ...]:
     """Return the applications that are not run on a graph of so many entries."""
     if num_edges > HUGE:
-        return SMALLER_ONLY
+        return (*SMALLER_ONLY, *(WIDE_ONLY if name.startswith("road") else ()))
     return SMALL_ONLY if num_edges > LARGE else ()
 
 
@@ -168,18 +170,23 @@ def load(name: str) -> Any:
 
 def formula(num_edges: int) -> Any:
     """Return the graph of a random 3-SAT formula of ratio 4 with about so many edges."""
+    return drawn_formula(max(num_edges // 12, 3), 4.0, seed=1)
+
+
+def drawn_formula(num_variables: int, ratio: float, seed: int) -> Any:
+    """Return the graph of a random 3-SAT formula: variables, then clauses."""
     import numpy as np
 
     from graphsys.datasets import generators
     from graphsys.engine.topology import Topology
     from graphsys.storage.source import EdgeChunk
 
-    num = max(num_edges // 12, 3)
-    source = generators.ksat(num, 4.0, seed=1)
+    source = generators.ksat(num_variables, ratio, seed=seed)
     chunks = [it for it in source.chunks() if isinstance(it, EdgeChunk)]
     src, dst = (np.concatenate([getattr(c, end) for c in chunks]) for end in ("src", "dst"))
     weight = np.concatenate([np.asarray(c.columns["weight"]) for c in chunks])
-    return Topology.from_edges(src, dst, 5 * num, weight=weight)
+    num_nodes = num_variables + int(num_variables * ratio)
+    return Topology.from_edges(src, dst, num_nodes, weight=weight)
 
 
 def drawn(name: str) -> Any:

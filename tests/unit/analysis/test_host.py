@@ -278,3 +278,20 @@ def test_a_run_of_spans_alone_is_broken_down() -> None:
     assert verdict["summary"].startswith("Of 1 s: 60 % write, 30 % scan, 5 % number,")
     lanes = lanes_of(events, 0, 1000 * MS, num_bins=10)
     assert [name for name, _ in lanes] == ["scan", "write", "number"]
+
+
+@pytest.mark.parametrize(
+    ("length", "advice"), [(40, "larger batches do more"), (400, "the operators below say")]
+)
+def test_only_short_steps_are_called_short(length: int, advice: str) -> None:
+    events = []
+    for number in range(3):
+        begin = number * length
+        events += [
+            span("forward", begin, begin + length - 1, batch=number),
+            launch(begin, begin + 1, 1, 1),
+            span("step", begin + length - 1, begin + length, batch=number),
+        ]
+    _, verdict = judged(events, 3 * length / 1000)
+    assert "outside kernels" in verdict["findings"][0]["text"]
+    assert advice in verdict["findings"][0]["advice"]

@@ -100,9 +100,11 @@ def test_inputs_up_to_1e8_edges_are_known(bench: Any, tmp_path: Path) -> None:
     wanted = "rmat-1e7,road-1e8"
     assert chosen(wanted, case.KNOWN_INPUTS, "inputs") == ("rmat-1e7", "road-1e8")
     assert "rmat-1e8" not in case.INPUTS  # nobody waits for it unasked
-    assert case.left_out(100_000) == ()
-    assert "SP" not in case.left_out(1_000_000)
-    assert {"SP", "APSP"} <= set(case.left_out(10_000_000))
+    assert case.left_out("rmat-1e5", 100_000) == ()
+    assert {"SP", "SSSP"}.isdisjoint(case.left_out("road-1e6", 1_000_000))
+    assert {"SP", "APSP"} <= set(case.left_out("rmat-1e7", 10_000_000))
+    assert "SSSP" not in case.left_out("rmat-1e7", 10_000_000)
+    assert "SSSP" in case.left_out("road-1e7", 10_000_000)
     works = case.works(
         quick=True, folder=tmp_path, limits=None, missing=[], inputs=("uniform-1e4",)
     )
