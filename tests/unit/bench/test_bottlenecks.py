@@ -110,3 +110,18 @@ def test_inputs_up_to_1e8_edges_are_known(bench: Any, tmp_path: Path) -> None:
     )
     names = [work.name for work in works]
     assert len(names) == len(case.APPLICATIONS)  # and no control
+
+
+def test_kinds_of_graphs_may_have_different_sizes(bench: Any) -> None:
+    script = bench("bench.bottlenecks_table")
+    rows = [
+        (f"BFS, {kind}-1e{size}, 1M edges", {"entries": 10.0**size,
+                                             "kernel_invocations": float(size)})
+        for kind, sizes in (("rmat", (4, 5, 8)), ("road", (4, 5)))
+        for size in sizes
+    ]  # fmt: skip
+    rows.append(("control GEMM, 1M values", {"kernel_invocations": 1.0}))
+    assert script.sizes(rows) == "1e4, 1e5 and 1e8"
+    text = "\n".join(script.sweep(rows))
+    assert "| launches | rmat | 4 / 5 / 8 | 1 |" in text
+    assert "| launches | road | 4 / 5 | 1 |" in text
