@@ -2,12 +2,11 @@
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
+from graphsys.analysis.host_steps import HostStep, span_of, steps_of
 from graphsys.analysis.intervals import Intervals
 from graphsys.analysis.sides import (
-    OF_BATCH,
     is_by_batch,
     is_transfer,
     observing_of,
@@ -15,7 +14,6 @@ from graphsys.analysis.sides import (
     working_clock,
 )
 from graphsys.core.events import Event
-from graphsys.core.visits import DEVICE_ARRAYS
 from graphsys.metrics.overlap import overlap_alpha, overlap_shares
 
 _NESTED = ("kernel_launches", "observing", "operator", "epoch")
@@ -57,33 +55,6 @@ class KernelTotals:
     def waiting(self) -> float | None:
         """Share of the threads' time in which they waited for the others."""
         return 1.0 - self.busy_s / self.threads_s if self.threads_s > 0 else None
-
-
-@dataclass(slots=True)
-class HostStep:
-    """One superstep, or one unit of a training.
-
-    Attributes:
-        facts: What the emitter said of it.
-        start_ns: When it began.
-        seconds: Its length without compiling; None where nobody could measure it.
-        edges: Entries of rows that were visited; None where unknown.
-        at_most: Whether they are an upper bound.
-        kernels: Launches inside it.
-        kernel_s: Their time, in seconds.
-        launches: Numbers of the modelled launches over rows.
-        sent: What a training said that a device would get, and give back.
-    """
-
-    facts: dict[str, Any]
-    start_ns: int
-    seconds: float | None
-    edges: int | None = None
-    at_most: bool = False
-    kernels: int = 0
-    kernel_s: float = 0.0
-    launches: list[int] = field(default_factory=list)
-    sent: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -154,7 +125,7 @@ def figures_of(events: Sequence[Event]) -> HostFigures:
         events: In the order of their ends.
     """
     found = HostFigures()
-    compiling = Intervals(_span(event) for event in events if event.name == "compile")
+    compiling = Intervals(span_of(event) for event in events if event.name == "compile")
     observing = observing_of(events)
     found.compile_s = compiling.without(observing).length / 1e9
     for event in events:
@@ -166,7 +137,7 @@ def figures_of(events: Sequence[Event]) -> HostFigures:
             found.spans[event.name] = seconds
     if found.compile_s:  # told by whoever compiles, and by numba inside
         found.spans["compile"] = found.compile_s
-    found.steps = _steps(events, compiling)
+    found.steps = steps_of(events, compiling)
     edges = [event for event in events if event.name == "edges"]
     found.has_edges = bool(edges)
     found.edges = int(sum(event.value for event in edges))
@@ -190,10 +161,6 @@ def _parts(event: Event) -> tuple[object, ...]:
     return parts if isinstance(parts, tuple) else ()
 
 
-def _span(event: Event) -> tuple[int, int]:
-    return event.start_ns, event.start_ns + event.duration_ns
-
-
 def _add_launch(found: HostFigures, event: Event, compiling: Intervals) -> None:
     name = str(event.attributes.get("kernel", "kernel"))
     kernel = found.kernels.setdefault(name, KernelTotals(name))
@@ -203,7 +170,7 @@ def _add_launch(found: HostFigures, event: Event, compiling: Intervals) -> None:
     if not isinstance(busy, tuple):
         kernel.device = "cuda"  # asynchronous: the host knows no times
         return
-    inside = compiling.inside(*_span(event))
+    inside = compiling.inside(*span_of(event))
     kernel.seconds += (event.duration_ns - inside) / 1e9
     if inside:  # threads that wait for a compiler say nothing about the work
         return
@@ -212,72 +179,6 @@ def _add_launch(found: HostFigures, event: Event, compiling: Intervals) -> None:
     kernel.mean_s += sum(busy) / len(busy) / 1e9
     kernel.sigma_s += statistics.pstdev(busy) / 1e9
     kernel.threads_s += event.duration_ns * len(busy) / 1e9
-
-
-def _steps(events: Sequence[Event], compiling: Intervals) -> list[HostStep]:
-    """Return supersteps, units or batches of a training, with what belongs to each.
-
-    Edges, rows and launches are told before the superstep ends that they belong to; the
-    edges of a unit or a batch after its end.
-    """
-    names = {event.name for event in events}
-    name = next((it for it in ("superstep", "compute") if it in names), "step")
-    steps: list[HostStep] = []
-    pending, launches, parts = HostStep({}, 0, None), list[Event](), list[Event]()
-    for event in events:
-        if event.name == "edges":
-            owner = pending if name == "superstep" or not steps else steps[-1]
-            owner.edges = (owner.edges or 0) + int(event.value)
-            owner.at_most |= bool(event.attributes.get("at_most"))
-        elif event.name == "rows":
-            pending.launches.append(int(str(event.attributes["launch"])))
-        elif event.name == "kernel_launches":
-            launches.append(event)
-        elif event.name == DEVICE_ARRAYS:
-            pending.sent.append(dict(event.attributes))
-        elif event.name in OF_BATCH and name == "step":
-            parts.append(event)
-        if event.name == name:
-            _end_step(pending, _whole(parts) if parts else event, launches, compiling)
-            steps.append(pending)
-            pending, launches, parts = HostStep({}, 0, None), [], []
-    if name == "step":
-        _number_epochs(steps)
-    return steps
-
-
-def _whole(parts: list[Event]) -> Event:
-    """Return the parts of a batch as one event."""
-    took = sum(event.duration_ns for event in parts)
-    return replace(parts[-1], start_ns=parts[0].start_ns, duration_ns=took)
-
-
-def _number_epochs(batches: list[HostStep]) -> None:
-    """An epoch begins where the numbers of the batches begin again."""
-    epoch, before = -1, 0
-    for step in batches:
-        number = int(step.facts.get("batch", 0))
-        if epoch < 0 or number <= before:
-            epoch += 1
-        before = number
-        step.facts |= {"number": number, "epoch": epoch}
-
-
-def _end_step(
-    step: HostStep, event: Event, launches: list[Event], compiling: Intervals
-) -> None:
-    step.facts, step.start_ns = dict(event.attributes), event.start_ns
-    told = event.attributes.get("compile_s")
-    inside = compiling.inside(*_span(event))
-    if isinstance(told, float):
-        inside = int(1e9 * told)
-    if event.attributes.get("is_timed", True):
-        step.seconds = max(event.duration_ns - inside, 0) / 1e9
-    for launch in launches:
-        if launch.start_ns >= event.start_ns:
-            step.kernels += int(launch.value)
-            took = launch.duration_ns - compiling.inside(*_span(launch))
-            step.kernel_s += took / 1e9
 
 
 def _add_transfers(found: HostFigures, events: Sequence[Event]) -> None:
@@ -289,7 +190,7 @@ def _add_transfers(found: HostFigures, events: Sequence[Event]) -> None:
     found.swaps = int(sum(e.value for e in events if e.name == "swaps"))
     found.wanted = int(sum(e.value for e in events if e.name == "partitions_wanted"))
     found.loaded = int(sum(e.value for e in events if e.name == "partitions_loaded"))
-    checkpoints = Intervals(_span(e) for e in events if e.name == "checkpoint")
-    stored = sum(checkpoints.inside(*_span(e)) for e in moved)
+    checkpoints = Intervals(span_of(e) for e in events if e.name == "checkpoint")
+    stored = sum(checkpoints.inside(*span_of(e)) for e in moved)
     waits = sum(e.duration_ns for e in events if e.name == "wait")
     found.waiting_s = (waits + stored) / 1e9

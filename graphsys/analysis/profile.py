@@ -48,7 +48,9 @@ class Profile:
         gpu_model: str,
         command: str,
         schedulers: bool = False,
+        sampled_sms: int = 0,
     ) -> None:
+        self._sampled_sms = sampled_sms
         self.path, self.level, self.command = path, level, command
         self._schedulers: SchedulerModel | None = None
         self._has_schedulers = schedulers
@@ -87,7 +89,7 @@ class Profile:
             return {}
         from graphsys.analysis.model.row_model import RowModel
 
-        self._model = RowModel(self._gpu)
+        self._model = RowModel(self._gpu, sampled_sms=self._sampled_sms)
         # operators are told as spans
         found: dict[str, Observer] = {"rows": self._model, OPERATORS: _ignore}
         if self._has_schedulers:
@@ -222,6 +224,7 @@ def profile(
     overwrite: bool = False,
     command: str = "python",
     schedulers: bool = False,
+    sampled_sms: int = 0,
 ) -> Profile:
     """Record everything inside a ``with`` block and explain where the time went.
 
@@ -238,6 +241,9 @@ def profile(
         command: What the report calls the work.
         schedulers: Simulate the caches and warp schedulers (round-robin,
             greedy-then-oldest, two-level) of some SMs too; not at level L0.
+        sampled_sms: Have the requests of so many SMs stand for all in launches of more than
+            131,072 rows, with ``request_sampling_error`` among the metrics; lanes and
+            balance stay as they are. 0: all requests are counted.
 
     Raises:
         ConfigError: no such level, schedulers at level L0, or the path is no ``.html``.
@@ -257,6 +263,11 @@ def profile(
         raise ConfigError(
             "schedulers are simulated over rows, which level L0 does not look at: take L1"
         )
+    if sampled_sms < 0 or sampled_sms == 1:
+        raise ConfigError(
+            f"sampled_sms: got {sampled_sms}, expected 0, or 2 or more, whose differences "
+            "tell the error"
+        )
     if counts_by_ncu(level):
         raise ConfigError(
             f"level {level} starts ncu around a process: use graphsys profile --level "
@@ -269,5 +280,6 @@ def profile(
         target = Path(path)
         check_target(target, overwrite=overwrite)
     return Profile(
-        target, level=level, gpu_model=gpu_model, command=command, schedulers=schedulers
-    )
+        target, level=level, gpu_model=gpu_model, command=command, schedulers=schedulers,
+        sampled_sms=sampled_sms,
+    )  # fmt: skip

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphsys.analysis.host import HostStep, figures_of
+from graphsys.analysis.host import figures_of
+from graphsys.analysis.host_steps import HostStep
 from graphsys.analysis.measured import RunConditions, host_metrics
 from graphsys.analysis.metrics import by_name
 from graphsys.analysis.model.caches import cache_metrics

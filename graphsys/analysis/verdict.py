@@ -12,8 +12,15 @@ _SHORT = (
     "Supersteps are short: a native implementation, where there is one, runs several in "
     "one call."
 )
+_LONG = (
+    "Supersteps are long for that: the timeline and the operators below say in what the "
+    "time went."
+)
+_LONG_S = 0.05
+"""Seconds from which on a step's fixed costs are nothing beside it."""
 _IN_TRAININGS = (
     (_SHORT, "Steps are short: larger batches do more in each."),
+    (_LONG, _LONG.replace("Supersteps are long", "Steps are long")),
     ("supersteps", "epochs"),
     ("superstep", "step"),
 )
@@ -187,7 +194,7 @@ def _host_share(figures: HostFigures, metrics: Mapping[str, Metric]) -> Finding 
         (1.0 - inside) * min(sum(known) / wall, 1.0),
         f"{_percent(1.0 - inside)} of the supersteps' time passed outside kernels (a "
         f"superstep takes {1e3 * typical:.3g} ms, median of {len(known)}).",
-        _SHORT,
+        _SHORT if typical < _LONG_S else _LONG,
     )
 
 

@@ -89,7 +89,7 @@ def train_embedding(
     out, graph = Path(out), stored_graph(graph)
     if config is None:
         config = api.run_config(out) if resume else EmbeddingConfig()
-    _refuse(graph, memory, device)
+    _refuse(graph, config, memory, device)
     config = _apart(config)
     context = api.open_context(graph, config, out)
     most = _most_workers(context)
@@ -193,7 +193,9 @@ class _Trained:
         self.restarts += 1
 
 
-def _refuse(graph: Graph, memory: int | str | None, device: str) -> None:
+def _refuse(
+    graph: Graph, config: EmbeddingConfig, memory: int | str | None, device: str
+) -> None:
     """Refuse what workers cannot do.
 
     Raises:
@@ -207,6 +209,11 @@ def _refuse(graph: Graph, memory: int | str | None, device: str) -> None:
     if device != "cpu":
         raise ConfigError(
             f"device: got {device} with --cluster, whose workers train on the cpu; leave "
+            "out one of them"
+        )
+    if config.numbers:
+        raise ConfigError(
+            "numbers: got true with --cluster, whose tables lie with the workers; leave "
             "out one of them"
         )
     refuse_views(graph)

@@ -87,6 +87,15 @@ class ControlConfig(Checked):
         0.0, "Shortest time between two checkpoints, which follow a bucket.",
         minimum=0, group="Machine",
     )
+    tensorboard: bool = option(
+        False, "Write curves for TensorBoard into the run.", group="Machine"
+    )
+    numbers: bool = option(
+        False,
+        "Count rows, parameters and gradients by table and size, and what of them 16 bits "
+        "would not hold.",
+        group="Machine",
+    )
     # fmt: on
 
     def __post_init__(self) -> None:

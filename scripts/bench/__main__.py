@@ -47,7 +47,8 @@ def main(arguments: list[str]) -> int:
     if options.save:
         output.refuse_dirty_tree()
     case = importlib.import_module(f"bench.cases.{options.case}")
-    inputs = chosen(options.inputs, getattr(case, "INPUTS", ()), "inputs")
+    known = getattr(case, "KNOWN_INPUTS", getattr(case, "INPUTS", ()))
+    inputs = chosen(options.inputs, known, "inputs")
     peers = chosen(options.peers, case.PEERS, "peers")
     missing = missing_peers(case.PEERS)
     if missing:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import statistics
 import sys
 from collections.abc import Sequence
@@ -104,11 +105,12 @@ def document(result: dict[str, Any], name: str) -> str:
         "",
         'The paper: Xu, Jeon, Annavaram, "Graph Processing on GPUs: Where are the',
         'Bottlenecks?", IISWC 2014. Its findings, in our words. Each is a statistic over',
-        "the sweep: R-MAT, road and uniform graphs of 1e4 to 1e6 entries (larger ones:",
-        "`scripts/bench/run bottlenecks --inputs rmat-1e7,road-1e8 --save`), and two real",
-        "ones, against the controls. Medians are over runs, and pairs are of a graph run",
-        "and a control run. Above 500,000 entries five applications are left out, which",
-        "take thousands of supersteps. One row anew:",
+        f"the sweep: R-MAT, road and uniform graphs of {sizes(rows)} entries (more, up to",
+        "1e8: `scripts/bench/run bottlenecks --inputs rmat-1e7,road-1e8 --save`), and two",
+        "real ones, against the controls. Medians are over runs, and pairs are of a graph",
+        "run and a control run. Above 500,000 entries five applications are left out,",
+        "which take thousands of supersteps; above 2,000,000 SP too, on roads SSSP, and 8",
+        "SMs stand for the requests of all (`request_sampling_error`). One row anew:",
         '`scripts/bench/run bottlenecks --only "BFS, road" --inputs road-1e5`.',
         "",
         *table(
@@ -150,16 +152,23 @@ def tables(result: dict[str, Any]) -> str:
     return "\n".join(text)
 
 
+def sizes(rows: list[tuple[str, dict[str, float]]]) -> str:
+    """Return the sizes of the drawn graphs that were run, as their names have them."""
+    names = (work.split(", ")[1] for work, _ in rows if not work.startswith("control"))
+    words = {name.rpartition("-")[2] for name in names}
+    found = sorted(filter(re.compile(r"\d+e\d+").fullmatch, words), key=float)
+    return " and ".join([", ".join(found[:-1]), found[-1]] if found[1:] else found)
+
+
 def sweep(rows: list[tuple[str, dict[str, float]]]) -> list[str]:
     """Return medians by kind of graph, from the smallest to the largest."""
     lines = []
     for label, name in SWEEP.items():
         found = series(rows, name)
-        most = max((len(own) for own in found.values()), default=0)
         for kind in dict.fromkeys(kind for _, kind in found):
-            columns = [
-                own for (_, it), own in found.items() if it == kind and len(own) == most
-            ]
+            own_kind = [own for (_, it), own in found.items() if it == kind]
+            most = max(len(own) for own in own_kind)
+            columns = [own for own in own_kind if len(own) == most]
             told = [
                 f"{statistics.median(column):.3g}" for column in zip(*columns, strict=True)
             ]

@@ -5,7 +5,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from graphsys.analysis.host import HostStep
+from graphsys.analysis.host_steps import HostStep
 from graphsys.analysis.metrics import Metric, measured
 from graphsys.analysis.model.row_model import RowModel
 from graphsys.analysis.model.transfers import LINKS, STYLES, StepArrays, step_transfers

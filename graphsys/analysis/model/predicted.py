@@ -50,6 +50,13 @@ def predicted_metrics(model: RowModel | None, reason: str) -> list[Metric]:
         shared_bytes=model.shape.shared_bytes,
     )  # fmt: skip
     found.append(measured("occupancy", full.fraction, "share", source="model"))
+    if model.totals[AUTO].is_sampled:
+        found.append(
+            measured(
+                "request_sampling_error", model.sampling_error(), "share", source="model",
+                exact=False, reason="fewer than two of the sampled SMs made requests",
+            )
+        )  # fmt: skip
     size = model.row_bytes or None
     why = BY_BATCH if model.parts else "; ".join(model.reasons) or NO_ROWS
     return [*found, measured("row_bytes", size, "bytes", source="model", reason=why)]
@@ -111,7 +118,7 @@ def _of_requests(
             "conflicts_per_request": (requests.per_request(requests.conflicts), "lanes"),
         }  # fmt: skip
         why = "no row had an entry"
-    exact = is_exact and not totals.unknown
+    exact = is_exact and not totals.unknown and not totals.is_sampled
     return [
         metric(name, value, unit, exact=exact, why=why)
         for name, (value, unit) in values.items()

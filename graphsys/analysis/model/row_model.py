@@ -1,5 +1,6 @@
 """Runs the SIMT model on the rows of every superstep, as they are offered, and adds up."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from threading import Lock
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.analysis.model.devices import Gpu
-from graphsys.analysis.model.sectors import Requests, requests_of
+from graphsys.analysis.model.sectors import Requests, requests_of, sampled_requests
 from graphsys.analysis.model.simt import MAPPINGS, LaunchShape, place, resident_ctas, walk
 from graphsys.analysis.model.totals import Mapped, MappingTotals
 from graphsys.analysis.model.transfers import PAGE_BYTES
@@ -73,6 +74,7 @@ class RowModel:
     Args:
         gpu: The GPU.
         shape: How kernels are launched.
+        sampled_sms: SMs whose requests stand for all in large launches; 0: all are counted.
 
     Attributes:
         totals: By mapping, and under ``auto`` by the one chosen for each launch.
@@ -85,10 +87,18 @@ class RowModel:
         num_rows: Rows of the longest list: the nodes, where a superstep takes all.
         value_bytes: Size of what is read at a neighbor.
         reasons: Why some rows' neighbors were not at hand.
+        samples: Requests of each SM that was looked at, in sampled launches, by mapping.
     """
 
-    def __init__(self, gpu: Gpu, shape: LaunchShape = LaunchShape()) -> None:  # noqa: B008  (frozen)
+    def __init__(
+        self,
+        gpu: Gpu,
+        shape: LaunchShape = LaunchShape(),  # noqa: B008  (frozen)
+        sampled_sms: int = 0,
+    ) -> None:
         self.gpu, self.shape = gpu, shape
+        self.sampled_sms = min(sampled_sms, gpu.num_sms)
+        self.samples: list[dict[str, Requests]] = [{} for _ in range(self.sampled_sms)]
         self.resident = resident_ctas(gpu, shape)
         self.totals = {name: self._nothing() for name in (AUTO, *MAPPINGS)}
         self.parts: dict[str, PartTotals] = {}
@@ -148,8 +158,11 @@ class RowModel:
         """Return a launch by every mapping; the same rows again are not modelled again."""
         if visit.key is not None and visit.key in self._known:
             return self._known[visit.key][1:]
-        requests = requests_of(visit, self.shape.threads)
-        found = {name: self._map(visit, name, requests.get(name)) for name in MAPPINGS}
+        requests, is_sampled = self._requests(visit)
+        found = {
+            name: self._map(visit, name, requests.get(name), is_sampled)
+            for name in MAPPINGS
+        }
         lengths = np.asarray(visit.lengths, dtype=np.int64)
         summary = LaunchSummary(
             kind=visit.kind,
@@ -167,7 +180,42 @@ class RowModel:
             self._known[visit.key] = (visit, found, summary)
         return found, summary
 
-    def _map(self, visit: RowVisit, mapping: str, requests: Requests | None) -> Mapped:
+    def _requests(self, visit: RowVisit) -> tuple[dict[str, Requests], bool]:
+        """Return a launch's requests by mapping, and whether they are those of some SMs."""
+        sampled = None
+        if self.sampled_sms:
+            sampled = sampled_requests(
+                visit, self.gpu.num_sms, self.sampled_sms, self.shape.threads
+            )
+        if sampled is None:
+            return requests_of(visit, self.shape.threads), False
+        factor, by_sm = sampled
+        sums: dict[str, Requests] = {}
+        for kept, own in zip(self.samples, by_sm, strict=True):
+            for name, it in own.items():
+                kept[name] = kept[name] + it if name in kept else it
+                sums[name] = sums[name] + it if name in sums else it
+        return {name: it.scaled(factor) for name, it in sums.items()}, True
+
+    def sampling_error(self, mapping: str = "thread") -> float | None:
+        """Return the standard error of sectors per request for values, relative.
+
+        By how the SMs that were looked at differ, in the launches that were sampled.
+        """
+        rates = [
+            own[mapping].value_sectors / own[mapping].requests
+            for own in self.samples
+            if mapping in own and own[mapping].requests
+        ]
+        if len(rates) < 2:
+            return None
+        left = 1 - len(rates) / self.gpu.num_sms
+        error = float(np.std(rates, ddof=1)) * math.sqrt(left / len(rates))
+        return error / float(np.mean(rates))
+
+    def _map(
+        self, visit: RowVisit, mapping: str, requests: Requests | None, is_sampled: bool
+    ) -> Mapped:
         walked = walk(visit.steps, mapping, self.shape)
         times = walked.cta_times
         return Mapped(
@@ -175,6 +223,7 @@ class RowModel:
             greedy=place(times, self.gpu, resident=self.resident),
             static=place(times, self.gpu, resident=self.resident, policy="static"),
             requests=requests,
+            is_sampled=is_sampled,
         )
 
     def _touch(self, visit: RowVisit) -> int:

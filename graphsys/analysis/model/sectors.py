@@ -1,6 +1,6 @@
 """Memory requests of warps: sectors and lines per request, coalescing, conflicts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from graphsys.kernels.cpu.simt import wide_sectors as wide
 
 SECTOR_BYTES = 32
 LINE_BYTES = 128
+SAMPLED_FROM = 1 << 17
+"""Rows from which on a launch is sampled, where sampling was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,12 @@ class Requests:
         """Return an amount divided by the requests; None without any."""
         return _share(amount, self.requests)
 
+    def scaled(self, factor: float) -> "Requests":
+        """Return the same requests, so many times as many."""
+        return Requests(
+            **{name: round(getattr(self, name) * factor) for name in self.__slots__}
+        )
+
     def __add__(self, other: "Requests") -> "Requests":
         sums = {name: getattr(self, name) + getattr(other, name) for name in self.__slots__}
         return Requests(**sums)
@@ -97,6 +105,41 @@ def requests_of(visit: RowVisit, threads: int = 256) -> dict[str, Requests]:
         "twc": longer + _by_groups(visit, lengths, small, 1),
         "edge": _by_edges(visit, lengths),
     }
+
+
+def sampled_requests(
+    visit: RowVisit, num_sms: int, sms: int, threads: int = 256
+) -> tuple[float, list[dict[str, Requests]]] | None:
+    """Count the requests of those CTAs alone that some SMs get, a CTA being given in turn.
+
+    Args:
+        visit: The rows, with their neighbors.
+        num_sms: SMs of the GPU.
+        sms: How many of them are looked at, evenly spread.
+        threads: Rows of a CTA, a thread each.
+
+    Returns:
+        Entries of the launch over those of the SMs together, and what each of those asks
+        for by mapping; None where the launch is so small that it is counted as it is.
+    """
+    rows = len(visit.lengths)
+    if visit.starts is None or rows < threads * num_sms or rows < SAMPLED_FROM:
+        return None
+    found, entries = [], 0
+    for sm in np.arange(sms) * (num_sms // sms):
+        ctas = np.arange(sm, -(-rows // threads), num_sms)
+        own = (ctas[:, None] * threads + np.arange(threads)).ravel()
+        own = own[own < rows]
+        lengths = np.asarray(visit.lengths)[own]
+        loads = None if visit.loads is None else np.asarray(visit.loads)[own]
+        part = replace(
+            visit, lengths=lengths, starts=visit.starts[own], loads=loads, key=None
+        )
+        entries += int(lengths.sum())
+        found.append(requests_of(part, threads))
+    if not entries or not found[0]:
+        return None
+    return int(np.asarray(visit.lengths).sum()) / entries, found
 
 
 def _by_groups(

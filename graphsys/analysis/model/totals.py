@@ -45,6 +45,7 @@ class Mapped:
     greedy: Placement
     static: Placement
     requests: Requests | None
+    is_sampled: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,6 +72,7 @@ class MappingTotals:
         requests: Memory requests of the launches whose addresses are known; None where
             those of none are.
         unknown: Launches whose addresses are not known.
+        is_sampled: Whether requests of some launches are those of some SMs, scaled.
     """
 
     launches: int = 0
@@ -95,10 +97,12 @@ class MappingTotals:
     )
     requests: Requests | None = None
     unknown: int = 0
+    is_sampled: bool = False
 
     def add(self, found: Mapped) -> None:
         """Add a launch."""
         walked = found.walk
+        self.is_sampled |= found.is_sampled
         for name in ("launches", "steps", "active", "intra", "inter", "warps"):
             setattr(self, name, getattr(self, name) + getattr(walked, name))
         num_ctas = len(walked.cta_times)

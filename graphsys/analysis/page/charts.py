@@ -1,7 +1,7 @@
 """Charts as inline SVG: small functions from figures to text, colored by CSS classes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup, escape
 
@@ -219,3 +219,52 @@ def size_histogram(bins: Sequence[tuple[str, int, int]]) -> Markup:
             parts.append(_text(left + (k + 0.5) * width, base + 15, label, "middle"))
     parts.append(_text(left, base + 32, "size of a transfer, at most"))
     return _svg(base + 36, "sizes of transfers", parts)
+
+
+def copies_by_step(
+    seconds: Mapping[str, Sequence[float]], counts: Mapping[str, Sequence[float]]
+) -> Markup:
+    """Draw how long the copies of each superstep would take, by who drives them.
+
+    Args:
+        seconds: Of every superstep, or of equal parts of a long run, by style.
+        counts: How many copies those are.
+
+    Returns:
+        Nothing where none was predicted.
+    """
+    most = max((max(own, default=0.0) for own in seconds.values()), default=0.0)
+    if most <= 0:
+        return Markup("")
+    least = min(it for own in seconds.values() for it in own if it > 0)
+    low, high = math.floor(math.log10(least)), math.ceil(math.log10(most) + 0.05)
+    left, base, height = 92.0, 130.0, 110.0
+    parts = []
+    for power in range(low, high + 1):
+        y = base - height * (power - low) / (high - low)
+        parts.append(
+            f'<line class="tick" x1="{left}" x2="{_WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        )
+        parts.append(_text(left - 6, y + 4, _time_text(10.0**power), "end"))
+    for k, (style, own) in enumerate(seconds.items()):
+        width = (_WIDTH - left) / len(own)
+        room = width / len(seconds)
+        for step, it in enumerate(own):
+            if it <= 0:
+                continue
+            up = height * (math.log10(it) - low) / (high - low)
+            title = f"{style}: {counts[style][step]:,.4g} copies, {_time_text(it)}"
+            parts.append(
+                _rect(left + step * width + k * room, base - up, max(room - 0.3, 0.5), up,
+                      f"s{k}", title)
+            )  # fmt: skip
+    parts.append(_text(left, base + 16, "first"))
+    parts.append(_text(_WIDTH, base + 16, "last", "end"))
+    return _svg(base + 20, "predicted copies by superstep", parts)
+
+
+def _time_text(seconds: float) -> str:
+    unit, scale = (
+        ("s", 1.0) if seconds >= 1 else ("ms", 1e3) if seconds >= 1e-3 else ("us", 1e6)
+    )
+    return f"{seconds * scale:.3g} {unit}"

@@ -6,6 +6,7 @@ from typing import Any
 from markupsafe import Markup
 
 from graphsys.analysis.page import charts
+from graphsys.analysis.page.copies import copies_of_step, copies_part
 from graphsys.analysis.page.text import figure_text, number_text
 from graphsys.core.memory import format_bytes
 
@@ -48,6 +49,8 @@ _STEP_COLUMNS = (
     ("kernels", "kernels", "count"),
     ("gpu_mapping", "GPU mapping", "text"),
     ("lane_utilization", "lanes at work", "share"),
+    ("copies_host-driven", "copies, host-driven", "count"),
+    ("copies_ours", "copies, ours", "count"),
 )
 MAX_STEPS = 500
 """Supersteps that the page lists; the JSON has them all."""
@@ -92,12 +95,14 @@ def page_of(report: Mapping[str, Any]) -> str:
         numbers=_last_numbers(report.get("numbers") or []),
         overlap=_overlap_rows(report.get("overlap")),
         lanes=metrics["lane_utilization"],
+        copies=copies_part(report["supersteps"], metrics),
         **_drawings(report),
     )
 
 
 def _step_table(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the per-superstep table without the columns that are empty in all rows."""
+    steps = [{**step, **copies_of_step(step)} for step in steps]
     shown = [
         (name, label, kind)
         for name, label, kind in _STEP_COLUMNS

@@ -176,6 +176,16 @@ class BucketTrainer:
         )  # fmt: skip
         return float(work.losses.sum())
 
+    def gradients(self, work: BucketWork) -> dict[str, Floats]:
+        """Return gradients of a bucket's first batch, by table, and change nothing."""
+        from graphsys.embedding.training.gradients import batch_gradients
+
+        tables, _ = self._arrays(work.step)
+        relations = self.model[work.step.edge_type]
+        extras = self.extras(work.step.src[0], work.step.dst[0])
+        own = self.operators[relations.name]
+        return batch_gradients(tables, extras, relations, own, work)
+
     def _refresh(self, step: BucketTask) -> None:
         """Bring rows and operators of a bucket up to date, where a device trains them."""
 

@@ -5,6 +5,7 @@ which they were given; whatever a hook draws it keys by (seed, epoch, edge type,
 that a resumed run is equal to an unbroken one.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.data.schedule import BucketTask, Part
-from graphsys.embedding.rows.table_files import Floats
+from graphsys.embedding.rows.table_files import Floats, Table
 
 if TYPE_CHECKING:
     from graphsys.embedding.training.bucket_trainer import BucketWork
@@ -38,6 +39,21 @@ class Training(Protocol):
 
     def commit(self) -> None:
         """Make a change of the state alone durable."""
+
+
+class LocalTraining(Training, Protocol):
+    """What a hook sees besides where one process trains, with its partitions at hand."""
+
+    @property
+    def tables(self) -> Mapping[Part, Table]:
+        """Rows and state of the partitions in memory."""
+
+    @property
+    def operators(self) -> Mapping[str, Floats]:
+        """Parameters and state of every edge type's operators."""
+
+    def gradients(self, work: "BucketWork") -> dict[str, Floats]:
+        """Return gradients of a batch of a bucket, and change nothing."""
 
 
 class Hook:

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from graphsys.core.progress import Progress
 from graphsys.embedding import run as runs
 from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.data.schedule import BucketTask, Part, Schedule
-from graphsys.embedding.rows.table_files import Floats
+from graphsys.embedding.rows.table_files import Floats, Table
 from graphsys.embedding.training.backend import Backend
 from graphsys.embedding.training.bucket_trainer import BucketWork
 from graphsys.embedding.training.buffer import PartitionBuffer
@@ -147,6 +147,20 @@ class Trainer:
     @rates.setter
     def rates(self, rates: dict[Part, Floats]) -> None:
         self.bucket_trainer.rates = rates
+
+    @property
+    def tables(self) -> Mapping[Part, Table]:
+        """Rows and state of the partitions in memory."""
+        return self.buffer.resident
+
+    @property
+    def operators(self) -> Mapping[str, Floats]:
+        """Parameters and state of every edge type's operators."""
+        return self.files.operators
+
+    def gradients(self, work: BucketWork) -> dict[str, Floats]:
+        """Return gradients of a batch of a bucket whose partitions are in memory."""
+        return self.bucket_trainer.gradients(work)
 
     def measure(self, step: BucketTask, rows: npt.NDArray[np.uint32]) -> float:
         """Return the summed loss of edges of a bucket whose partitions are in memory."""

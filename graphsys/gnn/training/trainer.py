@@ -26,14 +26,15 @@ from graphsys.gnn.inference import (
 )
 from graphsys.gnn.models.model import Model
 from graphsys.gnn.tasks.task import Seeds, epoch_seeds
-from graphsys.gnn.training.number_watch import NUMBERS, NumberWatch
+from graphsys.gnn.training.number_watch import NumberWatch
 from graphsys.gnn.training.optimizer import dump_optimizer, load_optimizer
 from graphsys.gnn.training.out_of_memory import explained, explained_whole
 from graphsys.gnn.training.stats import TrainingStats
 from graphsys.gnn.training.step import Stepper
-from graphsys.gnn.training.tensorboard import Board
 from graphsys.gnn.training.told_batches import tell_batch
 from graphsys.sampling.blocks import Buffers
+from graphsys.training.number_tally import NUMBERS
+from graphsys.training.tensorboard import Board
 
 Ints = npt.NDArray[np.int64]
 
@@ -63,7 +64,8 @@ class Trainer:
                 self._load(path)
         if self.process_group.rank:
             self.path = None  # the first process writes
-        self.board = Board(self.path, self.config, self.state.epoch)
+        folder = self.path if self.config.tensorboard else None
+        self.board = Board(folder, self.state.epoch)
         self._numbers = NumberWatch(self.network) if self.config.numbers else None
 
     def run(self, progress: Progress) -> None:

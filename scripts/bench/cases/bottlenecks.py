@@ -44,16 +44,25 @@ SHAPES: dict[str, tuple[int, int, int, int]] = {
 }
 """Lattices and uniform graphs of 1e5 and 1e6 entries have 256 nodes for every CTA that an
 M2050 and an H100 hold at once, so that there are launches which fill them exactly."""
-LARGE = 500_000
-SMALL_ONLY = ("APSP", "CCL", "GCO", "GCU", "MST")
-"""Applications that are left out above :data:`LARGE` entries: thousands of supersteps."""
-SHARED = Path(
-    os.environ.get("GRAPHSYS_SHARED", Path(__file__).resolve().parents[4] / "shared")
-)
 FILES = {
     "wiki-Vote": "wiki-Vote/wiki-Vote.txt",
     "brightkite": "kcore-repo-graphs/soc-brightkite.txt",
 }
+KNOWN_INPUTS = (*(f"{kind}-{size}" for size in SHAPES for kind in KINDS), *FILES)
+"""What ``--inputs`` takes: larger ones, too, which nobody gets unasked."""
+LARGE = 500_000
+SMALL_ONLY = ("APSP", "CCL", "GCO", "GCU", "MST")
+"""Applications that are left out above :data:`LARGE` entries: thousands of supersteps."""
+HUGE = 2_000_000
+SMALLER_ONLY = (*SMALL_ONLY, "SP")
+"""Those left out above :data:`HUGE`: a hundred supersteps of messages both ways."""
+WIDE_ONLY = ("SSSP",)
+"""Besides, on roads above :data:`HUGE`: thousands of supersteps of most of the nodes."""
+SAMPLED_SMS = 8
+"""SMs whose requests stand for all above :data:`HUGE`; the error is among the figures."""
+SHARED = Path(
+    os.environ.get("GRAPHSYS_SHARED", Path(__file__).resolve().parents[4] / "shared")
+)
 NUM_SOURCES = 4
 
 APPLICATIONS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -106,19 +115,29 @@ def works(
             print(f"{name}: its file is not in {SHARED.name}; left out")
             continue
         for application in APPLICATIONS:
-            if topology.num_edges > LARGE and application in SMALL_ONLY:
+            if application in left_out(name, topology.num_edges):
                 continue
             graph = formula(topology.num_edges) if application == "SP" else topology
             run = functools.partial(run_application, application, graph)
             title = f"{application}, {name}, {graph.num_edges / 1e6:.3g}M edges"
-            profiled = Profiled(run, facts=degree_facts(graph))
+            sms = SAMPLED_SMS if graph.num_edges > HUGE else 0
+            profiled = Profiled(run, facts=degree_facts(graph), sampled_sms=sms)
             yield _work(title, graph.num_edges, profiled, "edges/s")
+    if inputs:  # some graphs anew: the controls are as they were
+        return
     for size in QUICK_CONTROL_SIZES if quick else CONTROL_SIZES:
         for name, control in CONTROLS.items():
             amount, run = control.bind(size)
             title = f"control {name}, {amount / 1e6:.3g}M values"
             profiled = Profiled(run, ("thread", "auto"), facts={"entries": float(amount)})
             yield _work(title, amount, profiled, "values/s")
+
+
+def left_out(name: str, num_edges: int) -> tuple[str, ...]:
+    """Return the applications that are not run on a graph of so many entries."""
+    if num_edges > HUGE:
+        return (*SMALLER_ONLY, *(WIDE_ONLY if name.startswith("road") else ()))
+    return SMALL_ONLY if num_edges > LARGE else ()
 
 
 def load(name: str) -> Any:
@@ -151,18 +170,23 @@ def load(name: str) -> Any:
 
 def formula(num_edges: int) -> Any:
     """Return the graph of a random 3-SAT formula of ratio 4 with about so many edges."""
+    return drawn_formula(max(num_edges // 12, 3), 4.0, seed=1)
+
+
+def drawn_formula(num_variables: int, ratio: float, seed: int) -> Any:
+    """Return the graph of a random 3-SAT formula: variables, then clauses."""
     import numpy as np
 
     from graphsys.datasets import generators
     from graphsys.engine.topology import Topology
     from graphsys.storage.source import EdgeChunk
 
-    num = max(num_edges // 12, 3)
-    source = generators.ksat(num, 4.0, seed=1)
+    source = generators.ksat(num_variables, ratio, seed=seed)
     chunks = [it for it in source.chunks() if isinstance(it, EdgeChunk)]
     src, dst = (np.concatenate([getattr(c, end) for c in chunks]) for end in ("src", "dst"))
     weight = np.concatenate([np.asarray(c.columns["weight"]) for c in chunks])
-    return Topology.from_edges(src, dst, 5 * num, weight=weight)
+    num_nodes = num_variables + int(num_variables * ratio)
+    return Topology.from_edges(src, dst, num_nodes, weight=weight)
 
 
 def drawn(name: str) -> Any:
@@ -236,6 +260,7 @@ class Profiled:
         run: The work.
         mappings: Who may walk its rows; a control's threads are its own.
         facts: Figures of the input, kept with the others.
+        sampled_sms: SMs whose requests stand for all; 0: all are counted.
     """
 
     def __init__(
@@ -243,7 +268,9 @@ class Profiled:
         run: Callable[[], Any],
         mappings: Sequence[str] = MAPPINGS,
         facts: Mapping[str, float] | None = None,
+        sampled_sms: int = 0,
     ) -> None:
+        self.sampled_sms = sampled_sms
         self.run, self.mappings = run, mappings
         self.facts = dict(facts or {})
         self.modelled: dict[str, float] = {}
@@ -257,7 +284,9 @@ class Profiled:
         host = {metric["name"]: metric["value"] for metric in timed.report["metrics"]}
         if not self.modelled:
             for gpu in GPUS:
-                with profile(level="L1", gpu_model=gpu) as modelled:
+                with profile(
+                    level="L1", gpu_model=gpu, sampled_sms=self.sampled_sms
+                ) as modelled:
                     self.run()
                 self.modelled |= gpu_figures(gpu, modelled.report, self.mappings)
         names = ("kernel_invocations", "supersteps", "thread_imbalance",
@@ -284,6 +313,8 @@ def gpu_figures(
         for mapping in (it for it in mappings if it in known):
             suffix = "" if mapping == "auto" else f".{mapping}"
             found[f"{gpu} {name} {mapping}"] = metrics.get(f"{name}{suffix}")
+    error = f"{gpu} request_sampling_error"
+    found[error] = metrics.get("request_sampling_error")
     for style in ("host-driven", "ours", "unified"):
         for name in ("count", "bytes", "seconds"):
             predicted = f"predicted_transfer_{name}.{style}"

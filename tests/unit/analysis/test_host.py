@@ -119,20 +119,26 @@ def test_batches_of_a_network_are_steps_and_overlap_with_sampling() -> None:
     events = []
     for k, number in enumerate((0, 1, 0, 1)):  # two epochs
         begin = 100 * k
+        if k == 2:  # an evaluation between them is no batch's
+            events += [amount("edges", 1000, at=195), amount("rows", 1000, 195, launch=9)]
         events += [
             span("sample", begin - 40, begin - 20, batch=number),
             span("gather", begin - 20, begin + 20, batch=number),
             span("forward", begin, begin + 30, batch=number),
+            amount("edges", k + 1, at=begin + 5),
+            amount("rows", k + 1, at=begin + 5, launch=k),
             launch(begin + 5, begin + 25, 20, 20, kernel="spmm"),
             span("backward", begin + 30, begin + 70, batch=number),
+            amount("edges", 6, at=begin + 40),
             span("step", begin + 70, begin + 80, batch=number),
-            amount("edges", 7),
         ]
     found = figures_of(events)
     assert [(s.facts["number"], s.facts["epoch"]) for s in found.steps] == [
         (0, 0), (1, 0), (0, 1), (1, 1)
     ]  # fmt: skip
-    assert [(s.seconds, s.edges, s.kernels) for s in found.steps] == [(0.08, 7, 1)] * 4
+    assert [(s.seconds, s.edges, s.kernels, s.launches) for s in found.steps] == [
+        (0.08, 7 + k, 1, [k]) for k in range(4)
+    ]  # those of its own layers, not of the batch behind it
     # batches take 60 ms to make, 40 of them while others train
     assert (found.prepare_s, found.compute_s) == (0.24, 0.32)
     assert found.overlap_alpha == pytest.approx((0.24 - found.waiting_s) / 0.24)
@@ -272,3 +278,20 @@ def test_a_run_of_spans_alone_is_broken_down() -> None:
     assert verdict["summary"].startswith("Of 1 s: 60 % write, 30 % scan, 5 % number,")
     lanes = lanes_of(events, 0, 1000 * MS, num_bins=10)
     assert [name for name, _ in lanes] == ["scan", "write", "number"]
+
+
+@pytest.mark.parametrize(
+    ("length", "advice"), [(40, "larger batches do more"), (400, "the operators below say")]
+)
+def test_only_short_steps_are_called_short(length: int, advice: str) -> None:
+    events = []
+    for number in range(3):
+        begin = number * length
+        events += [
+            span("forward", begin, begin + length - 1, batch=number),
+            launch(begin, begin + 1, 1, 1),
+            span("step", begin + length - 1, begin + length, batch=number),
+        ]
+    _, verdict = judged(events, 3 * length / 1000)
+    assert "outside kernels" in verdict["findings"][0]["text"]
+    assert advice in verdict["findings"][0]["advice"]

@@ -122,9 +122,9 @@ def test_the_page_is_whole_and_fetches_nothing(tmp_path: Path) -> None:
     assert page.references == ["data:,"]
     assert not re.search(r"https?://|@import|url\(", text)
     wanted = {"verdict", "timeline", "supersteps", "shares", "mappings", "lanes", "sizes",
-              "operators", "metrics", "configuration"}  # fmt: skip
+              "copies", "operators", "metrics", "configuration"}  # fmt: skip
     assert wanted <= page.ids
-    assert page.charts == 2 + 2 * 8  # timeline, shares, and two for each mapping
+    assert page.charts == 3 + 2 * 8  # timeline, shares, copies, two for each mapping
     assert "a &lt;b&gt; &amp; c" in text
     assert "<b> & c" not in text
     assert "prefers-color-scheme: dark" in text

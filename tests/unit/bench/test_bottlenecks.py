@@ -93,3 +93,35 @@ def test_graphs_are_named_by_kind_and_size(bench: Any) -> None:
     assert 0 < facts["degree_variation"] < 0.5 < uneven
     with pytest.raises(UnknownNameError, match="graph 'road-1e9'"):
         case.load("road-1e9")
+
+
+def test_inputs_up_to_1e8_edges_are_known(bench: Any, tmp_path: Path) -> None:
+    case, chosen = bench("bench.cases.bottlenecks"), bench("bench.__main__").chosen
+    wanted = "rmat-1e7,road-1e8"
+    assert chosen(wanted, case.KNOWN_INPUTS, "inputs") == ("rmat-1e7", "road-1e8")
+    assert "rmat-1e8" not in case.INPUTS  # nobody waits for it unasked
+    assert case.left_out("rmat-1e5", 100_000) == ()
+    assert {"SP", "SSSP"}.isdisjoint(case.left_out("road-1e6", 1_000_000))
+    assert {"SP", "APSP"} <= set(case.left_out("rmat-1e7", 10_000_000))
+    assert "SSSP" not in case.left_out("rmat-1e7", 10_000_000)
+    assert "SSSP" in case.left_out("road-1e7", 10_000_000)
+    works = case.works(
+        quick=True, folder=tmp_path, limits=None, missing=[], inputs=("uniform-1e4",)
+    )
+    names = [work.name for work in works]
+    assert len(names) == len(case.APPLICATIONS)  # and no control
+
+
+def test_kinds_of_graphs_may_have_different_sizes(bench: Any) -> None:
+    script = bench("bench.bottlenecks_table")
+    rows = [
+        (f"BFS, {kind}-1e{size}, 1M edges", {"entries": 10.0**size,
+                                             "kernel_invocations": float(size)})
+        for kind, sizes in (("rmat", (4, 5, 8)), ("road", (4, 5)))
+        for size in sizes
+    ]  # fmt: skip
+    rows.append(("control GEMM, 1M values", {"kernel_invocations": 1.0}))
+    assert script.sizes(rows) == "1e4, 1e5 and 1e8"
+    text = "\n".join(script.sweep(rows))
+    assert "| launches | rmat | 4 / 5 / 8 | 1 |" in text
+    assert "| launches | road | 4 / 5 | 1 |" in text

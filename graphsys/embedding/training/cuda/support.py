@@ -19,7 +19,7 @@ _KNOWN: Final = {
     "checkpoint_seconds", "eval_every", "eval_split", "row_dtype",
     "bucket_order", "buffer_partitions", "prefetch", "edge_sets", "edge_chunks",
     "preserve_every", "eval_fraction", "patience", "monitor", "min_improvement",
-    "init_from", "init_state", "join_partitions",
+    "init_from", "init_state", "join_partitions", "tensorboard",
 }  # fmt: skip
 """Settings that kernels know, or that the host alone takes care of."""
 

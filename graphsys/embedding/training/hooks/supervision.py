@@ -99,6 +99,11 @@ def with_hooks(
     if config.train_only == "new":
         context = replace(context, steps=only_new(context))
     hooks: list[Hook] = [Selection(), Watch(log), EpochEnd(log)]
+    if config.numbers or config.tensorboard:
+        from graphsys.embedding.training.hooks.numbers import Numbers  # torch
+
+        folder = context.path if config.tensorboard else None
+        hooks.insert(2, Numbers(folder, context.state.epoch, counts=config.numbers))
     if config.init_factor != 1.0:
         known = context.state.warm["relations"]
         model = with_inherited_rates(context.model, known, config.init_factor)

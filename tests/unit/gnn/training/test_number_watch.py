@@ -9,8 +9,9 @@ from torch import nn
 
 import graphsys as gs
 from graphsys import gnn
-from graphsys.gnn.training.number_watch import NumberWatch, Tally
-from graphsys.gnn.training.tensorboard import FOLDER
+from graphsys.gnn.training.number_watch import NumberWatch
+from graphsys.training.number_tally import Tally
+from graphsys.training.tensorboard import FOLDER
 from tests.unit.gnn.conftest import Store
 from tests.unit.gnn.training.test_api import config_of
 
@@ -48,6 +49,17 @@ def test_means_and_deviations() -> None:
     found = tally.facts()
     assert found["mean"] == pytest.approx(3)
     assert found["deviation"] == pytest.approx((14 / 3) ** 0.5)
+
+
+def test_tallies_of_parts_add_up_to_that_of_the_whole() -> None:
+    values = torch.tensor([0.0, 1e5, -2e-9, 3.0, torch.inf, 1e38, 1e-42])
+    whole, parts = Tally(), Tally()
+    whole.add(values)
+    for part in (values[:3], values[3:]):
+        own = Tally()
+        own.add(part)
+        parts.merge(own)
+    assert parts.facts() == whole.facts()
 
 
 def test_outputs_gradients_and_parameters_are_seen_by_layer() -> None:

@@ -5,26 +5,24 @@ from pathlib import Path
 from typing import Any
 
 from graphsys.core.errors import MissingDependencyError
-from graphsys.gnn.config import GnnConfig
 
 FOLDER = "tensorboard"
 
 
 class Board:
-    """Writes scalars epoch by epoch; nothing unless the config asks for it.
+    """Writes scalars epoch by epoch; nothing without a folder.
 
     Args:
-        path: The run's folder, or None.
-        config: The settings.
+        path: The run's folder; None where the config asks for nothing.
         epoch: Epochs done: what an earlier, killed training wrote after them is hidden.
 
     Raises:
         MissingDependencyError: TensorBoard is not installed.
     """
 
-    def __init__(self, path: Path | None, config: GnnConfig, epoch: int) -> None:
+    def __init__(self, path: Path | None, epoch: int) -> None:
         self._writer: Any = None
-        if path is None or not config.tensorboard:
+        if path is None:
             return
         try:
             from torch.utils.tensorboard import SummaryWriter
@@ -46,8 +44,8 @@ class Board:
 
         Args:
             epoch: From 1.
-            rows: As :meth:`~graphsys.gnn.training.number_watch.NumberWatch.end_epoch`
-                returns them.
+            rows: As :meth:`~graphsys.training.number_tally.Tally.facts` returns
+                them, with ``kind`` and ``layer``.
         """
         if self._writer is None:
             return
