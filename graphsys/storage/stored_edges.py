@@ -10,7 +10,7 @@ from graphsys.core.types import number_dtype
 from graphsys.storage import manifest as names
 from graphsys.storage.first_look import check_bucket, check_index
 from graphsys.storage.manifest import Manifest
-from graphsys.storage.mapped_files import MappedFiles
+from graphsys.storage.mapped_files import MappedFile, MappedFiles
 from graphsys.storage.views import EdgeBucket, Index, bucket_of, empty_bucket, view_of
 
 
@@ -78,14 +78,7 @@ class StoredEdges:
             return Index(indptr=indptr, indices=np.empty(0, dtype=number_dtype(num_others)))
         check = partial(check_index, num_rows=size, num_others=num_others, edge=entry)
         with self._files.mapping(path, check) as mapped:
-            lists = zip(mapped.batch.schema.names, mapped.batch.columns, strict=True)
-            columns = {name: view_of(column.values) for name, column in lists}
-            places = {
-                name: mapped.place(column)
-                for name, column in columns.items()
-                if name != "indptr"
-            }
-            return Index(**columns, files=places)
+            return index_of(mapped)
 
     def joined(self, name: str, direction: str) -> Index | None:
         """Return None: partitions lie in files of their own."""
@@ -99,3 +92,12 @@ class StoredEdges:
     def _size(self, node_type: str, part: int) -> int:
         offsets = self._manifest.node_types[node_type].offsets
         return offsets[part + 1] - offsets[part]
+
+
+def index_of(mapped: MappedFile) -> Index:
+    """Return the rows of an index file, and where its columns lie."""
+    lists = zip(mapped.batch.schema.names, mapped.batch.columns, strict=True)
+    columns = {name: view_of(column.values) for name, column in lists}
+    entries = {name: column for name, column in columns.items() if name != "indptr"}
+    places = {name: mapped.place(column) for name, column in entries.items()}
+    return Index(**columns, files=places)

@@ -27,7 +27,8 @@ from graphsys.core.errors import CorruptStoreError
 from graphsys.storage.first_look import check_index, check_nodes
 from graphsys.storage.manifest import EdgeTypeEntry, FileEntry, Manifest, file_name
 from graphsys.storage.mapped_files import MappedFile, MappedFiles
-from graphsys.storage.views import Index, view_of
+from graphsys.storage.stored_edges import index_of
+from graphsys.storage.views import Index
 
 _FOLDER: Final = "merged"
 _STATE: Final = 32  # digits of the fingerprint
@@ -81,14 +82,12 @@ class KeptMerges:
         folder = f"index/{file_name(name)}"
         check = partial(check_index, num_rows=num_rows, num_others=num_others, edge=edge)
         for mapped in self._mapped(folder, what, check):
-            lists = zip(mapped.batch.schema.names, mapped.batch.columns, strict=True)
-            columns = {key: view_of(column.values) for key, column in lists}
-            return Index(**columns, file=mapped.place(columns["indices"]))
+            return index_of(mapped)
         index = merge()
         given = {key: getattr(index, key) for key in _COLUMNS}
         arrays = {key: values for key, values in given.items() if values is not None}
         size = sum(values.nbytes for values in arrays.values())
-        if index.file is None and size >= _WORTH_KEEPING:
+        if not index.files and size >= _WORTH_KEEPING:
             self._keep(folder, what, _one_row(arrays))
         return index
 

@@ -168,7 +168,7 @@ class GroupedGraph(Graph):
             piece.indptr[:-1] + begin.astype(kind)
             for piece, begin in zip(pieces, begins, strict=False)
         ]
-        others = {field.name for field in fields(Index)} - {"indptr", "indices", "file"}
+        others = {field.name for field in fields(Index)} - {"indptr", "indices", "files"}
         return Index(
             indptr=_concatenated([*indptr, begins[-1:].astype(kind)]),
             indices=self._renumbered(other, _joined_column(pieces, "indices")),
