@@ -107,7 +107,7 @@ def details(path: str | os.PathLike[str]) -> dict[str, Any]:
         for name, edge in manifest.edge_types.items()
     }
     facts["bytes"] = bytes_by_kind(manifest)
-    if kept := kept_bytes(Path(path), manifest.generation):
+    if kept := kept_bytes(Path(path)):
         facts["bytes"]["merged"] = kept
     return facts
 

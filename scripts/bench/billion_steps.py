@@ -173,7 +173,7 @@ def _predict(setting: Setting) -> list[str]:
         some = next(file.iter_batches(64, columns=["id"]))["id"].to_pylist()
     nodes.write_text("".join(f"{node}\n" for node in some))
     out = ["-o", setting.at("predicted.parquet"), "--overwrite"]
-    return ["predict", setting.at("gnn"), "--nodes", str(nodes), *out]
+    return ["predict", setting.at("gnn"), "--nodes", str(nodes), *out, *setting.limit]
 
 
 def _nearest(setting: Setting) -> list[str]:

@@ -1,14 +1,16 @@
-"""What one reader merged, kept beside the store for other processes to map.
+"""What one reader merged, kept in the user's cache for other processes to map.
 
 Rows that were merged from a generation and its deltas, and the ids of all nodes that the
-deltas brought, lie in ``gen-<n>/merged/<state>/``, where the state is the fingerprint of
-all that they were made of: what an append left behind is never read again, and the append
-removes it. A file ends in the checksum of its bytes and gets its name when it is whole, so
-a kill leaves nothing. It is a cache: who cannot write it (a folder that is read-only, a
-disk with little room) goes on without, and who removes it loses nothing.
+deltas brought, lie in ``merged/<graph>/<state>/``, where the graph is a digest of its path
+and the state the fingerprint of all that they were made of: what an append left behind is
+never read again, and the append removes it. A file ends in the checksum of its bytes and
+gets its name when it is whole, so a kill leaves nothing. Who cannot write it (no cache, a
+disk with little room) goes on without, and who removes it loses nothing. Beside the graph
+nothing may lie that ``graph.json`` does not list.
 """
 
 import contextlib
+import hashlib
 import mmap
 import os
 import re
@@ -24,18 +26,22 @@ import pyarrow as pa
 
 from graphsys.core.checksums import PREFIX, digest
 from graphsys.core.errors import CorruptStoreError
+from graphsys.core.user_cache import user_cache
 from graphsys.storage.first_look import check_index, check_nodes
-from graphsys.storage.manifest import EdgeTypeEntry, FileEntry, Manifest, file_name
+from graphsys.storage.manifest import (
+    MANIFEST_NAME,
+    EdgeTypeEntry,
+    FileEntry,
+    Manifest,
+    file_name,
+)
 from graphsys.storage.mapped_files import MappedFile, MappedFiles
 from graphsys.storage.stored_edges import index_of
 from graphsys.storage.views import Index
 
-_FOLDER: Final = "merged"
-_STATE: Final = 32  # digits of the fingerprint
+_STATE: Final = 32  # digits of the fingerprint, and of a digest of a path
 _NAME: Final = re.compile(r"(.+)-([0-9a-f]{32})\.arrow")
-_PLACE: Final = re.compile(
-    rf"gen-\d+/{_FOLDER}/[0-9a-f]{{{_STATE}}}/(?:index|nodes)/[^/]+/{_NAME.pattern}"
-)
+_PATH: Final = "path"  # a file that says of which graph it is
 _WORTH_KEEPING: Final = 1 << 20
 """Bytes; less is merged faster than it is looked at."""
 _MANY_PARTS: Final = 8
@@ -61,10 +67,10 @@ class KeptMerges:
         self._listed: dict[str, list[tuple[str, str, int]]] = {}
 
     @cached_property
-    def _place(self) -> str:
-        """Where files of the state are, relative to the graph's folder."""
-        state = self._manifest.fingerprint[:_STATE]
-        return f"{_place_of(self._manifest.generation)}/{state}"
+    def _place(self) -> Path | None:
+        """Where files of the state are; None where there is no cache."""
+        own = _cache_of(self._root)
+        return None if own is None else own / self._manifest.fingerprint[:_STATE]
 
     def index(
         self, name: str, what: str, num_rows: int, num_others: int, merge: Merge
@@ -125,7 +131,7 @@ class KeptMerges:
         for name, checksum, size in self._names(folder):
             if not name.startswith(f"{what}-{checksum}"):
                 continue
-            path = f"{self._place}/{folder}/{name}"
+            path = f"{self._place}/{folder}/{name}"  # absolute: it is not the graph's
             entry = FileEntry(
                 path=path, rows=1, bytes=size, checksum="", xxh3=f"{PREFIX}{checksum}"
             )
@@ -136,7 +142,7 @@ class KeptMerges:
                 # Arrow's own have no number: then it is damaged, and merged anew
                 if getattr(err.__cause__, "errno", None) is None:
                     with contextlib.suppress(OSError):
-                        (self._root / path).unlink()
+                        Path(path).unlink()
                 continue
             yield mapped
             return
@@ -145,10 +151,9 @@ class KeptMerges:
         """Return names, checksums and sizes of the files in a folder."""
         if folder not in self._listed:
             found = []
-            path = os.path.join(os.path.realpath(self._root), self._place, folder)
-            with contextlib.suppress(OSError):
-                if os.path.realpath(path) == path:  # no link leads out of the graph
-                    for entry in os.scandir(path):
+            if self._place is not None:
+                with contextlib.suppress(OSError):
+                    for entry in os.scandir(self._place / folder):
                         match = _NAME.fullmatch(entry.name)
                         if match and entry.is_file(follow_symlinks=False):
                             found.append((entry.name, match[2], entry.stat().st_size))
@@ -157,9 +162,15 @@ class KeptMerges:
 
     def _keep(self, folder: str, what: str, batch: pa.RecordBatch) -> None:
         """Write a file, if that is possible; nothing depends on it."""
-        path = self._root / self._place / folder
+        if self._place is None:
+            return
+        path = self._place / folder
         with contextlib.suppress(OSError, pa.ArrowException, CorruptStoreError):
-            _make_folder(path, self._root / f"gen-{self._manifest.generation}")
+            if Manifest.read(self._root).fingerprint != self._manifest.fingerprint:
+                return  # it would be of the past
+            if not path.exists():
+                _make_room(self._place.parent, self._root, self._place)
+                path.mkdir(parents=True)
             room = os.statvfs(path)
             if room.f_bavail * room.f_frsize < _SHARE * batch.nbytes:
                 return
@@ -182,48 +193,40 @@ class KeptMerges:
                 os.close(fd)
 
 
-def remove_kept(root: Path, generation: int) -> None:
-    """Remove what was kept of a generation; who has mapped it goes on reading it."""
-    shutil.rmtree(root / _place_of(generation), ignore_errors=True)
+def remove_kept(root: Path) -> None:
+    """Remove what was kept of a graph; who has mapped it goes on reading it."""
+    own = _cache_of(root)
+    if own is not None:
+        shutil.rmtree(own, ignore_errors=True)
 
 
-def kept_bytes(root: Path, generation: int) -> int:
-    """Return the bytes of what was kept of a generation."""
-    files = (root / _place_of(generation)).rglob("*.arrow")
-    total = 0
-    for file in files:
+def kept_bytes(root: Path) -> int:
+    """Return the bytes of what was kept of a graph."""
+    own, total = _cache_of(root), 0
+    for file in own.rglob("*.arrow") if own is not None else ():
         with contextlib.suppress(OSError):  # an append removes it just now
             total += file.stat(follow_symlinks=False).st_size
     return total
 
 
-def what_is_kept(path: str, manifest: Manifest) -> str | None:
-    """Return the checksum that a file of kept rows is to have; None if it is none.
-
-    Args:
-        path: Relative to the graph's folder.
-        manifest: What the graph lists.
-
-    Returns:
-        ``xxh3:...``; or "" where it is of a state before, which nobody reads any more.
-    """
-    match = _PLACE.fullmatch(path)
-    if match is None or not path.startswith(f"{_place_of(manifest.generation)}/"):
-        return None
-    is_now = path.split("/")[2] == manifest.fingerprint[:_STATE]
-    return f"{PREFIX}{match[2]}" if is_now else ""
+def _cache_of(root: Path) -> Path | None:
+    """Return the folder of a graph in the user's cache."""
+    cache = user_cache("merged")
+    name = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:_STATE]
+    return None if cache is None else cache / name
 
 
-def _place_of(generation: int) -> str:
-    return f"gen-{generation}/{_FOLDER}"
-
-
-def _make_folder(path: Path, generation: Path) -> None:
-    """Make a folder inside that of a generation, which may be gone and stays so."""
-    if path != generation:
-        _make_folder(path.parent, generation)
-        with contextlib.suppress(FileExistsError):
-            path.mkdir()
+def _make_room(own: Path, root: Path, state: Path) -> None:
+    """Make the folder of a graph; remove its other states, and graphs that are gone."""
+    own.mkdir(exist_ok=True)
+    (own / _PATH).write_text(str(root.resolve()))
+    for other in own.iterdir():
+        if other.is_dir() and other != state:
+            shutil.rmtree(other, ignore_errors=True)
+    for graph in own.parent.iterdir():
+        with contextlib.suppress(OSError):
+            if not (Path((graph / _PATH).read_text()) / MANIFEST_NAME).exists():
+                shutil.rmtree(graph, ignore_errors=True)
 
 
 def _one_row(arrays: dict[str, npt.NDArray[Any]]) -> pa.RecordBatch:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from graphsys.core.memory import parse_bytes, share_one_heap
 from graphsys.core.progress import SILENT, Progress
+from graphsys.storage.deltas.kept import remove_kept
 from graphsys.storage.deltas.layout import before_deltas
 from graphsys.storage.info import kept_form
 from graphsys.storage.ingest.graph_source import GraphSource
@@ -74,6 +75,7 @@ def compact(
                 GraphSource(graph, old.source), _options(old, budget), transaction, progress
             )
         transaction.commit(replace(written, source=old.source))
+    remove_kept(Path(path))
     progress.close()
     size = sum(entry.bytes for entry in transaction.files)
     return CompactReport(

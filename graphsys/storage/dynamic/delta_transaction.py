@@ -66,7 +66,7 @@ class DeltaTransaction(Transaction):
             sync_folder(self.folder.parent)
             sync_folder(self.folder.parent.parent)
         super().commit(manifest)
-        remove_kept(self.path, self.generation)  # of the state before
+        remove_kept(self.path)  # of the state before
 
 
 def remove_unlisted_deltas(path: Path, manifest: Manifest) -> None:

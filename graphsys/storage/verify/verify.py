@@ -23,7 +23,6 @@ from graphsys.core.errors import CorruptStoreError, InvalidGraphError
 from graphsys.core.plain_files import OUT_OF_FILES
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
-from graphsys.storage.deltas.kept import what_is_kept
 from graphsys.storage.deltas.layout import before_deltas
 from graphsys.storage.locks import LOCK_NAME, Pin, is_locked, is_pinned
 from graphsys.storage.manifest import MANIFEST_NAME, FileEntry, Manifest
@@ -33,7 +32,6 @@ from graphsys.storage.verify.content import ContentChecker
 from graphsys.storage.verify.deltas import DeltaChecker
 
 _LEFT = "is not listed in graph.json: a killed append left it, and the next one removes it"
-_DAMAGED_CACHE = "does not match its checksum; nobody reads it: it is a cache, remove it"
 _STRAY = "is not the generation that graph.json names, and nobody uses it"
 
 
@@ -156,11 +154,6 @@ def _unlisted(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
             file = _shown((here / name).relative_to(root))
             if file in listed or (is_busy and file.startswith(drafts)):
                 continue
-            checksum = what_is_kept(file, manifest) if name in files else None
-            if checksum is not None and not (here / name).is_symlink():
-                if checksum and _is_other(here / name, checksum):
-                    yield file, _DAMAGED_CACHE
-                continue
             if file.startswith(drafts) and not _is_of_delta(file, manifest):
                 yield file, _LEFT
             else:
@@ -168,18 +161,6 @@ def _unlisted(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
     for err in unread:
         folder = _shown(Path(err.filename).relative_to(root))
         yield folder, f"cannot be read: {(err.strerror or str(err)).lower()}"
-
-
-def _is_other(file: Path, checksum: str) -> bool:
-    """Whether a kept file is not what its name says; one that is gone is removed."""
-    try:
-        return file_digest(file) != checksum
-    except FileNotFoundError:  # by an append beside
-        return False
-    except OSError as err:
-        if err.errno in OUT_OF_FILES:
-            raise
-        return True
 
 
 def _is_of_delta(file: str, manifest: Manifest) -> bool:

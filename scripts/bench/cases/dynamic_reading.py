@@ -137,10 +137,10 @@ def read(graph: str, what: str, how: str) -> Outcome:
 
     with Graph(graph) as opened:  # compiles
         result = _answer(opened, what)
-        size, generation = sum(it.bytes for it in opened.manifest.files), opened.generation
-    kept = kept_bytes(Path(graph), generation)
+        size = sum(it.bytes for it in opened.manifest.files)
+    kept = kept_bytes(Path(graph))
     if how == "first reader":
-        remove_kept(Path(graph), generation)
+        remove_kept(Path(graph))
     begin = time.perf_counter()
     with Graph(graph) as opened:
         for part in range(opened.num_partitions("node")):

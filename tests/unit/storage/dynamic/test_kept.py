@@ -26,9 +26,16 @@ COLUMNS = ("indptr", "indices", "weight", "time")
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small stores keep rows, too."""
+def _small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Small stores keep rows, too, in a cache of the test's own."""
     monkeypatch.setattr(kept, "_WORTH_KEEPING", 1)
+    caches = tmp_path / "cache"
+    monkeypatch.setattr(kept, "user_cache", lambda name: _made(caches / name))
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def chunk(rng: np.random.Generator, size: int, ids: int) -> Any:
@@ -76,7 +83,9 @@ def read(store: Path) -> list[Any]:
 
 
 def files_of(store: Path) -> list[Path]:
-    return sorted((store / "gen-1/merged").rglob("*.arrow"))
+    own = kept._cache_of(store)
+    assert own is not None
+    return sorted(own.rglob("*.arrow"))
 
 
 def merged_by_hand(store: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -173,9 +182,9 @@ def test_compacting_leaves_none(changed: Path) -> None:
     read(changed)
     assert files_of(changed)
     compact(changed).graph.close()
-    assert not list(changed.rglob("merged"))
+    assert not files_of(changed)
     read(changed)  # without deltas there is nothing to merge
-    assert not list(changed.rglob("merged"))
+    assert not files_of(changed)
 
 
 @pytest.mark.parametrize("place", [0.02, 0.5, 0.98])
@@ -187,12 +196,9 @@ def test_a_damaged_one_is_found_and_not_read(
         data = bytearray(file.read_bytes())
         data[int(len(data) * place)] ^= 255
         file.write_bytes(data)
-    found = verify(changed).problems
-    assert [it.file for it in found] == [
-        it.relative_to(changed).as_posix() for it in files_of(changed)
-    ]
-    assert all("nobody reads it" in it.what for it in found)
+    damaged = {file: file.read_bytes() for file in files_of(changed)}
     assert read(changed) == wanted  # and whoever reads removes it
+    assert all(it.read_bytes() != damaged.get(it) for it in files_of(changed))
     assert read(changed) == wanted
     assert verify(changed).problems == []
 
@@ -204,32 +210,32 @@ def test_of_a_file_cut_short_nothing_is_read(changed: Path) -> None:
     assert read(changed) == wanted
 
 
-def test_what_is_no_cache_is_a_problem(changed: Path, tmp_path: Path) -> None:
-    wanted = read(changed)
-    odd = files_of(changed)[0].with_name("odd.arrow")
-    odd.write_bytes(b"x")
-    (problem,) = verify(changed).problems
-    assert "is not listed in graph.json" in problem.what
-    odd.unlink()
-    merged = changed / "gen-1/merged"
-    shutil.move(merged, tmp_path / "away")  # a link out of the graph is not followed
-    merged.symlink_to(tmp_path / "away")
-    assert read(changed) == wanted
-    (problem,) = verify(changed).problems
-    assert "is a link" in problem.what
+def test_beside_the_graph_nothing_lies_that_it_does_not_list(changed: Path) -> None:
+    before = sorted(changed.rglob("*"))
+    read(changed)
+    assert files_of(changed)
+    assert sorted(changed.rglob("*")) == before
 
 
-def test_it_goes_with_a_copy(changed: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    wanted = read(changed)
-    shutil.copytree(changed, tmp_path / "copy")
-    monkeypatch.setattr(kept.KeptMerges, "_keep", lambda *_: None)
-    files = files_of(tmp_path / "copy")
-    assert files
-    assert read(tmp_path / "copy") == wanted
-    assert verify(tmp_path / "copy").problems == []
+def test_what_is_of_graphs_that_are_gone_goes_and_each_has_one_state(
+    changed: Path, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(changed, tmp_path / "copy"))
+    read(copy)
+    assert files_of(copy)
+    assert not files_of(changed)  # each has its own
+    own = kept._cache_of(changed)
+    assert own is not None
+    stale = own / ("0" * 32) / "index"
+    stale.mkdir(parents=True)
+    shutil.rmtree(copy)
+    read(changed)
+    assert files_of(changed)
+    assert not files_of(copy)
+    assert not stale.exists()
 
 
-@pytest.mark.parametrize("refused", ["open", "link", "room", "write"])
+@pytest.mark.parametrize("refused", ["cache", "open", "link", "room", "write"])
 def test_where_it_cannot_be_written_reading_goes_on(
     changed: Path, refused: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,7 +259,9 @@ def test_where_it_cannot_be_written_reading_goes_on(
     class NoRoom:
         f_bavail, f_frsize = 1, room.f_frsize // 4096
 
-    if refused == "open":
+    if refused == "cache":
+        monkeypatch.setattr(kept, "user_cache", lambda _: None)
+    elif refused == "open":
         monkeypatch.setattr(os, "open", no_open)
     elif refused == "link":
         monkeypatch.setattr(os, "link", no_link)
@@ -263,18 +271,24 @@ def test_where_it_cannot_be_written_reading_goes_on(
         monkeypatch.setattr(pa, "OSFile", Full)
     assert read(changed) == wanted
     assert read(changed) == wanted
-    assert not files_of(changed)
+    if refused != "cache":
+        assert not files_of(changed)
     monkeypatch.undo()
     assert verify(changed).problems == []
 
 
 def test_a_kill_before_the_name_leaves_nothing(changed: Path) -> None:
     """The process ends between the last byte and the name."""
+    own = kept._cache_of(changed)
+    assert own is not None
+    cache = own.parent
     code = f"""
 import os
 from graphsys.storage import Graph
 from graphsys.storage.deltas import kept
 kept._WORTH_KEEPING = 1
+from pathlib import Path
+kept.user_cache = lambda name: Path({str(cache)!r})
 os.link = lambda *_, **__: os.kill(os.getpid(), 9)
 with Graph({str(changed)!r}) as graph:
     graph.node_ids("node")
