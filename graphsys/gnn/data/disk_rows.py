@@ -7,6 +7,7 @@ checkpoint holds is never written over: its next version gets a free place, so t
 committing a checkpoint copies no rows, and a kill leaves the one before whole.
 """
 
+import copy
 import mmap
 import os
 import re
@@ -71,6 +72,16 @@ class RowFiles:
         self._addresses = np.zeros(0, dtype=np.uint64)
         self._dirty: set[int] = set()
         self._path: Path | None = None
+        self._is_read_only = False
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "RowFiles":
+        """Return a copy; of files that are only read this one: nothing of it changes."""
+        if self._is_read_only:
+            return self
+        copied = object.__new__(type(self))
+        for name, value in vars(self).items():
+            setattr(copied, name, copy.deepcopy(value, memo))
+        return copied
 
     @property
     def most_bytes(self) -> int:
@@ -88,7 +99,7 @@ class RowFiles:
         Raises:
             CorruptStoreError: A file is missing or damaged.
         """
-        self._path = path
+        self._path, self._is_read_only = path, not is_writing
         own = [name for name in files if Path(name).parent == self._folder]
         segments = [name for name in own if _number_of(name, "segment") is not None]
         for name in sorted(segments, key=lambda n: _number_of(n, "segment") or 0):

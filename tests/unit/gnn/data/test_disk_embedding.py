@@ -166,6 +166,10 @@ def test_a_run_learns_and_is_used_with_its_best_rows(bare: Graph, tmp_path: Path
     few = gnn.open_run(tmp_path / "run").output(np.array([7, 3]))
     # a product of two rows may add in another order than one of sixty
     assert np.allclose(whole[[7, 3]], few, rtol=1e-5, atol=1e-6)
+    # a budget is planned on a copy of the network, and these rows are in mapped files
+    within = gnn.predict(tmp_path / "run", [7, 3], memory="4GB")
+    assert within.equals(table)
+    assert gnn.evaluate(tmp_path / "run", split="valid", memory="4GB")["metrics"] == found
 
 
 @pytest.mark.parametrize(("stop", "changes"), [
