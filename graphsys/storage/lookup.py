@@ -11,6 +11,9 @@ import pyarrow.compute as pc
 
 from graphsys.core.errors import UnknownNameError
 
+_SCANNED_AT_A_TIME = 1 << 20
+_FEW = 8  # times as many are scanned as fast as they are hashed
+
 
 def lookup_ids(
     known: pa.ChunkedArray, ids: Sequence[Any] | npt.NDArray[Any], where: str
@@ -31,9 +34,10 @@ def lookup_ids(
     wanted = _as_type(ids, known.type, where)
     if len(wanted) == 1:  # a scan is much faster than hashing all that are known
         numbers = np.array([pc.index(known, wanted[0]).as_py()], dtype=np.int64)
+    elif _FEW * len(wanted) < len(known):
+        numbers = _scanned(known, wanted)
     else:
-        found = pc.fill_null(pc.index_in(wanted, value_set=known.combine_chunks()), -1)
-        numbers = found.to_numpy(zero_copy_only=False).astype(np.int64)
+        numbers = _positions(wanted, known.combine_chunks())
     if len(missing := np.flatnonzero(numbers < 0)):
         first = ids[int(missing[0])]
         shown = first.item() if isinstance(first, np.generic) else first
@@ -41,6 +45,30 @@ def lookup_ids(
         raise UnknownNameError(
             f"node {shown!r}{more} is not among the {len(known)} nodes of type {where}"
         )
+    return numbers
+
+
+def _scanned(known: pa.ChunkedArray, wanted: pa.Array) -> npt.NDArray[np.int64]:
+    """Return positions of few among many: a table of the few, whom the many are asked for.
+
+    A table of the many takes 250 bytes for each of them.
+    """
+    unique = wanted.unique()
+    places = np.full(len(unique), -1, dtype=np.int64)
+    begin, size = 0, max(_SCANNED_AT_A_TIME, 4 * len(unique))
+    for chunk in known.chunks:
+        for at in range(0, len(chunk), size):
+            found = _positions(chunk.slice(at, size), unique)
+            hits = np.flatnonzero(found >= 0)
+            places[found[hits]] = begin + at + hits
+        begin += len(chunk)
+    return places[_positions(wanted, unique)]
+
+
+def _positions(wanted: pa.Array, known: pa.Array) -> npt.NDArray[np.int64]:
+    """Return the position of every id in an array that is hashed, or -1."""
+    found = pc.fill_null(pc.index_in(wanted, value_set=known), -1)
+    numbers: npt.NDArray[np.int64] = found.to_numpy(zero_copy_only=False).astype(np.int64)
     return numbers
 
 
