@@ -42,8 +42,7 @@ class MeetingGraph(GroupedGraph):
     """A graph whose partitions meet in groups; a partition is in one group of every round.
 
     Edges within a node type are those of the round in which their ends meet, in the bucket
-    of the group with itself; edges between two node types are all in the first round. Rows
-    of an index keep the stored graph's numbers of neighbors.
+    of the group with itself; edges between two node types are all in the first round.
 
     Args:
         stored: The graph; closing this closes nothing.
@@ -51,8 +50,7 @@ class MeetingGraph(GroupedGraph):
     """
 
     def __init__(self, stored: Graph, meetings: Mapping[str, Meetings]) -> None:
-        vars(self).update(vars(stored))
-        self.stored = stored
+        super().__init__(stored, {})
         self.meet(meetings)
 
     def meet(self, meetings: Mapping[str, Meetings]) -> None:
@@ -63,7 +61,6 @@ class MeetingGraph(GroupedGraph):
         """
         self._meetings = meetings
         self._groups = {name: found.groups for name, found in meetings.items()}
-        self._begins = {name: self.stored.offsets(name)[:-1] for name in meetings}
 
     def round_of(self, edge_type: EdgeType | str, bucket: Bucket) -> int:
         """Return the round in which a bucket's partitions are in memory."""

@@ -16,9 +16,10 @@ from graphsys.storage.views import EdgeBucket, Index, empty_bucket
 class GroupedGraph(Graph):
     """A graph whose partitions are seen in groups, each read as one partition.
 
-    Nodes are numbered group by group, and partition by partition within a group. What is
-    read is copied, where the store has more than one piece of it; a bucket holds its edges
-    in the order of the groups' pieces.
+    Nodes are numbered group by group, and partition by partition within a group; rows of an
+    index keep the stored graph's numbers of neighbors. What is read is copied, where the
+    store has more than one piece of it; a bucket holds its edges in the order of the
+    groups' pieces.
 
     Args:
         stored: The graph; closing this closes nothing.
@@ -34,23 +35,7 @@ class GroupedGraph(Graph):
         vars(self).update(vars(stored))
         self.stored = stored
         self._kept = None  # nodes are in another order here
-        self._groups: Mapping[str, Sequence[Sequence[int]]] = {}
-        self._begins: dict[str, npt.NDArray[np.int64]] = {}
-        self.regroup(groups)
-
-    def regroup(self, groups: Mapping[str, Sequence[Sequence[int]]]) -> None:
-        """Put the partitions into other groups; numbers of nodes change with them.
-
-        Args:
-            groups: As for a new one.
-        """
         self._groups = groups
-        for name in self.node_types:
-            sizes = np.diff(self.stored.offsets(name))
-            order = [k for group in groups[name] for k in group]
-            begins = np.empty(len(sizes), dtype=np.int64)
-            begins[order] = np.cumsum(sizes[order]) - sizes[order]
-            self._begins[name] = begins
 
     def close(self) -> None:
         """Do nothing: the graph it was made of is open."""
@@ -156,11 +141,10 @@ class GroupedGraph(Graph):
 
     def _index(self, edge_type: EdgeType | str, direction: str, part: int) -> Index:
         entry = self._edge_entry(edge_type)
-        ends = (entry.src_type, entry.dst_type)
-        own, other = ends if direction == "out" else ends[::-1]
+        own = entry.src_type if direction == "out" else entry.dst_type
         read = self.stored.out_index if direction == "out" else self.stored.in_index
         pieces = [read(edge_type, k) for k in self.members(own, part)]
-        if len(pieces) == 1 and len(self._begins[other]) == 1:
+        if len(pieces) == 1:
             return pieces[0]
         begins = np.cumsum([0, *(len(piece.indices) for piece in pieces)])
         kind = number_dtype(int(begins[-1]) + 1)
@@ -168,22 +152,11 @@ class GroupedGraph(Graph):
             piece.indptr[:-1] + begin.astype(kind)
             for piece, begin in zip(pieces, begins, strict=False)
         ]
-        others = {field.name for field in fields(Index)} - {"indptr", "indices", "files"}
+        others = {field.name for field in fields(Index)} - {"indptr", "files"}
         return Index(
             indptr=_concatenated([*indptr, begins[-1:].astype(kind)]),
-            indices=self._renumbered(other, _joined_column(pieces, "indices")),
             **{name: _joined_column(pieces, name) for name in others},
         )
-
-    def _renumbered(self, node_type: str, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return numbers of the stored graph as they are here; rows may end unsorted."""
-        first = self.stored.offsets(node_type)
-        moved = self._begins[node_type] - first[:-1]
-        if not moved.any():
-            return numbers
-        of = np.searchsorted(first, numbers, side="right") - 1
-        renumbered: npt.NDArray[Any] = (numbers + moved[of]).astype(numbers.dtype)
-        return renumbered
 
 
 class JoinedGraph(GroupedGraph):

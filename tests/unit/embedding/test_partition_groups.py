@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphsys.core.errors import ConfigError
+from graphsys.core.errors import ConfigError, StorageFullError
 from graphsys.core.progress import Progress
 from graphsys.core.types import EdgeType
 from graphsys.embedding import EmbeddingConfig, evaluate, open_run, train
 from graphsys.embedding.training.api import open_context
+from graphsys.embedding.training.buffer import PartitionBuffer
 from graphsys.storage.grouped.meeting_view import MeetingGraph
 from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.reader import Graph
@@ -167,6 +168,32 @@ def test_an_interrupted_run_goes_on_with_the_groups_that_it_had(
     whole, broken = open_run(tmp_path / "whole"), open_run(tmp_path / "broken")
     for part in range(4):
         assert np.array_equal(whole.table("entity", part), broken.table("entity", part))
+
+
+@pytest.mark.parametrize("call", [2, 4])  # between two rounds, between two epochs
+def test_a_disk_that_is_full_where_groups_change_loses_nothing(
+    make_ring: MakeRing, config: EmbeddingConfig, tmp_path: Path, call: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    config = dataclasses.replace(config, epochs=3, deterministic=True, prefetch=call == 2)
+    graph = make_ring(4)
+    train(graph, config, tmp_path / "whole")
+    calls, real = [], PartitionBuffer.clear
+
+    def clear(self: PartitionBuffer) -> None:
+        calls.append(0)
+        if len(calls) == call:
+            raise StorageFullError("no space left on device")
+        real(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PartitionBuffer, "clear", clear)
+        with pytest.raises(StorageFullError, match=r"no space left .*go on with --resume"):
+            train(graph, config, tmp_path / "full")
+    train(graph, config, tmp_path / "full", resume=True)
+    whole, full = open_run(tmp_path / "whole"), open_run(tmp_path / "full")
+    for part in range(4):
+        assert np.array_equal(whole.table("entity", part), full.table("entity", part))
 
 
 def test_what_groups_cannot_do_is_refused(

@@ -17,6 +17,7 @@ from graphsys.engine.algorithms import get
 from graphsys.storage import Graph
 from graphsys.storage.deltas import changes, kept
 from graphsys.storage.dynamic.compact import compact
+from graphsys.storage.grouped.merged_view import GroupedGraph
 from graphsys.storage.info import details
 from graphsys.storage.verify.verify import verify
 from tests.stores import edge_chunk, make_store, pairs_of
@@ -301,6 +302,15 @@ with Graph({str(changed)!r}) as graph:
     assert verify(changed).problems == []
     assert read(changed)
     assert files_of(changed)
+
+
+def test_groups_of_partitions_have_ids_in_their_own_order(changed: Path) -> None:
+    read(changed)  # keeps the ids of new nodes in the order of the store
+    with Graph(changed) as graph:
+        last = graph.num_partitions("node") - 1
+        grouped = GroupedGraph(graph, {"node": [[last], list(range(last))]})
+        ids = [grouped.nodes("node", k)["id"].to_pylist() for k in range(2)]
+        assert grouped.node_ids("node").to_pylist() == [*ids[0], *ids[1]]
 
 
 def test_views_and_algorithms_read_what_is_kept(
