@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import load_array
 from graphsys.core.checksums import digest
 from graphsys.core.errors import CorruptStoreError
 from graphsys.embedding.config import EmbeddingConfig
@@ -231,7 +232,7 @@ def read_array(
         CorruptStoreError: It is missing or no such file, or of another shape or type.
     """
     try:
-        array: npt.NDArray[Any] = np.load(path / name, mmap_mode=mapped, allow_pickle=False)
+        array = load_array(path / name, mapped)
     except (OSError, ValueError, EOFError) as err:
         raise CorruptStoreError(
             f"{path / name} cannot be read: {err}; train the run again"

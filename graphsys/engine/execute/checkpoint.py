@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.arrays import load_array
 from graphsys.core.errors import ConfigError, CorruptStoreError, OutputExistsError
 from graphsys.core.plain_files import read_json
 from graphsys.engine.codegen.cpu import module_source
@@ -249,7 +250,7 @@ class Checkpoints:
                 raise ValueError(f"{path.stat().st_size} bytes, expected {file.bytes}")
             if _hash_file(path) != file.checksum:
                 raise ValueError("its checksum does not match")
-            array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+            array = load_array(path)
         except (OSError, ValueError, EOFError) as err:
             raise self._corrupt(path.name, str(err)) from err
         return array

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphsys.core.arrays import load_array
 from graphsys.core.checksums import PREFIX, file_digest
 from graphsys.core.config import difference
 from graphsys.core.errors import (
@@ -310,7 +311,7 @@ def _found_checksum(file: Path, stated: str | int) -> str | int:
     try:
         if isinstance(stated, str):
             return file_digest(file)
-        array = np.load(file, mmap_mode="r", allow_pickle=False)
+        array = load_array(file)
         return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     except (OSError, ValueError, EOFError) as err:
         raise CorruptStoreError(f"{file} cannot be read: {err}; {_ADVICE}") from err

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from graphsys.core.arrays import load_array
 from graphsys.core.checksums import file_digest
 from graphsys.core.config import load_toml
 from graphsys.core.errors import ConfigError, CorruptStoreError, InvalidGraphError
@@ -89,7 +88,7 @@ def _what_is_wrong(path: Path, name: str, size: int | None, stated: Any) -> str 
         if found is None and isinstance(stated, str) and file_digest(path / name) != stated:
             found = "does not match its checksum"
         if found is None and name.endswith(".npy"):
-            np.load(path / name, mmap_mode="r", allow_pickle=False)
+            load_array(path / name)
     except OSError as err:
         if err.errno in OUT_OF_FILES:
             raise

@@ -1,6 +1,9 @@
-"""Distinct values are those of ``np.unique``, and are found by sorting."""
+"""Distinct values are those of ``np.unique``, found by sorting; arrays load in threads."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import hypothesis.extra.numpy as hnp
 import numpy as np
@@ -8,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsys.core.arrays import distinct
+from graphsys.core.arrays import distinct, load_array
 
 KINDS = ("int8", "uint32", "int64", "uint64", "float32", "bool")
 
@@ -36,3 +39,35 @@ def test_they_are_found_as_fast_as_values_are_sorted(
 
     ratios = [seconds(distinct) / seconds(lambda it: np.sort(it)) for _ in range(7)]
     assert min(ratios) < 4  # np.unique takes fifty times as long where they differ
+
+
+def test_headers_are_parsed_by_one_thread_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside: list[int] = []
+    most: list[int] = []
+
+    def load(file: Path, **_: Any) -> Path:
+        inside.append(1)
+        time.sleep(0.002)
+        most.append(len(inside))
+        inside.pop()
+        return file
+
+    monkeypatch.setattr(np, "load", load)
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(load_array, [tmp_path] * 8))
+    assert most == [1] * 8
+
+
+def test_arrays_are_mapped_and_read(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.arange(3))
+    assert isinstance(load_array(tmp_path / "a.npy"), np.memmap)
+    assert not load_array(tmp_path / "a.npy").flags.writeable
+    assert type(load_array(tmp_path / "a.npy", None)) is np.ndarray
+    (tmp_path / "p.npy").write_bytes(b"")
+    with pytest.raises(EOFError):
+        load_array(tmp_path / "p.npy")
+    np.save(tmp_path / "o.npy", np.array([{}]), allow_pickle=True)
+    with pytest.raises(ValueError, match="Object arrays"):
+        load_array(tmp_path / "o.npy", None)
