@@ -6,9 +6,11 @@ are verified against each other before anything is timed.
 """
 
 import importlib.util
+import os
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from bench.environments import has_environment
@@ -200,9 +202,14 @@ def summarize(work: Work, runs: Sequence[Runs], limit_s: float | None) -> list[R
 
 
 def missing_peers(peers: Mapping[str, str]) -> list[str]:
-    """Name the peers whose module (the mapping's value) is installed nowhere."""
-    return [
-        name
-        for name, module in peers.items()
-        if importlib.util.find_spec(module) is None and not has_environment(module)
-    ]
+    """Name the peers whose module (the mapping's value) is installed nowhere.
+
+    ``$NAME`` stands for a folder of programs that a variable of the environment names.
+    """
+    return [name for name, module in peers.items() if not _is_there(module)]
+
+
+def _is_there(module: str) -> bool:
+    if module.startswith("$"):
+        return Path(os.environ.get(module[1:], "/nowhere")).is_dir()
+    return importlib.util.find_spec(module) is not None or has_environment(module)

@@ -1,8 +1,11 @@
 """The benchmark harness measures in rounds, verifies first, and keeps its JSON."""
 
 import importlib
+import sys
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.conftest import ROOT
@@ -107,6 +110,67 @@ def test_missing_peers_are_named(bench: Any) -> None:
     harness = bench("bench.harness")
     found = harness.missing_peers({"numpy": "numpy", "Nothing": "no_such_package_xyz"})
     assert found == ["Nothing"]
+
+
+def test_a_peer_may_be_a_folder_of_programs(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness = bench("bench.harness")
+    monkeypatch.delenv("GAPBS", raising=False)
+    assert harness.missing_peers({"GAPBS": "$GAPBS"}) == ["GAPBS"]
+    monkeypatch.setenv("GAPBS", str(tmp_path))
+    assert harness.missing_peers({"GAPBS": "$GAPBS"}) == []
+
+
+# reads what GAPBS reads (src/reader.h, ReadSerializedGraph), tells the sum of a row
+READS_GRAPHS = """#!{python}
+import sys
+import numpy as np
+words = sys.argv[1:]
+data = open(words[words.index("-f") + 1], "rb").read()
+num_entries, num_nodes = np.frombuffer(data, np.int64, 2, offset=1)
+offsets = np.frombuffer(data, np.int64, num_nodes + 1, offset=17)
+wide = 2 if "sssp" in sys.argv[0] else 1
+rows = np.frombuffer(data, np.int32, offset=17 + 8 * (num_nodes + 1)).reshape(-1, wide)
+assert len(rows) == num_entries == offsets[-1] and data[0] == 0
+delta = int(words[words.index("-d") + 1]) if "-d" in words else 0
+source = int(words[words.index("-r") + 1])
+print("Trial Time:          9.00000")
+print(f"Trial Time:          {{1 + abs(delta - 32)}}.50000")
+found = rows[offsets[source] : offsets[source + 1], -1].sum()
+print(f"BFS Tree has {{found}} nodes and", f"SSSP Tree reaches {{found}} nodes")
+"""
+
+
+@pytest.mark.parametrize(("work", "reached"), [("bfs", [1, 2]), ("sssp", [7, 16])])
+def test_gapbs_reads_the_same_rows_and_the_best_delta_counts(
+    bench: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    work: str,
+    reached: list[int],
+) -> None:
+    for name in ("bfs", "sssp"):
+        (tmp_path / name).write_text(READS_GRAPHS.format(python=sys.executable))
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("GAPBS", str(tmp_path))
+    arrays = {  # a path 0 - 1 - 2
+        "indptr": np.array([0, 1, 3, 4], dtype=np.uint32),
+        "indices": np.array([1, 0, 2, 1], dtype=np.uint32),
+        "weight": np.array([7, 7, 9, 9], dtype=np.float32),
+        "sources": np.array([0, 1]),
+    }
+    for name, values in arrays.items():
+        np.save(tmp_path / f"{name}.npy", values)
+    found = bench("bench.cases.engine_gapbs").run(work, str(tmp_path))
+    assert found.result == [{"reached": number} for number in reached]
+    assert found.seconds == (33.5 if work == "bfs" else 1.5)
+
+
+def test_parts_of_cases_are_no_cases(bench: Any) -> None:
+    names = list(bench("bench.__main__").case_names())
+    assert {"engine", "billion", "mining"} <= set(names)
+    assert not {"engine_systems", "engine_gapbs", "__init__"} & set(names)
 
 
 def test_inputs_and_peers_are_chosen_by_name_and_unknown_ones_refused(bench: Any) -> None:
