@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from graphsys.engine.execute.rows import NUM_CHUNKS, RowBlock, all_nodes
 from graphsys.engine.execute.stream import Part, StreamRows
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction
+from graphsys.storage.reader import Graph
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,9 @@ class Ownership:
     def of(cls, topology: Topology, num_workers: int) -> "Ownership":
         """Deal the partitions of a store out, neighbors in number to one worker.
 
+        Each gets about as much to visit: nodes, and entries of their rows both ways. Only
+        where partitions are of equal work (by hash) are they as many for each.
+
         Raises:
             ConfigError: the graph has fewer partitions than there are workers.
         """
@@ -43,9 +48,8 @@ class Ownership:
         spans: list[list[tuple[int, int]]] = [[] for _ in range(num_workers)]
         for kind in graph.node_types:
             bounds = graph.offsets(kind) + topology.numbers.base(kind)
-            parts = len(bounds) - 1
-            for worker, own in enumerate(spans):
-                low, high = (k * parts // num_workers for k in (worker, worker + 1))
+            cuts = even_cuts(_visits(graph, kind), num_workers)
+            for own, (low, high) in zip(spans, pairwise(cuts), strict=True):
                 if bounds[low] < bounds[high]:
                     own.append((int(bounds[low]), int(bounds[high])))
         return cls(tuple(tuple(own) for own in spans))
@@ -63,6 +67,41 @@ class Ownership:
     def num_nodes(self, worker: int) -> int:
         """Return how many nodes a worker owns."""
         return sum(high - low for low, high in self.spans[worker])
+
+
+def even_cuts(weights: npt.NDArray[np.int64], num_pieces: int) -> tuple[int, ...]:
+    """Cut a sequence into runs of about the same weight, none empty if there are enough.
+
+    Args:
+        weights: Of the members, not negative, int64 ``[M]``.
+        num_pieces: How many runs, ``P``.
+
+    Returns:
+        Where each run begins, and ``M``: ``P + 1`` numbers, ascending.
+    """
+    before = np.concatenate([[0], np.cumsum(weights)])
+    cuts = [0]
+    for piece in range(1, num_pieces):
+        wanted = before[-1] * piece / num_pieces
+        after = int(np.searchsorted(before, wanted))
+        nearest = after - (
+            after > 0 and wanted - before[after - 1] < before[after] - wanted
+        )
+        least = min(cuts[-1] + 1, len(weights))
+        most = max(len(weights) - (num_pieces - piece), cuts[-1])
+        cuts.append(min(max(nearest, least), most))
+    return (*cuts, len(weights))
+
+
+def _visits(graph: Graph, kind: str) -> npt.NDArray[np.int64]:
+    """Return what each partition of a node type has to visit, int64 ``[P]``."""
+    found = np.diff(graph.offsets(kind))
+    for edge_type in graph.edge_types:
+        counts = graph.bucket_counts(edge_type)
+        for end, axis in ((edge_type.src_type, 1), (edge_type.dst_type, 0)):
+            if end == kind:
+                found += counts.sum(axis=axis)
+    return found
 
 
 class OwnRows(StreamRows):
