@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from bench.output import RESULTS
-from bench.study import mix, plot, schedulers
+from bench.study import mix, plot, plot_sweep, schedulers
 from bench.study.findings import findings
-from bench.study.statistics import series
+from bench.study.statistics import trends
 
 MAPPINGS = ("thread", "sub-warp", "warp", "block", "twc", "edge", "merge-path")
 GPU = "h100"
 PAGE = RESULTS.parent / "pages" / "bottlenecks.md"
 PICTURE = RESULTS.parent / "pages" / "balance.svg"
+SWEEP_PICTURE = RESULTS.parent / "pages" / "sweep.svg"
 HEADS = ("finding", "the paper", "statistic, and when it holds", "here", "verdict")
 SWEEP = {
     "launches": "kernel_invocations",
@@ -58,6 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.document:
         PAGE.write_text(document(result, path.name) + "\n", encoding="utf-8")
         PICTURE.write_text(plot.regimes(rows_of(result)), encoding="utf-8")
+        picture = plot_sweep.along(rows_of(result), SWEEP)
+        SWEEP_PICTURE.write_text(picture, encoding="utf-8")
     else:
         print(tables(result))
     return 0
@@ -125,7 +128,9 @@ def document(result: dict[str, Any], name: str) -> str:
         "",
         "## Along the sweep",
         "",
-        "Medians over the applications that were run on every size of a kind:",
+        "Medians over the applications that were run on most sizes of a kind:",
+        "",
+        "![Launches, lanes, CTAs and SMs, from small graphs to large](sweep.svg)",
         "",
         *sweep(rows),
         "",
@@ -164,15 +169,9 @@ def sweep(rows: list[tuple[str, dict[str, float]]]) -> list[str]:
     """Return medians by kind of graph, from the smallest to the largest."""
     lines = []
     for label, name in SWEEP.items():
-        found = series(rows, name)
-        for kind in dict.fromkeys(kind for _, kind in found):
-            own_kind = [own for (_, it), own in found.items() if it == kind]
-            most = max(len(own) for own in own_kind)
-            columns = [own for own in own_kind if len(own) == most]
-            told = [
-                f"{statistics.median(column):.3g}" for column in zip(*columns, strict=True)
-            ]
-            lines.append((label, kind, " / ".join(told), str(len(columns))))
+        for kind, (line, count) in trends(rows, name).items():
+            told = " / ".join(f"{value:.3g}" for _, value in line)
+            lines.append((label, kind, told, str(count)))
     return table(("median", "graphs", "smallest to largest", "applications"), lines)
 
 

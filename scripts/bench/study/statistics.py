@@ -83,6 +83,37 @@ def series(rows: Rows, name: str) -> dict[tuple[str, str], list[float]]:
     }
 
 
+def trends(rows: Rows, name: str) -> dict[str, tuple[list[tuple[float, float]], int]]:
+    """Return a figure's medians along the sizes of a kind of graph.
+
+    Args:
+        rows: Runs.
+        name: The figure.
+
+    Returns:
+        By kind: (entries as the size is called, median) from the smallest graph to the
+        largest, over those applications that were run on most sizes, and how many those
+        are.
+    """
+    found: dict[str, dict[str, dict[float, float]]] = {}
+    for work, figures in rows:
+        if is_control(work) or name not in figures:
+            continue
+        application, graph = work.split(", ")[:2]
+        kind, _, size = graph.rpartition("-")
+        if kind and size[0].isdigit():
+            own = found.setdefault(kind, {}).setdefault(application, {})
+            own[float(size)] = figures[name]
+    told = {}
+    for kind, applications in found.items():
+        most = max(map(len, applications.values()))
+        whole = [own for own in applications.values() if len(own) == most]
+        sizes = sorted(set.intersection(*map(set, whole)))
+        line = [(size, statistics.median(own[size] for own in whole)) for size in sizes]
+        told[kind] = line, len(whole)
+    return {kind: it for kind, it in told.items() if len(it[0]) > 1}
+
+
 def share_rising(rows: Rows, name: str) -> tuple[float, int]:
     """Return in which share of series the largest graph has more, and how many there are.
 

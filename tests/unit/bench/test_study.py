@@ -271,6 +271,25 @@ def test_the_picture_has_a_point_for_every_regime(study: Any) -> None:
     assert plot.regimes([]).count("<circle") == 0
 
 
+def test_trends_are_of_the_applications_with_most_sizes(study: Any) -> None:
+    rows = [
+        ("PR, road-1e4, 1M edges", {"x": 1.0}), ("PR, road-1e5, 1M edges", {"x": 3.0}),
+        ("BFS, road-1e5, 1M edges", {"x": 5.0}), ("BFS, road-1e4, 1M edges", {"x": 2.0}),
+        ("MST, road-1e4, 1M edges", {"x": 90.0}), ("PR, rmat-1e4, 1M edges", {"x": 7.0}),
+        ("control scan, 1e4 values", {"x": 8.0}), ("PR, wiki-Vote, 1M edges", {"x": 9.0}),
+    ]  # fmt: skip
+    found = study("statistics").trends(rows, "x")
+    assert found == {"road": ([(1e4, 1.5), (1e5, 4.0)], 2)}
+    plot = study("plot_sweep")
+    picture = ET.fromstring(plot.along(rows, {"x of it": "x", "unknown": "y"}))
+    lines = [it for it in picture.iter() if it.tag.endswith("polyline")]
+    assert len(lines) == 1
+    ends = [float(point.split(",")[1]) for point in lines[0].get("points", "").split()]
+    assert ends[0] > ends[1]  # up is smaller
+    texts = ["".join(it.itertext()) for it in picture.iter() if it.tag.endswith("text")]
+    assert {"x of it", "1e4", "1e5", "4"} <= set(texts)
+
+
 def test_stalls_and_misses(study: Any) -> None:
     caches = study("caches")
     name = "h100 predicted_stall_share"
