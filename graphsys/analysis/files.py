@@ -57,8 +57,27 @@ def write_report(report: Mapping[str, Any], page: Path) -> None:
     """
     from graphsys.analysis.page.page import page_of
 
-    texts = {json_path(page): json.dumps(report, indent=1, allow_nan=False)}
-    texts[page] = page_of(report)
+    _write_both(page, page_of(report), report)
+
+
+def write_comparison(before: Path, after: Path, page: Path) -> None:
+    """Write the page of two reports beside each other, and what differs as JSON.
+
+    Raises:
+        InputError: one of them is no report of ours.
+        StorageFullError: they cannot be written.
+    """
+    from graphsys.analysis.compare import compare_reports
+    from graphsys.analysis.page.comparison import comparison_page
+
+    reports = read_report(before), read_report(after)
+    text = comparison_page(*reports, (str(before), str(after)))
+    _write_both(page, text, compare_reports(*reports))
+
+
+def _write_both(page: Path, text: str, facts: Mapping[str, Any]) -> None:
+    texts = {json_path(page): json.dumps(facts, indent=1, allow_nan=False)}
+    texts[page] = text
     with new_files(*texts) as new:
         for path, text in zip(new, texts.values(), strict=True):
             path.write_text(text + "\n", encoding="utf-8")

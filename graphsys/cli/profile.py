@@ -19,7 +19,7 @@ EPILOG = examples(
     "graphsys profile -o trace.html --trace kineto.json.gz",
     "graphsys profile --schedulers -o report.html -- run pagerank web -o ranks.parquet",
     "graphsys profile --compile sm_90 pagerank",
-    "graphsys profile --compare before.json after.json",
+    "graphsys profile --compare before.json after.json -o changes.html",
 )
 
 _NOT_PROFILED = ("profile",)
@@ -152,12 +152,9 @@ def profile(
             "its own after --, and the report's JSON is written beside the page"
         )
     if compare:
-        if len(words) != 2 or out is not None:
-            raise ConfigError(
-                "--compare takes two reports' .json and nothing else, got "
-                f"{len(words)} names{'' if out is None else ' and --out'}"
-            )
-        _compare(Path(words[0]), Path(words[1]), as_json=json)
+        if len(words) != 2:
+            raise ConfigError(f"--compare takes two reports' .json, got {len(words)} names")
+        _compare(Path(words[0]), Path(words[1]), out, as_json=json, overwrite=overwrite)
         return 0
     if compile_ is not None:
         if len(words) != 1 or out is not None or trace is not None:
@@ -358,11 +355,22 @@ def _explain(
     print_note(f"profile: wrote {out} and {out.with_suffix('.json').name}")
 
 
-def _compare(before: Path, after: Path, *, as_json: bool) -> None:
+def _compare(
+    before: Path, after: Path, out: Path | None, *, as_json: bool, overwrite: bool
+) -> None:
     from graphsys.analysis.compare import compare_reports
-    from graphsys.analysis.files import read_report
+    from graphsys.analysis.files import check_target, read_report, write_comparison
     from graphsys.analysis.page.text import number_text
 
+    if out is not None:
+        check_target(out, overwrite=overwrite)
+        if out.with_suffix(".json").resolve() in (before.resolve(), after.resolve()):
+            raise ConfigError(
+                f"{out} would put its JSON in place of a report that is compared; choose "
+                "another name"
+            )
+        write_comparison(before, after, out)
+        print_note(f"profile: wrote {out} and {out.with_suffix('.json').name}")
     found = compare_reports(read_report(before), read_report(after))
     if as_json:
         print_json(found)

@@ -1,7 +1,8 @@
 """Pictures of a report's page, taken by a browser, with what they were taken of.
 
 Two runs on a drawn graph are profiled, a vertex program and a training of a network, and
-their pages opened in headless Chromium, as wide as a desk's screen and as a phone's.
+the first again with one thread; their pages and one of both are opened in headless
+Chromium, as wide as a desk's screen and as a phone's.
 ``pages/screenshots.json`` keeps the checksum of what draws the page and of each picture:
 ``tests/unit/bench/test_screenshots.py`` fails where the page has changed since.
 """
@@ -48,6 +49,7 @@ SHOTS: dict[str, tuple[str, int, bool]] = {
     "report_phone_dark": ("bfs", 390, True),
     "training_desktop": ("gnn", 1000, False),
     "training_phone": ("gnn", 390, False),
+    "comparison_desktop": ("comparison", 1000, False),
 }
 MOST_PIXELS = 4000
 """Of a picture's height: what lies below is left out."""
@@ -138,6 +140,11 @@ def profiled(folder: Path) -> dict[str, Path]:
         call(*words, "--overwrite")  # compiles
         pages[name] = folder / f"{name}.html"
         call("profile", "-o", pages[name].name, "--", *words, "--overwrite")
+    old, new = (pages["bfs"].with_name(f"{name}.json") for name in ("bfs", "one_thread"))
+    once = ("--threads", "1", "--overwrite")
+    call("profile", "-o", f"{new.stem}.html", "--", *RUNS["bfs"], *once)
+    pages["comparison"] = folder / "comparison.html"
+    call("profile", "--compare", old.name, new.name, "-o", pages["comparison"].name)
     return pages
 
 

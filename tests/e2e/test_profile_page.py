@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,15 +62,13 @@ def page(small_graph: Path, work: Path, run_cli: Run) -> Path:
     return out
 
 
-@pytest.mark.parametrize("size", ["1200,900", "390,800"])
-def test_the_page_works_in_a_browser(
-    tmp_path: Path, browser: str, page: Path, size: str
-) -> None:
-    probed = tmp_path / "probed.html"
+def seen_in(browser: str, page: Path, size: str, folder: Path) -> dict[str, Any]:
+    """Open a page with the probe in it; return what that told."""
+    probed = folder / "probed.html"
     probed.write_text(page.read_text().replace("</body>", PROBE + "</body>"))
     command = [
         browser, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={size}",
-        "--enable-logging=stderr", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom",
+        "--enable-logging=stderr", f"--user-data-dir={folder / 'profile'}", "--dump-dom",
         probed.as_uri(),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
@@ -79,6 +78,14 @@ def test_the_page_works_in_a_browser(
     assert found is not None, "the page's script stopped"
     text = found.group(1).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     told = json.loads(text)
+    return dict(told)
+
+
+@pytest.mark.parametrize("size", ["1200,900", "390,800"])
+def test_the_page_works_in_a_browser(
+    tmp_path: Path, browser: str, page: Path, size: str
+) -> None:
+    told = seen_in(browser, page, size, tmp_path)
     assert told["charts"] >= 2 + 2 * 8
     assert told["empty"] == []
     assert told["wide"] <= 0  # tables scroll inside, the page does not
@@ -91,6 +98,19 @@ def test_the_page_works_in_a_browser(
     times = [float(cell.replace(",", "")) for cell in steps["ms"][1] if cell]
     assert times == sorted(times)
     assert len(set(steps["step"][0])) == len(down) > 1
+
+
+@pytest.mark.parametrize("size", ["1200,900", "390,800"])
+def test_two_reports_beside_each_other_fit_a_screen(
+    tmp_path: Path, browser: str, page: Path, run_cli: Run, size: str
+) -> None:
+    own = page.with_suffix(".json")
+    done = run_cli("profile", "--compare", own, own, "-o", tmp_path / "both.html")
+    assert done.returncode == 0, done.stderr
+    told = seen_in(browser, tmp_path / "both.html", size, tmp_path)
+    assert told["charts"] >= 2 + 2
+    assert told["wide"] <= 0
+    assert {"main", "operators", "changes"} <= set(told["tables"])
 
 
 # laid out when it is loaded: the document is dumped before a frame is sure to have come

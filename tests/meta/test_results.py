@@ -19,6 +19,7 @@ SAVERS = {
     "bench/run": ("analysis", "--save"),
     "bench/changes": ("--save",),
     "bench/before_after": (".", "--save"),
+    "bench/bsp_workers": ("--save",),
     "bench/embedding_workers": ("--save",),
     "bench/gnn_workers": ("--save",),
     "bench/neighbor_cache": ("--save",),

@@ -1,7 +1,7 @@
 """Charts as inline SVG: small functions from figures to text, colored by CSS classes."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from markupsafe import Markup, escape
 
@@ -233,6 +233,32 @@ def copies_by_step(
     Returns:
         Nothing where none was predicted.
     """
+
+    def title(style: str, step: int) -> str:
+        text = _time_text(seconds[style][step])
+        return f"{style}: {counts[style][step]:,.4g} copies, {text}"
+
+    return _seconds_by_step(seconds, title, "predicted copies by superstep")
+
+
+def times_by_step(seconds: Mapping[str, Sequence[float]]) -> Markup:
+    """Draw how long each superstep took, of several runs beside each other.
+
+    Args:
+        seconds: Of every superstep, or of equal parts of a long run, by run; 0 where it
+            had ended.
+    """
+
+    def title(run: str, step: int) -> str:
+        return f"{run}: {_time_text(seconds[run][step])}"
+
+    return _seconds_by_step(seconds, title, "times by superstep")
+
+
+def _seconds_by_step(
+    seconds: Mapping[str, Sequence[float]], title: Callable[[str, int], str], label: str
+) -> Markup:
+    """Draw a group of bars for each step, on a logarithmic axis."""
     most = max((max(own, default=0.0) for own in seconds.values()), default=0.0)
     if most <= 0:
         return Markup("")
@@ -246,21 +272,36 @@ def copies_by_step(
             f'<line class="tick" x1="{left}" x2="{_WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>'
         )
         parts.append(_text(left - 6, y + 4, _time_text(10.0**power), "end"))
-    for k, (style, own) in enumerate(seconds.items()):
+    for k, (name, own) in enumerate(seconds.items()):
         width = (_WIDTH - left) / len(own)
         room = width / len(seconds)
         for step, it in enumerate(own):
             if it <= 0:
                 continue
             up = height * (math.log10(it) - low) / (high - low)
-            title = f"{style}: {counts[style][step]:,.4g} copies, {_time_text(it)}"
             parts.append(
                 _rect(left + step * width + k * room, base - up, max(room - 0.3, 0.5), up,
-                      f"s{k}", title)
+                      f"s{k}", title(name, step))
             )  # fmt: skip
     parts.append(_text(left, base + 16, "first"))
     parts.append(_text(_WIDTH, base + 16, "last", "end"))
-    return _svg(base + 20, "predicted copies by superstep", parts)
+    return _svg(base + 20, label, parts)
+
+
+def pair_of_bars(before: float, after: float, label: str) -> Markup:
+    """Draw two values below each other, as shares of the larger.
+
+    Args:
+        before: The first, not negative.
+        after: The second.
+        label: What they are.
+    """
+    most, width = max(before, after) or 1.0, 160
+    parts = [
+        _rect(0, 8 * k + 1, width * max(value, 0.0) / most, 6, f"s{k}", f"{value:,.6g}")
+        for k, value in enumerate((before, after))
+    ]
+    return _svg(16, label, parts, width)
 
 
 def _time_text(seconds: float) -> str:

@@ -7,10 +7,11 @@ from markupsafe import Markup
 
 from graphsys.analysis.page import charts
 from graphsys.analysis.page.copies import copies_of_step, copies_part
+from graphsys.analysis.page.template import filled, milliseconds, percent
 from graphsys.analysis.page.text import figure_text, number_text
 from graphsys.core.memory import format_bytes
 
-_MAIN = (
+MAIN = (
     ("wall_seconds", "Time, without the model's"),
     ("superstep_seconds", "Time in supersteps"),
     ("compile_seconds", "Compiling, or loading compiled kernels"),
@@ -62,28 +63,15 @@ def page_of(report: Mapping[str, Any]) -> str:
     Args:
         report: As :func:`graphsys.analysis.report.report_of` makes it.
     """
-    from jinja2 import Environment, PackageLoader, select_autoescape
-
-    loader = PackageLoader("graphsys.analysis", "templates")
-    environment = Environment(
-        loader=loader, autoescape=select_autoescape(default=True), trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
-    environment.filters |= {
-        "number": number_text,
-        "bytes": format_bytes,
-        "percent": _percent,
-        "milliseconds": _milliseconds,
-        "millions": _millions,
-    }
     metrics = {metric["name"]: metric for metric in report["metrics"]}
     is_training = any(step["mode"] == "train" for step in report["supersteps"])
     main = [
         (label.replace("supersteps", "epochs") if is_training else label, metrics[name])
-        for name, label in _MAIN
+        for name, label in MAIN
         if name in metrics
     ]
-    return environment.get_template("report.html").render(
+    return filled(
+        "report.html",
         report=report,
         main=[(label, figure_text(it)) for label, it in main if it["value"] is not None],
         unknown=[(label, figure_text(it)) for label, it in main if it["value"] is None],
@@ -144,7 +132,7 @@ def _last_numbers(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "cells": [
                 *("" if row[it] is None else number_text(row[it])
                   for it in ("count", "mean", "deviation", "largest")),
-                *(_percent(row[f"{it}_share"]) for it in shares),
+                *(percent(row[f"{it}_share"]) for it in shares),
             ],
         }
         for row in rows
@@ -177,8 +165,8 @@ def _step_cell(step: Mapping[str, Any], name: str, kind: str) -> dict[str, Any]:
     texts: dict[str, Callable[[Any], str]] = {
         "text": str,
         "count": number_text,
-        "ms": _milliseconds,
-        "share": _percent,
+        "ms": milliseconds,
+        "share": percent,
     }
     text = "" if value is None else texts[kind](value)
     if name == "edges" and value is not None and not step["edges_exact"]:
@@ -239,7 +227,7 @@ def _side_by_side(row: Mapping[str, Any]) -> dict[str, Any]:
     def text(value: float | None) -> str:
         if value is None:
             return "not measured"
-        return _percent(value) if row["unit"] == "share" else number_text(value)
+        return percent(value) if row["unit"] == "share" else number_text(value)
 
     found = {name: text(row[name]) for name in ("predicted", "host", "clock", "ncu")}
     label = str(row["name"]).replace("_", " ")
@@ -256,15 +244,3 @@ def _roofs(report: Mapping[str, Any]) -> tuple[Any, ...]:
     ]
     rates = ("copied_bytes_per_second", "gemm_flop_per_second")
     return (known, *(settings.get(name) for name in rates))
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.1f} %"
-
-
-def _millions(amount: int | None) -> str:
-    return "" if amount is None else number_text(amount / 1e6)
-
-
-def _milliseconds(seconds: float | None) -> str:
-    return "" if seconds is None else f"{1e3 * seconds:,.3f}"

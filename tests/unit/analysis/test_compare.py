@@ -1,10 +1,18 @@
 """Two reports side by side: whether their runs are of the same work."""
 
+import json
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import graphsys as gs
 from graphsys.analysis.compare import compare_reports
+from graphsys.analysis.page.comparison import comparison_page
+from graphsys.cli.main import main
+from graphsys.engine import algorithms
+from graphsys.engine.topology import Topology
 
 
 def report(command: str) -> dict[str, Any]:
@@ -27,3 +35,64 @@ def test_reports_of_other_work_are_told(before: str, after: str, is_unlike: bool
     assert (found["unlike"] is not None) == is_unlike
     if is_unlike:
         assert found["unlike"].startswith("these are reports of unlike runs, ")
+
+
+@pytest.fixture(scope="module")
+def reports() -> list[dict[str, Any]]:
+    topology = Topology.from_edges(np.arange(3), np.array([1, 2, 0]), num_nodes=3)
+    found = []
+    for iterations in (2, 250):
+        with gs.profile() as p:
+            algorithms.get("pagerank")(
+                topology, implementation="program", iterations=iterations
+            )
+        found.append(p.report)
+    return found
+
+
+def test_the_page_has_both_reports_beside_each_other(reports: list[dict[str, Any]]) -> None:
+    before, after = reports
+    page = comparison_page(before, after, ("old.json", "<new>.json"))
+    assert "&lt;new&gt;.json" in page
+    assert "<new>" not in page
+    left, right = ({it["name"]: it["value"] for it in r["metrics"]} for r in reports)
+    calls = left["kernel_invocations"], right["kernel_invocations"]
+    row = page[page.index("<td>Kernel invocations</td>") :].split("</tr>")[0]
+    assert f'data-v="{calls[0]}">{calls[0]} launches</td>' in row
+    assert f'data-v="{calls[1]}">{calls[1]} launches</td>' in row
+    assert f'data-v="{calls[1] / calls[0]}">' in row
+    assert row.count("<rect") == 2
+    assert page.count('aria-label="timeline"') == 2
+    steps = page[page.index('id="steps"') :].split("</svg>")[0]
+    assert "means of 3 in a row" in page  # 250 supersteps share 84 groups of bars
+    assert steps.count("old.json: ") == 1  # its two supersteps are one bar
+    assert steps.count("&lt;new&gt;.json: ") == 84
+    operators = page[page.index('id="operators"') :].split("</table>")[0]
+    assert f"<code>{after['operators'][0]['name']}</code>" in operators
+    assert 'id="unlike"' not in page
+
+
+def test_a_page_of_unlike_runs_says_so(reports: list[dict[str, Any]]) -> None:
+    other = {**reports[1], "command": "graphsys run wcc web"}
+    page = comparison_page(
+        {**reports[0], "command": "graphsys run bfs web"}, other, ("a", "b")
+    )
+    assert "These are reports of unlike runs" in page
+
+
+def test_the_compared_reports_are_not_written_over(
+    reports: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, own in zip("ab", reports, strict=True):
+        (tmp_path / f"{name}.json").write_text(json.dumps(own))
+    both = ["profile", "--compare", f"{tmp_path}/a.json", f"{tmp_path}/b.json"]
+    (tmp_path / "b.html").touch()
+    assert main([*both, "-o", f"{tmp_path}/b.html", "--overwrite"]) == 2
+    assert "in place of a report that is compared" in capsys.readouterr().err
+    assert json.loads((tmp_path / "b.json").read_text()) == reports[1]
+    assert main([*both, "-o", f"{tmp_path}/c.html"]) == 0
+    changes = json.loads((tmp_path / "c.json").read_text())["changes"]
+    assert any(it["name"] == "supersteps" and it["ratio"] == 125 for it in changes)
+    assert "beside" in (tmp_path / "c.html").read_text()
+    assert main([*both, "-o", f"{tmp_path}/c.html"]) == 2
+    assert "exists" in capsys.readouterr().err
