@@ -14,6 +14,10 @@ from graphsys.core.compiling import compile_bytes, name_of
 from graphsys.core.user_cache import user_cache
 
 
+_noted: dict[tuple[str, str | None], frozenset[str]] = {}
+"""What this process noted last, by the work and the cache."""
+
+
 class WorkKernels:
     """The kernels that a work may call, and which of them its runs have called.
 
@@ -30,9 +34,14 @@ class WorkKernels:
         return compile_bytes(self._kernels(), used_kernels(self._work))
 
     def remember(self) -> None:
-        """Note which of them this process has called."""
-        called = [it for it in self._kernels() if getattr(it, "overloads", None)]
-        remember_kernels(self._work, map(name_of, called))
+        """Note which of them this process has called; the same ones are noted once."""
+        called = frozenset(
+            name_of(it) for it in self._kernels() if getattr(it, "overloads", None)
+        )
+        place = (self._work, os.environ.get("GRAPHSYS_CACHE"))
+        if _noted.get(place) != called:
+            remember_kernels(self._work, called)
+            _noted[place] = called
 
 
 def used_kernels(work: str) -> frozenset[str]:

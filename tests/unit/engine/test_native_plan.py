@@ -197,6 +197,10 @@ def test_a_run_notes_the_kernels_that_it_called(
     assert name_of(push_levels) in used_kernels("traversal")
     remember_kernels("traversal", ["a.b", name_of(push_levels)])
     assert {"a.b", name_of(push_levels)} <= used_kernels("traversal")
+    before = (tmp_path / "kernels" / "traversal.txt").stat().st_mtime_ns
+    monkeypatch.setattr("graphsys.engine.used_kernels.remember_kernels", None)
+    algorithms.get("bfs")(graph, source=0)  # nothing new: the file is not even read
+    assert (tmp_path / "kernels" / "traversal.txt").stat().st_mtime_ns == before
     (tmp_path / "kernels" / "traversal.txt").write_bytes(b"\xff\xfe")
     assert used_kernels("traversal") == frozenset()  # damaged: as if nothing were known
 
