@@ -13,7 +13,6 @@ from typing import Any
 from graphsys.core.compiling import compile_bytes, name_of
 from graphsys.core.user_cache import user_cache
 
-
 _noted: dict[tuple[str, str | None], frozenset[str]] = {}
 """What this process noted last, by the work and the cache."""
 
