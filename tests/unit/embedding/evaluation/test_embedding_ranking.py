@@ -17,7 +17,8 @@ from graphsys.embedding.data.candidates import draw_candidates
 from graphsys.embedding.data.held_out import HeldOut, held_out_edges
 from graphsys.embedding.evaluation import evaluate as evaluation
 from graphsys.embedding.evaluation import ranking
-from graphsys.embedding.evaluation.ranking import Ranks, rank_edges
+from graphsys.embedding.evaluation.counts import Ranks
+from graphsys.embedding.evaluation.ranking import rank_edges
 from graphsys.embedding.model import RelationSet, relation_sets
 from graphsys.embedding.rows.scorer import Scorer
 from graphsys.storage.reader import Graph
