@@ -1,16 +1,18 @@
 """``graphsys nearest``: which nodes are most like one."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from graphsys.cli.console import print_json, print_table
 from graphsys.cli.options import (
+    ClusterOption,
     JsonOption,
     LimitOption,
     RunArgument,
     examples,
+    parse_cluster,
     require_no_relation,
 )
 
@@ -54,12 +56,24 @@ def nearest(
         ),
     ] = "exact",
     memory: LimitOption = None,
+    cluster: ClusterOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show the nodes whose rows are most like that of NODE."""
     from graphsys.storage.runs.run_folder import is_gnn_run
 
-    if is_gnn_run(run):
+    facts: dict[str, Any] = {}
+    if cluster is not None:
+        from graphsys import distributed
+
+        where = parse_cluster(
+            cluster, memory=memory, relation=relation,
+            index=None if index == "exact" else index,
+        )  # fmt: skip
+        found, facts["workers"] = distributed.nearest(
+            run, node, k, cluster=where, node_type=node_type
+        )
+    elif is_gnn_run(run):
         found = _by_network(run, node, k, node_type, relation, index, memory)
     else:
         from graphsys import embedding
@@ -75,7 +89,7 @@ def nearest(
         )
     rows = found.to_pylist()
     if json:
-        print_json({"neighbors": rows})
+        print_json({"neighbors": rows} | facts)
     else:
         print_table(found.column_names, [list(row.values()) for row in rows])
 

@@ -13,5 +13,8 @@ if TYPE_CHECKING:
     from graphsys.distributed.gnn_training import train_gnn as train_gnn
     from graphsys.distributed.run import ClusterResult as ClusterResult
     from graphsys.distributed.run import ClusterRun as ClusterRun
+    from graphsys.distributed.run_questions import evaluate as evaluate
+    from graphsys.distributed.run_questions import export as export
+    from graphsys.distributed.run_questions import nearest as nearest
 
 __getattr__ = lazy_exports(__name__)

@@ -38,13 +38,13 @@ FLAGS = {
     "--memory --out --overwrite --preset --resume --set --settings",
     "graphsys train gnn": "GRAPH --cluster --config --device --dry-run --help --json "
     "--memory --out --overwrite --preset --resume --set --settings",
-    "graphsys evaluate": "RUN --candidates --draw --help --json --memory --queries --seed "
-    "--split",
-    "graphsys nearest": "RUN NODE --help --index --json --k --memory --node-type "
+    "graphsys evaluate": "RUN --candidates --cluster --draw --help --json --memory "
+    "--queries --seed --split",
+    "graphsys nearest": "RUN NODE --cluster --help --index --json --k --memory --node-type "
     "--relation",
     "graphsys predict": "RUN --format --graph --help --json --known --memory --nodes "
     "--out --overwrite --relation --top-k",
-    "graphsys export": "RUN --help --json --memory --node-type --out --overwrite "
+    "graphsys export": "RUN --cluster --help --json --memory --node-type --out --overwrite "
     "--relation --relation-types",
     "graphsys doctor": "--cluster --help --json --warm-up",
     "graphsys plan": "--calibrate --dim --edges --help --json --machines --memory "

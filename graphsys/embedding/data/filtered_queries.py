@@ -14,8 +14,8 @@ import numpy.typing as npt
 from graphsys.core.types import EdgeType, true_splits
 from graphsys.embedding.data.edge_stream import stream_edges
 from graphsys.embedding.data.held_out import HeldOut
-from graphsys.training.share import ALL, Share
 from graphsys.storage.reader import Graph
+from graphsys.training.share import ALL, Share
 
 Ints = npt.NDArray[np.int64]
 _BATCH = 1 << 14
@@ -238,7 +238,9 @@ class _Adjacency:
         self.span: tuple[int, int] | None = None
         self.buckets: list[tuple[int, int]] | None = None
         if not share.is_all:
-            answers = graph.offsets(edge_type.dst_type if asks_for_dst else edge_type.src_type)
+            answers = graph.offsets(
+                edge_type.dst_type if asks_for_dst else edge_type.src_type
+            )
             self.span = share.span(answers)
             self.buckets = self._buckets({part for part, _, _ in share.partitions(answers)})
 
@@ -290,8 +292,9 @@ class _Adjacency:
     def _buckets(self, parts: set[int]) -> list[tuple[int, int]]:
         """Return the buckets with answers in some partitions."""
         kind = self.edge_type
-        shape = self.graph.num_partitions(kind.src_type), self.graph.num_partitions(
-            kind.dst_type
+        shape = (
+            self.graph.num_partitions(kind.src_type),
+            self.graph.num_partitions(kind.dst_type),
         )
         return [
             (i, j)

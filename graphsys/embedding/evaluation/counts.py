@@ -75,3 +75,11 @@ def merged(parts: Sequence[Counted]) -> Counted:
         negative[is_first] = part.negative[is_first]
         tried[is_first] = part.tried[is_first]
     return Counted(counts=counts, positive=positive, negative=negative, tried=tried)
+
+
+def joined(parts: Sequence[Counted]) -> Counted:
+    """Return what was counted for edges that were asked about one part after the other."""
+    names = ("counts", "positive", "negative", "tried")
+    return Counted(
+        **{name: np.concatenate([getattr(p, name) for p in parts]) for name in names}
+    )

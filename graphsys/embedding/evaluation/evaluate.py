@@ -241,9 +241,7 @@ class Asked:
         return self._drawn[key]
 
 
-def _break_down(
-    run: Embeddings, found: list[Found], *, is_sampled: bool
-) -> dict[str, Any]:
+def _break_down(run: Embeddings, found: list[Found], *, is_sampled: bool) -> dict[str, Any]:
     ranks = np.concatenate([part.ranks.filtered for part in found])
     is_tail = np.repeat([p.asks_for_dst for p in found], [len(p.edges) for p in found])
     names, relation = _relations(found)

@@ -19,7 +19,6 @@ from graphsys.embedding.data.filtered_queries import (
     held_out_queries,
 )
 from graphsys.embedding.data.held_out import HeldOut
-from graphsys.training.share import ALL, Share
 from graphsys.embedding.evaluation.counts import NEVER, Counted, Ranks
 from graphsys.embedding.rows.batch_memory import candidate_block
 from graphsys.embedding.rows.scorer import Scorer
@@ -30,6 +29,7 @@ from graphsys.kernels.cpu.embedding.rank import (
     count_better,
     exact_scores,
 )
+from graphsys.training.share import ALL, Share
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -165,7 +165,10 @@ class _Batch:
         table = run.take(answer_type, numbers)
         run_parallel(
             lambda some: self._count(
-                some, self.queries.take(some).among(numbers), table, 0,
+                some,
+                self.queries.take(some).among(numbers),
+                table,
+                0,
                 slice(0, len(numbers)),
             ),
             self._blocks(chosen),
