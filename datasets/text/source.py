@@ -130,6 +130,15 @@ class TextSource(Source):
         self.is_directed = is_directed
         self._num_threads = num_threads
 
+    @property
+    def num_parts(self) -> int:
+        """How many files there are."""
+        return len(self.parts)
+
+    def keep_part(self, number: int) -> None:
+        """Forget all files but one."""
+        self.parts = [self.parts[number]]
+
     def chunks(self) -> Iterator[EdgeChunk]:
         """Yield the edges in blocks of about a million.
 

@@ -91,10 +91,11 @@ def test_workers_answer_what_one_machine_does(
     runs: dict[str, Path], tmp_path: Path, name: str, workers: int
 ) -> None:
     run, cluster = runs[name], Cluster("", workers)
-    for options in (
+    several: list[dict[str, Any]] = [
         {}, {"candidates": 20, "draw": "degree", "seed": 3}, {"queries": 40},
         *([{"split": "held_out"}] if "eval_fraction" in SETTINGS[name] else []),
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for options in several:
         found = distributed.evaluate(run, cluster=cluster, **options)
         assert found.pop("workers") == workers
         assert found == embedding.evaluate(run, **options)

@@ -13,9 +13,10 @@ FLAGS = {
     "graphsys dataset show": "NAME --help --json",
     "graphsys dataset build": "NAME --allow-other-counts --from --help --json --memory "
     "--order --out --overwrite --param --partitioner --partitions --seed",
-    "graphsys ingest": "FILES --by --coalesce --columns --drop-self-loops --edges "
-    "--features-as --format --help --ids --json --memory --negatives --nodes --order --out "
-    "--overwrite --partitioner --partitions --seed --separator --skip --split --undirected",
+    "graphsys ingest": "FILES --by --cluster --coalesce --columns --drop-self-loops "
+    "--edges --features-as --format --help --ids --json --memory --negatives --nodes "
+    "--order --out --overwrite --partitioner --partitions --seed --separator --skip "
+    "--split --undirected",
     "graphsys split": "GRAPH --by --help --json --memory --negatives --out --overwrite "
     "--ratio --seed",
     "graphsys append": "GRAPH FILES --columns --delete --delete-columns --edges --format "
