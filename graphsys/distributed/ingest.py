@@ -14,15 +14,13 @@ from graphsys.core.memory import MemoryMeter, parse_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.distributed.cluster import Cluster, connected
 from graphsys.distributed.ingest_steps import ClusterSteps, RunAll
-from graphsys.distributed.ingest_tasks import IngestWork
+from graphsys.distributed.ingest_tasks import IngestWork, open_by_parts
 from graphsys.distributed.run import MAX_RESTARTS
 from graphsys.storage.ingest.ingest import IngestReport
 from graphsys.storage.ingest.options import IngestOptions
 from graphsys.storage.reader import Graph
-from graphsys.storage.transaction import Transaction, disk_errors
+from graphsys.storage.transaction import Transaction, disk_errors, refuse_existing
 
-_WATCH_S = 0.5
-_START_S = 120.0
 _ID_BYTES = 64  # of an id in a shard: as read, distinct, counted
 _MAX_SHARD_BITS = 10
 
@@ -79,11 +77,14 @@ def ingest(
             "the graph afterwards"
         )
     began, names = time.perf_counter(), [str(file) for file in files]
+    target = Path(out).absolute()
+    refuse_existing(target, overwrite=overwrite)  # before a cluster is started
     reading = {**(reading or {}), "undirected": settings.undirected}
+    source = open_by_parts(names, reading)
     with (
         MemoryMeter() as meter,
         connected(cluster) as workers,
-        Transaction(Path(out).absolute(), overwrite=overwrite) as transaction,
+        Transaction(target, overwrite=overwrite) as transaction,
         disk_errors(Path(out)),
     ):
         work = IngestWork(
@@ -92,12 +93,9 @@ def ingest(
             generation=transaction.generation, memory_bytes=settings.memory_bytes,
             shard_bits=_shard_bits(files, settings.memory_bytes, workers),
         )  # fmt: skip
-        with _tasks(workers) as run_all:
-            steps = ClusterSteps(
-                work.source(names), settings, transaction, progress, work, run_all
-            )
-            with _named(names, work.files):
-                manifest = steps.run()
+        steps = ClusterSteps(source, settings, transaction, progress, work, _tasks())
+        with _named(names, work.files):
+            manifest = steps.run()
         transaction.commit(manifest)
     progress.close()
     entries = manifest.edge_types.values()
@@ -136,27 +134,32 @@ def _shard_bits(
     return min((needed - 1).bit_length(), _MAX_SHARD_BITS)
 
 
-@contextmanager
-def _tasks(workers: int) -> Iterator[RunAll]:
-    """Yield what runs tasks on a cluster; Ray runs those of lost workers again."""
+def _tasks() -> RunAll:
+    """Return what runs tasks on a cluster; Ray runs those of lost workers again."""
     ray = require("ray", extra="ray")
 
     def run_all(
-        function: Callable[..., Any], questions: Sequence[tuple[Any, ...]]
-    ) -> list[Any]:
+        function: Callable[..., Any], questions: Sequence[tuple[Any, ...]],
+        told: Callable[[int, Any], None] | None = None,
+    ) -> list[Any]:  # fmt: skip
         far: Any = ray.remote(
             num_cpus=1, max_retries=MAX_RESTARTS, retry_exceptions=False,
             scheduling_strategy="SPREAD",
         )(function)  # fmt: skip
         asked = [far.remote(*question) for question in questions]
         try:
-            return [_result(ray, reference) for reference in asked]
+            results = []
+            for place, reference in enumerate(asked):
+                results.append(_result(ray, reference))
+                if told is not None:
+                    told(place, results[-1])
+            return results
         except BaseException:
             for reference in asked:
                 ray.cancel(reference, force=True)
             raise
 
-    yield run_all
+    return run_all
 
 
 def _result(ray: Any, reference: Any) -> Any:

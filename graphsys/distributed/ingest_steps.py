@@ -1,9 +1,10 @@
 """The steps of an ingest, with tasks of a cluster in place of threads."""
 
+import shutil
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +33,22 @@ from graphsys.storage.write.edge_sort import Cleaning
 from graphsys.storage.write.edge_write import EdgeTypeWriter
 
 Ints = npt.NDArray[np.int64]
-RunAll = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], list[Any]]
-"""Runs a function with each of some arguments somewhere, and returns the results."""
+
+
+class RunAll(Protocol):
+    """Runs tasks somewhere."""
+
+    def __call__(
+        self, function: Callable[..., Any], questions: Sequence[tuple[Any, ...]],
+        told: Callable[[int, Any], None] | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """Return the results of a function with each of some arguments.
+
+        Args:
+            function: The function.
+            questions: Its arguments.
+            told: Called with place and result of each, in order, as they come.
+        """
 
 
 class FoundIntegers(IntegerIds):
@@ -137,7 +152,9 @@ class ClusterSteps(IngestSteps):
         num_parts = self._source.num_parts  # type: ignore[attr-defined]  # looked for
         self._in_source = True
         self._pieces = self._run_all(
-            tasks.scan, [(self._work, number) for number in range(num_parts)]
+            tasks.scan,
+            [(self._work, number) for number in range(num_parts)],
+            lambda place, piece: self._progress.advance(piece.bytes_read),
         )
         self._in_source = False
         for piece in self._pieces:
@@ -148,7 +165,6 @@ class ClusterSteps(IngestSteps):
                     self._logs[kind] = EdgeLog(kind, self._scratch, allows_nan=allows)
                 self._logs[kind].absorb(state)
             self._num_edges += sum(chunk.length for chunk in piece.chunks)
-            self._progress.advance(piece.bytes_read, edges=self._num_edges)
         for chunk in self._chunks():
             for end in (chunk.src, chunk.dst):
                 self._numbering(end.node_type)
@@ -180,7 +196,7 @@ class ClusterSteps(IngestSteps):
             place = self._places[name]
             folder = self._work.folder / f"type-{place}"
             save(folder / "numbers", numbering.numbers)
-            save(folder / "degrees", numbering.degrees())
+            save(self._work.folder / f"degrees-{place}", numbering.degrees())
             bases = np.cumsum([0, *sizes[name]]).tolist()
             self._run_all(
                 tasks.number_ids,
@@ -253,9 +269,24 @@ class ClusterSteps(IngestSteps):
                         names[chunk.edge_type], writers[chunk.edge_type].path,
                     )
                 )  # fmt: skip
-        self._run_all(tasks.group_edges, questions)
-        self._progress.advance(self._num_edges)
+        lengths = [chunk.length for chunk in self._chunks()]
+        self._run_all(
+            tasks.group_edges, questions,
+            lambda place, _: self._progress.advance(lengths[place]),
+        )  # fmt: skip
+        self._remove_ids()
         return writers
+
+    def _remove_ids(self) -> None:
+        """Remove what no task reads from here on: ids, their numbers, columns as read."""
+        for chunk in self._chunks():
+            for name in chunk.columns:
+                Path(f"{chunk.path}.{name}").unlink(missing_ok=True)
+            for end in (chunk.src, chunk.dst):
+                for what in ("values", "counts", "order", "rows"):
+                    Path(f"{end.path}.{what}").unlink(missing_ok=True)
+        for place in self._places.values():
+            shutil.rmtree(self._work.folder / f"type-{place}", ignore_errors=True)
 
     def _told(self, kind: EdgeType, writer: FarWriter) -> tasks.WriterWork:
         """Return what tasks are told of an edge type."""
@@ -263,7 +294,7 @@ class ClusterSteps(IngestSteps):
         src, dst = (
             tasks.TypeNumbers(
                 offsets=self._numberings[name].offsets,
-                path=self._work.folder / f"type-{self._places[name]}" / "degrees",
+                path=self._work.folder / f"degrees-{self._places[name]}",
             )
             for name in (kind.src_type, kind.dst_type)
         )

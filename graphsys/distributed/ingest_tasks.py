@@ -60,23 +60,33 @@ class IngestWork:
     shard_bits: int
     memory_bytes: int
 
-    def source(self, names: Sequence[str] | None = None) -> Source:
-        """Open the input, under other names of the files where some are given.
-
-        Raises:
-            ConfigError: It is not read file by file.
-        """
-        source = open_source(list(names or self.files), **self.reading)
-        if not hasattr(source, "keep_part"):
-            raise ConfigError(
-                f"{source.name} is of a format that is read as a whole, --cluster takes "
-                "edges in text and tables; leave out --cluster"
-            )
-        return source
+    def source(self) -> Source:
+        """Open the input."""
+        return open_by_parts(self.files, self.reading)
 
     def task_files(self) -> TaskFiles:
         """Return where files of the graph go."""
         return TaskFiles(self.out, self.generation, self.folder)
+
+
+def open_by_parts(files: Sequence[str], reading: dict[str, Any]) -> Source:
+    """Open files that tasks read part by part.
+
+    Args:
+        files: The files.
+        reading: Options of ``open_source``.
+
+    Raises:
+        ConfigError: They are of a format that is read as a whole.
+        InputError: As of ``open_source``.
+    """
+    source = open_source(list(files), **reading)
+    if not hasattr(source, "keep_part"):
+        raise ConfigError(
+            f"{source.name} is of a format that is read as a whole, --cluster takes edges "
+            "in text and tables; leave out --cluster"
+        )
+    return source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,11 @@
 """Ingest by tasks: byte for byte the store of one machine, kills, what is refused."""
 
 import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,23 +13,34 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import csv, parquet
 
-from graphsys import datasets
+from graphsys import datasets, distributed
+from graphsys.core.errors import ConfigError, InputError, OutputExistsError
 from graphsys.core.progress import SILENT
+from graphsys.datasets.text import source as text_source
+from graphsys.distributed import Cluster, ingest_tasks
 from graphsys.distributed.ingest_steps import ClusterSteps
-from graphsys.distributed.ingest_tasks import IngestWork
+from graphsys.distributed.ingest_tasks import IngestWork, open_by_parts
 from graphsys.storage.ingest.options import IngestOptions
 from graphsys.storage.transaction import Transaction
+from tests.conftest import Run
+from tests.distributed.test_cluster import wait_for
+
+PATIENCE_S = 120
 
 
 def run_twice(
-    function: Callable[..., Any], questions: Sequence[tuple[Any, ...]]
+    function: Callable[..., Any], questions: Sequence[tuple[Any, ...]], told: Any = None
 ) -> list[Any]:
     """Run every task twice, as where a worker was lost after its work was done."""
     for question in questions:
         function(*question)
-    return [function(*question) for question in questions]
+    results = [function(*question) for question in questions]
+    if told is not None:
+        for place, result in enumerate(results):
+            told(place, result)
+    return results
 
 
 def by_tasks(files: Sequence[Path], out: Path, bits: int = 2, **options: Any) -> None:
@@ -108,3 +124,141 @@ def test_the_store_is_that_of_one_machine(
     datasets.ingest(files, tmp_path / "one", **options)
     by_tasks(files, tmp_path / "many", **options)
     assert content(tmp_path / "many") == content(tmp_path / "one")
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a file of three blocks, whose ids are not close to each other."""
+    rng = np.random.default_rng(6)
+    ends = rng.integers(0, 40_000, (2, 1_500_000)) * 97 % 40_000 + 10_000_000
+    path: Path = tmp_path_factory.mktemp("large") / "edges.txt"
+    options = csv.WriteOptions(include_header=False, delimiter="\t")
+    csv.write_csv(pa.table({"src": ends[0], "dst": ends[1]}), path, options)
+    return path
+
+
+def test_a_large_file_is_read_in_stretches(
+    large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_source, "STRETCH_BLOCKS", 1)
+    assert open_by_parts([str(large)], {}).num_parts == 4  # type: ignore[attr-defined]
+    datasets.ingest(large, tmp_path / "one", partitions=2)
+    by_tasks([large], tmp_path / "many", partitions=2, bits=3)
+    assert content(tmp_path / "many") == content(tmp_path / "one")
+    bad, lines = tmp_path / "bad.txt", large.read_bytes().split(b"\n")
+    lines[1_234_567] = b"7"
+    bad.write_bytes(b"\n".join(lines))
+    with pytest.raises(InputError) as one:
+        datasets.ingest(bad, tmp_path / "none")
+    with pytest.raises(InputError) as many:
+        by_tasks([bad], tmp_path / "none")
+    assert "bad.txt:1234568: " in str(one.value)
+    assert str(many.value) == str(one.value)
+    assert not (tmp_path / "none").exists()
+
+
+def refused(folder: Path, texts: dict[str, str], **options: Any) -> str:
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    with pytest.raises((ConfigError, InputError)) as caught:
+        by_tasks([folder / name for name in texts], folder / "none", **options)
+    assert not (folder / "none").exists()
+    return str(caught.value)
+
+
+def test_what_one_machine_alone_takes_is_refused(tmp_path: Path) -> None:
+    for texts, message in (
+        (
+            {"a.mtx": "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n"},
+            "as a whole",
+        ),
+        ({"a.csv": "src,dst,color\n1,2,3\n"}, "column 'color': --cluster takes src"),
+        (
+            {"a.csv": "src,dst\n1,2\n", "b.csv": "src,dst,weight\n1,2,3\n"},
+            "column 'weight' is in some of the input",
+        ),
+        (
+            {"a.csv": "src,dst,time\n1,2,3\n", "b.csv": "src,dst,time\n1,2,2020-01-01\n"},
+            "column 'time' of edge type",
+        ),
+        ({"a.txt": "1 2\n1 x\n"}, "expected an integer id"),
+    ):
+        assert message in refused(tmp_path, texts)
+
+
+def test_integers_and_names_in_one_type_are_refused(tmp_path: Path) -> None:
+    files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for file, ends in zip(files, ([1, 2], ["a", "b"]), strict=True):
+        parquet.write_table(pa.table({"src": ends, "dst": ends}), file)
+    for ingest in (datasets.ingest, by_tasks):
+        with pytest.raises(InputError, match="both integer and string ids"):
+            ingest(files, tmp_path / "none")
+        assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--split", "8,1,1"], "--split does not go with --cluster; leave out one of them"),
+        (["--nodes", "a=b.csv"], "expected either FILES, or tables with"),
+        (["--features-as", "int8"], "--features-as does not go with --cluster"),
+        (["--partitioner", "ldg", "--partitions", "2"], "looks at the whole graph"),
+        (["--order", "rcm"], "looks at the whole graph"),
+        (["--format", "nonsense"], "nonsense"),
+    ],
+)
+def test_refusals_are_one_line(
+    tmp_path: Path, run_cli: Run, words: list[str], message: str
+) -> None:
+    file = tmp_path / "edges.txt"
+    file.write_text("1 2\n")
+    out = tmp_path / "graph"
+    done = run_cli("ingest", file, "-o", out, *words, "--cluster", "local:2")
+    assert done.returncode == 2, done.stdout
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not out.exists()
+
+
+@pytest.mark.e2e
+def test_the_command_killed_begun_again_and_its_workers_killed(
+    tmp_path: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = triples(tmp_path)
+    options: dict[str, Any] = {"format": "triples", "partitions": 3}
+    datasets.ingest(files, tmp_path / "one", **options)
+    expected, out = content(tmp_path / "one"), tmp_path / "graph"
+    words = ["ingest", *files, "-o", out, "--format", "triples", "--partitions", "3"]
+    words += ["--cluster", "local:2", "--json"]
+    command = [sys.executable, "-m", "graphsys", *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        wait_for(lambda: (out / "gen-1" / "scratch" / "tasks").exists(), PATIENCE_S)
+        process.kill()
+    assert not (out / "graph.json").exists()
+    done = run_cli(*words)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["workers"] == 2
+    assert content(out) == expected
+
+    def fragile(name: str) -> None:
+        task, mark = getattr(ingest_tasks, name), tmp_path / name
+
+        def dies_once(*arguments: Any) -> Any:
+            if not mark.exists():
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return task(*arguments)
+
+        monkeypatch.setattr(ingest_tasks, name, dies_once)
+
+    tasks = ("scan", "find_distinct", "number_ids", "group_edges", "write_part")
+    for name in (*tasks, "write_incoming"):
+        fragile(name)
+    report = distributed.ingest(
+        files, tmp_path / "killed", cluster=Cluster.parse("local:2"),
+        reading={"format": "triples"}, partitions=3,
+    )  # fmt: skip
+    assert (report.workers, (tmp_path / "write_incoming").exists()) == (2, True)
+    assert content(tmp_path / "killed") == expected
+    with pytest.raises(OutputExistsError, match="already holds a graph"):
+        distributed.ingest(files, tmp_path / "one", cluster=Cluster.parse("local:2"))
