@@ -60,10 +60,10 @@ def nearest(
     json: JsonOption = False,
 ) -> None:
     """Show the nodes whose rows are most like that of NODE."""
-    from graphsys.storage.runs.run_folder import is_gnn_run
-
     facts: dict[str, Any] = {}
-    if cluster is not None:
+    if cluster is None:
+        found = _on_one_machine(run, node, k, node_type, relation, index, memory)
+    else:
         from graphsys import distributed
 
         where = parse_cluster(
@@ -73,25 +73,27 @@ def nearest(
         found, facts["workers"] = distributed.nearest(
             run, node, k, cluster=where, node_type=node_type
         )
-    elif is_gnn_run(run):
-        found = _by_network(run, node, k, node_type, relation, index, memory)
-    else:
-        from graphsys import embedding
-
-        require_no_relation(relation)
-        found = embedding.nearest(
-            run,
-            node,
-            k,
-            node_type=node_type,
-            index=index,  # type: ignore[arg-type]  # checked there
-            memory=memory,
-        )
     rows = found.to_pylist()
     if json:
         print_json({"neighbors": rows} | facts)
     else:
         print_table(found.column_names, [list(row.values()) for row in rows])
+
+
+def _on_one_machine(
+    run: Path, node: str, k: int, node_type: str | None, relation: str | None, index: str,
+    memory: str | None,
+) -> "pa.Table":  # fmt: skip
+    from graphsys import embedding
+    from graphsys.storage.runs.run_folder import is_gnn_run
+
+    if is_gnn_run(run):
+        return _by_network(run, node, k, node_type, relation, index, memory)
+    require_no_relation(relation)
+    return embedding.nearest(
+        run, node, k, node_type=node_type, memory=memory,
+        index=index,  # type: ignore[arg-type]  # checked there
+    )  # fmt: skip
 
 
 def _by_network(

@@ -19,9 +19,10 @@ from graphsys import datasets, distributed
 from graphsys.core.errors import ConfigError, InputError, OutputExistsError
 from graphsys.core.progress import SILENT
 from graphsys.datasets.text import source as text_source
-from graphsys.distributed import Cluster, ingest_tasks
-from graphsys.distributed.ingest_steps import ClusterSteps
-from graphsys.distributed.ingest_tasks import IngestWork, open_by_parts
+from graphsys.distributed import Cluster
+from graphsys.distributed.ingesting import tasks as ingest_tasks
+from graphsys.distributed.ingesting.plan import IngestWork, open_by_parts
+from graphsys.distributed.ingesting.steps import ClusterSteps
 from graphsys.storage.ingest.options import IngestOptions
 from graphsys.storage.transaction import Transaction
 from tests.conftest import Run

@@ -20,9 +20,10 @@ from graphsys.core.errors import (
     CorruptStoreError,
     OutputExistsError,
 )
-from graphsys.distributed import Cluster, run_questions
-from graphsys.distributed.run_shard import RunShard, RunWork, checkpoint_of
-from graphsys.distributed.shards import started
+from graphsys.distributed import Cluster
+from graphsys.distributed.asking import run_questions
+from graphsys.distributed.asking.run_shard import RunShard, RunWork, checkpoint_of
+from graphsys.distributed.asking.shards import started
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding.run import read_state
 from tests.conftest import Run

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from graphsys.core.progress import Progress
 from graphsys.core.types import EdgeType
-from graphsys.distributed import ingest_tasks as tasks
-from graphsys.distributed.ingest_files import load, save, save_object
-from graphsys.distributed.ingest_tasks import (
+from graphsys.distributed.ingesting import plan, tasks
+from graphsys.distributed.ingesting.files import load, save, save_object
+from graphsys.distributed.ingesting.plan import (
     ChunkFiles,
     IdBatch,
     IngestWork,
@@ -288,19 +288,19 @@ class ClusterSteps(IngestSteps):
         for place in self._places.values():
             shutil.rmtree(self._work.folder / f"type-{place}", ignore_errors=True)
 
-    def _told(self, kind: EdgeType, writer: FarWriter) -> tasks.WriterWork:
+    def _told(self, kind: EdgeType, writer: FarWriter) -> plan.WriterWork:
         """Return what tasks are told of an edge type."""
         log = self._logs[kind]
         src, dst = (
-            tasks.TypeNumbers(
+            plan.TypeNumbers(
                 offsets=self._numberings[name].offsets,
                 path=self._work.folder / f"degrees-{self._places[name]}",
             )
             for name in (kind.src_type, kind.dst_type)
         )
-        return tasks.WriterWork(
+        return plan.WriterWork(
             name=writer.name, src=src, dst=dst,
-            log=tasks.TypeColumns(
+            log=plan.TypeColumns(
                 edge_type=kind, splits=dict(log.splits), time_unit=log.time_unit,
                 relation_names=log.relation_names, types=writer.dtypes,
             ),

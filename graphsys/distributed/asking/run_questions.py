@@ -15,15 +15,15 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
-from graphsys.distributed.cluster import Cluster, refuse_views, threads_per_worker
-from graphsys.distributed.run_shard import (
+from graphsys.distributed.asking.run_shard import (
     Questions,
     RunShard,
     RunWork,
     checkpoint_of,
     files_where,
 )
-from graphsys.distributed.shards import Shards, started
+from graphsys.distributed.asking.shards import Shards, started
+from graphsys.distributed.cluster import Cluster, refuse_views, threads_per_worker
 from graphsys.embedding.data.candidates import Draw
 from graphsys.embedding.data.held_out import HeldOut, held_out_edges, with_split
 from graphsys.embedding.embeddings import Embeddings

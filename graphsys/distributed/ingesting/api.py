@@ -13,8 +13,8 @@ from graphsys.core.errors import ClusterError, ConfigError, InputError
 from graphsys.core.memory import MemoryMeter, parse_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.distributed.cluster import Cluster, connected
-from graphsys.distributed.ingest_steps import ClusterSteps, RunAll
-from graphsys.distributed.ingest_tasks import IngestWork, open_by_parts
+from graphsys.distributed.ingesting.plan import IngestWork, open_by_parts
+from graphsys.distributed.ingesting.steps import ClusterSteps, RunAll
 from graphsys.distributed.run import MAX_RESTARTS
 from graphsys.storage.ingest.ingest import IngestReport
 from graphsys.storage.ingest.options import IngestOptions
