@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,16 @@ import pytest
 from pyarrow import csv, parquet
 
 from graphsys import datasets, distributed
-from graphsys.core.errors import ConfigError, InputError, OutputExistsError
+from graphsys.core.errors import (
+    ClusterError,
+    ConfigError,
+    InputError,
+    OutputExistsError,
+)
 from graphsys.core.progress import SILENT
 from graphsys.datasets.text import source as text_source
 from graphsys.distributed import Cluster
+from graphsys.distributed.ingesting import api
 from graphsys.distributed.ingesting import tasks as ingest_tasks
 from graphsys.distributed.ingesting.plan import IngestWork, open_by_parts
 from graphsys.distributed.ingesting.steps import ClusterSteps
@@ -219,6 +226,16 @@ def test_refusals_are_one_line(
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert not out.exists()
+
+
+def test_a_task_that_is_lost_for_good_says_what_to_do() -> None:
+    exceptions = pytest.importorskip("ray").exceptions
+
+    def get(reference: object) -> None:
+        raise exceptions.WorkerCrashedError
+
+    with pytest.raises(ClusterError, match="which Ray tries 3 times again: .*then give"):
+        api._result(SimpleNamespace(get=get, exceptions=exceptions), None)
 
 
 @pytest.mark.e2e

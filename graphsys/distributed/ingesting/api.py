@@ -170,6 +170,7 @@ def _result(ray: Any, reference: Any) -> Any:
     except ray.exceptions.RayError as err:
         reason = (str(err).strip() or type(err).__name__).splitlines()[0]
         raise ClusterError(
-            f"a task of the ingest was lost {MAX_RESTARTS + 1} times, the last time: "
-            f"{reason}; look at the memory and the system logs of the machines"
+            f"a task of the ingest was lost, which Ray tries {MAX_RESTARTS} times again: "
+            f"{reason}; look at the memory and the system logs of the machines, then give "
+            "the same command again"
         ) from err
