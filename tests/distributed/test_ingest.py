@@ -234,7 +234,7 @@ def test_a_task_that_is_lost_for_good_says_what_to_do() -> None:
     def get(reference: object) -> None:
         raise exceptions.WorkerCrashedError
 
-    with pytest.raises(ClusterError, match="which Ray tries 3 times again: .*then give"):
+    with pytest.raises(ClusterError, match=r"which Ray tries 3 times again: .*then give"):
         api._result(SimpleNamespace(get=get, exceptions=exceptions), None)
 
 
