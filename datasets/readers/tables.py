@@ -87,6 +87,16 @@ class TableSource(Source):
             for table, roles in zip(tables, self._roles, strict=True)
         ]
 
+    @property
+    def num_parts(self) -> int:
+        """How many tables there are."""
+        return len(self._tables)
+
+    def keep_part(self, number: int) -> None:
+        """Forget all tables but one."""
+        self._tables, self._roles = [self._tables[number]], [self._roles[number]]
+        self._kinds, self._splits = [self._kinds[number]], [self._splits[number]]
+
     def chunks(self) -> Iterator[EdgeChunk]:
         """Yield the edges, a record batch or a part of one at a time."""
         for table, roles, kind, split in zip(

@@ -62,6 +62,29 @@ def text_blocks(
             yield partial(_same, block)
 
 
+def lines_before_block(file: InputFile, number: int, *, skip: int = 0) -> int:
+    """Return how many lines of a plain file begin before a block.
+
+    Reads all that is before: for messages alone.
+
+    Args:
+        file: The file.
+        number: Which of the blocks of :func:`text_blocks`, from 0.
+        skip: Lines that are left out at the beginning, which count here.
+    """
+    begin = _content_start(file, skip)
+    left = number * BLOCK_BYTES - 1  # a line feed right before the block ends a line there
+    if left < 0:
+        return skip
+    lines = skip + 1
+    with file.path.open("rb") as stream:
+        stream.seek(begin)
+        while left and (data := stream.read(min(left, BLOCK_BYTES))):
+            lines += data.count(b"\n")
+            left -= len(data)
+    return lines
+
+
 def _same(block: TextBlock) -> TextBlock:
     return block
 

@@ -1,8 +1,9 @@
 """Sources made of text files: every file parsed ahead, in blocks, in order."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +12,12 @@ from graphsys.core.errors import InputError
 from graphsys.core.threads import map_in_order
 from graphsys.core.types import DEFAULT_SPLIT, EdgeType
 from graphsys.datasets.files import InputFile, read_head
-from graphsys.datasets.text.blocks import TextBlock, text_blocks
+from graphsys.datasets.text.blocks import (
+    BLOCK_BYTES,
+    TextBlock,
+    lines_before_block,
+    text_blocks,
+)
 from graphsys.datasets.text.layout import (
     ID,
     NUMBER,
@@ -26,6 +32,9 @@ from graphsys.datasets.text.read_ahead import prefetch
 from graphsys.datasets.text.third_column import ThirdColumnCheck
 from graphsys.datasets.times import times_of, warn_of_millionths
 from graphsys.storage.source import EdgeChunk, Source
+
+STRETCH_BLOCKS: Final = 8
+"""Blocks of a file that one reader of several reads."""
 
 SAMPLE_LINES: Final = 100
 """Lines that are looked at to guess the types of further columns."""
@@ -42,6 +51,7 @@ class TextPart:
         skip: Lines at the beginning that are no data (headers).
         split: Split of its edges.
         is_weight_guessed: Nobody said that the third column is the weight.
+        blocks: First and last but one of the blocks to read; None for the whole file.
     """
 
     file: InputFile
@@ -50,6 +60,20 @@ class TextPart:
     skip: int = 0
     split: str = DEFAULT_SPLIT
     is_weight_guessed: bool = False
+    blocks: tuple[int, int] | None = None
+
+    def stretches(self) -> list["TextPart"]:
+        """Return parts of the file that can be read side by side, in order.
+
+        A compressed file is one, and so is one with weights, about which all of it is
+        looked at.
+        """
+        has_weight = any(column.name == "weight" for column in self.layout.columns)
+        if has_weight or not self.file.is_plain:
+            return [self]
+        num_blocks = max(-(-self.file.num_bytes // BLOCK_BYTES), 1)
+        firsts = range(0, num_blocks, STRETCH_BLOCKS)
+        return [replace(self, blocks=(k, k + STRETCH_BLOCKS)) for k in firsts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +94,19 @@ class Parsed:
 
 
 def parse_file(
-    file: InputFile, layout: LineFormat, *, skip: int = 0, num_threads: int | None = None
-) -> Iterator[Parsed]:
+    file: InputFile, layout: LineFormat, *, skip: int = 0, num_threads: int | None = None,
+    blocks: tuple[int, int] | None = None,
+) -> Iterator[Parsed]:  # fmt: skip
     """Yield the parsed blocks of one file in order.
 
     Raises:
         InputError: a line does not fit; the message names the file and the line.
     """
     loaders: Any = text_blocks(file, skip=skip)
+    first_block = 0
+    if blocks is not None:
+        first_block = blocks[0]
+        loaders = islice(loaders, *blocks)
     if not file.is_plain:
         loaders = prefetch(loaders)
     lines_before = skip
@@ -85,6 +114,8 @@ def parse_file(
     for parsed in map_in_order(work, loaders, num_threads=num_threads):
         if parsed.error is not None:
             line = lines_before + parsed.lines + 1
+            if first_block:
+                line += lines_before_block(file, first_block, skip=skip) - skip
             raise InputError(f"{file.name}:{line}: {parsed.error.what}{_hint(layout)}")
         lines_before += parsed.lines
         yield parsed
@@ -130,6 +161,18 @@ class TextSource(Source):
         self.is_directed = is_directed
         self._num_threads = num_threads
 
+    @property
+    def num_parts(self) -> int:
+        """How many stretches of files can be read side by side."""
+        return len(self._stretches())
+
+    def keep_part(self, number: int) -> None:
+        """Forget all stretches but one."""
+        self.parts = [self._stretches()[number]]
+
+    def _stretches(self) -> list[TextPart]:
+        return [some for part in self.parts for some in part.stretches()]
+
     def chunks(self) -> Iterator[EdgeChunk]:
         """Yield the edges in blocks of about a million.
 
@@ -140,8 +183,9 @@ class TextSource(Source):
             is_empty, rows = True, 0
             third = ThirdColumnCheck(f"{part.file.name}:{part.layout.first_line}")
             parsing = parse_file(
-                part.file, part.layout, skip=part.skip, num_threads=self._num_threads
-            )
+                part.file, part.layout, skip=part.skip, num_threads=self._num_threads,
+                blocks=part.blocks,
+            )  # fmt: skip
             for parsed in parsing:
                 if len(parsed.columns["src"]):
                     _refuse_infinite(part, parsed, rows)
@@ -152,7 +196,7 @@ class TextSource(Source):
                     is_empty = False
                     rows += len(parsed.columns["src"])
                     yield _chunk(part, parsed)
-            if is_empty:
+            if is_empty and part.blocks is None:  # else there is a line in the first
                 raise InputError(
                     f"{part.file.name}: no edge in the file, expected at least one"
                 )

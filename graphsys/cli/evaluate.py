@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -16,17 +17,20 @@ from graphsys.cli.console import (
 )
 from graphsys.cli.options import (
     CONTROL,
+    ClusterOption,
     JsonOption,
     LimitOption,
     RunArgument,
     SeedOption,
     examples,
+    parse_cluster,
 )
 
 EPILOG = examples(
     "graphsys evaluate run",
     "graphsys evaluate run --split valid --json",
     "graphsys evaluate run --queries 10000 --candidates 1000",
+    "graphsys evaluate run --cluster local:2",
 )
 _MEANS = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
 _RELATIONS_SHOWN = 20
@@ -69,6 +73,7 @@ def evaluate(
     ] = None,
     seed: SeedOption = 0,
     memory: LimitOption = None,
+    cluster: ClusterOption = None,
     json: JsonOption = False,
 ) -> None:
     """Measure a run on held-out edges (filtered ranking) or nodes (their classes)."""
@@ -77,7 +82,7 @@ def evaluate(
     from graphsys.storage.runs.run_folder import is_gnn_run
 
     progress = open_progress()
-    if is_gnn_run(run):
+    if is_gnn_run(run) and cluster is None:
         from graphsys import gnn
 
         _refuse_sampling(candidates, queries, draw)
@@ -89,16 +94,16 @@ def evaluate(
             shown = {k.replace("_", " "): v for k, v in found["metrics"].items()}
             print_facts({"split": found["split"]} | shown)
         return
-    result: dict[str, Any] = embedding.evaluate(
-        run,
-        split=split,
-        candidates=candidates,
-        draw=draw,  # type: ignore[arg-type]  # checked there
-        queries=queries,
-        seed=seed,
-        memory=memory,
+    rank: Any = partial(embedding.evaluate, memory=memory)
+    if cluster is not None:
+        from graphsys import distributed
+
+        where = parse_cluster(cluster, memory=memory)
+        rank = partial(distributed.evaluate, cluster=where)
+    result: dict[str, Any] = rank(
+        run, split=split, candidates=candidates, draw=draw, queries=queries, seed=seed,
         progress=progress,
-    )
+    )  # fmt: skip
     progress.close()
     state = embedding.open_run(run).state
     if not state.is_complete:

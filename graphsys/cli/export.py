@@ -1,7 +1,7 @@
 """``graphsys export``: embeddings leave for other tools."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -9,11 +9,13 @@ from graphsys.cli.console import print_json, print_note
 from graphsys.cli.options import (
     INPUT,
     OUTPUT,
+    ClusterOption,
     JsonOption,
     LimitOption,
     OverwriteOption,
     RunArgument,
     examples,
+    parse_cluster,
     require_no_relation,
 )
 
@@ -21,6 +23,7 @@ EPILOG = examples(
     "graphsys export run -o emb.parquet",
     "graphsys export run -o emb.npy",
     "graphsys export gnn-run -o items.csv --node-type item",
+    "graphsys export run -o emb.parquet --cluster local:2",
 )
 
 
@@ -67,6 +70,7 @@ def export(
         ),
     ] = None,
     memory: LimitOption = None,
+    cluster: ClusterOption = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -76,6 +80,11 @@ def export(
     from graphsys.training.row_files import check_target
 
     written = [out]
+    facts: dict[str, Any] = {}
+    if cluster is not None:
+        where = parse_cluster(
+            cluster, memory=memory, relation=relation, relation_types=relation_types
+        )
     is_network = is_gnn_run(run)
     if relation_types is not None and (is_network or node_type is not None):
         raise ConfigError(
@@ -89,7 +98,11 @@ def export(
         )
     if relation_types is None:
         check_target(out, overwrite=overwrite)  # before anything is loaded
-    if is_network:
+    if cluster is not None:
+        facts["workers"] = _export_on(
+            where, run, out, node_type=node_type, overwrite=overwrite
+        )
+    elif is_network:
         _export_network(run, out, node_type, relation, memory, overwrite=overwrite)
     elif relation_types is None:
         from graphsys import embedding
@@ -103,9 +116,20 @@ def export(
         written.append(relation_types)
         embedding.export_pbg(run, out, relation_types, overwrite=overwrite)
     if json:
-        print_json({"output": str(out)})
+        print_json({"output": str(out)} | facts)
     else:
         print_note(f"wrote {' and '.join(map(str, written))}")
+
+
+def _export_on(where: Any, run: Path, out: Path, **options: Any) -> int:
+    """Export from a cluster; return how many workers there were."""
+    from graphsys import distributed
+    from graphsys.cli.progress import open_progress
+
+    progress = open_progress()
+    workers = distributed.export(run, out, cluster=where, progress=progress, **options)
+    progress.close()
+    return workers
 
 
 def _export_network(

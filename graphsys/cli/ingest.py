@@ -1,12 +1,13 @@
 """``graphsys ingest``: files become a graph."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from graphsys.cli.options import (
     INPUT,
+    ClusterOption,
     GraphOutOption,
     JsonOption,
     MemoryOption,
@@ -16,9 +17,13 @@ from graphsys.cli.options import (
     PartitionsOption,
     SeedOption,
     examples,
+    parse_cluster,
     parse_partitions,
 )
 from graphsys.cli.report import print_ingest_report
+
+if TYPE_CHECKING:
+    from graphsys.storage.ingest.ingest import IngestReport
 
 EPILOG = examples(
     "graphsys ingest wiki-Vote.txt.gz -o votes",
@@ -27,6 +32,7 @@ EPILOG = examples(
     "graphsys ingest trust.csv -o trust --split 0.8,0.1,0.1",
     "graphsys ingest messages.csv -o messages --split 0.7,0.15,0.15 --by time",
     "graphsys ingest train.txt valid.txt test.txt -o kg --format triples",
+    "graphsys ingest day-*.csv -o web --partitions 16 --cluster local:4",
 )
 
 
@@ -168,6 +174,7 @@ def ingest(
     order: OrderOption = "auto",
     memory: MemoryOption = "4GB",
     seed: SeedOption = 0,
+    cluster: ClusterOption = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -175,7 +182,7 @@ def ingest(
 
     The files may be larger than the memory given. A graph appears whole or not at all.
     """
-    from graphsys import datasets
+    from graphsys import datasets, distributed
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
     from graphsys.storage.ingest.process_budget import kept_bytes
@@ -189,31 +196,37 @@ def ingest(
     plain = [Path(file) for file in [*(files or []), *given]]
     sizes = [path.stat().st_size for path in plain if path.is_file()]
     known = sum(sizes) if len(sizes) == len(plain) else None
-    report = datasets.ingest(
-        files or None,
-        out,
-        nodes={name: one for name, (one,) in node_files.items()} or None,
-        edges=edge_files or None,
-        format=format_,
-        ids=ids,
-        columns=columns,
-        separator=separator,
-        skip=skip,
-        undirected=undirected,
-        coalesce=coalesce,
-        drop_self_loops=drop_self_loops,
-        split=split,
-        by=by,
-        negatives=negatives,
-        features_as=features_as,
-        partitions=parse_partitions(partitions),
-        partitioner=partitioner,
-        order=order,
-        memory=kept_bytes(memory, known),
-        seed=seed,
-        overwrite=overwrite,
-        progress=open_progress(),
-    )
+    reading: dict[str, Any] = {
+        "format": format_, "ids": ids, "columns": columns, "separator": separator,
+        "skip": skip,
+    }  # fmt: skip
+    writing: dict[str, Any] = {
+        "undirected": undirected, "coalesce": coalesce, "drop_self_loops": drop_self_loops,
+        "partitions": parse_partitions(partitions), "partitioner": partitioner,
+        "order": order, "memory": kept_bytes(memory, known), "seed": seed,
+        "overwrite": overwrite, "progress": open_progress(),
+    }  # fmt: skip
+    if cluster is not None:
+        where = parse_cluster(
+            cluster, nodes=nodes, edges=edges, split=split, by=by, negatives=negatives,
+            features_as=None if features_as == "given" else features_as,
+        )  # fmt: skip
+        report: IngestReport = distributed.ingest(
+            files or [], out, cluster=where, reading=reading, **writing
+        )
+    else:
+        report = datasets.ingest(
+            files or None,
+            out,
+            nodes={name: one for name, (one,) in node_files.items()} or None,
+            edges=edge_files or None,
+            split=split,
+            by=by,
+            negatives=negatives,
+            features_as=features_as,
+            **reading,
+            **writing,
+        )
     print_ingest_report(report, as_json=json)
 
 

@@ -1,16 +1,18 @@
 """``graphsys nearest``: which nodes are most like one."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from graphsys.cli.console import print_json, print_table
 from graphsys.cli.options import (
+    ClusterOption,
     JsonOption,
     LimitOption,
     RunArgument,
     examples,
+    parse_cluster,
     require_no_relation,
 )
 
@@ -54,30 +56,44 @@ def nearest(
         ),
     ] = "exact",
     memory: LimitOption = None,
+    cluster: ClusterOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show the nodes whose rows are most like that of NODE."""
-    from graphsys.storage.runs.run_folder import is_gnn_run
-
-    if is_gnn_run(run):
-        found = _by_network(run, node, k, node_type, relation, index, memory)
+    facts: dict[str, Any] = {}
+    if cluster is None:
+        found = _on_one_machine(run, node, k, node_type, relation, index, memory)
     else:
-        from graphsys import embedding
+        from graphsys import distributed
 
-        require_no_relation(relation)
-        found = embedding.nearest(
-            run,
-            node,
-            k,
-            node_type=node_type,
-            index=index,  # type: ignore[arg-type]  # checked there
-            memory=memory,
+        where = parse_cluster(
+            cluster, memory=memory, relation=relation,
+            index=None if index == "exact" else index,
+        )  # fmt: skip
+        found, facts["workers"] = distributed.nearest(
+            run, node, k, cluster=where, node_type=node_type
         )
     rows = found.to_pylist()
     if json:
-        print_json({"neighbors": rows})
+        print_json({"neighbors": rows} | facts)
     else:
         print_table(found.column_names, [list(row.values()) for row in rows])
+
+
+def _on_one_machine(
+    run: Path, node: str, k: int, node_type: str | None, relation: str | None, index: str,
+    memory: str | None,
+) -> "pa.Table":  # fmt: skip
+    from graphsys import embedding
+    from graphsys.storage.runs.run_folder import is_gnn_run
+
+    if is_gnn_run(run):
+        return _by_network(run, node, k, node_type, relation, index, memory)
+    require_no_relation(relation)
+    return embedding.nearest(
+        run, node, k, node_type=node_type, memory=memory,
+        index=index,  # type: ignore[arg-type]  # checked there
+    )  # fmt: skip
 
 
 def _by_network(

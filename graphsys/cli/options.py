@@ -1,9 +1,12 @@
 """Arguments and options that several verbs share, so that they read the same everywhere."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from graphsys.distributed.cluster import Cluster
 
 OUTPUT = "Output"
 INPUT = "Input"
@@ -74,6 +77,28 @@ ClusterOption = Annotated[
         rich_help_panel=CONTROL,
     ),
 ]
+
+
+def parse_cluster(text: str, **refused: object) -> "Cluster":
+    """Read ``--cluster``.
+
+    Args:
+        text: What it was given.
+        **refused: Values of options that do not go with it, by name.
+
+    Raises:
+        ConfigError: It names nothing, or one of those was given too.
+    """
+    from graphsys.core.errors import ConfigError
+    from graphsys.distributed.cluster import Cluster
+
+    for name, value in refused.items():
+        if value is not None:
+            option = "--" + name.replace("_", "-")
+            raise ConfigError(f"{option} does not go with --cluster; leave out one of them")
+    return Cluster.parse(text)
+
+
 PartitionsOption = Annotated[
     str,
     typer.Option(

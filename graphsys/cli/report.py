@@ -54,6 +54,8 @@ def print_ingest_report(report: "IngestReport", *, as_json: bool) -> None:
             "seconds": report.seconds,
             "peak_memory_bytes": report.peak_memory_bytes,
         }
+        if hasattr(report, "workers"):
+            facts["workers"] = report.workers
         if as_json:
             print_json(facts)
         else:

@@ -5,12 +5,16 @@ from typing import TYPE_CHECKING
 from graphsys.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from graphsys.distributed.asking.run_questions import evaluate as evaluate
+    from graphsys.distributed.asking.run_questions import export as export
+    from graphsys.distributed.asking.run_questions import nearest as nearest
     from graphsys.distributed.cluster import Cluster as Cluster
     from graphsys.distributed.cluster import connected as connected
     from graphsys.distributed.cluster import describe_cluster as describe_cluster
     from graphsys.distributed.embedding_training import train_embedding as train_embedding
     from graphsys.distributed.gnn_training import ClusterTrainReport as ClusterTrainReport
     from graphsys.distributed.gnn_training import train_gnn as train_gnn
+    from graphsys.distributed.ingesting.api import ingest as ingest
     from graphsys.distributed.run import ClusterResult as ClusterResult
     from graphsys.distributed.run import ClusterRun as ClusterRun
 

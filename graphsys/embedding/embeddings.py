@@ -22,6 +22,7 @@ class Embeddings(TrainedRows):
     Args:
         path: The run's folder.
         graph: The graph it was trained on; opened from the recorded path if not given.
+        content: Whether to compare files with their checksums, too, not their sizes alone.
 
     Raises:
         ConfigError: There is no run, its graph is gone, or another was given.

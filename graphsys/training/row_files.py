@@ -18,6 +18,7 @@ from graphsys.core.memory import resident_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.storage.output_file import new_files, require_writable
 from graphsys.storage.reader import Graph
+from graphsys.training.share import ALL, Share
 
 SUFFIXES: Final = (
     ".parquet", ".arrow", ".csv", ".tsv", ".json", ".jsonl", ".npy", ".safetensors",
@@ -32,6 +33,10 @@ _BYTES_OF_A_NUMBER: Final = {
     ".npy": 24, ".safetensors": 24,
 }  # fmt: skip
 """Memory that a number of a row takes while the row is written."""
+
+
+Batches = Callable[[list[str]], Iterator[pa.RecordBatch]]
+"""Ids and rows of some node types, in the order of the store."""
 
 
 class RowSource(Protocol):
@@ -74,6 +79,7 @@ def write_rows(
     metadata: Mapping[str, str] | None = None,
     budget: int | None = None,
     is_planned: bool = False,
+    batches: "Batches | None" = None,
     progress: Progress = SILENT,
 ) -> Path:
     """Write the rows of all nodes of some types; the suffix says the format.
@@ -87,6 +93,7 @@ def write_rows(
         budget: Most bytes of anonymous memory of the process; None: no limit.
         is_planned: Whether the work was found to fit the budget before it began: then rows
             are written a few at a time where little is left, and nothing is refused now.
+        batches: Returns what :func:`to_batches` does of some types, where others made it.
         progress: Receives one stage.
 
     Raises:
@@ -96,9 +103,8 @@ def write_rows(
         BudgetError: The budget is too small; the message names one that works.
     """
     check_target(out, overwrite=overwrite)
-    work = _Work(
-        source, types, _block_within(source, types, out, budget, is_planned=is_planned)
-    )
+    block = _block_within(source, types, out, budget, is_planned=is_planned)
+    work = _Work(source, types, batches or partial(to_batches, source, block=block))
     progress.stage("export", sum(map(source.graph.num_nodes_of, types)), "nodes")
     with new_files(*_targets(out)) as new:
         if out.suffix == ".safetensors":
@@ -110,11 +116,15 @@ def write_rows(
 
 
 class _Work(NamedTuple):
-    """What is written, and how many rows at a time."""
+    """What is written."""
 
     source: RowSource
     types: list[str]
-    block: int
+    batches_of: Batches
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all ids and rows in the order of the store."""
+        return self.batches_of(self.types)
 
 
 def _block_within(
@@ -143,17 +153,27 @@ def _targets(out: Path) -> list[Path]:
 
 
 def to_batches(
-    run: RowSource, types: list[str], block: int | None = None
-) -> Iterator[pa.RecordBatch]:
-    """Yield ids and embeddings in the order of the store, in small batches."""
-    is_typed, block = len(types) > 1, block or _BLOCK
+    run: RowSource, types: list[str], block: int | None = None, *,
+    is_typed: bool | None = None, share: Share = ALL,
+) -> Iterator[pa.RecordBatch]:  # fmt: skip
+    """Yield ids and embeddings in the order of the store, in small batches.
+
+    Args:
+        run: The rows.
+        types: Node types.
+        block: Rows of a batch.
+        is_typed: Whether rows tell their type; by default where there are several.
+        share: Whose rows these are.
+    """
+    is_typed, block = len(types) > 1 if is_typed is None else is_typed, block or _BLOCK
     for name in types:
-        for part in range(run.graph.num_partitions(name)):
+        for part, first, end in share.partitions(run.graph.offsets(name)):
             ids = run.graph.nodes(name, part).column("id")
             rows = run.rows(name, part)
-            for begin in range(0, len(rows), block):
-                numbers = np.ascontiguousarray(rows[begin : begin + block]).reshape(-1)
-                some = ids.slice(begin, block).combine_chunks()
+            for begin in range(first, end, block):
+                size = min(block, end - begin)
+                numbers = np.ascontiguousarray(rows[begin : begin + size]).reshape(-1)
+                some = ids.slice(begin, size).combine_chunks()
                 columns: dict[str, Any] = {"id": some}
                 if is_typed:
                     columns["type"] = pa.repeat(name, len(some))
@@ -176,7 +196,7 @@ def _write_batches(
     work: _Work, open_writer: Callable[[pa.Schema], Any], bar: Progress
 ) -> None:
     writer = None
-    for batch in to_batches(*work):
+    for batch in work.batches():
         writer = writer or open_writer(batch.schema)
         writer.write_batch(batch)
         bar.advance(batch.num_rows)
@@ -207,7 +227,7 @@ def _write_csv(work: _Work, to: list[Path], bar: Progress) -> None:
 
 def _flat_tables(work: _Work) -> Iterator[pa.Table]:
     """Yield ids, types where there are several, and a column for each dimension."""
-    for batch in to_batches(*work):
+    for batch in work.batches():
         names = batch.schema.names[:-1]
         values = batch.column("embedding").values.to_numpy().reshape(len(batch), -1)
         columns = [batch.column(name) for name in names]
@@ -218,7 +238,7 @@ def _flat_tables(work: _Work) -> Iterator[pa.Table]:
 def _write_json(work: _Work, to: list[Path], bar: Progress) -> None:
     with to[0].open("w", encoding="utf-8") as stream:
         stream.write("[")
-        for number, batch in enumerate(to_batches(*work)):
+        for number, batch in enumerate(work.batches()):
             stream.write(",\n" if number else "")
             stream.write(",\n".join(_objects(batch)))
             bar.advance(batch.num_rows)
@@ -227,7 +247,7 @@ def _write_json(work: _Work, to: list[Path], bar: Progress) -> None:
 
 def _write_jsonl(work: _Work, to: list[Path], bar: Progress) -> None:
     with to[0].open("w", encoding="utf-8") as stream:
-        for batch in to_batches(*work):
+        for batch in work.batches():
             stream.writelines(f"{text}\n" for text in _objects(batch))
             bar.advance(batch.num_rows)
 
@@ -265,7 +285,7 @@ def _write_npy(work: _Work, to: list[Path], bar: Progress) -> None:
     header = {"descr": "<f4", "fortran_order": False, "shape": shape}
     with to[0].open("wb") as stream:
         np.lib.format.write_array_header_1_0(stream, header)
-        for batch in to_batches(*work):
+        for batch in work.batches():
             block = batch.column("embedding").values.to_numpy()
             stream.write(memoryview(block).cast("B"))
             bar.advance(len(batch))
@@ -275,7 +295,7 @@ def _write_npy(work: _Work, to: list[Path], bar: Progress) -> None:
 def _write_safetensors(
     work: _Work, to: list[Path], bar: Progress, metadata: Mapping[str, str]
 ) -> None:
-    run, types, block = work
+    run, types, batches_of = work
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     end = 0
     for name in types:
@@ -287,7 +307,7 @@ def _write_safetensors(
     with to[0].open("wb") as stream:
         stream.write(len(text).to_bytes(8, "little") + text)
         for name in types:  # rows of other types may be longer or shorter
-            for batch in to_batches(run, [name], block):
+            for batch in batches_of([name]):
                 stream.write(memoryview(batch.column("embedding").values.to_numpy()))
                 bar.advance(len(batch))
     _write_ids(run, types, to[1])

@@ -13,9 +13,10 @@ FLAGS = {
     "graphsys dataset show": "NAME --help --json",
     "graphsys dataset build": "NAME --allow-other-counts --from --help --json --memory "
     "--order --out --overwrite --param --partitioner --partitions --seed",
-    "graphsys ingest": "FILES --by --coalesce --columns --drop-self-loops --edges "
-    "--features-as --format --help --ids --json --memory --negatives --nodes --order --out "
-    "--overwrite --partitioner --partitions --seed --separator --skip --split --undirected",
+    "graphsys ingest": "FILES --by --cluster --coalesce --columns --drop-self-loops "
+    "--edges --features-as --format --help --ids --json --memory --negatives --nodes "
+    "--order --out --overwrite --partitioner --partitions --seed --separator --skip "
+    "--split --undirected",
     "graphsys split": "GRAPH --by --help --json --memory --negatives --out --overwrite "
     "--ratio --seed",
     "graphsys append": "GRAPH FILES --columns --delete --delete-columns --edges --format "
@@ -38,13 +39,13 @@ FLAGS = {
     "--memory --out --overwrite --preset --resume --set --settings",
     "graphsys train gnn": "GRAPH --cluster --config --device --dry-run --help --json "
     "--memory --out --overwrite --preset --resume --set --settings",
-    "graphsys evaluate": "RUN --candidates --draw --help --json --memory --queries --seed "
-    "--split",
-    "graphsys nearest": "RUN NODE --help --index --json --k --memory --node-type "
+    "graphsys evaluate": "RUN --candidates --cluster --draw --help --json --memory "
+    "--queries --seed --split",
+    "graphsys nearest": "RUN NODE --cluster --help --index --json --k --memory --node-type "
     "--relation",
     "graphsys predict": "RUN --format --graph --help --json --known --memory --nodes "
     "--out --overwrite --relation --top-k",
-    "graphsys export": "RUN --help --json --memory --node-type --out --overwrite "
+    "graphsys export": "RUN --cluster --help --json --memory --node-type --out --overwrite "
     "--relation --relation-types",
     "graphsys doctor": "--cluster --help --json --warm-up",
     "graphsys plan": "--calibrate --dim --edges --help --json --machines --memory "

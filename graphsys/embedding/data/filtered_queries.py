@@ -15,6 +15,7 @@ from graphsys.core.types import EdgeType, true_splits
 from graphsys.embedding.data.edge_stream import stream_edges
 from graphsys.embedding.data.held_out import HeldOut
 from graphsys.storage.reader import Graph
+from graphsys.training.share import ALL, Share
 
 Ints = npt.NDArray[np.int64]
 _BATCH = 1 << 14
@@ -106,7 +107,12 @@ class Queries:
 
 
 def held_out_queries(
-    graph: Graph, edges: HeldOut, *, asks_for_dst: bool, limits: BatchLimits | None = None
+    graph: Graph,
+    edges: HeldOut,
+    *,
+    asks_for_dst: bool,
+    limits: BatchLimits | None = None,
+    share: Share = ALL,
 ) -> Iterator[Queries]:
     """Ask for one end of every held-out edge, in batches in the edges' order.
 
@@ -115,6 +121,7 @@ def held_out_queries(
         edges: The edges.
         asks_for_dst: Whether the source is given, or the destination.
         limits: Of a batch.
+        share: Whose answers are of interest.
     """
     given, target = edges.src, edges.dst
     if not asks_for_dst:
@@ -127,6 +134,7 @@ def held_out_queries(
         target,
         asks_for_dst=asks_for_dst,
         limits=limits,
+        share=share,
     )
 
 
@@ -139,6 +147,7 @@ def query_batches(
     *,
     asks_for_dst: bool,
     limits: BatchLimits | None = None,
+    share: Share = ALL,
 ) -> Iterator[Queries]:
     """Find the known answers of questions, batch by batch.
 
@@ -151,12 +160,13 @@ def query_batches(
         asks_for_dst: Whether sources are given, or destinations.
         limits: Of a batch: by default at most 2**14 questions, with at most 2**21 known
             answers together, or one question.
+        share: Known answers are looked for among these nodes only.
 
     Yields:
         Consecutive questions.
     """
     limits = limits or BatchLimits()
-    adjacency = _Adjacency(graph, edge_type, asks_for_dst)
+    adjacency = _Adjacency(graph, edge_type, asks_for_dst, share)
     for begin in range(0, len(node), limits.questions):
         block = slice(begin, min(begin + limits.questions, len(node)))
         keys = adjacency.keys(node[block], relation[block])
@@ -215,7 +225,9 @@ class _Adjacency:
     ``node * num_relations + relation``.
     """
 
-    def __init__(self, graph: Graph, edge_type: EdgeType, asks_for_dst: bool) -> None:
+    def __init__(
+        self, graph: Graph, edge_type: EdgeType, asks_for_dst: bool, share: Share
+    ) -> None:
         self.graph, self.edge_type = graph, edge_type
         self.num_relations = len(graph.relations(edge_type) or [""])
         given = edge_type.src_type if asks_for_dst else edge_type.dst_type
@@ -223,6 +235,14 @@ class _Adjacency:
         is_symmetric = edge_type.src_type == edge_type.dst_type
         is_symmetric = is_symmetric and not graph.is_directed_type(edge_type)
         self.sides = [True, False] if is_symmetric else [asks_for_dst]
+        self.span: tuple[int, int] | None = None
+        self.buckets: list[tuple[int, int]] | None = None
+        if not share.is_all:
+            answers = graph.offsets(
+                edge_type.dst_type if asks_for_dst else edge_type.src_type
+            )
+            self.span = share.span(answers)
+            self.buckets = self._buckets({part for part, _, _ in share.partitions(answers)})
 
     def keys(self, node: Ints, relation: Ints) -> Ints:
         """Return the keys of nodes and relations."""
@@ -256,12 +276,28 @@ class _Adjacency:
         is_given = np.zeros(self.num_given, dtype=bool)
         is_given[wanted // self.num_relations] = True
         splits = true_splits(self.graph.splits(self.edge_type))
-        for edges in stream_edges(self.graph, self.edge_type, splits):
+        for edges in stream_edges(self.graph, self.edge_type, splits, self.buckets):
             for is_src_given in self.sides:
                 given, answer = edges.src, edges.dst
                 if not is_src_given:
                     given, answer = answer, given
-                near = np.flatnonzero(is_given[given])
+                is_near = is_given[given]
+                if self.span is not None:
+                    is_near &= (answer >= self.span[0]) & (answer < self.span[1])
+                near = np.flatnonzero(is_near)
                 keys = self.keys(given[near], edges.relation[near])
                 place, found = find(wanted, keys)
                 yield place[found], answer[near[found]]
+
+    def _buckets(self, parts: set[int]) -> list[tuple[int, int]]:
+        """Return the buckets with answers in some partitions."""
+        kind = self.edge_type
+        shape = (
+            self.graph.num_partitions(kind.src_type),
+            self.graph.num_partitions(kind.dst_type),
+        )
+        return [
+            (i, j)
+            for i, j in np.ndindex(shape)
+            if any((j if is_src_given else i) in parts for is_src_given in self.sides)
+        ]

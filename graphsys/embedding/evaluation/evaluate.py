@@ -26,7 +26,8 @@ from graphsys.embedding.data.held_out import HeldOut, held_out_edges, with_split
 from graphsys.embedding.data.held_out_split import GraphWithHeldOut
 from graphsys.embedding.data.relation_stats import degrees_of, relation_categories
 from graphsys.embedding.embeddings import Embeddings
-from graphsys.embedding.evaluation.ranking import Ranks, rank_edges
+from graphsys.embedding.evaluation.counts import Ranks
+from graphsys.embedding.evaluation.ranking import rank_edges
 from graphsys.embedding.model import RelationSet
 from graphsys.embedding.rows.batch_memory import FEW, batch_bytes, fitting_limits
 from graphsys.embedding.rows.scorer import Scorer
@@ -95,15 +96,12 @@ def evaluate(
         BudgetError: The budget is too small; the message names one that works.
     """
     budget = stated_budget(memory)
-    for name, value, least in (("candidates", candidates, 1), ("queries", queries, 2)):
-        if value is not None and value < least:
-            raise ConfigError(f"{name}: got {value}, expected an int >= {least}")
-    require_draw(draw)
+    require_sampling(candidates, queries, draw)
     opened = run if isinstance(run, Embeddings) else Embeddings(run, graph=graph)
-    opened = _with_held_out(opened, split)
+    opened = with_held_out(opened, split)
     chosen = with_split(opened.graph, opened.model, split)
     most = None if queries is None else queries // 2
-    asked = _Asked(opened, candidates, draw, seed, breakdown, threads or num_cores())
+    asked = Asked(opened, candidates, draw, seed, breakdown, threads or num_cores())
     if budget is not None:
         asked.fit(chosen, split, most, budget)
     held = held_out_edges(opened.graph, chosen, split, most=most, seed=seed)
@@ -114,7 +112,19 @@ def evaluate(
     return {"split": split, "metrics": result}
 
 
-def _with_held_out(run: Embeddings, split: str) -> Embeddings:
+def require_sampling(candidates: int | None, queries: int | None, draw: str) -> None:
+    """Refuse what no evaluation is about.
+
+    Raises:
+        ConfigError: A count is too small, or there is no such way to draw.
+    """
+    for name, value, least in (("candidates", candidates, 1), ("queries", queries, 2)):
+        if value is not None and value < least:
+            raise ConfigError(f"{name}: got {value}, expected an int >= {least}")
+    require_draw(draw)
+
+
+def with_held_out(run: Embeddings, split: str) -> Embeddings:
     """Return the run with what it held out itself, where no edges are in the split."""
     is_stored = any(split in run.graph.splits(m.edge_type) for m in run.model)
     if is_stored or not run.config.eval_fraction:
@@ -125,7 +135,7 @@ def _with_held_out(run: Embeddings, split: str) -> Embeddings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Found:
+class Found:
     """The ranks of one edge type in one direction."""
 
     edges: HeldOut
@@ -133,7 +143,7 @@ class _Found:
     ranks: Ranks
 
 
-class _Asked:
+class Asked:
     """What a question is asked about: samples of every node type, drawn once."""
 
     def __init__(
@@ -173,7 +183,7 @@ class _Asked:
 
         self.limits = fitting_limits(f"evaluating {num_edges} edges", needed, budget)
 
-    def rank_all(self, held: list[HeldOut], progress: Progress) -> list[_Found]:
+    def rank_all(self, held: list[HeldOut], progress: Progress) -> list[Found]:
         """Rank the edges of all types, in both directions."""
         return [
             self.rank(edges, asks_for_dst, progress)
@@ -182,7 +192,7 @@ class _Asked:
             for asks_for_dst in (True, False)
         ]
 
-    def measure(self, found: list[_Found]) -> dict[str, Any]:
+    def measure(self, found: list[Found]) -> dict[str, Any]:
         """Return the metrics of what was ranked."""
         result = metrics.ranking_metrics(
             [part.ranks.filtered for part in found], [part.ranks.raw for part in found]
@@ -193,15 +203,10 @@ class _Asked:
             result |= _break_down(self.run, found, is_sampled=self.num is not None)
         return result
 
-    def rank(self, edges: HeldOut, asks_for_dst: bool, progress: Progress) -> _Found:
+    def rank(self, edges: HeldOut, asks_for_dst: bool, progress: Progress) -> Found:
         """Rank the edges of one type."""
         scorer = Scorer(self.run, edges.relations, asks_for_dst)
-        answer_type = scorer.answer_type
-        samples = negatives = None
-        if self.num is not None:
-            samples = list(map(np.sort, self._samples(answer_type, self.num, self.draw)))
-        if self.breakdown:
-            negatives = self._samples(answer_type, _WRONG, "uniform")
+        samples, negatives = self.samples(scorer.answer_type)
         ranks = rank_edges(
             scorer,
             edges,
@@ -211,7 +216,20 @@ class _Asked:
             limits=self.limits,
             progress=progress,
         )
-        return _Found(edges=edges, asks_for_dst=asks_for_dst, ranks=ranks)
+        return Found(edges=edges, asks_for_dst=asks_for_dst, ranks=ranks)
+
+    def samples(self, node_type: str) -> tuple[list[Ints] | None, list[Ints] | None]:
+        """Return the candidates of a type, and what wrong answers are drawn from.
+
+        Numbers, ascending, in 32 samples, or None for all; and likewise in the order
+        drawn, or None where no scores are wanted.
+        """
+        samples = negatives = None
+        if self.num is not None:
+            samples = list(map(np.sort, self._samples(node_type, self.num, self.draw)))
+        if self.breakdown:
+            negatives = self._samples(node_type, _WRONG, "uniform")
+        return samples, negatives
 
     def _samples(self, node_type: str, num: int, draw: Draw) -> list[Ints]:
         key = node_type, num, draw
@@ -223,9 +241,7 @@ class _Asked:
         return self._drawn[key]
 
 
-def _break_down(
-    run: Embeddings, found: list[_Found], *, is_sampled: bool
-) -> dict[str, Any]:
+def _break_down(run: Embeddings, found: list[Found], *, is_sampled: bool) -> dict[str, Any]:
     ranks = np.concatenate([part.ranks.filtered for part in found])
     is_tail = np.repeat([p.asks_for_dst for p in found], [len(p.edges) for p in found])
     names, relation = _relations(found)
@@ -253,12 +269,12 @@ def _break_down(
     }
 
 
-def _edge_types(found: list[_Found]) -> list[RelationSet]:
+def _edge_types(found: list[Found]) -> list[RelationSet]:
     """Return the relations of every edge type once, in the order of ``found``."""
     return [part.edges.relations for part in found if part.asks_for_dst]
 
 
-def _relations(found: list[_Found]) -> tuple[list[str], Ints]:
+def _relations(found: list[Found]) -> tuple[list[str], Ints]:
     """Return the names of all relations, and which of them each query is about."""
     model = _edge_types(found)
     plain = [name for relations in model for name in relations.relations]
@@ -273,13 +289,13 @@ def _relations(found: list[_Found]) -> tuple[list[str], Ints]:
     return names, np.concatenate(about)
 
 
-def _categories(run: Embeddings, found: list[_Found]) -> Ints:
+def _categories(run: Embeddings, found: list[Found]) -> Ints:
     """Return the category of every relation, as a place in ``CATEGORIES``."""
     names = [c for m in _edge_types(found) for c in relation_categories(run.graph, m)]
     return np.array([CATEGORIES.index(name) for name in names], dtype=np.int64)
 
 
-def _clusters(found: list[_Found], is_sampled: bool) -> Ints:
+def _clusters(found: list[Found], is_sampled: bool) -> Ints:
     """Return which queries are not independent: of one edge, or with one sample."""
     clusters: list[Ints] = []
     first = 0
@@ -294,7 +310,7 @@ def _clusters(found: list[_Found], is_sampled: bool) -> Ints:
     return distinct.astype(np.int64)
 
 
-def _target_degrees(run: Embeddings, part: _Found) -> Ints:
+def _target_degrees(run: Embeddings, part: Found) -> Ints:
     """Return the training degree of the true answer of every query."""
     kind, edges = part.edges.relations.edge_type, part.edges
     if part.asks_for_dst:

@@ -5,7 +5,6 @@ edges of any split. Scores are compared exactly (see ``kernels/cpu/embedding/ran
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +19,7 @@ from graphsys.embedding.data.filtered_queries import (
     held_out_queries,
 )
 from graphsys.embedding.data.held_out import HeldOut
+from graphsys.embedding.evaluation.counts import NEVER, Counted, Ranks
 from graphsys.embedding.rows.batch_memory import candidate_block
 from graphsys.embedding.rows.scorer import Scorer
 from graphsys.embedding.rows.trained_rows import RowBlocks
@@ -29,6 +29,7 @@ from graphsys.kernels.cpu.embedding.rank import (
     count_better,
     exact_scores,
 )
+from graphsys.training.share import ALL, Share
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -36,24 +37,6 @@ Ints = npt.NDArray[np.int64]
 Places = npt.NDArray[np.intp]
 Table = Floats | RowBlocks
 _QUERY_BLOCK = 256
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ranks:
-    """What was found for every held-out edge, asked in one direction.
-
-    Attributes:
-        filtered: Filtered ranks, float64 ``[M]``.
-        raw: Ranks among all candidates ``[M]``.
-        positive: Scores of the edges ``[M]``, empty if not asked for.
-        negative: Score of a random wrong answer for each ``[M]``; NaN where none was
-            drawn; empty if not asked for.
-    """
-
-    filtered: Doubles
-    raw: Doubles
-    positive: Doubles
-    negative: Doubles
 
 
 def rank_edges(
@@ -79,14 +62,48 @@ def rank_edges(
         limits: Of a batch of queries, where memory has one.
         progress: Told of every query.
     """
+    return count_edges(
+        scorer, edges, samples=samples, negatives=negatives, threads=threads, limits=limits,
+        progress=progress,
+    ).ranks()  # fmt: skip
+
+
+def count_edges(
+    scorer: Scorer,
+    edges: HeldOut,
+    *,
+    samples: Sequence[Ints] | None = None,
+    negatives: Sequence[Ints] | None = None,
+    threads: int,
+    limits: BatchLimits | None = None,
+    share: Share = ALL,
+    progress: Progress,
+) -> Counted:
+    """Count candidates before the true answer of every held-out edge.
+
+    Args:
+        scorer: As in :func:`rank_edges`, as all that is not named here.
+        edges: The edges.
+        samples: Numbers of candidates.
+        negatives: Numbers of nodes to draw a wrong answer from.
+        threads: Number of threads.
+        limits: Of a batch of queries.
+        share: Which candidates are looked at; rows of other nodes are read for the two
+            ends of the edges alone.
+        progress: Told of every query.
+    """
     counts = np.zeros((len(edges), 4), dtype=np.int64)
     scored = len(edges) if negatives is not None else 0
-    positive, negative = np.empty(scored), np.full(scored, np.nan)
+    positive, negative = np.full(scored, np.nan), np.full(scored, np.nan)
+    tried = np.full(scored, NEVER)
     graph = scorer.run.graph
+    low, high = share.span(graph.offsets(scorer.answer_type))
     for queries in held_out_queries(
-        graph, edges, asks_for_dst=scorer.asks_for_dst, limits=limits
+        graph, edges, asks_for_dst=scorer.asks_for_dst, limits=limits, share=share
     ):
-        batch = _Batch(scorer, queries, threads, keeps_rows=limits is None)
+        batch = _Batch(
+            scorer, queries, threads, share, keeps_rows=limits is None and share.is_all
+        )
         if samples is None:
             batch.count_all(progress)
         else:
@@ -96,26 +113,23 @@ def rank_edges(
             progress.advance(len(queries))
         counts[queries.index] = batch.counts
         if negatives is not None:
-            positive[queries.index] = batch.score_targets()
-            drawn = _draw_wrong(queries, edges.key[queries.index], negatives)
+            own = (queries.target >= low) & (queries.target < high)
+            positive[queries.index[own]] = batch.score_targets(np.flatnonzero(own))
+            keys = edges.key[queries.index]
+            drawn, tried[queries.index] = _draw_wrong(queries, keys, negatives, (low, high))
             negative[queries.index] = batch.score(drawn)
-    better, equal, known, known_equal = counts.T
-    raw = 1.0 + better + 0.5 * equal
-    return Ranks(
-        filtered=raw - known - 0.5 * known_equal,
-        raw=raw,
-        positive=positive,
-        negative=negative,
-    )
+    return Counted(counts=counts, positive=positive, negative=negative, tried=tried)
 
 
 class _Batch:
     """Queries prepared once, compared with candidates block by block."""
 
     def __init__(
-        self, scorer: Scorer, queries: Queries, threads: int, *, keeps_rows: bool
-    ) -> None:
+        self, scorer: Scorer, queries: Queries, threads: int, share: Share, *,
+        keeps_rows: bool,
+    ) -> None:  # fmt: skip
         self.scorer, self.queries, self.threads = scorer, queries, threads
+        self.share = share
         self.rows_of = scorer.run.rows if keeps_rows else scorer.run.blocks
         self.rows = scorer.prepare_queries(queries.node, queries.relation)
         self.targets = self._prepared(queries.target, slice(None))
@@ -128,32 +142,44 @@ class _Batch:
         self.counts = np.zeros((len(queries), 4), dtype=np.int64)
 
     def count_all(self, progress: Progress) -> None:
-        """Compare with all nodes, partition by partition, each read once."""
+        """Compare with all own nodes, partition by partition, each read once."""
         run, answer_type = self.scorer.run, self.scorer.answer_type
         offsets = run.graph.offsets(answer_type)
-        for part in range(len(offsets) - 1):
+        for part, begin, end in self.share.partitions(offsets):
             table, first = self.rows_of(answer_type, part), int(offsets[part])
+            own = slice(begin, end)
 
-            def count(some: Places, table: Table = table, first: int = first) -> None:
-                self._count(some, self.queries.take(some), table, first)
+            def count(
+                some: Places, table: Table = table, first: int = first, own: slice = own
+            ) -> None:
+                self._count(some, self.queries.take(some), table, first, own)
 
             run_parallel(count, self._blocks(np.arange(len(self.queries))), self.threads)
         progress.advance(len(self.queries))
 
     def count_sample(self, numbers: Ints, chosen: Places) -> None:
         """Compare some of the queries with a few nodes."""
-        table = self.scorer.run.take(self.scorer.answer_type, numbers)
+        run, answer_type = self.scorer.run, self.scorer.answer_type
+        low, high = self.share.span(run.graph.offsets(answer_type))
+        numbers = numbers[(numbers >= low) & (numbers < high)]
+        table = run.take(answer_type, numbers)
         run_parallel(
             lambda some: self._count(
-                some, self.queries.take(some).among(numbers), table, 0
+                some,
+                self.queries.take(some).among(numbers),
+                table,
+                0,
+                slice(0, len(numbers)),
             ),
             self._blocks(chosen),
             self.threads,
         )
 
-    def score_targets(self) -> Doubles:
-        """Return the scores of the true answers, float64 ``[Q]``."""
-        return self.scorer.scores(self.rows, self.targets, self._constants(slice(None)))
+    def score_targets(self, some: Places) -> Doubles:
+        """Return the scores of the true answers to some queries, float64 ``[n]``."""
+        return self.scorer.scores(
+            self.rows[some], self.targets[some], self._constants(some)
+        )
 
     def score(self, numbers: Ints) -> Doubles:
         """Return the scores of other answers, NaN for number -1, float64 ``[Q]``."""
@@ -182,14 +208,16 @@ class _Batch:
             for begin in range(0, len(piece), _QUERY_BLOCK)
         ]
 
-    def _count(self, some: Places, queries: Queries, table: Table, first: int) -> None:
+    def _count(
+        self, some: Places, queries: Queries, table: Table, first: int, own: slice
+    ) -> None:
         """Count what of a table is better than or equal to the answers of a block."""
         rows, positives = self.rows[some], self.positives[some]
         counts = np.zeros((len(some), 4), dtype=np.int64)
         size = candidate_block(rows.shape[1])
-        scratch = np.empty(len(some) * min(size, len(table)), dtype=np.float32)
-        for begin in range(0, len(table), size):
-            block = np.array(table[begin : begin + size], dtype=np.float32)
+        scratch = np.empty(len(some) * min(size, own.stop - own.start), dtype=np.float32)
+        for begin in range(own.start, own.stop, size):
+            block = np.array(table[begin : min(begin + size, own.stop)], dtype=np.float32)
             relation = np.full(len(block), queries.relation[0], dtype=np.int64)
             block = self.scorer.prepare_candidates(block, relation)
             asked, form = rows, self.scorer.form
@@ -217,14 +245,17 @@ class _Batch:
 
 
 def _draw_wrong(
-    queries: Queries, keys: npt.NDArray[np.uint64], samples: Sequence[Ints]
-) -> Ints:
-    """Draw for every query a node that is neither its answer nor a known one.
+    queries: Queries, keys: npt.NDArray[np.uint64], samples: Sequence[Ints],
+    span: tuple[int, int],
+) -> tuple[Ints, Ints]:  # fmt: skip
+    """Draw for every query a node of a span that is neither its answer nor a known one.
 
     Returns:
-        Numbers, -1 where the query's sample has none, int64 ``[Q]``.
+        Numbers, -1 where the query's sample has none, int64 ``[Q]``; and how many of the
+        sample come before each.
     """
     result = np.full(len(queries), -1, dtype=np.int64)
+    tries = np.full(len(queries), NEVER)
     which = (keys % np.uint64(len(samples))).astype(np.int64)
     for number in distinct(which).tolist():
         sample = samples[number]
@@ -232,13 +263,14 @@ def _draw_wrong(
         start = (keys[some] >> np.uint64(32)) % np.uint64(max(len(sample), 1))
         for step in range(len(sample)):
             tried = sample[(start.astype(np.int64) + step) % len(sample)]
-            is_right = tried == queries.target[some]
-            is_right |= _is_known(queries, some, tried)
-            result[some[~is_right]] = tried[~is_right]
-            some, start = some[is_right], start[is_right]
+            is_wrong = (tried >= span[0]) & (tried < span[1])
+            is_wrong &= tried != queries.target[some]
+            is_wrong[is_wrong] = ~_is_known(queries, some[is_wrong], tried[is_wrong])
+            result[some[is_wrong]], tries[some[is_wrong]] = tried[is_wrong], step
+            some, start = some[~is_wrong], start[~is_wrong]
             if not len(some):
                 break
-    return result
+    return result, tries
 
 
 def _is_known(queries: Queries, some: Places, numbers: Ints) -> npt.NDArray[np.bool_]:

@@ -50,19 +50,33 @@ def export(
     out, budget = Path(out), stated_budget(memory)
     check_target(out, overwrite=overwrite)
     opened = run if isinstance(run, Embeddings) else Embeddings(run, graph=graph)
-    types = [node_type] if node_type is not None else opened.node_types
-    for name in types:
-        opened.dim_of(name)  # an unknown type ends here
-    if out.suffix != ".safetensors":
-        require_one_dim(opened.config, types, f"cannot export to {out.name!r}")
-    metadata = {"dim": str(opened.config.dim)}
     return write_rows(
-        _InSlices(opened), types, out, overwrite=overwrite, metadata=metadata,
-        budget=budget, progress=progress,
+        InSlices(opened), types_for(opened, out, node_type), out, overwrite=overwrite,
+        metadata=metadata_of(opened), budget=budget, progress=progress,
     )  # fmt: skip
 
 
-class _InSlices:
+def types_for(run: Embeddings, out: Path, node_type: str | None) -> list[str]:
+    """Return the node types that go to a file: the one given, or all.
+
+    Raises:
+        UnknownNameError: There is no such type.
+        ConfigError: Their rows are of different lengths, which the format does not take.
+    """
+    types = [node_type] if node_type is not None else run.node_types
+    for name in types:
+        run.dim_of(name)  # an unknown type ends here
+    if out.suffix != ".safetensors":
+        require_one_dim(run.config, types, f"cannot export to {out.name!r}")
+    return types
+
+
+def metadata_of(run: Embeddings) -> dict[str, str]:
+    """Return what a ``.safetensors`` file tells of a run."""
+    return {"dim": str(run.config.dim)}
+
+
+class InSlices:
     """A run whose rows are made when they are written, if they are not in its files."""
 
     def __init__(self, run: Embeddings) -> None:

@@ -21,10 +21,12 @@ from graphsys.embedding.query.ann_index import (
 )
 from graphsys.embedding.rows.trained_rows import TrainedRows
 from graphsys.embedding.spec.comparators import ComparatorSpec, comparator_of
+from graphsys.training.share import ALL, Share
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
-_BLOCK = 1 << 18
+BLOCK = 1 << 18
+"""How many rows are looked at together, at most."""
 _LEAST_BLOCK = 1 << 10
 _COPIES = 3  # of a row: as read, as compared, of unit length
 _FOUND_BYTES = 32  # of a row: its score and number
@@ -77,19 +79,33 @@ def nearest(
     rows = prepare(opened.take(chosen, np.array([number])), opened.config)
     if index == "exact":
         block = _block_within(opened, chosen, budget)
-        scores, numbers = _search_all(opened, chosen, rows, k + 1, block)
+        scores, numbers = search_rows(opened, chosen, rows, k + 1, block)
     else:
         needed = index_bytes(opened, index, chosen) if budget is not None else 0
         require_budget(f"an index of kind {index}", needed, budget)
         found = open_index(opened, index, node_type=chosen, path=index_path)
         scores, numbers = found.search(rows, k + 1)
-    kept = (numbers[0] != number) & (numbers[0] >= 0)
-    order = np.lexsort((numbers[0][kept], -scores[0][kept]))[:k]
-    best = numbers[0][kept][order].tolist()
-    comparator = comparator_of(opened.config.comparator)
-    score = _as_score(scores[0][kept][order], comparator)
-    columns = {"id": opened.ids(chosen, best), "score": pa.array(score)}
-    names = opened.names(chosen, best)
+    is_other = (numbers[0] != number) & (numbers[0] >= 0)
+    return answers(opened, chosen, k, scores[0][is_other], numbers[0][is_other])
+
+
+def answers(
+    run: TrainedRows, node_type: str, k: int, scores: Floats, numbers: Ints
+) -> pa.Table:
+    """Return the table of the best among some nodes; see :func:`nearest`.
+
+    Args:
+        run: The run.
+        node_type: Their type.
+        k: How many to return.
+        scores: As :func:`search_rows` has them ``[n]``.
+        numbers: Their numbers ``[n]``.
+    """
+    order = np.lexsort((numbers, -scores))[:k]
+    best = numbers[order].tolist()
+    score = _as_score(scores[order], comparator_of(run.config.comparator))
+    columns = {"id": run.ids(node_type, best), "score": pa.array(score)}
+    names = run.names(node_type, best)
     return pa.table(columns if names is None else columns | {"name": names})
 
 
@@ -100,29 +116,43 @@ def _block_within(run: TrainedRows, node_type: str, budget: int | None) -> int:
         BudgetError: It is not enough for a few.
     """
     if budget is None:
-        return _BLOCK
+        return BLOCK
     if not comparator_of(run.config.comparator).is_custom:
         require("faiss", extra="all")  # it has memory of its own
     row_bytes = _COPIES * 4 * run.dim_of(node_type) + _FOUND_BYTES
     beside = resident_bytes() + _LOADED_BYTES
-    block = min(max((budget - beside) // row_bytes, _LEAST_BLOCK), _BLOCK)
+    block = min(max((budget - beside) // row_bytes, _LEAST_BLOCK), BLOCK)
     block = min(block, run.graph.num_nodes_of(node_type))
     require_budget("looking for neighbors", beside + block * row_bytes, budget)
     return int(block)
 
 
-def _search_all(
-    run: TrainedRows, node_type: str, queries: Floats, k: int, block: int
-) -> tuple[Floats, Ints]:
-    """Return the best scores and their numbers, block by block of the tables."""
+def search_rows(
+    run: TrainedRows, node_type: str, queries: Floats, k: int, block: int,
+    share: Share = ALL,
+) -> tuple[Floats, Ints]:  # fmt: skip
+    """Return the best of every block of the tables, in no order.
+
+    Args:
+        run: The run.
+        node_type: The type.
+        queries: Prepared rows ``[Q, D]``.
+        k: How many to find in a block.
+        block: Rows of a block.
+        share: Whose rows are looked at.
+
+    Returns:
+        Scores (of distances minus the square) and numbers, ``[Q, n]``.
+    """
     comparator = comparator_of(run.config.comparator)
     search = _search_custom if comparator.is_custom else _search_block
     offsets = run.graph.offsets(node_type)
-    scores, numbers = [], []
-    for part in range(len(offsets) - 1):
+    none = np.empty((len(queries), 0), dtype=np.float32)
+    scores, numbers = [none], [none.astype(np.int64)]
+    for part, first, end in share.partitions(offsets):
         table = run.blocks(node_type, part)
-        for begin in range(0, len(table), block):
-            rows = prepare(table[begin : begin + block], run.config)
+        for begin in range(first, end, block):
+            rows = prepare(table[begin : min(begin + block, end)], run.config)
             found, places = search(comparator, queries, rows, min(k, len(rows)))
             scores.append(found)
             numbers.append(places + begin + offsets[part])

@@ -36,17 +36,20 @@ class TrainedRows:
         path: The run's folder.
         graph: The graph it was trained on, or its path; opened from the recorded path if
             not given.
+        content: Whether to compare files with their checksums, too, not their sizes alone.
 
     Raises:
         ConfigError: There is no run, its graph is gone, or another was given.
         CorruptStoreError: A file of the checkpoint is missing or damaged.
     """
 
-    def __init__(self, path: str | Path, *, graph: GraphLike | None = None) -> None:
+    def __init__(
+        self, path: str | Path, *, graph: GraphLike | None = None, content: bool = True
+    ) -> None:
         self.path = Path(path)
         self.state = runs.read_state(self.path)
         self.config = runs.read_config(self.path)
-        runs.check_files(self.path, self.state)
+        runs.check_files(self.path, self.state, content=content)
         self.graph = self._open_graph() if graph is None else graph_of(graph)
         runs.require_same_graph(self.state.graph, self.graph, self.path)
         self.model: list[RelationSet] = relation_sets(self.graph, self.config)

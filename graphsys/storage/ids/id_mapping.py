@@ -92,6 +92,15 @@ class NodeNumbering:
             )
         self._stream.add(clean, weight)
 
+    def use(self, stream: IntegerIds | StringIds) -> None:
+        """Take a stream whose distinct ids were found elsewhere."""
+        self._stream, self.id_type = stream, stream.id_type
+
+    @property
+    def numbers(self) -> npt.NDArray[Any]:
+        """Number of each id by its code in the stream, after :meth:`finish`."""
+        return self._numbers
+
     def sample(self, src: Any, dst: Any) -> None:
         """Keep some edges inside this type for the probe of locality."""
         if isinstance(src, np.ndarray) and isinstance(dst, np.ndarray):

@@ -76,18 +76,7 @@ class StringIds:
             ids: Strings without nulls, dictionary-encoded with ``large_string`` values.
             weight: 1 for ends of edges, 0 for node tables.
         """
-        rows = ids.indices.to_numpy(zero_copy_only=False).astype(np.uint32, copy=False)
-        counts = np.bincount(rows, minlength=len(ids.dictionary))
-        used = np.flatnonzero(counts)
-        strings = ids.dictionary
-        if len(used) < len(counts):  # a dictionary may list what no row uses
-            renumber = np.zeros(len(counts), dtype=np.uint32)
-            renumber[used] = np.arange(len(used), dtype=np.uint32)
-            rows, counts, strings = (
-                renumber[rows],
-                counts[used],
-                strings.take(pa.array(used)),
-            )
+        rows, counts, strings = used_strings(ids)
         offsets, data = string_buffers(strings)
         hashes = np.empty(len(strings), dtype=np.uint64)
         hashing.hash_strings(offsets, data, hashes)
@@ -231,6 +220,20 @@ def _encode_shard(
     dictionary.first_positions(codes, records["position"], first)
     lengths = np.diff(known_offsets[: size + 1])
     return _Shard(codes, lengths, known_data[: known_offsets[size]], degrees[:size], first)
+
+
+def used_strings(
+    ids: pa.DictionaryArray,
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], pa.LargeStringArray]:
+    """Return the strings that rows use: places of the rows ``[n]``, counts, strings."""
+    rows = ids.indices.to_numpy(zero_copy_only=False).astype(np.uint32, copy=False)
+    counts = np.bincount(rows, minlength=len(ids.dictionary))
+    used = np.flatnonzero(counts)
+    if len(used) == len(counts):
+        return rows, counts, ids.dictionary
+    renumber = np.zeros(len(counts), dtype=np.uint32)  # it lists what no row uses
+    renumber[used] = np.arange(len(used), dtype=np.uint32)
+    return renumber[rows], counts[used], ids.dictionary.take(pa.array(used))
 
 
 def _resized(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:

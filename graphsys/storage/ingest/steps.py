@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,8 @@ from graphsys.storage.write.edge_log import EdgeLog, EdgeRecord
 from graphsys.storage.write.edge_sort import Cleaning
 from graphsys.storage.write.edge_write import EdgeTypeWriter
 from graphsys.storage.write.node_tables import NodeTables
+
+Writer = TypeVar("Writer", bound=EdgeTypeWriter)
 
 
 class IngestSteps:
@@ -166,12 +168,28 @@ class IngestSteps:
         for log in self._logs.values():
             log.finish()
 
-    def _group(self) -> dict[EdgeType, EdgeTypeWriter]:
+    def _group(self) -> Mapping[EdgeType, EdgeTypeWriter]:
         self._progress.stage("group", self._num_edges, "edges")
+        writers = self._writers(EdgeTypeWriter)
+
+        def group(item: "tuple[EdgeRecord, Any, Any]") -> tuple[EdgeTypeWriter, int, Any]:
+            record, src, dst = item
+            writer = writers[record.edge_type]
+            columns = self._logs[record.edge_type].read(record, writer.dtypes)
+            return writer, record.length, writer.group(record.split, src, dst, columns)
+
+        for writer, length, grouped in map_in_order(group, self._numbered()):
+            writer.append(*grouped)
+            self._progress.advance(length)
+        for node_type, table in self._tables.items():
+            table.check_places(self._numberings[node_type])
+        return writers
+
+    def _writers(self, kind_of: type[Writer]) -> dict[EdgeType, Writer]:
         type_names = edge_type_names(list(self._logs))
         is_directed = self._source.is_directed and not self._options.undirected
-        writers = {
-            kind: EdgeTypeWriter(
+        return {
+            kind: kind_of(
                 type_names[kind],
                 log,
                 self._numberings[kind.src_type],
@@ -187,19 +205,6 @@ class IngestSteps:
             )
             for kind, log in self._logs.items()
         }
-
-        def group(item: "tuple[EdgeRecord, Any, Any]") -> tuple[EdgeTypeWriter, int, Any]:
-            record, src, dst = item
-            writer = writers[record.edge_type]
-            columns = self._logs[record.edge_type].read(record, writer.dtypes)
-            return writer, record.length, writer.group(record.split, src, dst, columns)
-
-        for writer, length, grouped in map_in_order(group, self._numbered()):
-            writer.append(*grouped)
-            self._progress.advance(length)
-        for node_type, table in self._tables.items():
-            table.check_places(self._numberings[node_type])
-        return writers
 
     def _numbered(
         self,
@@ -217,7 +222,7 @@ class IngestSteps:
                 num_nodes = self._numberings[name].num_nodes
                 self._tables[name].place(next(streams[name]), num_nodes)
 
-    def _write(self, writers: dict[EdgeType, EdgeTypeWriter]) -> Manifest:
+    def _write(self, writers: Mapping[EdgeType, EdgeTypeWriter]) -> Manifest:
         self._progress.stage("write", len(writers) + len(self._numberings), "types")
         node_types: dict[str, NodeTypeEntry] = {}
         for name, numbering in self._numberings.items():

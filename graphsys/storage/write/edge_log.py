@@ -31,6 +31,19 @@ class EdgeRecord:
     first_row: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogState:
+    """What a log knows of its chunks besides their columns; see :class:`EdgeLog`."""
+
+    edge_type: EdgeType
+    splits: dict[str, int]
+    schema: frozenset[str] | None
+    relation_names: list[str] | None
+    time_unit: str
+    has_unit: bool
+    weights: "_WeightRange"
+
+
 class EdgeLog:
     """Spills weight, time, relation and further columns, chunk by chunk.
 
@@ -87,9 +100,10 @@ class EdgeLog:
     def dtypes(self, *, coalesce: bool) -> dict[str, np.dtype[Any]]:
         """Return the dtypes of the columns that travel with the edges."""
         dtypes: dict[str, np.dtype[Any]] = {}
-        if "weight" in self._files:
+        known = self._schema or frozenset()
+        if "weight" in known:
             dtypes["weight"] = self._weights.dtype(sums=coalesce)
-        if "time" in self._files:
+        if "time" in known:
             dtypes["time"] = np.dtype(np.int64)
         if self.relation_names is not None:
             wide = len(self.relation_names) > 2**16
@@ -97,6 +111,47 @@ class EdgeLog:
         if self.rows is not None:
             dtypes["record"] = np.dtype(np.int64)
         return dtypes
+
+    def raw(self, record: EdgeRecord) -> dict[str, npt.NDArray[Any]]:
+        """Return the columns of a chunk as they wait here, once; see :meth:`final`."""
+        found = {name: self._files[name].read(at) for name, at in record.places.items()}
+        for name, place in record.places.items():
+            self._files[name].drop(place)
+        return found
+
+    def state(self) -> "LogState":
+        """Return what is known of all chunks so far."""
+        return LogState(
+            edge_type=self.edge_type, splits=dict(self.splits), schema=self._schema,
+            relation_names=self.relation_names, time_unit=self.time_unit,
+            has_unit=self._has_unit, weights=self._weights,
+        )  # fmt: skip
+
+    def absorb(self, state: "LogState") -> None:
+        """Take chunks for added that another process has.
+
+        Raises:
+            InputError: they do not go with those before.
+        """
+        where = f"edge type {self.edge_type}"
+        if self._schema is None:
+            self._schema, self.time_unit = state.schema, state.time_unit
+            self._has_unit = state.has_unit
+        self._require_schema(state.schema or frozenset())
+        if state.has_unit and self._has_unit and state.time_unit != self.time_unit:
+            raise InputError(
+                f"column 'time' of {where} is in {state.time_unit or 'no unit'} in some "
+                f"files, and in {self.time_unit or 'no unit'} in others, which --cluster "
+                "does not take; leave it out"
+            )
+        for split, length in state.splits.items():
+            self.splits[split] = self.splits.get(split, 0) + length
+        for name in state.relation_names or ():
+            self.relation_names = self.relation_names or []
+            if name not in self._relation_codes:
+                self._relation_codes[name] = len(self.relation_names)
+                self.relation_names.append(name)
+        self._weights.absorb(state.weights, f"column 'weight' of {where}")
 
     def finish(self) -> None:
         """Sort the relations by name, so that codes do not depend on the edges' order."""
@@ -134,12 +189,7 @@ class EdgeLog:
         where = f"edge type {self.edge_type}"
         if self._schema is None:
             self._schema = frozenset(chunk.columns)
-        if self._schema != frozenset(chunk.columns):
-            odd = sorted(self._schema ^ set(chunk.columns))
-            raise InputError(
-                f"{where}: column {odd[0]!r} is in some of the input and not in the rest; "
-                "give every file the same columns"
-            )
+        self._require_schema(frozenset(chunk.columns))
         for name, column in {"dst": chunk.dst, **chunk.columns}.items():
             if len(column) != len(chunk.src):
                 raise InputError(
@@ -150,6 +200,14 @@ class EdgeLog:
         if reserved:
             raise InputError(
                 f"{where}: a column cannot be called {reserved.pop()!r}; rename it"
+            )
+
+    def _require_schema(self, found: frozenset[str]) -> None:
+        odd = sorted((self._schema or frozenset()) ^ found)
+        if odd:
+            raise InputError(
+                f"edge type {self.edge_type}: column {odd[0]!r} is in some of the input "
+                "and not in the rest; give every file the same columns"
             )
 
     def _encode(self, name: str, column: Any) -> npt.NDArray[Any]:
@@ -238,6 +296,13 @@ class _WeightRange:
         if len(bad) < len(values):
             self._span(float(np.nanmin(values)), float(np.nanmax(values)), where)
         return values
+
+    def absorb(self, other: "_WeightRange", where: str) -> None:
+        self._has_wide |= other._has_wide
+        self._fits_float32 &= other._fits_float32
+        self._is_whole &= other._is_whole
+        self._sum += other._sum
+        self._span(other._low, other._high, where)
 
     def _span(self, low: float, high: float, where: str) -> None:
         self._low, self._high = min(self._low, low), max(self._high, high)

@@ -234,6 +234,11 @@ class RowSorter:
         """Append grouped edges."""
         self._segments.append(columns, starts)
 
+    def ranges(self, part: int) -> tuple[int, int]:
+        """Return the first range of a partition, and the first behind its ranges."""
+        low, high = np.searchsorted(self._plan.parts, [part, part + 1])
+        return int(low), int(high)
+
     def sort(self, part: int, cleaning: Cleaning) -> SortedRows:
         """Return the edges of a partition's rows, sorted and cleaned, once."""
         ranges = np.flatnonzero(self._plan.parts == part).tolist()

@@ -5,25 +5,67 @@ CSR, and grouped by destination partition (stably) they are its buckets. The oth
 direction follows from the buckets (``edge_index``).
 """
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from graphsys.core.memory import release_free_memory
-from graphsys.core.types import DEFAULT_SPLIT, number_dtype
+from graphsys.core.types import DEFAULT_SPLIT, EdgeType, number_dtype
 from graphsys.kernels.cpu.rows import ingest as kernels
 from graphsys.storage import manifest as names
-from graphsys.storage.ids.id_mapping import NodeNumbering
 from graphsys.storage.manifest import EdgeTypeEntry, FileEntry
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.transaction import Transaction
 from graphsys.storage.views import EdgeBucket, bucket_of
 from graphsys.storage.write.edge_index import IncomingIndex, index_batch, index_fingerprint
-from graphsys.storage.write.edge_log import EdgeLog
 from graphsys.storage.write.edge_sort import Cleaning, Columns, RowSorter, SortedRows
+from graphsys.storage.write.row_store import RowStore
+
+
+class Columned(Protocol):
+    """What is known of the columns of an edge type; ``edge_log.EdgeLog`` has it."""
+
+    @property
+    def edge_type(self) -> EdgeType:
+        """The edge type."""
+
+    @property
+    def splits(self) -> Mapping[str, int]:
+        """Edges per split."""
+
+    @property
+    def relation_names(self) -> list[str] | None:
+        """Names of the relations by code."""
+
+    @property
+    def time_unit(self) -> str:
+        """Unit of the times."""
+
+    @property
+    def rows(self) -> RowStore | None:
+        """Further columns."""
+
+    def dtypes(self, *, coalesce: bool) -> dict[str, np.dtype[Any]]:
+        """Return the dtypes of the columns that travel with the edges."""
+
+
+class Numbered(Protocol):
+    """The nodes of a type; ``id_mapping.NodeNumbering`` has it."""
+
+    @property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """First number of every partition, and the number of nodes."""
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes."""
+
+    def degrees(self) -> npt.NDArray[np.uint32]:
+        """Return upper bounds of the edges by number."""
 
 
 class EdgeTypeWriter:
@@ -41,14 +83,18 @@ class EdgeTypeWriter:
 
     Attributes:
         counts: Stored edges of every bucket by split, int64 ``[P_src, P_dst]``.
+        duplicates: Edges beyond the first of each, written so far.
+        self_loops: Edges from a node to itself, likewise.
+        fingerprints: Checksums of the buckets of the split that is indexed, likewise.
+        indexed_split: Its name.
     """
 
     def __init__(
         self,
         name: str,
-        log: EdgeLog,
-        src: NodeNumbering,
-        dst: NodeNumbering,
+        log: Columned,
+        src: Numbered,
+        dst: Numbered,
         transaction: Transaction,
         scratch: Scratch,
         *,
@@ -63,8 +109,8 @@ class EdgeTypeWriter:
         self._is_directed = is_directed
         self._is_symmetric = not is_directed and cleaning.same_type
         self._dtypes = log.dtypes(coalesce=cleaning.coalesce)
-        self._duplicates = self._self_loops = 0
-        self._fingerprints: list[str] = []
+        self.duplicates = self.self_loops = 0
+        self.fingerprints: list[str] = []
         # made here: what the numberings know of degrees is given up before write()
         self._waiting = {
             split: RowSorter(
@@ -79,7 +125,7 @@ class EdgeTypeWriter:
             for split in log.splits
         }
         only = next(iter(log.splits)) if len(log.splits) == 1 else DEFAULT_SPLIT
-        self._indexed_split = only
+        self.indexed_split = only
 
     @property
     def dtypes(self) -> dict[str, np.dtype[Any]]:
@@ -98,10 +144,14 @@ class EdgeTypeWriter:
         """Append a prepared chunk."""
         self._waiting[split].append(columns, starts)
 
+    def ranges(self, split: str, part: int) -> tuple[int, int]:
+        """Return the first range of a partition's rows, and the first behind them."""
+        return self._waiting[split].ranges(part)
+
     def write(self) -> EdgeTypeEntry:
         """Write all buckets and indexes and return the manifest's entry."""
         for split in self._log.splits:
-            self._write_split(split)
+            self.write_split(split)
         further = self._log.rows.schema if self._log.rows else pa.schema([])
         columns = {
             name: str(pa.from_numpy_dtype(dtype))
@@ -117,31 +167,46 @@ class EdgeTypeWriter:
             num_edges={split: int(counts.sum()) for split, counts in self.counts.items()},
             columns={**columns, **{field.name: str(field.type) for field in further}},
             relations=self._log.relation_names,
-            duplicates=self._duplicates,
-            self_loops=self._self_loops,
-            index_fingerprint=index_fingerprint(self._fingerprints),
+            duplicates=self.duplicates,
+            self_loops=self.self_loops,
+            index_fingerprint=index_fingerprint(self.fingerprints),
             time_unit=self._log.time_unit,
         )
 
     # ---- one split
 
-    def _write_split(self, split: str) -> None:
-        waiting = self._waiting.pop(split)
+    def write_split(self, split: str) -> None:
+        """Write the buckets of a split and, of one split, the indexes."""
         num_src, num_dst = len(self._src.offsets) - 1, len(self._dst.offsets) - 1
         self.counts[split] = np.zeros((num_src, num_dst), dtype=np.int64)
         first_edge = 0
-        with ThreadPoolExecutor(2) as pool:
-            for part in range(num_src):
-                rows = waiting.sort(part, self._cleaning)
-                self._duplicates += rows.duplicates
-                self._self_loops += rows.self_loops
-                self._write_part(pool, split, part, rows, first_edge)
-                first_edge += rows.length
-                del rows
-        waiting.remove()
+        for part in range(num_src):
+            first_edge += self.write_part(split, part, first_edge)
+        self._waiting.pop(split).remove()
         release_free_memory()
-        if split == self._indexed_split:
-            self._write_incoming(split)
+        if split == self.indexed_split:
+            index = self._incoming(split)
+            for part in range(num_dst):
+                self._write_incoming(index, part)
+
+    def write_part(self, split: str, part: int, first_edge: int) -> int:
+        """Write what starts in a partition; return how many edges that are.
+
+        Args:
+            split: Their split, whose ``counts`` there are.
+            part: The partition.
+            first_edge: Edges of the split that start in partitions before it.
+        """
+        rows = self._waiting[split].sort(part, self._cleaning)
+        self.duplicates += rows.duplicates
+        self.self_loops += rows.self_loops
+        with ThreadPoolExecutor(2) as pool:
+            self._write_part(pool, split, part, rows, first_edge)
+        return rows.length
+
+    def write_incoming(self, part: int) -> None:
+        """Write the index of the other direction of a partition, from the buckets."""
+        self._write_incoming(self._incoming(self.indexed_split), part)
 
     def _write_part(
         self,
@@ -160,7 +225,7 @@ class EdgeTypeWriter:
             order = self._scratch.array(rows.length, number_dtype(rows.length))
             kernels.group_edges(rows.neighbor, offsets, starts, order)
         self.counts[split][part] = np.diff(starts)
-        is_indexed = split == self._indexed_split
+        is_indexed = split == self.indexed_split
         buckets = [
             pool.submit(self._write_bucket, split, part, j, rows, order, starts)
             for j in range(len(offsets) - 1)
@@ -176,7 +241,7 @@ class EdgeTypeWriter:
             index = pool.submit(self._transaction.add_file, path, batch)
         entries = [task.result() for task in buckets]
         if is_indexed:
-            self._fingerprints.extend(entry.checksum for entry in entries)
+            self.fingerprints.extend(entry.checksum for entry in entries)
         if index is not None:
             index.result()
 
@@ -224,8 +289,8 @@ class EdgeTypeWriter:
         path = names.bucket_file(self._transaction.generation, self.name, split, i, j)
         return self._transaction.add_file(path, batch)
 
-    def _write_incoming(self, split: str) -> None:
-        """Write the CSC, or the symmetric index, from the buckets."""
+    def _incoming(self, split: str) -> IncomingIndex:
+        """Return what makes the CSC, or the symmetric index, of the buckets."""
         generation = self._transaction.generation
 
         def read(i: int, j: int) -> EdgeBucket:
@@ -236,7 +301,7 @@ class EdgeTypeWriter:
         dtypes = {name: dtype for name, dtype in self._dtypes.items() if name != "record"}
         if self._log.rows is not None:
             dtypes["edge"] = np.dtype(np.int64)
-        index = IncomingIndex(
+        return IncomingIndex(
             read,
             self.counts[split],
             self._src.offsets,
@@ -245,8 +310,10 @@ class EdgeTypeWriter:
             is_symmetric=self._is_symmetric,
             dtypes=dtypes,
         )
-        direction = "out" if self._is_symmetric else "in"
-        for part, num_rows in enumerate(np.diff(self._dst.offsets)):
-            if num_rows:
-                path = names.index_file(generation, self.name, direction, part)
-                self._transaction.add_file(path, index.build(part))
+
+    def _write_incoming(self, index: IncomingIndex, part: int) -> None:
+        if self._dst.offsets[part] < self._dst.offsets[part + 1]:
+            direction = "out" if self._is_symmetric else "in"
+            generation = self._transaction.generation
+            path = names.index_file(generation, self.name, direction, part)
+            self._transaction.add_file(path, index.build(part))

@@ -1,6 +1,7 @@
 """Evaluation of given rows, nothing trained: ranks, samples, breakdowns in plain Python."""
 
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ from graphsys.embedding.data.candidates import draw_candidates
 from graphsys.embedding.data.held_out import HeldOut, held_out_edges
 from graphsys.embedding.evaluation import evaluate as evaluation
 from graphsys.embedding.evaluation import ranking
-from graphsys.embedding.evaluation.ranking import Ranks, rank_edges
+from graphsys.embedding.evaluation.counts import Ranks, joined, merged
+from graphsys.embedding.evaluation.ranking import count_edges, rank_edges
 from graphsys.embedding.model import RelationSet, relation_sets
 from graphsys.embedding.rows.scorer import Scorer
 from graphsys.storage.reader import Graph
+from graphsys.training.share import Share
 from tests.ranking_oracle import ask_all, means, triples
 from tests.stores import edge_chunk, make_store
 
@@ -44,6 +47,8 @@ class Given(Embeddings):
     def rows(self, node_type: str, part: int) -> Any:
         low, high = self.graph.offsets(node_type)[part : part + 2]
         return self._given[low:high]
+
+    blocks = rows
 
     def operators(self, relations: RelationSet) -> Any:
         rng = np.random.default_rng(len(relations.name))
@@ -360,3 +365,50 @@ def test_all_cores_count_where_no_threads_are_named(
 def test_a_folder_without_a_run_is_an_error(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="run"):
         evaluate(tmp_path / "none", graph=graph)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+@pytest.mark.parametrize("is_sampled", [False, True])
+def test_shares_of_the_candidates_merge_to_the_whole(
+    run: Given, size: int, is_sampled: bool
+) -> None:
+    """With fewer workers than partitions, as many, and more; to the last bit."""
+    drawn = [
+        draw_candidates(run.graph, run.model, "thing", num, 32, seed=1) for num in (9, 5)
+    ]
+    options: dict[str, Any] = {
+        "samples": list(map(np.sort, drawn[0])) if is_sampled else None,
+        "negatives": drawn[1], "threads": 1, "progress": SILENT,
+    }  # fmt: skip
+    for relations in run.model:
+        (edges,) = held_out_edges(run.graph, [relations], "test")
+        for is_tail in (True, False):
+            scorer = Scorer(run, relations, is_tail)
+            whole = count_edges(scorer, edges, **options)
+            cuts = [edges.take(np.arange(7)), edges.take(np.arange(7, len(edges)))]
+            found = joined(
+                [
+                    merged(
+                        [
+                            count_edges(scorer, some, share=Share(rank, size), **options)
+                            for rank in range(size)
+                        ]
+                    )
+                    for some in cuts
+                ]
+            )
+            for name in ("counts", "positive", "negative", "tried"):
+                np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
+            assert not np.isnan(found.positive).any()
+
+
+def test_shares_are_whole_partitions_or_parts_of_them() -> None:
+    offsets = np.array([0, 4, 4, 10, 15])
+    shares = [Share(rank, 2).partitions(offsets) for rank in range(2)]
+    assert shares == [[(0, 0, 4)], [(2, 0, 6), (3, 0, 5)]]
+    spans = [Share(rank, 7).span(offsets) for rank in range(7)]
+    assert spans[0][0] == 0
+    assert spans[-1][1] == 15
+    assert all(a[1] == b[0] for a, b in pairwise(spans))
+    assert Share(2, 7).partitions(offsets) == [(2, 0, 2)]
+    assert Share(0, 3).partitions(np.array([0, 0])) == []

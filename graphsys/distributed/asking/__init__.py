@@ -1,0 +1,1 @@
+"""Runs asked on a cluster: each worker answers for the nodes that are its own."""

@@ -1,0 +1,1 @@
+"""Stores made on a cluster: files read, ids numbered and buckets written by tasks."""

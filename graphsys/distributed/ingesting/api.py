@@ -1,0 +1,176 @@
+"""``ingest`` on a cluster: files read, ids numbered and buckets written by workers."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphsys.core.deps import require
+from graphsys.core.errors import ClusterError, ConfigError, InputError
+from graphsys.core.memory import MemoryMeter, parse_bytes
+from graphsys.core.progress import SILENT, Progress
+from graphsys.distributed.cluster import Cluster, connected
+from graphsys.distributed.ingesting.plan import IngestWork, open_by_parts
+from graphsys.distributed.ingesting.steps import ClusterSteps, RunAll
+from graphsys.distributed.run import MAX_RESTARTS
+from graphsys.storage.ingest.ingest import IngestReport
+from graphsys.storage.ingest.options import IngestOptions
+from graphsys.storage.reader import Graph
+from graphsys.storage.transaction import Transaction, disk_errors, refuse_existing
+
+_ID_BYTES = 64  # of an id in a shard: as read, distinct, counted
+_MAX_SHARD_BITS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterIngestReport(IngestReport):
+    """What came of an ingest on a cluster.
+
+    Attributes:
+        workers: How many processors worked.
+    """
+
+    workers: int
+
+
+def ingest(
+    files: Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    cluster: Cluster,
+    memory: int | str = "4GB",
+    overwrite: bool = False,
+    progress: Progress = SILENT,
+    reading: dict[str, Any] | None = None,
+    **options: Any,
+) -> ClusterIngestReport:
+    """Read files of edges into a store, byte for byte the one that one machine makes.
+
+    Args:
+        files: Text or tables of edges, each read by one task; all machines see them.
+        out: Folder of the store, which all machines see.
+        cluster: Where.
+        memory: Budget of a task, and of this process.
+        overwrite: Whether a graph in ``out`` may be replaced; it stays if this fails.
+        progress: Told of every stage.
+        reading: Options of ``graphsys.datasets.open_source``.
+        **options: Fields of ``IngestOptions``.
+
+    Returns:
+        As on one machine; the peak of memory is this process's.
+
+    Raises:
+        ConfigError: What only one machine takes.
+        ClusterError: Nothing answers, or workers are lost again and again.
+        InputError: the input is malformed; nothing is written.
+        OutputExistsError: ``out`` holds something and may not be replaced.
+        StorageFullError: the disk is full or read-only; nothing is left behind.
+    """
+    settings = IngestOptions(memory_bytes=parse_bytes(memory), **options)
+    if settings.needs_structure:
+        raise ConfigError(
+            f"partitioner {settings.partitioner} with order {settings.order} looks at the "
+            "whole graph, which --cluster does not; leave out --cluster, or partition "
+            "the graph afterwards"
+        )
+    began, names = time.perf_counter(), [str(file) for file in files]
+    target = Path(out).absolute()
+    refuse_existing(target, overwrite=overwrite)  # before a cluster is started
+    reading = {**(reading or {}), "undirected": settings.undirected}
+    source = open_by_parts(names, reading)
+    with (
+        MemoryMeter() as meter,
+        connected(cluster) as workers,
+        Transaction(target, overwrite=overwrite) as transaction,
+        disk_errors(Path(out)),
+    ):
+        work = IngestWork(
+            files=tuple(str(Path(name).absolute()) for name in names), reading=reading,
+            out=transaction.path, folder=transaction.scratch_dir / "tasks",
+            generation=transaction.generation, memory_bytes=settings.memory_bytes,
+            shard_bits=_shard_bits(files, settings.memory_bytes, workers),
+        )  # fmt: skip
+        steps = ClusterSteps(source, settings, transaction, progress, work, _tasks())
+        with _named(names, work.files):
+            manifest = steps.run()
+        transaction.commit(manifest)
+    progress.close()
+    entries = manifest.edge_types.values()
+    return ClusterIngestReport(
+        graph=Graph(out),
+        duplicates=sum(entry.duplicates for entry in entries),
+        self_loops=sum(entry.self_loops for entry in entries),
+        seconds=time.perf_counter() - began,
+        peak_memory_bytes=meter.peak_bytes,
+        workers=workers,
+    )
+
+
+@contextmanager
+def _named(names: Sequence[str], paths: Sequence[str]) -> Iterator[None]:
+    """Have messages of tasks name the files as the user does.
+
+    Raises:
+        InputError: What a task raised.
+    """
+    try:
+        yield
+    except InputError as err:
+        text = str(err)
+        for name, path in zip(names, paths, strict=True):
+            text = text.replace(path, name)
+        raise InputError(text) from None
+
+
+def _shard_bits(
+    files: Sequence[str | os.PathLike[str]], memory_bytes: int, workers: int
+) -> int:
+    """Cut ids so that a shard of the most that there can be fits a task's budget."""
+    size = sum(Path(file).stat().st_size for file in files if Path(file).is_file())
+    needed = max(workers, size // 4 * _ID_BYTES // max(memory_bytes // 2, 1) + 1)
+    return min((needed - 1).bit_length(), _MAX_SHARD_BITS)
+
+
+def _tasks() -> RunAll:
+    """Return what runs tasks on a cluster; Ray runs those of lost workers again."""
+    ray = require("ray", extra="ray")
+
+    def run_all(
+        function: Callable[..., Any], questions: Sequence[tuple[Any, ...]],
+        told: Callable[[int, Any], None] | None = None,
+    ) -> list[Any]:  # fmt: skip
+        far: Any = ray.remote(
+            num_cpus=1, max_retries=MAX_RESTARTS, retry_exceptions=False,
+            scheduling_strategy="SPREAD",
+        )(function)  # fmt: skip
+        asked = [far.remote(*question) for question in questions]
+        try:
+            results = []
+            for place, reference in enumerate(asked):
+                results.append(_result(ray, reference))
+                if told is not None:
+                    told(place, results[-1])
+            return results
+        except BaseException:
+            for reference in asked:
+                ray.cancel(reference, force=True)
+            raise
+
+    return run_all
+
+
+def _result(ray: Any, reference: Any) -> Any:
+    try:
+        return ray.get(reference)
+    except ray.exceptions.RayTaskError as err:
+        raise (getattr(err, "cause", None) or err) from None
+    except ray.exceptions.RayError as err:
+        reason = (str(err).strip() or type(err).__name__).splitlines()[0]
+        raise ClusterError(
+            f"a task of the ingest was lost, which Ray tries {MAX_RESTARTS} times again: "
+            f"{reason}; look at the memory and the system logs of the machines, then give "
+            "the same command again"
+        ) from err

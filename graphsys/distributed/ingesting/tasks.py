@@ -1,0 +1,255 @@
+"""The tasks of an ingest on a cluster; each reads files of others and writes its own.
+
+Ids are shuffled by their hash: a shard finds its distinct ids, and gives their numbers back
+to where they were read. Edges, as keys of numbers, are shuffled by ranges of rows.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphsys.core.errors import ConfigError
+from graphsys.distributed.ingesting.files import (
+    load,
+    load_object,
+    own_scratch,
+    save,
+)
+from graphsys.distributed.ingesting.plan import (
+    ChunkFiles,
+    IdBatch,
+    IngestWork,
+    Piece,
+    WriterWork,
+    Written,
+)
+from graphsys.kernels.cpu import hashing
+from graphsys.storage.ids.id_mapping import clean_ids
+from graphsys.storage.ids.string_ids import string_buffers, used_strings
+from graphsys.storage.source import EdgeChunk
+from graphsys.storage.write.edge_log import EdgeLog
+
+Ints = npt.NDArray[np.int64]
+
+
+def scan(work: IngestWork, number: int) -> Piece:
+    """Read a file: columns as they come, ids by shard.
+
+    Raises:
+        InputError: It is malformed.
+        ConfigError: It has what only one machine takes.
+    """
+    source = work.source()
+    source.keep_part(number)  # type: ignore[attr-defined]  # looked for when it was opened
+    logs: dict[Any, EdgeLog] = {}
+    chunks: list[ChunkFiles] = []
+    bytes_read = 0
+    with own_scratch(work.folder, work.memory_bytes) as scratch:
+        for chunk in source.chunks():
+            if not isinstance(chunk, EdgeChunk):
+                raise ConfigError("--cluster takes edges only; leave it out")
+            kind = chunk.edge_type
+            if kind not in logs:
+                logs[kind] = EdgeLog(kind, scratch, allows_nan=source.allows_nan)
+            record = logs[kind].add(chunk)
+            if logs[kind].rows is not None:
+                odd = sorted(chunk.columns.keys() - {"weight", "time", "relation"})
+                raise ConfigError(
+                    f"column {odd[0]!r}: --cluster takes src, dst, weight, time and "
+                    "relation; choose with --columns, or leave out --cluster"
+                )
+            path = work.folder / f"piece-{number}" / str(len(chunks))
+            columns = logs[kind].raw(record)
+            for name, values in columns.items():
+                save(Path(f"{path}.{name}"), values)
+            end = partial(_save_ids, work.shard_bits)
+            found = ChunkFiles(
+                path=path, edge_type=kind, split=chunk.split, length=record.length,
+                columns=tuple(columns),
+                src=end(Path(f"{path}.src"), chunk.src, kind.src_type),
+                dst=end(Path(f"{path}.dst"), chunk.dst, kind.dst_type),
+            )  # fmt: skip
+            chunks.append(found)
+            bytes_read += chunk.bytes_read
+    states = [log.state() for log in logs.values()]
+    return Piece(chunks=chunks, states=states, bytes_read=bytes_read)
+
+
+def _save_ids(shard_bits: int, path: Path, ids: Any, node_type: str) -> IdBatch:
+    """Write the distinct ids by shard, and where each row's is among them."""
+    clean = clean_ids(ids, node_type)
+    values: Any
+    rows: npt.NDArray[Any]
+    counts: npt.NDArray[Any]
+    if isinstance(clean, np.ndarray):
+        values, rows, counts = np.unique(
+            clean.astype(np.int64), return_inverse=True, return_counts=True
+        )
+        hashes = np.empty(len(values), dtype=np.uint64)
+        hashing.hash_integers(values, hashes)
+    else:
+        rows, counts, values = used_strings(clean)
+        hashes = np.empty(len(values), dtype=np.uint64)
+        hashing.hash_strings(*string_buffers(values), hashes)
+    shards = (hashes >> np.uint64(64 - shard_bits)) if shard_bits else np.zeros_like(hashes)
+    order = np.argsort(shards, kind="stable").astype(np.uint32)
+    place = np.empty(len(order), dtype=np.uint32)
+    place[order] = np.arange(len(order), dtype=np.uint32)
+    is_text = not isinstance(values, np.ndarray)
+    save(Path(f"{path}.values"), values.take(pa.array(order)) if is_text else values[order])
+    save(Path(f"{path}.counts"), counts[order].astype(np.uint32))
+    save(Path(f"{path}.order"), order)
+    save(Path(f"{path}.rows"), place[rows])
+    sizes = np.bincount(shards.astype(np.int64), minlength=1 << shard_bits)
+    starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    return IdBatch(path=path, node_type=node_type, is_text=is_text, starts=starts)
+
+
+def shard_path(work: IngestWork, node_type: int, shard: int, what: str) -> Path:
+    """Return where a shard's file is; the type is given by its place."""
+    return work.folder / f"type-{node_type}" / f"{shard}.{what}"
+
+
+def find_distinct(
+    work: IngestWork, node_type: int, shard: int, batches: Sequence[IdBatch],
+    bases: Sequence[int],
+) -> int:  # fmt: skip
+    """Find the distinct ids of a shard, how often edges have them, where they are first.
+
+    Args:
+        work: The ingest.
+        node_type: Place of the type.
+        shard: The shard.
+        batches: Batches of the type in the order of the input.
+        bases: Ids of the batches before each.
+
+    Returns:
+        How many there are.
+    """
+    own = [slice(int(b.starts[shard]), int(b.starts[shard + 1])) for b in batches]
+
+    def read(what: str, is_text: bool = False) -> list[Any]:
+        return [
+            load(Path(f"{b.path}.{what}"), is_text=is_text)[some]
+            for b, some in zip(batches, own, strict=True)
+        ]
+
+    counts = np.concatenate(read("counts"))
+    save_own: Callable[[str, Any], None] = lambda what, values: save(  # noqa: E731
+        shard_path(work, node_type, shard, what), values
+    )
+    if batches[0].is_text:
+        values = pc.dictionary_encode(pa.concat_arrays(read("values", is_text=True)))
+        codes, known = values.indices.to_numpy(), values.dictionary
+        orders = zip(read("order"), bases, strict=True)
+        positions = [order.astype(np.uint64) + np.uint64(base) for order, base in orders]
+        firsts = np.unique(codes, return_index=True)[1]
+        save_own("first", np.concatenate(positions)[firsts])
+    else:
+        known, codes = np.unique(np.concatenate(read("values")), return_inverse=True)
+    degrees = np.zeros(len(known), dtype=np.uint32)
+    np.add.at(degrees, codes, counts)
+    save_own("known", known)
+    save_own("degrees", degrees)
+    save_own("codes", codes.astype(np.uint32))
+    return len(known)
+
+
+def number_ids(work: IngestWork, node_type: int, shard: int, base: int) -> None:
+    """Turn the codes of a shard's ids into numbers, in the order of the input."""
+    codes = load(shard_path(work, node_type, shard, "codes"))
+    numbers = load(work.folder / f"type-{node_type}" / "numbers")
+    size = int(codes.max()) + 1 if len(codes) else 0
+    save(shard_path(work, node_type, shard, "numbers"), numbers[base : base + size][codes])
+
+
+def group_edges(
+    work: IngestWork, chunk: ChunkFiles, places: tuple[int, int],
+    begins: tuple[Ints, Ints], names: Sequence[str] | None, writer: Path,
+) -> None:  # fmt: skip
+    """Give the edges of a chunk their numbers, and group them by ranges of rows.
+
+    Args:
+        work: The ingest.
+        chunk: The chunk.
+        places: Places of the types of sources and destinations.
+        begins: Where each shard's numbers for this chunk begin, for both ends ``[S]``.
+        names: Relations as codes of this file have them, or None.
+        writer: What writes the edge type.
+    """
+    plan: WriterWork = load_object(writer)
+    src = _numbers_of(work, chunk.src, places[0], begins[0])
+    dst = _numbers_of(work, chunk.dst, places[1], begins[1])
+    columns = {}
+    for name, dtype in plan.log.types.items():
+        values = load(Path(f"{chunk.path}.{name}"))
+        if name == "relation":
+            known = plan.log.relation_names or []
+            recode = np.array([known.index(n) for n in names or ()], dtype=np.uint32)
+            values = recode[values]
+        columns[name] = values.astype(dtype, copy=False)
+    with own_scratch(work.folder, work.memory_bytes) as scratch:
+        made = plan.writer(work.task_files(), scratch)
+        _, grouped, starts = made.group(chunk.split, src, dst, columns)
+    for name, values in grouped.items():
+        save(Path(f"{chunk.path}.grouped-{name}"), values)
+    save(Path(f"{chunk.path}.grouped"), starts)
+
+
+def _numbers_of(
+    work: IngestWork, ids: IdBatch, node_type: int, begins: Ints
+) -> npt.NDArray[Any]:
+    parts = [
+        load(shard_path(work, node_type, shard, "numbers"))[begin : begin + size]
+        for shard, (begin, size) in enumerate(
+            zip(begins.tolist(), np.diff(ids.starts).tolist(), strict=True)
+        )
+        if size
+    ]
+    numbers: npt.NDArray[Any] = np.concatenate(parts)[load(Path(f"{ids.path}.rows"))]
+    return numbers
+
+
+def write_part(
+    work: IngestWork, writer: Path, split: str, part: int, chunks: Sequence[ChunkFiles]
+) -> Written:
+    """Sort the edges that start in a partition, and write their buckets and index."""
+    plan: WriterWork = load_object(writer)
+    files = work.task_files()
+    with own_scratch(work.folder, work.memory_bytes) as scratch:
+        made = plan.writer(files, scratch)
+        low, high = made.ranges(split, part)
+        carried = ["key", *(name for name in plan.log.types if name != "relation")]
+        for chunk in chunks:
+            starts = load(Path(f"{chunk.path}.grouped"))
+            own = slice(int(starts[low]), int(starts[high]))
+            columns = {
+                name: np.array(load(Path(f"{chunk.path}.grouped-{name}"))[own])
+                for name in carried
+            }
+            made.append(split, columns, np.clip(starts, own.start, own.stop) - own.start)
+        shape = len(plan.src.offsets) - 1, len(plan.dst.offsets) - 1
+        made.counts[split] = np.zeros(shape, dtype=np.int64)
+        made.write_part(split, part, 0)
+        return Written(
+            files=files.files, counts=made.counts[split][part],
+            duplicates=made.duplicates, self_loops=made.self_loops,
+            fingerprints=made.fingerprints,
+        )  # fmt: skip
+
+
+def write_incoming(work: IngestWork, writer: Path, part: int, counts: Ints) -> Written:
+    """Write the index of the other direction of a partition from the buckets."""
+    plan: WriterWork = load_object(writer)
+    files = work.task_files()
+    with own_scratch(work.folder, work.memory_bytes) as scratch:
+        made = plan.writer(files, scratch)
+        made.counts[made.indexed_split] = counts
+        made.write_incoming(part)
+    return Written(files=files.files)

@@ -1,0 +1,282 @@
+"""Ingest by tasks: byte for byte the store of one machine, kills, what is refused."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from graphsys import datasets, distributed
+from graphsys.core.errors import (
+    ClusterError,
+    ConfigError,
+    InputError,
+    OutputExistsError,
+)
+from graphsys.core.progress import SILENT
+from graphsys.datasets.text import source as text_source
+from graphsys.distributed import Cluster
+from graphsys.distributed.ingesting import api
+from graphsys.distributed.ingesting import tasks as ingest_tasks
+from graphsys.distributed.ingesting.plan import IngestWork, open_by_parts
+from graphsys.distributed.ingesting.steps import ClusterSteps
+from graphsys.storage.ingest.options import IngestOptions
+from graphsys.storage.transaction import Transaction
+from tests.conftest import Run
+from tests.distributed.test_cluster import wait_for
+
+PATIENCE_S = 120
+
+
+def run_twice(
+    function: Callable[..., Any], questions: Sequence[tuple[Any, ...]], told: Any = None
+) -> list[Any]:
+    """Run every task twice, as where a worker was lost after its work was done."""
+    for question in questions:
+        function(*question)
+    results = [function(*question) for question in questions]
+    if told is not None:
+        for place, result in enumerate(results):
+            told(place, result)
+    return results
+
+
+def by_tasks(files: Sequence[Path], out: Path, bits: int = 2, **options: Any) -> None:
+    """Ingest by tasks in this process."""
+    names = ("format", "ids", "columns", "separator", "skip")
+    reading = {name: options.pop(name) for name in names if name in options}
+    reading["undirected"] = options.get("undirected", False)
+    settings = IngestOptions(**options)
+    with Transaction(out) as transaction:
+        work = IngestWork(
+            files=tuple(map(str, files)), reading=reading, out=out, shard_bits=bits,
+            folder=transaction.scratch_dir / "tasks", generation=transaction.generation,
+            memory_bytes=settings.memory_bytes,
+        )  # fmt: skip
+        steps = ClusterSteps(work.source(), settings, transaction, SILENT, work, run_twice)
+        transaction.commit(steps.run())
+
+
+def content(store: Path) -> dict[str, str]:
+    """Return a checksum of every file of a store."""
+    return {
+        str(file.relative_to(store)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in store.rglob("*")
+        if file.is_file() and file.name != "lock"
+    }
+
+
+def integers(folder: Path) -> list[Path]:
+    """Write weighted edges of skewed integer ids, with repeats and loops."""
+    rng, files = np.random.default_rng(2), []
+    for number, size in enumerate((400, 1, 250)):
+        ends = np.stack([rng.zipf(1.6, size), rng.integers(0, 300, size)], axis=1)
+        ends = ends % 5000 * 7919 % 1_000_003
+        weights = rng.integers(1, 9, size) / (2 if number else 1)
+        lines = [f"{a}\t{b}\t{w}" for (a, b), w in zip(ends, weights, strict=True)]
+        lines += [*lines[:20], f"{ends[0, 0]}\t{ends[0, 0]}\t1"]
+        files.append(folder / f"edges-{number}.tsv")
+        files[-1].write_text("\n".join(lines) + "\n")
+    return files
+
+
+def triples(folder: Path) -> list[Path]:
+    """Write facts, whose relations and names are not all in every file."""
+    rng, files = np.random.default_rng(3), []
+    for name, size, most in (("train", 500, 60), ("valid", 40, 80), ("test", 60, 80)):
+        ends = rng.integers(0, most, (size, 2))
+        lines = [f"n{a}\tr{(a * b) % (most // 10)}\tn{b}" for a, b in ends.tolist()]
+        files.append(folder / f"{name}.txt")
+        files[-1].write_text("\n".join(lines) + "\n")
+    return files
+
+
+def tables(folder: Path) -> list[Path]:
+    """Write tables with times, one a day after the other."""
+    rng, files = np.random.default_rng(4), []
+    for day in range(2):
+        ends = rng.integers(0, 50, (2, 300))
+        times = pa.array(day * 86400 + np.arange(300), pa.timestamp("s"))
+        table = pa.table({"src": ends[0], "dst": ends[1], "time": times})
+        files.append(folder / f"day-{day}.parquet")
+        parquet.write_table(table, files[-1])
+    return files
+
+
+@pytest.mark.parametrize(
+    ("write", "options"),
+    [
+        (integers, {"partitions": 3}),
+        (integers, {"partitions": 2, "undirected": True, "coalesce": True, "seed": 5}),
+        (integers, {"order": "degree", "drop_self_loops": True, "coalesce": True}),
+        (integers, {"ids": "string", "partitions": 4}),
+        (triples, {"format": "triples", "partitions": 3}),
+        (triples, {"format": "triples", "order": "degree"}),
+        (tables, {"partitions": 2, "order": "original"}),
+    ],
+)
+def test_the_store_is_that_of_one_machine(
+    tmp_path: Path, write: Callable[[Path], list[Path]], options: dict[str, Any]
+) -> None:
+    files = write(tmp_path)
+    datasets.ingest(files, tmp_path / "one", **options)
+    by_tasks(files, tmp_path / "many", **options)
+    assert content(tmp_path / "many") == content(tmp_path / "one")
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a file of three blocks, whose ids are not close to each other."""
+    rng = np.random.default_rng(6)
+    ends = rng.integers(0, 40_000, (2, 1_500_000)) * 97 % 40_000 + 10_000_000
+    path: Path = tmp_path_factory.mktemp("large") / "edges.txt"
+    options = csv.WriteOptions(include_header=False, delimiter="\t")
+    csv.write_csv(pa.table({"src": ends[0], "dst": ends[1]}), path, options)
+    return path
+
+
+def test_a_large_file_is_read_in_stretches(
+    large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_source, "STRETCH_BLOCKS", 1)
+    assert open_by_parts([str(large)], {}).num_parts == 4  # type: ignore[attr-defined]
+    datasets.ingest(large, tmp_path / "one", partitions=2)
+    by_tasks([large], tmp_path / "many", partitions=2, bits=3)
+    assert content(tmp_path / "many") == content(tmp_path / "one")
+    bad, lines = tmp_path / "bad.txt", large.read_bytes().split(b"\n")
+    lines[1_234_567] = b"7"
+    bad.write_bytes(b"\n".join(lines))
+    with pytest.raises(InputError) as one:
+        datasets.ingest(bad, tmp_path / "none")
+    with pytest.raises(InputError) as many:
+        by_tasks([bad], tmp_path / "none")
+    assert "bad.txt:1234568: " in str(one.value)
+    assert str(many.value) == str(one.value)
+    assert not (tmp_path / "none").exists()
+
+
+def refused(folder: Path, texts: dict[str, str], **options: Any) -> str:
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    with pytest.raises((ConfigError, InputError)) as caught:
+        by_tasks([folder / name for name in texts], folder / "none", **options)
+    assert not (folder / "none").exists()
+    return str(caught.value)
+
+
+def test_what_one_machine_alone_takes_is_refused(tmp_path: Path) -> None:
+    for texts, message in (
+        (
+            {"a.mtx": "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n"},
+            "as a whole",
+        ),
+        ({"a.csv": "src,dst,color\n1,2,3\n"}, "column 'color': --cluster takes src"),
+        (
+            {"a.csv": "src,dst\n1,2\n", "b.csv": "src,dst,weight\n1,2,3\n"},
+            "column 'weight' is in some of the input",
+        ),
+        (
+            {"a.csv": "src,dst,time\n1,2,3\n", "b.csv": "src,dst,time\n1,2,2020-01-01\n"},
+            "column 'time' of edge type",
+        ),
+        ({"a.txt": "1 2\n1 x\n"}, "expected an integer id"),
+    ):
+        assert message in refused(tmp_path, texts)
+
+
+def test_integers_and_names_in_one_type_are_refused(tmp_path: Path) -> None:
+    files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for file, ends in zip(files, ([1, 2], ["a", "b"]), strict=True):
+        parquet.write_table(pa.table({"src": ends, "dst": ends}), file)
+    for ingest in (datasets.ingest, by_tasks):
+        with pytest.raises(InputError, match="both integer and string ids"):
+            ingest(files, tmp_path / "none")
+        assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--split", "8,1,1"], "--split does not go with --cluster; leave out one of them"),
+        (["--nodes", "a=b.csv"], "expected either FILES, or tables with"),
+        (["--features-as", "int8"], "--features-as does not go with --cluster"),
+        (["--partitioner", "ldg", "--partitions", "2"], "looks at the whole graph"),
+        (["--order", "rcm"], "looks at the whole graph"),
+        (["--format", "nonsense"], "nonsense"),
+    ],
+)
+def test_refusals_are_one_line(
+    tmp_path: Path, run_cli: Run, words: list[str], message: str
+) -> None:
+    file = tmp_path / "edges.txt"
+    file.write_text("1 2\n")
+    out = tmp_path / "graph"
+    done = run_cli("ingest", file, "-o", out, *words, "--cluster", "local:2")
+    assert done.returncode == 2, done.stdout
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not out.exists()
+
+
+def test_a_task_that_is_lost_for_good_says_what_to_do() -> None:
+    exceptions = pytest.importorskip("ray").exceptions
+
+    def get(reference: object) -> None:
+        raise exceptions.WorkerCrashedError
+
+    with pytest.raises(ClusterError, match=r"which Ray tries 3 times again: .*then give"):
+        api._result(SimpleNamespace(get=get, exceptions=exceptions), None)
+
+
+@pytest.mark.e2e
+def test_the_command_killed_begun_again_and_its_workers_killed(
+    tmp_path: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = triples(tmp_path)
+    options: dict[str, Any] = {"format": "triples", "partitions": 3}
+    datasets.ingest(files, tmp_path / "one", **options)
+    expected, out = content(tmp_path / "one"), tmp_path / "graph"
+    words = ["ingest", *files, "-o", out, "--format", "triples", "--partitions", "3"]
+    words += ["--cluster", "local:2", "--json"]
+    command = [sys.executable, "-m", "graphsys", *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        wait_for(lambda: (out / "gen-1" / "scratch" / "tasks").exists(), PATIENCE_S)
+        process.kill()
+    assert not (out / "graph.json").exists()
+    done = run_cli(*words)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["workers"] == 2
+    assert content(out) == expected
+
+    def fragile(name: str) -> None:
+        task, mark = getattr(ingest_tasks, name), tmp_path / name
+
+        def dies_once(*arguments: Any) -> Any:
+            if not mark.exists():
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return task(*arguments)
+
+        monkeypatch.setattr(ingest_tasks, name, dies_once)
+
+    tasks = ("scan", "find_distinct", "number_ids", "group_edges", "write_part")
+    for name in (*tasks, "write_incoming"):
+        fragile(name)
+    report = distributed.ingest(
+        files, tmp_path / "killed", cluster=Cluster.parse("local:2"),
+        reading={"format": "triples"}, partitions=3,
+    )  # fmt: skip
+    assert (report.workers, (tmp_path / "write_incoming").exists()) == (2, True)
+    assert content(tmp_path / "killed") == expected
+    with pytest.raises(OutputExistsError, match="already holds a graph"):
+        distributed.ingest(files, tmp_path / "one", cluster=Cluster.parse("local:2"))
