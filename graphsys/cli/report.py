@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from graphsys.cli.console import print_facts, print_json
+from graphsys.core.locations import shown
 from graphsys.core.memory import format_bytes
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def print_ingest_report(report: "IngestReport", *, as_json: bool) -> None:
         else:
             saved = format_bytes(report.shared_bytes)
             shared = {"saved by shared rows": saved} if report.shared_bytes else {}
-            print_graph({"graph": str(graph.path), **facts, **shared})
+            print_graph({"graph": shown(str(graph.path)), **facts, **shared})
 
 
 def _node_type(facts: Mapping[str, Any]) -> str:

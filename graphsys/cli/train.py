@@ -18,7 +18,9 @@ from graphsys.cli.options import (
     OverwriteOption,
     examples,
 )
+from graphsys.cli.run_target import refuse_remote_resume, run_target
 from graphsys.cli.training_facts import metric_facts, plan_facts
+from graphsys.core import locations
 
 MODEL = "Model"
 
@@ -252,6 +254,8 @@ def _settings_of(
     resume: bool,
 ) -> Any:
     """Return the settings of a training: those of the run, if it only goes on."""
+    if resume:
+        refuse_remote_resume(out)
     if resume and preset is None and config is None:
         return library.run_config(out, overrides or [])
     return library.load_config(preset=preset, file=config, overrides=overrides or [])
@@ -288,11 +292,12 @@ def _train(
     model = library.__name__.rpartition(".")[2]
     with (
         telling_what_is_kept(lambda: _kept(model, graph, out)),
+        run_target(out, cluster, how) as folder,
         graphsys.open(graph) as opened,
     ):
         train = _trainer(library, cluster)
-        report = train(opened, settings, out, progress=progress, **how)
-    progress.close()
+        report = train(opened, settings, folder, progress=progress, **how)
+        progress.close()
     if is_telling:
         _show(report, json=json, dry_run=how["dry_run"])
 
@@ -316,6 +321,8 @@ def _kept(model: str, graph: Path, out: Path) -> str:
 
     from graphsys.core.errors import GraphsysError
 
+    if locations.is_remote(out):
+        return f"{out} gets whole runs only, nothing is kept; begin again"
     try:
         state = importlib.import_module(f"graphsys.{model}.run").read_state(out)
     except (GraphsysError, OSError):
@@ -332,8 +339,9 @@ def _kept(model: str, graph: Path, out: Path) -> str:
 
 def _show(report: Any, *, json: bool, dry_run: bool) -> None:
     """Print a report of either training."""
+    place = locations.shown(str(report.run))
     facts = {
-        "run": str(report.run),
+        "run": place,
         "epochs": report.epochs,
         "seconds": report.seconds,
         "edges_per_second": report.edges_per_second,
@@ -344,7 +352,7 @@ def _show(report: Any, *, json: bool, dry_run: bool) -> None:
     if json:
         print_json(facts)
     elif dry_run:
-        print_facts({"run": str(report.run), **plan_facts(report.metrics)})
+        print_facts({"run": place, **plan_facts(report.metrics)})
     else:
         shown = {k.replace("_", " "): v for k, v in facts.items() if k != "metrics"}
         print_facts(shown | metric_facts(report.metrics))
