@@ -1,4 +1,4 @@
-"""Where a training writes: the run's folder, or one that becomes a run on an object store."""
+"""Where a training writes: a folder, which may become a run on an object store."""
 
 import contextlib
 import os
@@ -19,8 +19,8 @@ def refuse_remote_resume(out: Path) -> None:
 
     if is_remote(out):
         raise ConfigError(
-            f"--resume: {out} is on an object store, where runs come as a whole and have no "
-            "checkpoints to go on from; leave --resume out, or train to a local folder"
+            f"--resume: {out} is on an object store, where runs come as a whole and have "
+            "no checkpoints to go on from; leave --resume out, or train to a local folder"
         )
 
 

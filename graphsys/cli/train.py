@@ -30,7 +30,7 @@ RunOption = Annotated[
         "--out",
         "-o",
         metavar="RUN",
-        help="The run's folder; must not exist, unless --resume.",
+        help="The run's folder, or s3://...; must not exist, unless --resume.",
         show_default=False,
         rich_help_panel=OUTPUT,
     ),

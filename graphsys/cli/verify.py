@@ -15,7 +15,7 @@ Folder = Annotated[
     Path,
     typer.Argument(
         metavar="GRAPH|RUN",
-        help="A graph's or a training run's folder.",
+        help="A graph's or a training run's folder, or s3://...",
         show_default=False,
     ),
 ]

@@ -39,8 +39,7 @@ class Graph(InHand):
     Whoever maps a file first compares its checksum and checks its bounds (``first_look``).
 
     Args:
-        path: The graph's folder, or its location on an object store (``s3://...``), whose
-            files are copied into the user's cache when they are first mapped.
+        path: The graph's folder, or ``s3://...``: files are then copied when first mapped.
 
     Raises:
         InvalidGraphError: there is no graph.

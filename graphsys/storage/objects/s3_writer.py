@@ -59,7 +59,7 @@ class S3Writer:
             s3={"addressing_style": "path"} if endpoint_url() else None,
         )
         with self._told():
-            self._client = boto3.client(
+            self._client = boto3.Session().client(
                 "s3", endpoint_url=endpoint_url(), region_name=region(), config=config
             )
 
