@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from graphsys.core.locations import shown
+from graphsys.core.remote.locations import shown
 
 
 def is_terminal(stream: Any) -> bool:

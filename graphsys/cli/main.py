@@ -47,8 +47,8 @@ from graphsys.cli.machine import doctor, plan
 from graphsys.cli.options import examples
 from graphsys.cli.progress import CompileNotice, LogProgress
 from graphsys.core.errors import GraphsysError
-from graphsys.core.locations import show_progress
 from graphsys.core.plain_files import OUT_OF_FILES
+from graphsys.core.remote.locations import show_progress
 from graphsys.kernels.notices import tell_when_compiling
 
 _PLACES = (

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from graphsys.cli.console import print_facts, print_json
-from graphsys.core.locations import shown
 from graphsys.core.memory import format_bytes
+from graphsys.core.remote.locations import shown
 
 if TYPE_CHECKING:
     from graphsys.storage.ingest.ingest import IngestReport

@@ -18,9 +18,8 @@ from graphsys.cli.options import (
     OverwriteOption,
     examples,
 )
-from graphsys.cli.run_target import refuse_remote_resume, run_target
 from graphsys.cli.training_facts import metric_facts, plan_facts
-from graphsys.core import locations
+from graphsys.core.remote import locations
 
 MODEL = "Model"
 
@@ -255,6 +254,8 @@ def _settings_of(
 ) -> Any:
     """Return the settings of a training: those of the run, if it only goes on."""
     if resume:
+        from graphsys.storage.runs.run_target import refuse_remote_resume
+
         refuse_remote_resume(out)
     if resume and preset is None and config is None:
         return library.run_config(out, overrides or [])
@@ -287,6 +288,7 @@ def _train(
     import graphsys
     from graphsys.cli.progress import open_progress
     from graphsys.core.progress import SILENT
+    from graphsys.storage.runs.run_target import run_target
 
     progress = open_progress() if is_telling else SILENT
     model = library.__name__.rpartition(".")[2]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from graphsys.core.errors import ConfigError
-from graphsys.core.locations import is_remote
+from graphsys.core.remote.locations import is_remote
 from graphsys.storage.manifest import MANIFEST_NAME
 from graphsys.storage.objects.copies import copy_at
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from graphsys.core.locations import is_remote
 from graphsys.core.memory import MemoryMeter, parse_bytes, share_one_heap
 from graphsys.core.progress import SILENT, Progress
+from graphsys.core.remote.locations import is_remote
 from graphsys.storage.ids.id_mapping import Assignment
 from graphsys.storage.info import shared_bytes
 from graphsys.storage.ingest.graph_source import GraphSource

@@ -23,8 +23,8 @@ from typing import Final
 
 from graphsys.core.checksums import PREFIX, file_digest
 from graphsys.core.errors import ConfigError, CorruptStoreError
-from graphsys.core.locations import Location, show_as
 from graphsys.core.memory import format_bytes, parse_bytes
+from graphsys.core.remote.locations import Location, show_as
 from graphsys.core.user_cache import user_cache
 from graphsys.storage.objects.object_store import ObjectStore
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from graphsys.core.errors import ConfigError, GraphsysError, ObjectStoreError
-from graphsys.core.locations import Location
+from graphsys.core.remote.locations import Location
 
 TRIES: Final = 6
 """Of a request, the first included: at one failure in ten, one in a million fails."""

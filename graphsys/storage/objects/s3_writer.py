@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, GraphsysError
-from graphsys.core.locations import Location
+from graphsys.core.remote.locations import Location
 from graphsys.storage.objects.object_store import (
     CONNECT_S,
     REQUEST_S,

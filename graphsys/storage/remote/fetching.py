@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from graphsys.core.checksums import digest
 from graphsys.core.errors import ConfigError, CorruptStoreError, InvalidGraphError
-from graphsys.core.locations import Location, Place, is_remote, new_progress
 from graphsys.core.plain_files import parse_json
+from graphsys.core.remote.locations import Location, Place, is_remote, new_progress
 from graphsys.core.threads import map_in_order
 from graphsys.storage.folder_kinds import RUN_NAME
 from graphsys.storage.manifest import MANIFEST_NAME, FileEntry, Manifest, check_path

@@ -31,7 +31,7 @@ from graphsys.core.errors import (
     OutputExistsError,
     StoreBusyError,
 )
-from graphsys.core.locations import Location, Place, new_progress, show_as
+from graphsys.core.remote.locations import Location, Place, new_progress, show_as
 from graphsys.core.threads import map_in_order
 from graphsys.storage.folder_kinds import RUN_NAME
 from graphsys.storage.locks import LOCK_NAME

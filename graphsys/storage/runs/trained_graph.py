@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from graphsys.core.errors import ConfigError
-from graphsys.core.locations import is_remote
+from graphsys.core.remote.locations import is_remote
 from graphsys.storage.dynamic.earlier import EarlierGraph
 from graphsys.storage.dynamic.timed_view import TimedGraph
 from graphsys.storage.reader import Graph

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError
-from graphsys.core.locations import Location, Place, is_remote, show_as
 from graphsys.core.progress import SILENT, Progress
+from graphsys.core.remote.locations import Location, Place, is_remote, show_as
 from graphsys.core.threads import map_in_order
 from graphsys.storage.folder_kinds import RUN_NAME
 from graphsys.storage.manifest import MANIFEST_NAME, Manifest

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from graphsys.core.errors import ConfigError
-from graphsys.core.locations import Location, is_remote, show_as, shown
+from graphsys.core.remote.locations import Location, is_remote, show_as, shown
 
 
 def test_a_path_that_lost_a_slash_is_the_same_location() -> None:

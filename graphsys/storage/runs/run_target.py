@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from graphsys.core.locations import is_remote
+from graphsys.core.errors import ConfigError
+from graphsys.core.remote.locations import is_remote
+from graphsys.storage.folder_kinds import RUN_NAME
+from graphsys.storage.remote.publishing import published
 
 
 def refuse_remote_resume(out: Path) -> None:
@@ -15,8 +18,6 @@ def refuse_remote_resume(out: Path) -> None:
     Raises:
         ConfigError: it is there.
     """
-    from graphsys.core.errors import ConfigError
-
     if is_remote(out):
         raise ConfigError(
             f"--resume: {out} is on an object store, where runs come as a whole and have "
@@ -45,10 +46,6 @@ def run_target(out: Path, cluster: str | None, how: dict[str, Any]) -> Iterator[
     if not is_remote(out):
         yield out
         return
-    from graphsys.core.errors import ConfigError
-    from graphsys.storage.folder_kinds import RUN_NAME
-    from graphsys.storage.remote.publishing import published
-
     is_shared = cluster is not None and not cluster.startswith("local:")
     if is_shared or os.environ.get("WORLD_SIZE", "1") != "1":
         raise ConfigError(
