@@ -34,7 +34,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Path):
-        return shown(str(value))
+        return shown(str(value)) if isinstance(value, Path) else str(value)
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     return [plain(item) for item in value]

@@ -91,6 +91,7 @@ def ingest(
         StorageFullError: the disk is full or read-only; nothing is left behind.
         ConfigError: an option is out of range.
     """
+    began = time.perf_counter()
     if is_remote(out):
         with published(out, MANIFEST_NAME, overwrite=overwrite) as folder:
             report = ingest(
@@ -98,9 +99,8 @@ def ingest(
                 split=split, **options,
             )  # fmt: skip
             report.graph.close()
-        return replace(report, graph=Graph(out))
+        return replace(report, graph=Graph(out), seconds=time.perf_counter() - began)
     settings = IngestOptions(memory_bytes=parse_bytes(memory), **options)
-    began = time.perf_counter()
     share_one_heap()
     with (
         MemoryMeter() as meter,

@@ -149,10 +149,21 @@ def open_copy(location: Location, head: bytes) -> Copy:
         if _is_at(origin, lock) and (entry / name).is_dir():
             os.write(lock, json.dumps({"location": str(location)}).encode())
             _held[entry] = lock
+            _drop_older(entry, location)
         else:
             os.close(lock)
     os.utime(origin)
     return Copy(entry / name, location)
+
+
+def _drop_older(entry: Path, location: Location) -> None:
+    """Remove the copies of other states of a location that nobody uses any more."""
+    for other in entry.parent.iterdir():
+        if other != entry and not other.name.startswith(_GONE):
+            with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+                found = json.loads((other / _ORIGIN).read_text())
+                if found["location"] == str(location):
+                    _drop(other)
 
 
 def copy_at(folder: Path) -> Copy | None:

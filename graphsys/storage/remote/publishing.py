@@ -10,13 +10,8 @@ anything, so all files that lie there right before our put are of writers that r
 from before it: they cannot commit any more, and what they uploaded can go, after our put.
 """
 
-import contextlib
 import dataclasses
-import fcntl
-import os
 import secrets
-import shutil
-import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -31,17 +26,16 @@ from graphsys.core.errors import (
     OutputExistsError,
     StoreBusyError,
 )
-from graphsys.core.remote.locations import Location, Place, new_progress, show_as
+from graphsys.core.remote.locations import Location, Place, new_progress
 from graphsys.core.threads import map_in_order
 from graphsys.storage.folder_kinds import RUN_NAME
 from graphsys.storage.locks import LOCK_NAME
 from graphsys.storage.manifest import MANIFEST_NAME, Manifest
-from graphsys.storage.objects.copies import cache_folder
 from graphsys.storage.objects.object_store import ObjectStore
 from graphsys.storage.objects.s3_writer import S3Writer
+from graphsys.storage.objects.staging import staging
 from graphsys.storage.remote.fetching import with_files
 
-_STAGING: Final = "staging"
 _THREADS: Final = 4
 _KINDS: Final = {MANIFEST_NAME: "graph", RUN_NAME: "training run"}
 _RANDOM_BITS: Final = 20
@@ -66,7 +60,7 @@ def published(place: Place, head_name: str, *, overwrite: bool) -> Iterator[Path
     location = Location.parse(place)
     publication = _Publication(location, head_name)
     publication.begin(overwrite=overwrite)
-    with _staging(location) as folder:
+    with staging(location) as folder:
         yield folder
         if (folder / head_name).exists():  # a dry run leaves nothing
             publication.publish(folder)
@@ -226,38 +220,3 @@ def _run_upload(folder: Path, number: int) -> _Upload:
     generation = f"gen-{number}"
     head = with_files((folder / RUN_NAME).read_bytes(), generation, listed)
     return _Upload({f"{generation}/{name}": file for name, file in found.items()}, head)
-
-
-@contextmanager
-def _staging(location: Location) -> Iterator[Path]:
-    """Give a folder for what is uploaded at the end; those that a kill left go."""
-    root = cache_folder(_STAGING)
-    for left in root.iterdir():
-        _drop_left(left)
-    lock = -1
-    while lock < 0:
-        own = Path(tempfile.mkdtemp(dir=root))
-        with contextlib.suppress(FileNotFoundError):  # taken for left before it was locked
-            lock = os.open(own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not own.exists():
-                os.close(lock)
-                lock = -1
-    folder = own / (location.key.rpartition("/")[2].lstrip(".")[:100] or "new")
-    show_as(folder, location)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(own, ignore_errors=True)
-        os.close(lock)
-
-
-def _drop_left(folder: Path) -> None:
-    """Remove a folder whose writer is dead: nobody holds its lock."""
-    with contextlib.suppress(OSError):
-        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-        finally:
-            os.close(lock)

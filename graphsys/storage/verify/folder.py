@@ -5,20 +5,19 @@ was found whole says nothing about what lies there now.
 """
 
 import contextlib
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError
 from graphsys.core.progress import SILENT, Progress
-from graphsys.core.remote.locations import Location, Place, is_remote, show_as
+from graphsys.core.remote.locations import Location, Place, is_remote
 from graphsys.core.threads import map_in_order
 from graphsys.storage.folder_kinds import RUN_NAME
 from graphsys.storage.manifest import MANIFEST_NAME, Manifest
-from graphsys.storage.objects.copies import Fetched, cache_folder
+from graphsys.storage.objects.copies import Fetched
 from graphsys.storage.objects.object_store import ObjectStore
+from graphsys.storage.objects.staging import staging
 from graphsys.storage.remote.fetching import run_files
 from graphsys.storage.verify.run import verify_run
 from graphsys.storage.verify.verify import Problem, VerifyReport, verify
@@ -56,10 +55,7 @@ def _verify_remote(location: Location, progress: Progress) -> VerifyReport:
         store.require_bucket()
         raise InvalidGraphError(f"{location} holds no graph and no run; expected one")
     head_name = RUN_NAME if RUN_NAME in sizes else MANIFEST_NAME
-    own = Path(tempfile.mkdtemp(dir=cache_folder("verified")))
-    folder = own / "copy"
-    show_as(folder, location)
-    try:
+    with staging(location) as folder:
         folder.mkdir()
         head = store.read(head_name)
         if head is None:
@@ -68,17 +64,13 @@ def _verify_remote(location: Location, progress: Progress) -> VerifyReport:
         try:
             files = _files(location, folder, head_name, head)
         except (CorruptStoreError, InvalidGraphError) as err:
-            what = " ".join(str(err).split())
-            return _report(
-                {head_name: what.removeprefix(f"{folder}/{head_name}").lstrip(": ")}
-            )
+            what = " ".join(str(err).split()).removeprefix(f"{folder}/{head_name}")
+            return _report({head_name: what.lstrip(": ")})
         _fetch(store, folder, files, sizes, progress)
         report = (verify_run if head_name == RUN_NAME else verify)(folder, progress)
         keys = {file.name: file.key for file in files}
         found = {keys.get(it.file, it.file): it.what for it in report.problems}
         return _report(found | _unlisted(sizes, set(keys.values()), head_name))
-    finally:
-        shutil.rmtree(own, ignore_errors=True)
 
 
 def _files(location: Location, folder: Path, head_name: str, head: bytes) -> list[Fetched]:

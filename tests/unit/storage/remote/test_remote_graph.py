@@ -14,11 +14,15 @@ from graphsys.core.errors import (
     ObjectStoreError,
 )
 from graphsys.core.types import EDGE
+from graphsys.distributed.cluster import Cluster
+from graphsys.distributed.run import ClusterRun
+from graphsys.engine.algorithms import get
 from graphsys.storage import Graph
 from graphsys.storage.manifest import Manifest, checksum_of
 from graphsys.storage.objects import copies
 from graphsys.storage.objects.object_store import ObjectStore
 from graphsys.storage.verify.folder import verify_folder
+from tests.clusters import run_by_workers
 from tests.object_server import every
 from tests.stores import edge_chunk, make_store
 from tests.unit.storage.remote.conftest import SECRET, Bucket
@@ -131,6 +135,13 @@ def test_a_graph_written_anew_meanwhile(bucket: Bucket) -> None:
             graph.out_index(EDGE, 0)
     with Graph(bucket.place("graph")) as graph:
         assert len(graph.out_index(EDGE, 0).indices)
+
+
+def test_copies_of_older_states_go(bucket: Bucket) -> None:
+    first = Graph(store(bucket)).path.parent
+    os.close(copies._held.pop(first))  # as if that process had ended
+    second = Graph(store(bucket, overwrite=True)).path.parent
+    assert list((bucket.cache / "remote").iterdir()) == [second]
 
 
 def forge(bucket: Bucket, path: str) -> str:
@@ -246,3 +257,13 @@ def test_no_cache_to_copy_to(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) ->
         ConfigError, match="cannot be written; set GRAPHSYS_CACHE to a folder"
     ):
         Graph(place)
+
+
+def test_workers_of_a_cluster_are_told_the_location(bucket: Bucket) -> None:
+    with Graph(store(bucket)) as graph:
+        prepared = get("wcc").prepare(graph, implementation="program")
+        run = ClusterRun.of(prepared, "wcc", {}, Cluster.parse("local:2"))
+        assert run.work.graph == bucket.place("graph")
+        table, parts = run_by_workers("wcc", run.work.graph, {}, 2)
+        assert len(parts) == 2
+        assert table == graphsys.algorithms.wcc(graph).table

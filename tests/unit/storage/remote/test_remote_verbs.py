@@ -163,9 +163,9 @@ def test_a_kill_in_an_upload_leaves_the_old_graph(bucket: Bucket, tmp_path: Path
     assert killed.wait() == -signal.SIGKILL
     bucket.server.reset()
     assert bucket.read("graph/graph.json") == before
+    assert len(list((bucket.cache / "staging").iterdir())) == 1
     problems = verify_folder(place).problems
     assert "a killed writer left it, or one is writing now" in problems[0].what
-    assert len(list((bucket.cache / "staging").iterdir())) == 1
     make_store(place, edge_chunk([(1, 2)]), overwrite=True)
     assert verify_folder(place).ok
     assert list((bucket.cache / "staging").iterdir()) == []
