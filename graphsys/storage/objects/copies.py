@@ -170,14 +170,17 @@ def copy_at(folder: Path) -> Copy | None:
     """Return the copy that a folder is, None for any other folder."""
     if folder.parent.parent.name != _FOLDER:
         return None
-    location = _origin(folder)
+    location = _origin(folder.absolute())
     return None if location is None else Copy(folder, location)
 
 
 @lru_cache(maxsize=64)
 def _origin(folder: Path) -> Location | None:
+    cache = user_cache(_FOLDER)
+    if cache is None or folder.parent.parent.resolve() != cache.resolve():
+        return None  # what lies elsewhere is nobody's copy, whatever it says
     try:
-        found = json.loads((folder.absolute().parent / _ORIGIN).read_text())
+        found = json.loads((folder.parent / _ORIGIN).read_text())
         return Location.parse(found["location"])
     except (OSError, ValueError, LookupError, TypeError):
         return None

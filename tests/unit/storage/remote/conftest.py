@@ -18,9 +18,14 @@ SECRET = "very-secret-key"
 def object_server() -> Iterator[ObjectServer]:
     for package in ("boto3", "moto"):
         pytest.importorskip(package, reason=f"{package} is not installed: no S3 to ask")
-    server = ObjectServer()
-    yield server
-    server.close()
+    from botocore import session
+
+    shared = session.create_loader()  # the model of S3 is parsed once, not by each client
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session, "create_loader", lambda *_: shared)
+        server = ObjectServer()
+        yield server
+        server.close()
 
 
 @dataclass

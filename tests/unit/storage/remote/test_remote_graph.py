@@ -13,7 +13,7 @@ from graphsys.core.errors import (
     InvalidGraphError,
     ObjectStoreError,
 )
-from graphsys.core.types import EDGE
+from graphsys.core.types import EDGE, EdgeType
 from graphsys.distributed.cluster import Cluster
 from graphsys.distributed.run import ClusterRun
 from graphsys.engine.algorithms import get
@@ -248,6 +248,24 @@ def test_reading_goes_through_pyarrow_for_others_too(
         assert graph.out_index(EDGE, 0).indices.tolist()
         assert str(graph.path).startswith(str(bucket.cache))
     assert Manifest.read(graph.path)
+
+
+def test_a_folder_elsewhere_is_no_copy(bucket: Bucket, tmp_path: Path) -> None:
+    own = tmp_path / "remote" / "x" / "graph"
+    make_store(own, edge_chunk(PAIRS))
+    (own.parent / copies._ORIGIN).write_text(json.dumps({"location": "s3://b/graph"}))
+    assert copies.copy_at(own) is None
+    assert copies.location_of(own) == str(own)
+
+
+def test_names_of_types_are_kept(bucket: Bucket) -> None:
+    kind = EdgeType("a b/c", "100% \u00fc+", "..")
+    place = bucket.place("odd names, all+of=them")
+    make_store(place, edge_chunk([(1, 2)], kind))
+    with Graph(place) as graph:
+        assert graph.edge_types == [kind]
+        assert graph.out_index(kind, 0).indices.tolist() == [0]
+    assert verify_folder(place).ok
 
 
 def test_no_cache_to_copy_to(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
