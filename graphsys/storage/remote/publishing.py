@@ -10,6 +10,7 @@ anything, so all files that lie there right before our put are of writers that r
 from before it: they cannot commit any more, and what they uploaded can go, after our put.
 """
 
+import contextlib
 import dataclasses
 import secrets
 import time
@@ -22,6 +23,7 @@ from typing import Final
 from graphsys.core.checksums import file_digest
 from graphsys.core.errors import (
     ConfigError,
+    GraphsysError,
     ObjectStoreError,
     OutputExistsError,
     StoreBusyError,
@@ -93,16 +95,7 @@ class _Publication:
         found = self._store.sizes()
         if not found:
             self._store.require_bucket()
-        strange = sorted(
-            name
-            for name in found
-            if not name.startswith("gen-") and name != self._head_name
-        )
-        if strange:
-            raise OutputExistsError(
-                f"{here} already exists: it holds {strange[0]!r}, which is no part of a "
-                f"{kind}; choose another output"
-            )
+        self._refuse_strange(found)
         for parent in here.parents():
             for name, other in _KINDS.items():
                 if ObjectStore(parent).read(name) is not None:
@@ -110,6 +103,14 @@ class _Publication:
                         f"{here} lies inside {parent}, which is a {other} and holds no "
                         "other files; choose an output outside of it"
                     )
+
+    def _refuse_strange(self, names: Iterable[str]) -> None:
+        for name in sorted(names):
+            if name != self._head_name and not name.startswith("gen-"):
+                raise OutputExistsError(
+                    f"{self._location} already exists: it holds {name!r}, which is no part "
+                    f"of a {_KINDS[self._head_name]}; choose another output"
+                )
 
     def publish(self, folder: Path) -> None:
         """Upload what is in a folder, and commit it."""
@@ -120,15 +121,10 @@ class _Publication:
         try:
             self._upload(upload.files)
             left = self._others(generation)
-            is_ours = self._writer.put_if(
-                self._head_name, upload.head, self._before[1] if self._before else None
-            )
-        except ObjectStoreError as err:
-            self._give_up(upload, generation, err)
-            raise
         except BaseException:
             self._remove(upload.files, [generation])
             raise
+        is_ours = self._commit(upload)
         if not is_ours:
             self._remove(upload.files, [generation])
             raise StoreBusyError(
@@ -161,27 +157,37 @@ class _Publication:
     def _others(self, generation: str) -> list[str]:
         """Return the files that no other writer can commit once we have."""
         names = {*self._store.sizes(), *self._writer.begun()}
+        self._refuse_strange(names)  # a run beside a graph would take its files for left
         return sorted(
             name
             for name in names
             if name.startswith("gen-") and not name.startswith(f"{generation}/")
         )
 
-    def _give_up(self, upload: _Upload, generation: str, err: ObjectStoreError) -> None:
-        """Remove what was uploaded, unless the put may have come through.
+    def _commit(self, upload: _Upload) -> bool:
+        """Put the head; false where another writer was first.
+
+        Where no answer comes, or the user interrupts, the put may still arrive: then its
+        files stay.
 
         Raises:
-            ObjectStoreError: nobody knows.
+            ObjectStoreError: the storage fails, and whether it was put is not known.
         """
+        etag = self._before[1] if self._before else None
         try:
-            found = self._writer.read(self._head_name)
-        except Exception:
+            return self._writer.put_if(self._head_name, upload.head, etag)
+        except ConfigError:  # refused
+            self._remove(upload.files, [])
+            raise
+        except ObjectStoreError as err:
+            with contextlib.suppress(GraphsysError):
+                found = self._writer.read(self._head_name)
+                if found is not None and found[0] == upload.head:
+                    return True
             raise ObjectStoreError(
-                f"{err}; whether {self._location} was committed could not be asked either: "
+                f"{err}; it is not known whether this was committed, and its files stay: "
                 f"look with `graphsys verify {self._location}`"
             ) from None
-        if found is None or found[0] != upload.head:
-            self._remove(upload.files, [generation])
 
     def _remove(self, names: Iterable[str], folders: Iterable[str]) -> None:
         self._writer.remove(names)

@@ -13,6 +13,7 @@ from graphsys.core.errors import (
 )
 from graphsys.storage import Graph
 from graphsys.storage.manifest import MANIFEST_NAME
+from graphsys.storage.objects.s3_writer import S3Writer
 from graphsys.storage.remote.publishing import published
 from graphsys.storage.verify.folder import verify_folder
 from tests.stores import edge_chunk, make_store
@@ -125,7 +126,7 @@ def test_a_commit_that_nobody_knows_of_keeps_its_files(bucket: Bucket) -> None:
 
     bucket.server.fault = fault
     with pytest.raises(
-        ObjectStoreError, match="could not be asked either: look with `graphs"
+        ObjectStoreError, match="it is not known whether this was committed, and its f"
     ):
         store(place, ONE)
     bucket.server.reset()
@@ -215,3 +216,45 @@ def test_no_credentials(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.delenv(name)
     with pytest.raises(ConfigError, match=r"refuses this user \(NO_CREDENTIALS\)"):
         store(bucket.place("graph"), ONE)
+
+
+def test_an_interrupt_in_the_commit_keeps_its_files(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_if = S3Writer.put_if
+
+    def interrupted(*words: Any) -> bool:
+        put_if(*words)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(S3Writer, "put_if", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store(bucket.place("graph"), ONE)
+    assert num_edges(bucket) == 2
+    assert verify_folder(bucket.place("graph")).ok
+
+
+@pytest.mark.usefixtures("one_try")
+def test_an_answer_that_never_comes_is_looked_for(bucket: Bucket) -> None:
+    def lost(request: dict[str, Any]) -> tuple[int, str] | None:
+        is_head = request["PATH_INFO"].endswith(MANIFEST_NAME)
+        return (
+            (500, "InternalError")
+            if is_head and request["REQUEST_METHOD"] == "PUT"
+            else None
+        )
+
+    bucket.server.lost = lost
+    store(bucket.place("graph"), ONE)
+    assert num_edges(bucket) == 2
+
+
+def test_a_run_that_came_beside_meanwhile(bucket: Bucket) -> None:
+    place = bucket.place("graph")
+    with (  # noqa: PT012
+        pytest.raises(OutputExistsError, match=r"it holds 'run\.json', which is no part"),
+        published(place, MANIFEST_NAME, overwrite=True) as folder,
+    ):
+        store(folder, ONE)
+        bucket.write("graph/run.json", b"{}")
+    assert bucket.names("graph") == ["run.json"]
