@@ -11,6 +11,7 @@ from graphsys.datasets.build_store import is_paths
 from graphsys.datasets.opening import open_source
 from graphsys.datasets.readers.in_memory import from_object
 from graphsys.datasets.table_spec.given import open_given
+from graphsys.storage.folder_kinds import require_outside
 from graphsys.storage.manifest import Manifest
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
@@ -83,6 +84,7 @@ def append(
     from graphsys.storage.dynamic.append import append as append_source  # slow: numba
 
     path = Path(graph) if isinstance(graph, (str, os.PathLike)) else Path(graph.path)
+    require_outside(path)
     manifest = Manifest.read(path)
     kinds = {node.id_type for node in manifest.node_types.values()}
     if ids == "auto" and kinds == {"large_string"}:

@@ -50,7 +50,10 @@ def as_ids(ids: list[Any]) -> Any:
 
 
 def make_store(
-    out: Path, *chunks: EdgeChunk | NodeChunk, is_directed: bool = True, **options: Any
+    out: Path | str,
+    *chunks: EdgeChunk | NodeChunk,
+    is_directed: bool = True,
+    **options: Any,
 ) -> IngestReport:
     """Ingest chunks; warnings about the graph are not the test's business."""
     with warnings.catch_warnings():

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from graphsys.core.remote.locations import shown
+
 
 def is_terminal(stream: Any) -> bool:
     """Return whether a person looks at the stream; a closed one has no reader."""
@@ -32,7 +34,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Path):
-        return str(value)
+        return shown(str(value)) if isinstance(value, Path) else str(value)
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     return [plain(item) for item in value]
@@ -61,7 +63,7 @@ def format_value(value: Any) -> str:
     if isinstance(value, list | tuple):
         items = (list(it) if isinstance(it, list | tuple) else [it] for it in value)
         return ", ".join(" ".join(map(format_value, it)) for it in items) or "none"
-    return str(value)
+    return shown(str(value))
 
 
 def print_facts(facts: Mapping[str, Any]) -> None:
@@ -91,7 +93,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 def print_note(text: str) -> None:
     """Print a line for people to stderr."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(shown(text) + "\n")
 
 
 _told: list[str] = []
@@ -126,4 +128,4 @@ def telling_what_is_kept(what: Callable[[], str]) -> Iterator[None]:
 
 def print_error(message: str) -> None:
     """Print an error as exactly one line that begins with ``error:``."""
-    sys.stderr.write(f"error: {' '.join(message.split())}\n")
+    sys.stderr.write(f"error: {shown(' '.join(message.split()))}\n")

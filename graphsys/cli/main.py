@@ -45,9 +45,10 @@ from graphsys.cli.help_pages.algorithms import AlgorithmVerb
 from graphsys.cli.help_pages.verbs import Verb, VerbGroup
 from graphsys.cli.machine import doctor, plan
 from graphsys.cli.options import examples
-from graphsys.cli.progress import CompileNotice
+from graphsys.cli.progress import CompileNotice, LogProgress
 from graphsys.core.errors import GraphsysError
 from graphsys.core.plain_files import OUT_OF_FILES
+from graphsys.core.remote.locations import show_progress
 from graphsys.kernels.notices import tell_when_compiling
 
 _PLACES = (
@@ -143,6 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _prepare_streams()
     forget_interruption()
     tell_when_compiling(CompileNotice())
+    show_progress(LogProgress)  # beside a bar of the work itself there may be no other
     global _is_debug
     _is_debug = is_debug
     return perform(arguments)[0]

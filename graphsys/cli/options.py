@@ -14,10 +14,16 @@ LAYOUT = "Store"
 CONTROL = "Run"
 
 GraphArgument = Annotated[
-    Path, typer.Argument(metavar="GRAPH", help="A graph's folder.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="GRAPH", help="A graph's folder, or s3://...", show_default=False
+    ),
 ]
 RunArgument = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A training run's folder.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="RUN", help="A training run's folder, or s3://...", show_default=False
+    ),
 ]
 JsonOption = Annotated[
     bool,
@@ -41,7 +47,7 @@ GraphOutOption = Annotated[
         "--out",
         "-o",
         metavar="GRAPH",
-        help="The folder to write; must not exist.",
+        help="The folder to write, or s3://...; must not exist.",
         show_default=False,
         rich_help_panel=OUTPUT,
     ),

@@ -19,6 +19,7 @@ from graphsys.cli.options import (
     examples,
     parse_partitions,
 )
+from graphsys.core.remote.locations import shown
 
 if TYPE_CHECKING:
     from graphsys.storage.ingest.partition_compare import PartitionQuality
@@ -113,7 +114,11 @@ def partition(
             overwrite=overwrite,
             progress=open_progress(),
         )
-    facts = {"graph": str(out), "partitioner": partitioner, **_figures(quality, _COLUMNS)}
+    facts = {
+        "graph": shown(str(out)),
+        "partitioner": partitioner,
+        **_figures(quality, _COLUMNS),
+    }
     if json:
         print_json(facts)
     else:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphsys.cli.console import print_facts, print_json
 from graphsys.core.memory import format_bytes
+from graphsys.core.remote.locations import shown
 
 if TYPE_CHECKING:
     from graphsys.storage.ingest.ingest import IngestReport
@@ -61,7 +62,7 @@ def print_ingest_report(report: "IngestReport", *, as_json: bool) -> None:
         else:
             saved = format_bytes(report.shared_bytes)
             shared = {"saved by shared rows": saved} if report.shared_bytes else {}
-            print_graph({"graph": str(graph.path), **facts, **shared})
+            print_graph({"graph": shown(str(graph.path)), **facts, **shared})
 
 
 def _node_type(facts: Mapping[str, Any]) -> str:

@@ -63,7 +63,9 @@ def run(
     ] = None,
     graph: Annotated[
         Path | None,
-        typer.Argument(metavar="GRAPH", help="A graph's folder.", show_default=False),
+        typer.Argument(
+            metavar="GRAPH", help="A graph's folder, or s3://...", show_default=False
+        ),
     ] = None,
     out: Annotated[
         Path | None,

@@ -17,6 +17,7 @@ from graphsys.cli.options import (
     examples,
 )
 from graphsys.cli.report import print_graph
+from graphsys.core.remote.locations import shown
 
 EPILOG = examples(
     "graphsys split trust -o trust-split",
@@ -106,4 +107,4 @@ def split(
     if json:
         print_json(facts)
     else:
-        print_graph({"graph": str(out), **facts})
+        print_graph({"graph": shown(str(out)), **facts})

@@ -19,6 +19,7 @@ from graphsys.cli.options import (
     examples,
 )
 from graphsys.cli.training_facts import metric_facts, plan_facts
+from graphsys.core.remote import locations
 
 MODEL = "Model"
 
@@ -28,7 +29,7 @@ RunOption = Annotated[
         "--out",
         "-o",
         metavar="RUN",
-        help="The run's folder; must not exist, unless --resume.",
+        help="The run's folder, or s3://...; must not exist, unless --resume.",
         show_default=False,
         rich_help_panel=OUTPUT,
     ),
@@ -252,6 +253,10 @@ def _settings_of(
     resume: bool,
 ) -> Any:
     """Return the settings of a training: those of the run, if it only goes on."""
+    if resume:
+        from graphsys.storage.runs.run_target import refuse_remote_resume
+
+        refuse_remote_resume(out)
     if resume and preset is None and config is None:
         return library.run_config(out, overrides or [])
     return library.load_config(preset=preset, file=config, overrides=overrides or [])
@@ -283,16 +288,18 @@ def _train(
     import graphsys
     from graphsys.cli.progress import open_progress
     from graphsys.core.progress import SILENT
+    from graphsys.storage.runs.run_target import run_target
 
     progress = open_progress() if is_telling else SILENT
     model = library.__name__.rpartition(".")[2]
     with (
         telling_what_is_kept(lambda: _kept(model, graph, out)),
+        run_target(out, cluster, how) as folder,
         graphsys.open(graph) as opened,
     ):
         train = _trainer(library, cluster)
-        report = train(opened, settings, out, progress=progress, **how)
-    progress.close()
+        report = train(opened, settings, folder, progress=progress, **how)
+        progress.close()
     if is_telling:
         _show(report, json=json, dry_run=how["dry_run"])
 
@@ -316,6 +323,8 @@ def _kept(model: str, graph: Path, out: Path) -> str:
 
     from graphsys.core.errors import GraphsysError
 
+    if locations.is_remote(out):
+        return f"{out} gets whole runs only, nothing is kept; begin again"
     try:
         state = importlib.import_module(f"graphsys.{model}.run").read_state(out)
     except (GraphsysError, OSError):
@@ -332,8 +341,9 @@ def _kept(model: str, graph: Path, out: Path) -> str:
 
 def _show(report: Any, *, json: bool, dry_run: bool) -> None:
     """Print a report of either training."""
+    place = locations.shown(str(report.run))
     facts = {
-        "run": str(report.run),
+        "run": place,
         "epochs": report.epochs,
         "seconds": report.seconds,
         "edges_per_second": report.edges_per_second,
@@ -344,7 +354,7 @@ def _show(report: Any, *, json: bool, dry_run: bool) -> None:
     if json:
         print_json(facts)
     elif dry_run:
-        print_facts({"run": str(report.run), **plan_facts(report.metrics)})
+        print_facts({"run": place, **plan_facts(report.metrics)})
     else:
         shown = {k.replace("_", " "): v for k, v in facts.items() if k != "metrics"}
         print_facts(shown | metric_facts(report.metrics))

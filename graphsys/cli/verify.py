@@ -15,7 +15,7 @@ Folder = Annotated[
     Path,
     typer.Argument(
         metavar="GRAPH|RUN",
-        help="A graph's or a training run's folder.",
+        help="A graph's or a training run's folder, or s3://...",
         show_default=False,
     ),
 ]
@@ -27,14 +27,10 @@ def verify(graph: Folder, json: JsonOption = False) -> None:
     Exit code 1 if there is any.
     """
     from graphsys.cli.progress import open_progress
-    from graphsys.storage.folder_kinds import RUN_NAME
-    from graphsys.storage.manifest import MANIFEST_NAME
-    from graphsys.storage.verify.run import verify_run
-    from graphsys.storage.verify.verify import verify as find_problems
+    from graphsys.storage.verify.folder import verify_folder
 
-    is_run = (graph / RUN_NAME).exists() and not (graph / MANIFEST_NAME).exists()
     progress = open_progress()
-    report = (verify_run if is_run else find_problems)(graph, progress)
+    report = verify_folder(graph, progress)
     progress.close()
     if json:
         found = [

@@ -75,6 +75,12 @@ class ClusterError(GraphsysError, OSError):
     exit_code = 1
 
 
+class ObjectStoreError(GraphsysError, OSError):
+    """An object store that does not answer, or fails however often it is asked."""
+
+    exit_code = 1
+
+
 class NotConvergedError(GraphsysError, ArithmeticError):
     """An iteration that was asked to converge and did not."""
 

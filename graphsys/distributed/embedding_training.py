@@ -38,6 +38,7 @@ from graphsys.embedding.training import api
 from graphsys.embedding.training.bucket_trainer import compile_kernels
 from graphsys.embedding.training.hooks.supervision import source_of, supervised
 from graphsys.embedding.training.plan import Planner
+from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs.run_folder import writing
 
@@ -168,7 +169,7 @@ class _Trained:
         self, context: TrainingContext, source: Embeddings | None, progress: Progress
     ) -> None:
         work = EmbeddingWork(
-            graph=str(context.graph.path.resolve()), path=str(context.path.resolve()),
+            graph=location_of(context.graph.path), path=str(context.path.resolve()),
             config=self._config,
         )  # fmt: skip
         with supervised(

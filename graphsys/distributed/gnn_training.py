@@ -15,6 +15,7 @@ from graphsys.distributed.cluster import Cluster, connected, refuse_views
 from graphsys.distributed.gnn_worker import GnnWork, GnnWorker, TrainingEvents
 from graphsys.distributed.run import MAX_RESTARTS
 from graphsys.gnn.config import GnnConfig
+from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_replacement import is_staged
@@ -92,7 +93,7 @@ def train_gnn(
     run_folder.require_free(out, resume=resume, overwrite=overwrite)
     with connected(cluster) as workers:
         work = GnnWork(
-            graph=str(graph.path.resolve()), config=config, out=str(out.resolve()),
+            graph=location_of(graph.path), config=config, out=str(out.resolve()),
             resume=resume, overwrite=overwrite, workers=workers,
             local_workers=cluster.local_workers,
         )  # fmt: skip

@@ -25,6 +25,7 @@ from graphsys.engine.execute.prepared import PreparedProgram, table_of
 from graphsys.engine.native_plan import NativeRun
 from graphsys.engine.program_run import ProgramRun
 from graphsys.engine.result import Result
+from graphsys.storage.objects.copies import location_of
 
 MAX_RESTARTS = 3
 """How often lost workers are started again before a run is given up."""
@@ -127,7 +128,7 @@ class ClusterRun:
             file, _, kind = name.partition(".py")
             name = f"{Path(file).resolve()}.py{kind}"
         work = ProgramWork(
-            graph=str(Path(graph.path).resolve()),
+            graph=location_of(Path(graph.path)),
             algorithm=name,
             parameters=dict(parameters),
             max_supersteps=settings.get("max_supersteps"),

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from graphsys.core.errors import ConfigError
+from graphsys.core.remote.locations import is_remote
 from graphsys.storage.manifest import MANIFEST_NAME
+from graphsys.storage.objects.copies import copy_at
 
 RUN_NAME: Final = "run.json"
 CONFIG_NAME: Final = "config.toml"
@@ -37,8 +39,15 @@ def require_outside(out: Path) -> None:
     """Refuse an output inside the folder of a graph or a run, whose files are its own.
 
     Raises:
-        ConfigError: it lies in one.
+        ConfigError: it lies in one, or is on an object store or a copy from there, which
+            are not written in place.
     """
+    if is_remote(out) or copy_at(out) is not None:
+        raise ConfigError(
+            f"{out} is on an object store, which takes whole graphs (of ingest, dataset "
+            "build, split, partition) and whole runs (of train) only; write this to a "
+            "local folder"
+        )
     for folder in (out.absolute().parent.resolve() / out.name).parents:
         kind = kind_of(folder)
         if kind is not None:

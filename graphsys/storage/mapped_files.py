@@ -13,6 +13,7 @@ from graphsys.core.errors import CorruptStoreError
 from graphsys.graph.file_columns import FileColumn
 from graphsys.storage.first_look import FirstLook
 from graphsys.storage.manifest import FileEntry, Manifest
+from graphsys.storage.remote.fetching import LazyFiles
 
 _UNREADABLE = (
     pa.ArrowException, OSError, ValueError, LookupError, TypeError, AttributeError,
@@ -53,6 +54,7 @@ class MappedFiles:
         self._root = root
         self.entries: dict[str, FileEntry] = {e.path: e for e in manifest.files}
         self._first_look = FirstLook(root, bounds)
+        self._remote = LazyFiles.of(root, manifest.files)
 
     @contextmanager
     def reading(
@@ -79,6 +81,8 @@ class MappedFiles:
         Raises:
             CorruptStoreError: it is not, or cannot be read.
         """
+        if self._remote is not None:
+            self._remote.bring(path)
         try:
             source = pa.memory_map(str(self._root / path), "rb")
             whole = source.read_buffer()

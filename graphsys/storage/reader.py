@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -23,6 +22,7 @@ from graphsys.storage.lookup import lookup_ids
 from graphsys.storage.manifest import EdgeTypeEntry, Manifest, NodeTypeEntry
 from graphsys.storage.mapped_files import MappedFiles
 from graphsys.storage.opening import check_files, pin_current
+from graphsys.storage.remote.fetching import graph_folder
 from graphsys.storage.stored_edges import EdgeReader, StoredEdges
 from graphsys.storage.transaction import remove_superseded
 from graphsys.storage.views import EdgeBucket, IdArray, Index
@@ -39,7 +39,7 @@ class Graph(InHand):
     Whoever maps a file first compares its checksum and checks its bounds (``first_look``).
 
     Args:
-        path: The graph's folder.
+        path: The graph's folder, or ``s3://...``: files are then copied when first mapped.
 
     Raises:
         InvalidGraphError: there is no graph.
@@ -50,7 +50,7 @@ class Graph(InHand):
     """The span of time of a view (``timed_view``); None where all is shown."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = graph_folder(path)
         self.manifest, self._pin = pin_current(self.path)
         self.whole_manifest = self.manifest
         first = before_deltas(self.manifest)

@@ -19,6 +19,7 @@ from graphsys.embedding.rows.table_files import first_table, read_global
 from graphsys.storage.find_node import find_node
 from graphsys.storage.ids.taking import taken
 from graphsys.storage.reader import Graph
+from graphsys.storage.remote.fetching import run_folder
 from graphsys.storage.runs.trained_graph import open_trained_graph
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class TrainedRows:
     def __init__(
         self, path: str | Path, *, graph: GraphLike | None = None, content: bool = True
     ) -> None:
-        self.path = Path(path)
+        self.path = run_folder(path)
         self.state = runs.read_state(self.path)
         self.config = runs.read_config(self.path)
         runs.check_files(self.path, self.state, content=content)

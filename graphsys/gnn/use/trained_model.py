@@ -31,6 +31,7 @@ from graphsys.gnn.training.out_of_memory import explained_whole
 from graphsys.gnn.training.plan import inference_bytes
 from graphsys.gnn.use.transfer_checks import require_fitting
 from graphsys.storage.reader import Graph
+from graphsys.storage.remote.fetching import run_folder as local_run
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.trained_graph import open_trained_graph
 
@@ -62,7 +63,7 @@ class OpenedRun:
         self, path: str | Path, *, graph: GraphLike | None = None, device: str = "cpu",
         memory: int | str | None = None,
     ) -> None:  # fmt: skip
-        self.path, self.budget = Path(path), stated_budget(memory)
+        self.path, self.budget = local_run(path), stated_budget(memory)
         self.state = runs.read_state(self.path)
         self.config = runs.read_config(self.path)
         run_folder.check_files(self.path, self.state.files, self.state.checksums)

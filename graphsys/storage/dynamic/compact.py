@@ -9,6 +9,7 @@ from graphsys.core.memory import parse_bytes, share_one_heap
 from graphsys.core.progress import SILENT, Progress
 from graphsys.storage.deltas.kept import remove_kept
 from graphsys.storage.deltas.layout import before_deltas
+from graphsys.storage.folder_kinds import require_outside
 from graphsys.storage.info import kept_form
 from graphsys.storage.ingest.graph_source import GraphSource
 from graphsys.storage.ingest.ingest import write_generation
@@ -64,6 +65,7 @@ def compact(
     began = time.perf_counter()
     budget = parse_bytes(memory)
     share_one_heap()
+    require_outside(Path(path))
     manifest = Manifest.read(Path(path))
     if not manifest.deltas:
         seconds = time.perf_counter() - began

@@ -38,8 +38,8 @@ class DeltaTransaction(Transaction):
         self.files = []
         self._is_committed = False
         self._made = []
-        Manifest.read(self.path)  # a folder without a graph gets no lock either
         require_outside(self.path)
+        Manifest.read(self.path)  # a folder without a graph gets no lock either
         with disk_errors(self.path):
             self._lock = WriterLock(self.path)
         try:

@@ -19,6 +19,7 @@ from typing import Any
 
 from graphsys.core.memory import MemoryMeter, parse_bytes, share_one_heap
 from graphsys.core.progress import SILENT, Progress
+from graphsys.core.remote.locations import is_remote
 from graphsys.storage.ids.id_mapping import Assignment
 from graphsys.storage.info import shared_bytes
 from graphsys.storage.ingest.graph_source import GraphSource
@@ -27,8 +28,9 @@ from graphsys.storage.ingest.options import IngestOptions
 from graphsys.storage.ingest.split_source import SplitSource, reserved_memory
 from graphsys.storage.ingest.split_spec import SplitSpec
 from graphsys.storage.ingest.steps import IngestSteps
-from graphsys.storage.manifest import Manifest
+from graphsys.storage.manifest import MANIFEST_NAME, Manifest
 from graphsys.storage.reader import Graph
+from graphsys.storage.remote.publishing import published
 from graphsys.storage.source import Source
 from graphsys.storage.transaction import Transaction, disk_errors
 from graphsys.storage.write.feature_encoding import parse_forms
@@ -70,7 +72,8 @@ def ingest(
 
     Args:
         source: The graph; read once.
-        out: Folder of the store; made, or with ``overwrite`` given a new generation.
+        out: Folder of the store; made, or with ``overwrite`` given a new generation. Or a
+            location (``s3://...``): the store is made in the user's cache and uploaded.
         memory: Budget of anonymous memory, as ``"4GB"`` or in bytes.
         overwrite: Whether a graph in ``out`` may be replaced; it stays if this fails.
         progress: Told of every stage.
@@ -88,8 +91,16 @@ def ingest(
         StorageFullError: the disk is full or read-only; nothing is left behind.
         ConfigError: an option is out of range.
     """
-    settings = IngestOptions(memory_bytes=parse_bytes(memory), **options)
     began = time.perf_counter()
+    if is_remote(out):
+        with published(out, MANIFEST_NAME, overwrite=overwrite) as folder:
+            report = ingest(
+                source, folder, memory=memory, progress=progress, assigned=assigned,
+                split=split, **options,
+            )  # fmt: skip
+            report.graph.close()
+        return replace(report, graph=Graph(out), seconds=time.perf_counter() - began)
+    settings = IngestOptions(memory_bytes=parse_bytes(memory), **options)
     share_one_heap()
     with (
         MemoryMeter() as meter,

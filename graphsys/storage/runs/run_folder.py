@@ -33,7 +33,9 @@ from graphsys.storage.folder_kinds import RUN_NAME as RUN_NAME
 from graphsys.storage.folder_kinds import require_outside
 from graphsys.storage.locks import LOCK_NAME, WriterLock
 from graphsys.storage.manifest import checksum_of
+from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import Graph
+from graphsys.storage.remote.fetching import run_folder as local_run
 from graphsys.storage.runs.run_replacement import (
     begin_replacement,
     drop_staged,
@@ -54,9 +56,10 @@ _ADVICE: Final = "train the run again, or go on from a copy of a preserved check
 
 
 def is_gnn_run(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a folder holds a run of a graph neural network."""
+    """Tell whether a folder, or a location, holds a run of a graph neural network."""
+    folder = local_run(path)
     try:
-        content = read_json(Path(path) / RUN_NAME)
+        content = read_json(folder / RUN_NAME)
     except (OSError, ValueError):
         return False
     return isinstance(content, dict) and content.get("kind") == GNN
@@ -66,7 +69,7 @@ def describe_graph(graph: Graph) -> dict[str, Any]:
     """Return what identifies a graph: where it lies, what it holds, its span of time."""
     window = {"window": list(graph.window)} if graph.window else {}
     return window | {
-        "path": str(graph.path.resolve()),
+        "path": location_of(graph.path),
         "generation": graph.generation,
         "fingerprint": graph.fingerprint,
         "num_nodes": graph.num_nodes,

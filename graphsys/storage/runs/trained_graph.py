@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from graphsys.core.errors import ConfigError
+from graphsys.core.remote.locations import is_remote
 from graphsys.storage.dynamic.earlier import EarlierGraph
 from graphsys.storage.dynamic.timed_view import TimedGraph
 from graphsys.storage.reader import Graph
@@ -22,8 +23,8 @@ def open_trained_graph(stated: Mapping[str, Any], run: Path) -> Graph:
     Raises:
         ConfigError: the graph is gone.
     """
-    path = Path(stated["path"])
-    if not path.exists():
+    path = stated["path"]
+    if not is_remote(path) and not Path(path).exists():
         raise ConfigError(
             f"the graph {path} of the run {run} is gone; give the graph it was trained on"
         )

@@ -1,0 +1,61 @@
+"""Folders for what is made here and goes to an object store, or is looked at from there."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from graphsys.core.remote.locations import Location, show_as
+from graphsys.storage.objects.copies import cache_folder
+
+_STAGING: Final = "staging"
+_MOST_NAME: Final = 100
+
+
+@contextmanager
+def staging(location: Location) -> Iterator[Path]:
+    """Give a folder, not yet made, that messages show as a location and that goes again.
+
+    Those of processes that were killed go first: who lives holds a lock on its own.
+
+    Raises:
+        ConfigError: this user can write no cache.
+    """
+    root = cache_folder(_STAGING)
+    for left in root.iterdir():
+        _drop_left(left)
+    own, lock = _own_folder(root)
+    folder = own / (location.key.rpartition("/")[2].lstrip(".")[:_MOST_NAME] or "new")
+    show_as(folder, location)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(own, ignore_errors=True)
+        os.close(lock)
+
+
+def _own_folder(root: Path) -> tuple[Path, int]:
+    while True:
+        own = Path(tempfile.mkdtemp(dir=root))
+        with contextlib.suppress(FileNotFoundError):  # taken for left before it was locked
+            lock = os.open(own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if own.exists():
+                return own, lock
+            os.close(lock)
+
+
+def _drop_left(folder: Path) -> None:
+    """Remove a folder whose process is dead: nobody holds its lock."""
+    with contextlib.suppress(OSError):
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(lock)

@@ -1,0 +1,228 @@
+"""Writing to an object store: made in a folder here, uploaded beside, committed by a put.
+
+Files go below ``gen-<n>/``, where n is of this writer alone. Then one conditional put of
+graph.json or run.json makes them the graph or the run: of several writers that began at
+the same state, the storage lets one through, and the others remove what they uploaded. A
+kill before the put leaves what was there before, and files that nothing names.
+
+Who may remove those? There are no locks. But a writer reads the state before it uploads
+anything, so all files that lie there right before our put are of writers that read a state
+from before it: they cannot commit any more, and what they uploaded can go, after our put.
+"""
+
+import contextlib
+import dataclasses
+import secrets
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from graphsys.core.checksums import file_digest
+from graphsys.core.errors import (
+    ConfigError,
+    GraphsysError,
+    ObjectStoreError,
+    OutputExistsError,
+    StoreBusyError,
+)
+from graphsys.core.remote.locations import Location, Place, new_progress
+from graphsys.core.threads import map_in_order
+from graphsys.storage.folder_kinds import RUN_NAME
+from graphsys.storage.locks import LOCK_NAME
+from graphsys.storage.manifest import MANIFEST_NAME, Manifest
+from graphsys.storage.objects.object_store import ObjectStore
+from graphsys.storage.objects.s3_writer import S3Writer
+from graphsys.storage.objects.staging import staging
+from graphsys.storage.remote.fetching import with_files
+
+_THREADS: Final = 4
+_KINDS: Final = {MANIFEST_NAME: "graph", RUN_NAME: "training run"}
+_RANDOM_BITS: Final = 20
+
+
+@contextmanager
+def published(place: Place, head_name: str, *, overwrite: bool) -> Iterator[Path]:
+    """Give a folder that does not exist; what is there at the end is at ``place`` then.
+
+    Args:
+        place: A location of an object store.
+        head_name: ``graph.json`` or ``run.json``.
+        overwrite: Whether what is there may be replaced; it stays if anything fails.
+
+    Raises:
+        OutputExistsError: something is there that may not be replaced.
+        StoreBusyError: another process wrote there meanwhile.
+        ConfigError: no such bucket, no right to write, or no storage to write to.
+        MissingDependencyError: boto3 is not installed.
+        ObjectStoreError: the storage fails.
+    """
+    location = Location.parse(place)
+    publication = _Publication(location, head_name)
+    publication.begin(overwrite=overwrite)
+    with staging(location) as folder:
+        yield folder
+        if (folder / head_name).exists():  # a dry run leaves nothing
+            publication.publish(folder)
+
+
+@dataclass(slots=True)
+class _Upload:
+    """Files of a folder and the head that names them, as they are to be on the storage."""
+
+    files: dict[str, Path]
+    head: bytes
+
+
+class _Publication:
+    """One writer of a location."""
+
+    def __init__(self, location: Location, head_name: str) -> None:
+        self._location, self._head_name = location, head_name
+        self._writer, self._store = S3Writer(location), ObjectStore(location)
+        self._before: tuple[bytes, str] | None = None
+
+    def begin(self, *, overwrite: bool) -> None:
+        """Read the state that is to be replaced, before anything is uploaded."""
+        here, kind = self._location, _KINDS[self._head_name]
+        self._before = self._writer.read(self._head_name)
+        if self._before is not None and not overwrite:
+            raise OutputExistsError(
+                f"{here} already holds a {kind}; choose another output or pass --overwrite"
+            )
+        found = self._store.sizes()
+        if not found:
+            self._store.require_bucket()
+        self._refuse_strange(found)
+        for parent in here.parents():
+            for name, other in _KINDS.items():
+                if ObjectStore(parent).read(name) is not None:
+                    raise ConfigError(
+                        f"{here} lies inside {parent}, which is a {other} and holds no "
+                        "other files; choose an output outside of it"
+                    )
+
+    def _refuse_strange(self, names: Iterable[str]) -> None:
+        for name in sorted(names):
+            if name != self._head_name and not name.startswith("gen-"):
+                raise OutputExistsError(
+                    f"{self._location} already exists: it holds {name!r}, which is no part "
+                    f"of a {_KINDS[self._head_name]}; choose another output"
+                )
+
+    def publish(self, folder: Path) -> None:
+        """Upload what is in a folder, and commit it."""
+        number = _own_number()
+        generation = f"gen-{number}"
+        make = _graph_upload if self._head_name == MANIFEST_NAME else _run_upload
+        upload = make(folder, number)
+        try:
+            self._upload(upload.files)
+            left = self._others(generation)
+        except BaseException:
+            self._remove(upload.files, [generation])
+            raise
+        is_ours = self._commit(upload)
+        if not is_ours:
+            self._remove(upload.files, [generation])
+            raise StoreBusyError(
+                f"{self._location} was written by another process meanwhile, and stays as "
+                "that wrote it; nothing of this command is kept: to replace it, run the "
+                "command again with --overwrite"
+            )
+        self._remove(left, {name.partition("/")[0] for name in left})
+
+    def _upload(self, files: dict[str, Path]) -> None:
+        sizes = {name: file.stat().st_size for name, file in files.items()}
+        progress = new_progress()
+        progress.stage(f"upload {self._location}", sum(sizes.values()), "bytes")
+
+        def send(name: str) -> str:
+            self._store.upload(files[name], name)
+            return name
+
+        for name in map_in_order(send, files, num_threads=_THREADS):
+            progress.advance(sizes[name])
+        progress.close()
+        found = self._store.sizes()
+        for name, size in sizes.items():
+            if found.get(name) != size:
+                raise ObjectStoreError(
+                    f"{self._location}/{name} has {found.get(name, 0)} of {size} bytes "
+                    "after its upload; run the command again"
+                )
+
+    def _others(self, generation: str) -> list[str]:
+        """Return the files that no other writer can commit once we have."""
+        names = {*self._store.sizes(), *self._writer.begun()}
+        self._refuse_strange(names)  # a run beside a graph would take its files for left
+        return sorted(
+            name
+            for name in names
+            if name.startswith("gen-") and not name.startswith(f"{generation}/")
+        )
+
+    def _commit(self, upload: _Upload) -> bool:
+        """Put the head; false where another writer was first.
+
+        Where no answer comes, or the user interrupts, the put may still arrive: then its
+        files stay.
+
+        Raises:
+            ObjectStoreError: the storage fails, and whether it was put is not known.
+        """
+        etag = self._before[1] if self._before else None
+        try:
+            return self._writer.put_if(self._head_name, upload.head, etag)
+        except ConfigError:  # refused
+            self._remove(upload.files, [])
+            raise
+        except ObjectStoreError as err:
+            with contextlib.suppress(GraphsysError):
+                found = self._writer.read(self._head_name)
+                if found is not None and found[0] == upload.head:
+                    return True
+            raise ObjectStoreError(
+                f"{err}; it is not known whether this was committed, and its files stay: "
+                f"look with `graphsys verify {self._location}`"
+            ) from None
+
+    def _remove(self, names: Iterable[str], folders: Iterable[str]) -> None:
+        self._writer.remove(names)
+        self._writer.drop_parts(folders)
+
+
+def _own_number() -> int:
+    """Return the number of a generation that no other writer has, and later is larger."""
+    milliseconds = time.time_ns() // 1_000_000
+    return (milliseconds << _RANDOM_BITS) + secrets.randbits(_RANDOM_BITS)
+
+
+def _graph_upload(folder: Path, number: int) -> _Upload:
+    """Return a graph's files under another generation's number."""
+    manifest = Manifest.read(folder)
+    old, new = f"gen-{manifest.generation}/", f"gen-{number}/"
+    names = {it.path: new + it.path.removeprefix(old) for it in manifest.files}
+    entries = [dataclasses.replace(it, path=names[it.path]) for it in manifest.files]
+    moved = dataclasses.replace(manifest, generation=number, files=entries)
+    files = {names[path]: folder / path for path in names}
+    return _Upload(files, moved.to_json().encode())
+
+
+def _run_upload(folder: Path, number: int) -> _Upload:
+    """Return the files of a run, and a run.json that lists them."""
+    left_out = (RUN_NAME, LOCK_NAME)
+    found = {
+        file.relative_to(folder).as_posix(): file
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and not file.is_symlink()
+    }
+    found = {name: file for name, file in found.items() if name not in left_out}
+    listed = {
+        name: (file.stat().st_size, file_digest(file)) for name, file in found.items()
+    }
+    generation = f"gen-{number}"
+    head = with_files((folder / RUN_NAME).read_bytes(), generation, listed)
+    return _Upload({f"{generation}/{name}": file for name, file in found.items()}, head)

@@ -1,0 +1,57 @@
+"""Where a training writes: a folder, which may become a run on an object store."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from graphsys.core.errors import ConfigError
+from graphsys.core.remote.locations import is_remote
+from graphsys.storage.folder_kinds import RUN_NAME
+from graphsys.storage.remote.publishing import published
+
+
+def refuse_remote_resume(out: Path) -> None:
+    """Refuse to go on with a run on an object store.
+
+    Raises:
+        ConfigError: it is there.
+    """
+    if is_remote(out):
+        raise ConfigError(
+            f"--resume: {out} is on an object store, where runs come as a whole and have "
+            "no checkpoints to go on from; leave --resume out, or train to a local folder"
+        )
+
+
+@contextlib.contextmanager
+def run_target(out: Path, cluster: str | None, how: dict[str, Any]) -> Iterator[Path]:
+    """Give the folder that a training writes to.
+
+    Of a location on an object store that is a folder here, which is uploaded and committed
+    when the block ends without an error.
+
+    Args:
+        out: What the user named.
+        cluster: Where it is trained.
+        how: Arguments of ``train``; nothing is left to overwrite in a folder of our own.
+
+    Raises:
+        ConfigError: it is trained by processes that would have to share that folder.
+        OutputExistsError: a run is there and may not be replaced.
+        StoreBusyError: another process wrote there meanwhile.
+        ObjectStoreError: the storage fails.
+    """
+    if not is_remote(out):
+        yield out
+        return
+    is_shared = cluster is not None and not cluster.startswith("local:")
+    if is_shared or os.environ.get("WORLD_SIZE", "1") != "1":
+        raise ConfigError(
+            f"{out} is on an object store, and processes of several machines share the "
+            "folder of the run they train; train to a folder that all of them mount"
+        )
+    overwrite, how["overwrite"] = how["overwrite"], False
+    with published(out, RUN_NAME, overwrite=overwrite) as folder:
+        yield folder
