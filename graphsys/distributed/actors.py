@@ -6,6 +6,7 @@ from typing import Any
 import ray
 
 from graphsys.distributed.exchange import Payload
+from graphsys.distributed.shared_work import SharedWork
 from graphsys.distributed.work import ProgramWork
 from graphsys.distributed.worker import Worker
 
@@ -27,7 +28,9 @@ class FarPeer:
 class FarWorker(Worker):
     """A worker whose peers are other processes."""
 
-    def run_among(self, rank: int, actors: Sequence[Any], work: ProgramWork) -> Any:
+    def run_among(
+        self, rank: int, actors: Sequence[Any], work: ProgramWork | SharedWork
+    ) -> Any:
         """Run the own part; see :meth:`Worker.run`."""
         return self.run(rank, [FarPeer(actor) for actor in actors], work)
 

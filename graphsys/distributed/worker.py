@@ -8,6 +8,7 @@ from typing import Any
 from graphsys.distributed.checkpoints import ClusterCheckpoints
 from graphsys.distributed.exchange import TIMEOUT_S, Exchange, Mailbox, Payload, Peer
 from graphsys.distributed.executor import WorkerExecutor
+from graphsys.distributed.shared_work import SharedWork, run_share
 from graphsys.distributed.work import ProgramWork
 from graphsys.engine.execute.prepared import compile_program
 from graphsys.engine.topology import Topology
@@ -28,8 +29,10 @@ class Worker:
         """Return how far this worker is."""
         return 0 if self._executor is None else self._executor.at.superstep
 
-    def run(self, rank: int, peers: Sequence[Peer], work: ProgramWork) -> dict[str, Any]:
-        """Run the own part of a program to its end.
+    def run(
+        self, rank: int, peers: Sequence[Peer], work: ProgramWork | SharedWork
+    ) -> dict[str, Any]:
+        """Run the own part to its end.
 
         Args:
             rank: Number of this worker.
@@ -43,6 +46,8 @@ class Worker:
             ``waited_s`` and ``nodes``.
         """
         exchange = Exchange(rank, peers, self._mailbox, TIMEOUT_S)
+        if isinstance(work, SharedWork):
+            return run_share(exchange, work)
         topology, program = Topology.of(work.graph), work.program()
         plan, kernels, compiling = compile_program(program, topology, work.max_supersteps)
         executor = WorkerExecutor(
@@ -100,7 +105,7 @@ class NearPeer:
         self._worker.deliver(number, sender, payload)
 
 
-def run_in_threads(works: Sequence[ProgramWork]) -> list[dict[str, Any]]:
+def run_in_threads(works: Sequence[ProgramWork | SharedWork]) -> list[dict[str, Any]]:
     """Run a worker for every entry as threads of this process: for a look without Ray.
 
     Args:
@@ -110,7 +115,8 @@ def run_in_threads(works: Sequence[ProgramWork]) -> list[dict[str, Any]]:
         What :meth:`Worker.run` returns, of each.
     """
     for work in works[:1]:  # a module is loaded by one thread
-        compile_program(work.program(), Topology.of(work.graph), work.max_supersteps)
+        if isinstance(work, ProgramWork):
+            compile_program(work.program(), Topology.of(work.graph), work.max_supersteps)
     workers = [Worker() for _ in works]
     peers = [NearPeer(worker) for worker in workers]
     done: list[Any] = [None] * len(works)

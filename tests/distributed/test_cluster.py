@@ -22,7 +22,8 @@ import pytest
 from graphsys.core.errors import ClusterError, ConfigError
 from graphsys.distributed.cluster import Cluster, connected
 from graphsys.distributed.exchange import Exchange, Mailbox
-from graphsys.distributed.run import MAX_RESTARTS, ClusterResult, ClusterRun
+from graphsys.distributed.run import ClusterResult, ClusterRun
+from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.distributed.worker import NearPeer, Worker
 from graphsys.engine.algorithms import get
 from graphsys.engine.load_program import load_program
@@ -208,7 +209,7 @@ def is_running(pid: int) -> bool:
 def test_workers_lost_again_and_again_end_the_run(
     store: Path, long_program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphsys.distributed.run.MAX_RESTARTS", 0)
+    monkeypatch.setattr("graphsys.distributed.watching.MAX_RESTARTS", 0)
     assert MAX_RESTARTS == 3
     run = prepared(store, long_program)
     found: list[BaseException] = []
@@ -286,7 +287,6 @@ def test_a_cluster_that_is_not_there(run_cli: Run, store: Path) -> None:
         (["wcc", "--cluster", "local:0"], "takes 1 to 64 workers, got 'local:0'"),
         (["wcc", "--cluster", "here"], "takes local:N, or HOST:PORT"),
         (["leiden", "--cluster", "local:2"], "leiden has no vertex program"),
-        (["k_core", "--cluster", "local:2"], "k_core runs on the simple graph"),
         (["belief_propagation", "--cluster", "local:2"], "keeps states of edges"),
         (["wcc", "--cluster", "local:2", "--memory", "1GB"], "memory does not go with"),
         (["wcc", "--cluster", "local:2", "--check"], "check does not go with --cluster"),
