@@ -6,8 +6,8 @@ from typing import Any
 from graphsys.core.deps import require
 from graphsys.core.errors import ClusterError, GraphsysError
 from graphsys.core.progress import Progress
-from graphsys.distributed.shared_work import SharedWork
 from graphsys.distributed.work import ProgramWork
+from graphsys.distributed.worker import Work
 
 MAX_RESTARTS = 3
 """How often lost workers are started again before a run is given up."""
@@ -15,7 +15,7 @@ _WATCH_S = 0.5
 
 
 def run_until_done(
-    work: ProgramWork | SharedWork, num_workers: int, progress: Progress
+    work: Work, num_workers: int, progress: Progress
 ) -> tuple[list[dict[str, Any]], int]:
     """Run, again after workers were lost; return what each gave back, and how often.
 
@@ -40,7 +40,7 @@ def run_until_done(
 
 
 def _run_once(
-    work: ProgramWork | SharedWork, num_workers: int, progress: Progress
+    work: Work, num_workers: int, progress: Progress
 ) -> list[dict[str, Any]] | None:
     """Start workers and run; None where one of them was lost."""
     ray = require("ray", extra="ray")

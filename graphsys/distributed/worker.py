@@ -8,10 +8,14 @@ from typing import Any
 from graphsys.distributed.checkpoints import ClusterCheckpoints
 from graphsys.distributed.exchange import TIMEOUT_S, Exchange, Mailbox, Payload, Peer
 from graphsys.distributed.executor import WorkerExecutor
+from graphsys.distributed.mining_work import MiningWork, run_mining
 from graphsys.distributed.shared_work import SharedWork, run_share
 from graphsys.distributed.work import ProgramWork
 from graphsys.engine.execute.prepared import compile_program
 from graphsys.engine.topology import Topology
+
+Work = ProgramWork | SharedWork | MiningWork
+"""What a worker may be told to do."""
 
 
 class Worker:
@@ -29,9 +33,7 @@ class Worker:
         """Return how far this worker is."""
         return 0 if self._executor is None else self._executor.at.superstep
 
-    def run(
-        self, rank: int, peers: Sequence[Peer], work: ProgramWork | SharedWork
-    ) -> dict[str, Any]:
+    def run(self, rank: int, peers: Sequence[Peer], work: Work) -> dict[str, Any]:
         """Run the own part to its end.
 
         Args:
@@ -48,6 +50,8 @@ class Worker:
         exchange = Exchange(rank, peers, self._mailbox, TIMEOUT_S)
         if isinstance(work, SharedWork):
             return run_share(exchange, work)
+        if isinstance(work, MiningWork):
+            return run_mining(exchange, work)
         topology, program = Topology.of(work.graph), work.program()
         plan, kernels, compiling = compile_program(program, topology, work.max_supersteps)
         executor = WorkerExecutor(
@@ -105,7 +109,7 @@ class NearPeer:
         self._worker.deliver(number, sender, payload)
 
 
-def run_in_threads(works: Sequence[ProgramWork | SharedWork]) -> list[dict[str, Any]]:
+def run_in_threads(works: Sequence[Work]) -> list[dict[str, Any]]:
     """Run a worker for every entry as threads of this process: for a look without Ray.
 
     Args:
