@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from graphsys.core.events import is_recording
 from graphsys.core.progress import SILENT, Progress
 from graphsys.distributed.cluster import (
     Cluster,
@@ -13,6 +14,7 @@ from graphsys.distributed.cluster import (
     threads_per_worker,
 )
 from graphsys.distributed.mining_work import MiningWork
+from graphsys.distributed.seen import tell_parts
 from graphsys.distributed.watching import run_until_done
 from graphsys.mining.census.shapes import shapes_of
 from graphsys.mining.count_plan import check_induced
@@ -98,11 +100,12 @@ def count_on_cluster(
             graph=str(Path(graph.path).resolve()), patterns=tuple(patterns), motifs=motifs,
             induced=induced, labels=labels, disconnected=disconnected,
             threads=num_threads or threads_per_worker(workers, is_local=is_local),
-            neighbors=workers if is_local else None,
+            neighbors=workers if is_local else None, is_profiled=is_recording(),
         )  # fmt: skip
         progress.stage("count", None, "sums")
         try:
             parts, restarts = run_until_done(work, workers, progress)
+            tell_parts(parts, restarts)
         finally:
             progress.close()
     busy = [part["seconds"] - part["waited_s"] for part in parts]

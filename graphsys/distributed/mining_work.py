@@ -37,6 +37,7 @@ class MiningWork:
         threads: Of a worker; all cores of its machine by default.
         neighbors: Workers on a machine, which share its memory; as many as it has cores
             by default.
+        is_profiled: Whether the worker records itself.
     """
 
     graph: str
@@ -47,6 +48,7 @@ class MiningWork:
     disconnected: bool = False
     threads: int | None = None
     neighbors: int | None = None
+    is_profiled: bool = False
 
 
 def run_mining(exchange: Exchange, work: MiningWork) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError, NotConvergedError
+from graphsys.core.events import is_recording
 from graphsys.core.progress import SILENT, Progress
 from graphsys.distributed.cluster import (
     Cluster,
@@ -17,6 +18,7 @@ from graphsys.distributed.cluster import (
     threads_per_worker,
 )
 from graphsys.distributed.ownership import Ownership
+from graphsys.distributed.seen import tell_parts
 from graphsys.distributed.shared_work import SHARED, SharedWork, result_of
 from graphsys.distributed.watching import run_until_done
 from graphsys.distributed.work import ProgramWork
@@ -164,10 +166,11 @@ class ClusterRun:
             if not is_local:
                 workers = min(workers, _most_workers(self._topology))
             threads = self.work.threads or threads_per_worker(workers, is_local=is_local)
-            work = replace(self.work, threads=threads)
+            work = replace(self.work, threads=threads, is_profiled=is_recording())
             progress.stage(self.prepared.name, None, "supersteps")
             try:
                 parts, restarts = run_until_done(work, workers, progress)
+                tell_parts(parts, restarts, sum(part["bound"] for part in parts))
                 return self._result(parts, restarts)
             finally:
                 progress.close()

@@ -45,12 +45,14 @@ class SharedWork:
         threads: Of a worker; all cores of its machine by default.
         neighbors: Workers on a machine, which share its memory; as many as it has cores
             by default.
+        is_profiled: Whether the worker records itself.
     """
 
     graph: str
     algorithm: str
     threads: int | None = None
     neighbors: int | None = None
+    is_profiled: bool = False
 
 
 def _triangles(topology: Topology, team: ThreadTeam, share: Share) -> Counts:

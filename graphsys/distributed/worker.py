@@ -9,6 +9,7 @@ from graphsys.distributed.checkpoints import ClusterCheckpoints
 from graphsys.distributed.exchange import TIMEOUT_S, Exchange, Mailbox, Payload, Peer
 from graphsys.distributed.executor import WorkerExecutor
 from graphsys.distributed.mining_work import MiningWork, run_mining
+from graphsys.distributed.seen import recorded
 from graphsys.distributed.shared_work import SharedWork, run_share
 from graphsys.distributed.work import ProgramWork
 from graphsys.engine.execute.prepared import compile_program
@@ -44,10 +45,15 @@ class Worker:
         Returns:
             ``states`` (the own spans' values by name, and ``spans``), the ``position`` of
             the run, ``seconds``, ``compile_seconds``, ``setup_bytes``, ``bytes`` sent in
-            every superstep run here, ``bound`` (bytes of all values that others read),
-            ``waited_s`` and ``nodes``.
+            every superstep run here, ``steps`` (the same with seconds and waiting),
+            ``bound`` (bytes of all values that others read), ``waited_s``, ``nodes``.
         """
         exchange = Exchange(rank, peers, self._mailbox, TIMEOUT_S)
+        if work.is_profiled:
+            return recorded(lambda: self._do(exchange, work))
+        return self._do(exchange, work)
+
+    def _do(self, exchange: Exchange, work: Work) -> dict[str, Any]:
         if isinstance(work, SharedWork):
             return run_share(exchange, work)
         if isinstance(work, MiningWork):
@@ -70,12 +76,19 @@ class Worker:
         exchange, begin = executor.exchange, time.perf_counter()
         saved = ClusterCheckpoints.of(work, executor)
         sent: list[int] = []
+        steps: list[dict[str, float]] = []
         setup_bytes = before = exchange.sent_bytes
+        began, waited = time.perf_counter(), exchange.waited_s
         for _ in executor.run():
             sent.append(exchange.sent_bytes - before)
+            took, silent = time.perf_counter() - began, exchange.waited_s - waited
+            steps.append(
+                {"sent_bytes": sent[-1], "seconds": took, "waiting_seconds": silent}
+            )
             if saved is not None:
                 saved.after(executor)
             before = exchange.sent_bytes
+            began, waited = time.perf_counter(), exchange.waited_s
         if saved is not None:
             saved.close()
         states = executor.arrays.states
@@ -92,6 +105,7 @@ class Worker:
             "compile_seconds": compiling + executor.compile_seconds,
             "setup_bytes": setup_bytes,
             "bytes": sent,
+            "steps": steps,
             "bound": executor.supersteps.bound_bytes,
             "waited_s": exchange.waited_s,
             "nodes": executor.ownership.num_nodes(exchange.rank),

@@ -343,3 +343,21 @@ def test_ray_missing_is_one_line(store: Path, monkeypatch: pytest.MonkeyPatch) -
     refused = pytest.raises(MissingDependencyError, match=r"pip install 'graphsys\[ray\]'")
     with refused, connected(Cluster.parse("local:1")):
         pass
+
+
+def test_a_profile_tells_of_every_worker(store: Path, tmp_path: Path, run_cli: Run) -> None:
+    out, page = tmp_path / "out.parquet", tmp_path / "report.html"
+    command = ["run", "pagerank", store, "-o", out, "--cluster", "local:2"]
+    done = run_cli("profile", "--level", "L0", "-o", page, "--", *command)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(page.with_suffix(".json").read_text())
+    found = report["cluster"]
+    assert [row["rank"] for row in found["workers"]] == [0, 1]
+    assert all(row["edges"] > 0 for row in found["workers"])
+    assert sum(row["nodes"] for row in found["workers"]) == len(pq.read_table(out))
+    assert len(found["supersteps"]) == len(report["supersteps"]) > 1
+    largest = max(row["sent_bytes"] for row in found["supersteps"])
+    assert found["bound_bytes"] <= largest <= 2 * found["bound_bytes"]
+    assert found["load_imbalance"] >= 1
+    lanes = [lane["name"] for lane in report["timeline"]["lanes"]]
+    assert {"worker 0 waits", "worker 1 waits"} <= set(lanes)
