@@ -17,9 +17,9 @@ from graphsys.distributed.cluster import (
     refuse_views,
     threads_per_worker,
 )
+from graphsys.distributed.counting.shared_work import SHARED, SharedWork, result_of
 from graphsys.distributed.ownership import Ownership
 from graphsys.distributed.seen import tell_parts
-from graphsys.distributed.shared_work import SHARED, SharedWork, result_of
 from graphsys.distributed.watching import run_until_done
 from graphsys.distributed.work import ProgramWork
 from graphsys.engine.algorithms.algorithm import Algorithm

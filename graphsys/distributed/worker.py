@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphsys.distributed.checkpoints import ClusterCheckpoints
+from graphsys.distributed.counting.mining_work import MiningWork, run_mining
+from graphsys.distributed.counting.shared_work import SharedWork, run_share
 from graphsys.distributed.exchange import TIMEOUT_S, Exchange, Mailbox, Payload, Peer
 from graphsys.distributed.executor import WorkerExecutor
-from graphsys.distributed.mining_work import MiningWork, run_mining
 from graphsys.distributed.seen import recorded
-from graphsys.distributed.shared_work import SharedWork, run_share
 from graphsys.distributed.work import ProgramWork
 from graphsys.engine.execute.prepared import compile_program
 from graphsys.engine.topology import Topology

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from graphsys.core.errors import ClusterError, ConfigError
-from graphsys.core.shares import Share
 from graphsys.core.types import EDGE, EdgeType
 from graphsys.distributed.cluster import Cluster
+from graphsys.distributed.counting.shared_work import SharedWork, result_of
 from graphsys.distributed.run import ClusterRun, combined
-from graphsys.distributed.shared_work import SharedWork, result_of
 from graphsys.distributed.worker import run_in_threads
 from graphsys.engine.algorithms import get
 from graphsys.engine.native_plan import NativeRun
+from graphsys.graph.shares import Share
 from tests.stores import edge_chunk, make_store
 
 NUM_NODES = 400
@@ -81,8 +81,12 @@ def test_workers_without_chunks_send_nothing(tmp_path: Path) -> None:
 def test_a_share_of_memory_that_is_too_small_is_said(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphsys.distributed.shared_work.available_bytes", lambda: 0)
-    monkeypatch.setattr("graphsys.distributed.shared_work.resident_bytes", lambda: 1 << 20)
+    monkeypatch.setattr(
+        "graphsys.distributed.counting.shared_work.available_bytes", lambda: 0
+    )
+    monkeypatch.setattr(
+        "graphsys.distributed.counting.shared_work.resident_bytes", lambda: 1 << 20
+    )
     work = SharedWork(graph=str(store), algorithm="lcc", threads=1, neighbors=2)
     with pytest.raises(ClusterError, match=r"share of its machine is 1\.0 MiB; take fewer"):
         run_in_threads([work])

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.shares import WHOLE, Share
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Allocate, Csr
+from graphsys.graph.shares import WHOLE, Share
 from graphsys.graph.simple_rows import SimpleRows
 from graphsys.kernels.cpu.algorithms import triangles as kernels
 from graphsys.kernels.cpu.bits import empty_bits

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.shares import Share
+from graphsys.graph.shares import Share
 
 Counts = npt.NDArray[np.int64]
 _TOLD_ENTRIES = 1 << 12

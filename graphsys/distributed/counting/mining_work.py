@@ -16,9 +16,9 @@ from graphsys import mining
 from graphsys.core.compiling import CompileWatch
 from graphsys.core.errors import BudgetError, ClusterError
 from graphsys.core.memory import available_bytes, format_bytes, resident_bytes
-from graphsys.core.shares import Share
 from graphsys.core.threads import num_cores
 from graphsys.distributed.exchange import Exchange
+from graphsys.graph.shares import Share
 from graphsys.mining.census.shared_sums import Counts, SharedSums, sharing
 from graphsys.storage.scratch_arrays import scratch_is_memory
 

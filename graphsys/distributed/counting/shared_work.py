@@ -18,7 +18,6 @@ import numpy.typing as npt
 from graphsys.core.compiling import CompileWatch
 from graphsys.core.errors import BudgetError, ClusterError
 from graphsys.core.memory import available_bytes, format_bytes, resident_bytes
-from graphsys.core.shares import Share
 from graphsys.core.threads import ThreadTeam, num_cores
 from graphsys.core.types import number_dtype
 from graphsys.distributed.exchange import Exchange, Payload
@@ -30,6 +29,7 @@ from graphsys.engine.native import triangles
 from graphsys.engine.native_plan import NativeRun
 from graphsys.engine.origin import marked, parameters_of
 from graphsys.engine.topology import Topology
+from graphsys.graph.shares import Share
 
 Counts = npt.NDArray[np.int64]
 Count = Callable[[Topology, ThreadTeam, Share], Counts]
