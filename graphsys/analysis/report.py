@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphsys.analysis.cluster import cluster_of
 from graphsys.analysis.host import figures_of
 from graphsys.analysis.host_steps import HostStep
 from graphsys.analysis.measured import RunConditions, host_metrics
@@ -64,7 +65,7 @@ class Recorded:
 
 def report_of(recorded: Recorded) -> dict[str, Any]:
     """Return the report as ``report_schema.json`` describes it."""
-    figures = figures_of(recorded.events)
+    figures, cluster = figures_of(recorded.events), cluster_of(recorded.events)
     machine = describe_host()
     model = recorded.model
     visited = None
@@ -91,7 +92,7 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
         "status": "ok" if recorded.error is None else "failed",
         "error": recorded.error,
         "machine": machine,
-        "verdict": verdict_of(figures, by_name(metrics), machine),
+        "verdict": verdict_of(figures, by_name(metrics), machine, cluster),
         "configuration": {
             **recorded.configuration,
             "copied_bytes_per_second": recorded.around.bandwidth,
@@ -119,6 +120,7 @@ def report_of(recorded: Recorded) -> dict[str, Any]:
         "gpu": gpu_facts(model) if model is not None and has_model else None,
         "clocks": None if recorded.clocks is None else clock_facts(recorded.clocks),
         "comparison": comparison(told),
+        "cluster": cluster,
     }
 
 

@@ -47,20 +47,26 @@ class Finding:
 
 
 _WORTH_SAYING = 0.05
+_EVEN = 1.15
 _NUM_SPANS = 4
 
 
 def verdict_of(
-    figures: HostFigures, metrics: Mapping[str, Metric], machine: Mapping[str, Any]
+    figures: HostFigures,
+    metrics: Mapping[str, Metric],
+    machine: Mapping[str, Any],
+    cluster: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return a summary in one sentence, and the findings, largest first.
 
     Args:
-        figures: The host's counters.
+        figures: The host's counters; of a cluster, its first worker's.
         metrics: By name.
         machine: Cores and load.
+        cluster: Its workers, where there are any.
     """
     findings = [
+        _workers(cluster, metrics),
         _waiting(metrics),
         _threads(figures, metrics, machine),
         _host_share(figures, metrics),
@@ -158,6 +164,25 @@ def _waiting(metrics: Mapping[str, Metric]) -> Finding | None:
         share,
         f"{_percent(share)} of the time went into waiting for reads and writes{hidden}.",
         "Give it more --memory, so that more partitions stay, or a faster disk.",
+    )
+
+
+def _workers(
+    cluster: Mapping[str, Any] | None, metrics: Mapping[str, Metric]
+) -> Finding | None:
+    wall = _value(metrics, "wall_seconds")
+    if cluster is None or not wall or len(cluster["workers"]) < 2:
+        return None
+    share, ratio = cluster["waiting_share"] or 0.0, cluster["load_imbalance"] or 1.0
+    longest = max(row["seconds"] for row in cluster["workers"])
+    advice = "Partitions with as many edges (--partitioner) share the work more evenly."
+    if ratio < _EVEN:
+        advice = "They work evenly: what they wait for is the sending; take fewer of them."
+    return Finding(
+        share * min(longest / wall, 1.0),
+        f"{len(cluster['workers'])} workers waited for each other in {_percent(share)} of "
+        f"their time; the busiest worked {ratio:.2f} times the mean.",
+        advice,
     )
 
 

@@ -1,7 +1,7 @@
 """``graphsys mine``: how often small patterns are in a graph, and where."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -9,9 +9,11 @@ from graphsys.cli import mining_work as work
 from graphsys.cli.mining_facts import (
     is_store_wanted,
     refuse_device,
+    refuse_on_cluster,
     refuse_other_orbits,
     refuse_tables,
     refuse_without_support,
+    report_cluster,
     report_counts,
     report_listing,
     report_patterns,
@@ -21,6 +23,7 @@ from graphsys.cli.mining_facts import (
 from graphsys.cli.options import (
     CONTROL,
     OUTPUT,
+    ClusterOption,
     GraphArgument,
     JsonOption,
     OverwriteOption,
@@ -36,6 +39,7 @@ EPILOG = examples(
     "graphsys mine web --motifs 4",
     "graphsys mine web --motifs 4 --per-node -o orbits.parquet",
     "graphsys mine web --motifs 4 --per-node --features -o web-with-orbits",
+    "graphsys mine web --motifs 4 --cluster local:2",
     "graphsys mine papers --frequent --support 300 --max-edges 3 --json",
 )
 
@@ -227,6 +231,7 @@ def mine(
             rich_help_panel=CONTROL,
         ),
     ] = None,
+    cluster: ClusterOption = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -259,6 +264,8 @@ def mine(
         )
     is_one_count = not (list_ or frequent or per_node or per_edge or explain)
     refuse_device(device, is_one_count=is_one_count)
+    if cluster is not None:
+        refuse_on_cluster(is_one_count=is_one_count, device=device, memory=memory)
     if frequent:
         refuse_without_support(support, out)
         wanted = {"support": support, "max_edges": max_edges, "labels": labels}
@@ -290,6 +297,15 @@ def mine(
         if explain:
             work.explain(graph, pattern, kind, labels, memory, disconnected, as_json=json)
             return
+        if cluster is not None:
+            asked: dict[str, Any] = {
+                "patterns": pattern,
+                "labels": labels,
+                "disconnected": disconnected,
+            }
+            done = work.count_on_cluster(graph, cluster, kind, threads, asked)
+            report_cluster(done, kind, as_json=json)
+            return
         counts, facts = work.timed(
             lambda: work.count(
                 graph, pattern, kind, labels, threads, device, memory, disconnected
@@ -316,6 +332,10 @@ def mine(
     if features or out is not None:
         given = "--features" if features else "--out"
         raise ConfigError(f"{given} is for counts of every node or edge; add --per-node")
+    if cluster is not None:
+        done = work.count_on_cluster(graph, cluster, induced, threads, {"motifs": motifs})
+        report_cluster(done, induced, as_json=json)
+        return
     counts, facts = work.timed(
         lambda: work.census(graph, motifs, induced, threads, device, memory)
     )

@@ -10,6 +10,7 @@ from graphsys.core.errors import ConfigError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from graphsys.distributed.mining import ClusterCounts
     from graphsys.mining import FrequentPattern
     from graphsys.storage import IngestReport
 
@@ -43,6 +44,18 @@ def refuse_device(device: str, *, is_one_count: bool) -> None:
     check_device(device)
 
 
+def refuse_on_cluster(*, is_one_count: bool, device: str, memory: str | None) -> None:
+    """Refuse what workers do not do together."""
+    if not is_one_count:
+        raise ConfigError(
+            "--cluster counts --pattern and --motifs for the whole graph; lists, frequent "
+            "patterns, --explain, --per-node and --per-edge run without it"
+        )
+    if device != "cpu" or memory is not None:
+        name = "--memory" if memory is not None else "--device"
+        raise ConfigError(f"{name} does not go with --cluster; leave out one of them")
+
+
 def refuse_other_orbits(motifs: int, induced: str, has_both: bool, is_lost: bool) -> None:
     """Refuse counts of nodes and edges that are not made."""
     if has_both:
@@ -72,6 +85,19 @@ def report_counts(
         print_json({"counts": counts, "induced": induced, **facts})
     else:
         print_facts({**counts, "counted": f"{induced}-induced, each once", **facts})
+
+
+def report_cluster(done: "ClusterCounts", induced: str, *, as_json: bool) -> None:
+    """Print what a cluster counted."""
+    facts = {"seconds": done.seconds, "compile_seconds": done.compile_seconds}
+    figures = done.figures()
+    if as_json:  # a contract: of what a cluster tells besides, the workers alone
+        report_counts(
+            done.counts, induced, facts | {"workers": figures["workers"]}, as_json=True
+        )
+        return
+    shown = {name.replace("_", " "): value for name, value in (facts | figures).items()}
+    report_counts(done.counts, induced, shown, as_json=False)
 
 
 def report_table(

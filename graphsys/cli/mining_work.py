@@ -11,6 +11,7 @@ from graphsys.cli.progress import open_progress
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from graphsys.distributed.mining import ClusterCounts
     from graphsys.mining import FrequentPattern
     from graphsys.storage import IngestReport
 
@@ -113,6 +114,22 @@ def census(
         device=device,
         memory=memory,
     )  # fmt: skip
+
+
+def count_on_cluster(
+    graph: Path, cluster: str, induced: str, threads: int | None, wanted: dict[str, Any]
+) -> "ClusterCounts":
+    """Count patterns or motifs on a cluster."""
+    import graphsys
+    from graphsys.distributed.cluster import Cluster
+    from graphsys.distributed.mining import count_on_cluster
+
+    where = Cluster.parse(cluster)
+    with graphsys.open(graph) as opened:
+        return count_on_cluster(
+            opened, where, induced=induced, num_threads=threads, progress=open_progress(),
+            **wanted,
+        )  # fmt: skip
 
 
 def orbits(

@@ -205,6 +205,12 @@ def ended(name: str, start_ns: int, duration_ns: int | None, **attributes: objec
         )
 
 
+def add_event(event: Event) -> None:
+    """Emit what another process recorded; its times are to be of this one's clock."""
+    if _recorder is not None:
+        _recorder.add(event)
+
+
 def launched(
     kernel: str, start_ns: int, busy_ns: tuple[int, ...], *, wall_ns: int, **facts: object
 ) -> None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from graphsys.distributed.gnn_training import ClusterTrainReport as ClusterTrainReport
     from graphsys.distributed.gnn_training import train_gnn as train_gnn
     from graphsys.distributed.ingesting.api import ingest as ingest
+    from graphsys.distributed.mining import ClusterCounts as ClusterCounts
+    from graphsys.distributed.mining import count_on_cluster as count_on_cluster
     from graphsys.distributed.run import ClusterResult as ClusterResult
     from graphsys.distributed.run import ClusterRun as ClusterRun
 

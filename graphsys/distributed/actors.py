@@ -6,8 +6,7 @@ from typing import Any
 import ray
 
 from graphsys.distributed.exchange import Payload
-from graphsys.distributed.work import ProgramWork
-from graphsys.distributed.worker import Worker
+from graphsys.distributed.worker import Work, Worker
 
 MAIL = "mail"
 """The group of calls that a worker answers while it runs."""
@@ -27,7 +26,7 @@ class FarPeer:
 class FarWorker(Worker):
     """A worker whose peers are other processes."""
 
-    def run_among(self, rank: int, actors: Sequence[Any], work: ProgramWork) -> Any:
+    def run_among(self, rank: int, actors: Sequence[Any], work: Work) -> Any:
         """Run the own part; see :meth:`Worker.run`."""
         return self.run(rank, [FarPeer(actor) for actor in actors], work)
 

@@ -15,7 +15,7 @@ from graphsys.core.errors import ClusterError
 from graphsys.distributed.bucket_locks import BucketLocks, EpochUnit, Finished, Listed
 from graphsys.distributed.embedding_worker import Call, EmbeddingWork, EmbeddingWorker
 from graphsys.distributed.parameter_server import Floats, ParameterServer
-from graphsys.distributed.run import MAX_RESTARTS
+from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.embedding.data.schedule import Part
 
 CALL_S = 60.0

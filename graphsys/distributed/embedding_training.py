@@ -28,7 +28,7 @@ from graphsys.distributed.embedding_worker import (
     one_partition_parts,
 )
 from graphsys.distributed.gnn_training import ClusterTrainReport
-from graphsys.distributed.run import MAX_RESTARTS
+from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.config import EmbeddingConfig

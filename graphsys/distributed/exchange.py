@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ClusterError
+from graphsys.core.events import span
 
 Payload = tuple[Any, ...]
 """What one worker sends another at a time: arrays, or tuples of them."""
@@ -102,7 +103,8 @@ class Exchange:
             self.sent_bytes += _bytes_of(payload)
             self._peers[peer].send(self._number, self.rank, payload)
         begin = time.perf_counter()
-        arrived = self._mailbox.take(self._number, self.others, self._timeout_s)
+        with span("exchange"):
+            arrived = self._mailbox.take(self._number, self.others, self._timeout_s)
         self.waited_s += time.perf_counter() - begin
         return arrived
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from graphsys.distributed.exchange import Exchange
+from graphsys.distributed.own_simple import OwnSimple
 from graphsys.distributed.ownership import Ownership, OwnRows
 from graphsys.distributed.supersteps import OwnLauncher, WorkerSupersteps
 from graphsys.engine.codegen.plan import ProgramPlan
@@ -40,11 +41,13 @@ class WorkerExecutor(Executor):
     ) -> None:
         self.program = program
         self.plan = plan
-        self.topology = topology
         self.max_supersteps = max_supersteps
         self.exchange = exchange
         self.ownership = Ownership.of(topology, exchange.size)
         self.spans = self.ownership.spans[exchange.rank]
+        if program.simple:
+            topology = OwnSimple(topology, self.spans, exchange, num_threads)
+        self.topology = topology
         self.rows = OwnRows(topology, self.spans)
         self.arrays = RunArrays(plan, topology, np.zeros)
         self.launcher = OwnLauncher(program, kernels, self.arrays, num_threads)

@@ -13,7 +13,7 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import stored_graph
 from graphsys.distributed.cluster import Cluster, connected, refuse_views
 from graphsys.distributed.gnn_worker import GnnWork, GnnWorker, TrainingEvents
-from graphsys.distributed.run import MAX_RESTARTS
+from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.gnn.config import GnnConfig
 from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import Graph

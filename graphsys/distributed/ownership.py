@@ -8,12 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
+from graphsys.distributed.own_simple import OwnSimple
 from graphsys.engine.execute.frontier import Frontier
 from graphsys.engine.execute.rows import NUM_CHUNKS, RowBlock, all_nodes
 from graphsys.engine.execute.stream import Part, StreamRows
 from graphsys.engine.topology import Topology
-from graphsys.engine.united_rows import Direction
+from graphsys.engine.united_rows import Direction, IndexBlock
 from graphsys.storage.reader import Graph
+
+Spans = Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,12 @@ class OwnRows(StreamRows):
     def parts(self, direction: Direction) -> list[Part]:
         """Return the own partitions' rows of a direction."""
         return [part for part in super().parts(direction) if self._is_own(part.rows)]
+
+    def _sources(self, graph: Graph, block: IndexBlock) -> tuple[tuple[int, int, int], ...]:
+        if isinstance(self.topology, OwnSimple):  # the store knows of stored edges only
+            num_entries = len(block.index.indices)
+            return ((0, self.topology.num_nodes, num_entries),) if num_entries else ()
+        return super()._sources(graph, block)
 
     def _is_own(self, rows: RowBlock) -> bool:
         low, high = rows.row_base, rows.row_base + rows.num_rows

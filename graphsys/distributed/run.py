@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.deps import require
-from graphsys.core.errors import ClusterError, ConfigError, GraphsysError, NotConvergedError
+from graphsys.core.errors import ConfigError, NotConvergedError
+from graphsys.core.events import is_recording
 from graphsys.core.progress import SILENT, Progress
 from graphsys.distributed.cluster import (
     Cluster,
@@ -17,7 +17,10 @@ from graphsys.distributed.cluster import (
     refuse_views,
     threads_per_worker,
 )
+from graphsys.distributed.counting.shared_work import SHARED, SharedWork, result_of
 from graphsys.distributed.ownership import Ownership
+from graphsys.distributed.seen import tell_parts
+from graphsys.distributed.watching import run_until_done
 from graphsys.distributed.work import ProgramWork
 from graphsys.engine.algorithms.algorithm import Algorithm
 from graphsys.engine.execute.budget import Choice
@@ -25,11 +28,10 @@ from graphsys.engine.execute.prepared import PreparedProgram, table_of
 from graphsys.engine.native_plan import NativeRun
 from graphsys.engine.program_run import ProgramRun
 from graphsys.engine.result import Result
+from graphsys.engine.topology import Topology
 from graphsys.storage.objects.copies import location_of
+from graphsys.storage.reader import Graph
 
-MAX_RESTARTS = 3
-"""How often lost workers are started again before a run is given up."""
-_WATCH_S = 0.5
 _TAKEN = ("max_supersteps", "num_threads", "checkpoint", "checkpoint_every", "resume")
 
 
@@ -78,11 +80,15 @@ class ClusterRun:
         require_convergence: Whether a limit that ends the run is an error.
     """
 
-    prepared: ProgramRun
-    work: ProgramWork
+    prepared: ProgramRun | NativeRun
+    work: ProgramWork | SharedWork
     cluster: Cluster
     require_convergence: bool = False
-    implementation: ClassVar[str] = "program"
+
+    @property
+    def implementation(self) -> str:
+        """How one machine would run it."""
+        return self.prepared.implementation
 
     @property
     def choice(self) -> Choice:
@@ -109,20 +115,15 @@ class ClusterRun:
             ConfigError: a program or a setting that a cluster does not take, a graph with
                 fewer partitions than workers.
         """
-        if not isinstance(prepared, ProgramRun):
-            raise ConfigError(f"{prepared.name} is native, a cluster runs vertex programs")
+        if isinstance(prepared, NativeRun):
+            return cls._of_native(prepared, cluster)
         prepared_work = prepared.work
         settings = {n: v for n, v in prepared.settings.items() if v is not None}
         must_converge = bool(settings.pop("require_convergence", False))
         for name in settings.keys() - set(_TAKEN):
             raise ConfigError(f"{name} does not go with --cluster; leave out one of them")
         _refuse(prepared.name, prepared_work)
-        graph = prepared_work.topology.graph
-        if graph is None:
-            raise ConfigError("a cluster takes a graph's folder; these edges are in memory")
-        refuse_views(graph)
-        if cluster.local_workers:
-            Ownership.of(prepared_work.topology, cluster.local_workers)
+        graph = _graph_for(cluster, prepared_work.topology)
         name, checkpoint = algorithm, settings.get("checkpoint")
         if ".py" in name:
             file, _, kind = name.partition(".py")
@@ -141,6 +142,18 @@ class ClusterRun:
             prepared=prepared, work=work, cluster=cluster, require_convergence=must_converge
         )
 
+    @classmethod
+    def _of_native(cls, prepared: NativeRun, cluster: Cluster) -> "ClusterRun":
+        if prepared.name not in SHARED:
+            raise ConfigError(f"{prepared.name} is native, a cluster runs vertex programs")
+        graph = _graph_for(cluster, prepared.topology)
+        work = SharedWork(
+            graph=location_of(Path(graph.path)), algorithm=prepared.name,
+            threads=prepared.options.get("num_threads"),
+            neighbors=cluster.local_workers or None,
+        )  # fmt: skip
+        return cls(prepared=prepared, work=work, cluster=cluster)
+
     def run(self, progress: Progress = SILENT) -> ClusterResult:
         """Run it: workers that are lost are started again from the last checkpoint.
 
@@ -152,19 +165,32 @@ class ClusterRun:
         is_local = self.cluster.local_workers > 0
         with connected(self.cluster) as workers:
             if not is_local:
-                workers = min(workers, _most_workers(self.prepared.work))
+                workers = min(workers, _most_workers(self._topology))
             threads = self.work.threads or threads_per_worker(workers, is_local=is_local)
-            work = replace(self.work, threads=threads)
+            work = replace(self.work, threads=threads, is_profiled=is_recording())
             progress.stage(self.prepared.name, None, "supersteps")
             try:
-                parts, restarts = _run_until_done(work, workers, progress)
+                parts, restarts = run_until_done(work, workers, progress)
+                tell_parts(parts, restarts, sum(part["bound"] for part in parts))
                 return self._result(parts, restarts)
             finally:
                 progress.close()
 
+    @property
+    def _topology(self) -> Topology:
+        prepared = self.prepared
+        return (
+            prepared.topology if isinstance(prepared, NativeRun) else prepared.work.topology
+        )
+
     def explanation(self) -> str:
         """Tell what :meth:`run` will do."""
         where = self.cluster.address or f"{self.cluster.local_workers} local workers"
+        if isinstance(self.prepared, NativeRun):
+            return (
+                f"{self.prepared.explanation()}\non {where}: every worker makes the rows "
+                "and counts over its share of them; counts are added up by their owners"
+            )
         return (
             f"{self.prepared.explanation()}\non {where}: every worker streams its own "
             "partitions; dense supersteps pull from copies of neighbors that are sent when "
@@ -172,16 +198,20 @@ class ClusterRun:
         )
 
     def _result(self, parts: list[dict[str, Any]], restarts: int) -> ClusterResult:
-        prepared, first = self.prepared.work, parts[0]
-        topology, at = prepared.topology, first["position"]
+        at = parts[0]["position"]
         if self.require_convergence and not at.converged:
             raise NotConvergedError(
-                f"{prepared.plan.spec.name} did not converge within {at.superstep} "
-                "supersteps"
+                f"{self.prepared.name} did not converge within {at.superstep} supersteps"
             )
-        program = prepared.program
-        program.totals = at.totals
-        table = table_of(prepared.plan, topology, combined(parts))
+        states, prepared = combined(parts), self.prepared
+        answer: float | None = None
+        if isinstance(prepared, NativeRun):
+            table, answer = result_of(prepared, parts, states)
+        else:
+            made = prepared.work
+            made.program.totals = at.totals
+            table = table_of(made.plan, made.topology, states)
+            answer = made.program.answer(table) if at.converged else None
         return ClusterResult(
             source=table,
             algorithm=self.prepared.name,
@@ -189,7 +219,7 @@ class ClusterRun:
             seconds=max(part["seconds"] for part in parts),
             compile_seconds=max(part["compile_seconds"] for part in parts),
             converged=at.converged,
-            result=program.answer(table) if at.converged else None,
+            result=answer,
             workers=len(parts),
             restarts=restarts,
             bytes_sent=np.sum([part["bytes"] for part in parts], axis=0, dtype=np.int64),
@@ -200,11 +230,13 @@ class ClusterRun:
 
 
 def implementation_for(algorithm: Algorithm, asked: str | None) -> str:
-    """Return how a cluster runs a listed algorithm: by its vertex program.
+    """Return how a cluster runs a listed algorithm: by its program, or a shared loop.
 
     Raises:
-        ConfigError: it has none, or another implementation is asked for.
+        ConfigError: it has neither, or another implementation is asked for.
     """
+    if algorithm.name in SHARED and asked != "program":
+        return "native"
     if not algorithm.program:
         raise ConfigError(
             f"{algorithm.name} has no vertex program, which is what a cluster runs; leave "
@@ -235,74 +267,19 @@ def _refuse(name: str, work: PreparedProgram) -> None:
         raise ConfigError(
             f"{name} keeps states of edges, which lie with both ends; leave out --cluster"
         )
-    if work.program.simple:
-        raise ConfigError(
-            f"{name} runs on the simple graph, which is made as one; leave out --cluster"
-        )
 
 
-def _most_workers(work: PreparedProgram) -> int:
-    graph = work.topology.graph
+def _graph_for(cluster: Cluster, topology: Topology) -> Graph:
+    """Return the store that workers open, or refuse it."""
+    if topology.graph is None:
+        raise ConfigError("a cluster takes a graph's folder; these edges are in memory")
+    refuse_views(topology.graph)
+    if cluster.local_workers:
+        Ownership.of(topology, cluster.local_workers)
+    return topology.graph
+
+
+def _most_workers(topology: Topology) -> int:
+    graph = topology.graph
     assert graph is not None  # ClusterRun.of looked
     return max(graph.num_partitions(kind) for kind in graph.node_types)
-
-
-def _run_until_done(
-    work: ProgramWork, num_workers: int, progress: Progress
-) -> tuple[list[dict[str, Any]], int]:
-    """Run, again after workers were lost; return what each gave back, and how often."""
-    for restarts in range(MAX_RESTARTS + 1):
-        parts = _run_once(work, num_workers, progress)
-        if parts is not None:
-            return parts, restarts
-        work = replace(work, resume=work.checkpoint is not None)
-    raise ClusterError(
-        f"workers were lost {MAX_RESTARTS + 1} times; look at the memory and the system "
-        "logs of the machines, then run the command again"
-    )
-
-
-def _run_once(
-    work: ProgramWork, num_workers: int, progress: Progress
-) -> list[dict[str, Any]] | None:
-    """Start workers and run; None where one of them was lost."""
-    ray = require("ray", extra="ray")
-    from graphsys.distributed.actors import start_workers
-
-    workers = start_workers(num_workers)
-    try:
-        running = [
-            worker.run_among.remote(rank, workers, work)
-            for rank, worker in enumerate(workers)
-        ]
-        done, waiting = 0, list(running)
-        while waiting:
-            ready, waiting = ray.wait(waiting, num_returns=1, timeout=_WATCH_S)
-            for reference in ready:
-                ray.get(reference)  # raises what the worker raised
-            done = _tell(ray, workers[0], progress, done)
-        parts: list[dict[str, Any]] = ray.get(running)
-        return parts
-    except ray.exceptions.RayActorError:
-        return None
-    except ray.exceptions.RayTaskError as err:
-        if isinstance(err.cause, GraphsysError):
-            raise err.cause from None
-        raise
-    finally:
-        for worker in workers:
-            ray.kill(worker)
-
-
-def _tell(ray: Any, worker: Any, progress: Progress, told: int) -> int:
-    """Show how far the run is; return the supersteps that were shown."""
-    from graphsys.distributed.actors import MAIL
-
-    try:
-        asked = worker.supersteps_done.options(concurrency_group=MAIL).remote()
-        done: int = ray.get(asked, timeout=_WATCH_S)
-    except ray.exceptions.GetTimeoutError:
-        return told
-    if done > told:
-        progress.advance(done - told)
-    return max(done, told)

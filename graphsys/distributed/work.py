@@ -20,6 +20,7 @@ class ProgramWork:
         checkpoint: Folder of checkpoints, which every machine sees, or None.
         checkpoint_every: Supersteps between two.
         resume: Whether to go on from a checkpoint.
+        is_profiled: Whether the worker records itself.
     """
 
     graph: str
@@ -30,6 +31,7 @@ class ProgramWork:
     checkpoint: str | None = None
     checkpoint_every: int = 10
     resume: bool = False
+    is_profiled: bool = False
 
     def program(self) -> VertexProgram:
         """Return the program."""

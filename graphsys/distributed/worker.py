@@ -6,11 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphsys.distributed.checkpoints import ClusterCheckpoints
+from graphsys.distributed.counting.mining_work import MiningWork, run_mining
+from graphsys.distributed.counting.shared_work import SharedWork, run_share
 from graphsys.distributed.exchange import TIMEOUT_S, Exchange, Mailbox, Payload, Peer
 from graphsys.distributed.executor import WorkerExecutor
+from graphsys.distributed.seen import recorded
 from graphsys.distributed.work import ProgramWork
 from graphsys.engine.execute.prepared import compile_program
 from graphsys.engine.topology import Topology
+
+Work = ProgramWork | SharedWork | MiningWork
+"""What a worker may be told to do."""
 
 
 class Worker:
@@ -28,8 +34,8 @@ class Worker:
         """Return how far this worker is."""
         return 0 if self._executor is None else self._executor.at.superstep
 
-    def run(self, rank: int, peers: Sequence[Peer], work: ProgramWork) -> dict[str, Any]:
-        """Run the own part of a program to its end.
+    def run(self, rank: int, peers: Sequence[Peer], work: Work) -> dict[str, Any]:
+        """Run the own part to its end.
 
         Args:
             rank: Number of this worker.
@@ -39,10 +45,19 @@ class Worker:
         Returns:
             ``states`` (the own spans' values by name, and ``spans``), the ``position`` of
             the run, ``seconds``, ``compile_seconds``, ``setup_bytes``, ``bytes`` sent in
-            every superstep run here, ``bound`` (bytes of all values that others read),
-            ``waited_s`` and ``nodes``.
+            every superstep run here, ``steps`` (the same with seconds and waiting),
+            ``bound`` (bytes of all values that others read), ``waited_s``, ``nodes``.
         """
         exchange = Exchange(rank, peers, self._mailbox, TIMEOUT_S)
+        if work.is_profiled:
+            return recorded(lambda: self._do(exchange, work))
+        return self._do(exchange, work)
+
+    def _do(self, exchange: Exchange, work: Work) -> dict[str, Any]:
+        if isinstance(work, SharedWork):
+            return run_share(exchange, work)
+        if isinstance(work, MiningWork):
+            return run_mining(exchange, work)
         topology, program = Topology.of(work.graph), work.program()
         plan, kernels, compiling = compile_program(program, topology, work.max_supersteps)
         executor = WorkerExecutor(
@@ -61,12 +76,19 @@ class Worker:
         exchange, begin = executor.exchange, time.perf_counter()
         saved = ClusterCheckpoints.of(work, executor)
         sent: list[int] = []
+        steps: list[dict[str, float]] = []
         setup_bytes = before = exchange.sent_bytes
+        began, waited = time.perf_counter(), exchange.waited_s
         for _ in executor.run():
             sent.append(exchange.sent_bytes - before)
+            took, silent = time.perf_counter() - began, exchange.waited_s - waited
+            steps.append(
+                {"sent_bytes": sent[-1], "seconds": took, "waiting_seconds": silent}
+            )
             if saved is not None:
                 saved.after(executor)
             before = exchange.sent_bytes
+            began, waited = time.perf_counter(), exchange.waited_s
         if saved is not None:
             saved.close()
         states = executor.arrays.states
@@ -83,6 +105,7 @@ class Worker:
             "compile_seconds": compiling + executor.compile_seconds,
             "setup_bytes": setup_bytes,
             "bytes": sent,
+            "steps": steps,
             "bound": executor.supersteps.bound_bytes,
             "waited_s": exchange.waited_s,
             "nodes": executor.ownership.num_nodes(exchange.rank),
@@ -100,7 +123,7 @@ class NearPeer:
         self._worker.deliver(number, sender, payload)
 
 
-def run_in_threads(works: Sequence[ProgramWork]) -> list[dict[str, Any]]:
+def run_in_threads(works: Sequence[Work]) -> list[dict[str, Any]]:
     """Run a worker for every entry as threads of this process: for a look without Ray.
 
     Args:
@@ -110,7 +133,8 @@ def run_in_threads(works: Sequence[ProgramWork]) -> list[dict[str, Any]]:
         What :meth:`Worker.run` returns, of each.
     """
     for work in works[:1]:  # a module is loaded by one thread
-        compile_program(work.program(), Topology.of(work.graph), work.max_supersteps)
+        if isinstance(work, ProgramWork):
+            compile_program(work.program(), Topology.of(work.graph), work.max_supersteps)
     workers = [Worker() for _ in works]
     peers = [NearPeer(worker) for worker in workers]
     done: list[Any] = [None] * len(works)

@@ -1,5 +1,6 @@
 """The simple undirected graph behind rows: no direction, no loops, no repetitions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -13,6 +14,7 @@ from graphsys.graph.rows import Rows
 from graphsys.kernels.cpu.rows.csr import merge_simple_rows
 
 Array = npt.NDArray[Any]
+Spans = Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,27 +55,37 @@ class SimpleRows:
         """
         return self._counts(num_threads)[1:]
 
-    def csr(self, num_threads: int | None = None, *, allocate: Allocate = np.empty) -> Csr:
+    def csr(
+        self,
+        num_threads: int | None = None,
+        *,
+        allocate: Allocate = np.empty,
+        spans: Spans | None = None,
+    ) -> Csr:
         """Return symmetric sorted rows without columns.
 
         Args:
             num_threads: Threads; all cores by default.
             allocate: Where the array of all entries comes from.
+            spans: Nodes ``(low, high)`` whose rows are made, others stay empty; all by
+                default.
 
         Complexity:
             O(E + N).
         """
-        offsets = self._counts(num_threads)
+        offsets = self._counts(num_threads, spans)
         np.cumsum(offsets, out=offsets)
         indices = allocate(int(offsets[-1]), self.out.indices.dtype)
-        self._merge(num_threads, offsets, indices, is_counting=False)
+        self._merge(num_threads, offsets, indices, spans, is_counting=False)
         return Csr(indptr=offsets.astype(offset_dtype(len(indices))), indices=indices)
 
-    def _counts(self, num_threads: int | None) -> npt.NDArray[np.int64]:
+    def _counts(
+        self, num_threads: int | None, spans: Spans | None = None
+    ) -> npt.NDArray[np.int64]:
         """Return the length of every row at ``row + 1``, int64 ``[N + 1]``."""
         counts = np.zeros(self.out.num_nodes + 1, dtype=np.int64)
         nothing = np.empty(0, dtype=self.out.indices.dtype)
-        self._merge(num_threads, counts, nothing, is_counting=True)
+        self._merge(num_threads, counts, nothing, spans, is_counting=True)
         return counts
 
     def _merge(
@@ -81,14 +93,19 @@ class SimpleRows:
         num_threads: int | None,
         offsets: npt.NDArray[np.int64],
         target: npt.NDArray[Any],
+        spans: Spans | None,
         *,
         is_counting: bool,
     ) -> None:
         def work(chunk: tuple[int, int]) -> None:
             merge_simple_rows(*self.arrays, *chunk, is_counting, offsets, target)
 
-        bounds = self.out.chunks(16 * (num_threads or num_cores())).tolist()
-        run_parallel(work, list(pairwise(bounds)), num_threads)
+        bounds = self.out.chunks(16 * (num_threads or num_cores()))
+        chunks = []
+        for low, high in [(0, self.out.num_nodes)] if spans is None else spans:
+            inner = bounds[(bounds > low) & (bounds < high)].tolist()
+            chunks += list(pairwise([low, *inner, high]))
+        run_parallel(work, chunks, num_threads)
 
 
 def simple_undirected(

@@ -141,7 +141,7 @@ def _counts(
         found |= _by_sums(rows, with_way, induced, run)
         left = {name: patterns[name] for name in plain if name not in found}
         found |= _by_matches(rows, left, plans, induced, run)
-    for name in patterns.keys() - found.keys():
+    for name in [name for name in patterns if name not in found]:
         labeled = LabeledGraph.of(graph, patterns[name], labels, run.memory)
         found[name] = _count_labeled(labeled, patterns[name], plans[name], induced, run)
     return {name: found[name] for name in patterns}
@@ -159,13 +159,13 @@ def _counts_in_parts(
     parted = {name: it for name, it in patterns.items() if is_in_parts(it)}
     check_induced(induced)
     is_induced = induced == "vertex"
-    needed: set[Pattern] = set()
+    needed: set[Pattern] = set()  # in an order of their own: processes may share sums
     for it in parted.values():
         needed |= required_patterns(it, is_induced=is_induced)
-    plans = {it: plan_count(it, way=way) for it in needed}
+    plans = {it: plan_count(it, way=way) for it in sorted(needed, key=repr)}
     require_countable(run.device, plans)
     rows = SimpleGraph.of(graph, run.memory, kept_of(plans.values()))
-    counts = _counts(rows, {it: it for it in needed}, "edge", way, None, run)
+    counts = _counts(rows, {it: it for it in plans}, "edge", way, None, run)
     found = {
         name: count_parts(it, counts, rows.num_nodes, is_induced=is_induced)
         for name, it in parted.items()
@@ -225,7 +225,7 @@ def _by_matches(
     chosen = dict(zip(patterns, choices, strict=True))
     large = {name: it for name, it in chosen.items() if it.stepwise_cost >= WORTH_COMPILING}
     found = {}
-    for name in patterns.keys() - large.keys():
+    for name in [name for name in patterns if name not in large]:
         found[name] = _count_step_by_step(graph, plans[name], run)
     if large:
         counts = count_by_loops(graph, list(large.values()), run.num_threads, run.progress)

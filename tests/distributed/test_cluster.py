@@ -22,7 +22,8 @@ import pytest
 from graphsys.core.errors import ClusterError, ConfigError
 from graphsys.distributed.cluster import Cluster, connected
 from graphsys.distributed.exchange import Exchange, Mailbox
-from graphsys.distributed.run import MAX_RESTARTS, ClusterResult, ClusterRun
+from graphsys.distributed.run import ClusterResult, ClusterRun
+from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.distributed.worker import NearPeer, Worker
 from graphsys.engine.algorithms import get
 from graphsys.engine.load_program import load_program
@@ -208,7 +209,7 @@ def is_running(pid: int) -> bool:
 def test_workers_lost_again_and_again_end_the_run(
     store: Path, long_program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphsys.distributed.run.MAX_RESTARTS", 0)
+    monkeypatch.setattr("graphsys.distributed.watching.MAX_RESTARTS", 0)
     assert MAX_RESTARTS == 3
     run = prepared(store, long_program)
     found: list[BaseException] = []
@@ -286,7 +287,6 @@ def test_a_cluster_that_is_not_there(run_cli: Run, store: Path) -> None:
         (["wcc", "--cluster", "local:0"], "takes 1 to 64 workers, got 'local:0'"),
         (["wcc", "--cluster", "here"], "takes local:N, or HOST:PORT"),
         (["leiden", "--cluster", "local:2"], "leiden has no vertex program"),
-        (["k_core", "--cluster", "local:2"], "k_core runs on the simple graph"),
         (["belief_propagation", "--cluster", "local:2"], "keeps states of edges"),
         (["wcc", "--cluster", "local:2", "--memory", "1GB"], "memory does not go with"),
         (["wcc", "--cluster", "local:2", "--check"], "check does not go with --cluster"),
@@ -343,3 +343,21 @@ def test_ray_missing_is_one_line(store: Path, monkeypatch: pytest.MonkeyPatch) -
     refused = pytest.raises(MissingDependencyError, match=r"pip install 'graphsys\[ray\]'")
     with refused, connected(Cluster.parse("local:1")):
         pass
+
+
+def test_a_profile_tells_of_every_worker(store: Path, tmp_path: Path, run_cli: Run) -> None:
+    out, page = tmp_path / "out.parquet", tmp_path / "report.html"
+    command = ["run", "pagerank", store, "-o", out, "--cluster", "local:2"]
+    done = run_cli("profile", "--level", "L0", "-o", page, "--", *command)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(page.with_suffix(".json").read_text())
+    found = report["cluster"]
+    assert [row["rank"] for row in found["workers"]] == [0, 1]
+    assert all(row["edges"] > 0 for row in found["workers"])
+    assert sum(row["nodes"] for row in found["workers"]) == len(pq.read_table(out))
+    assert len(found["supersteps"]) == len(report["supersteps"]) > 1
+    largest = max(row["sent_bytes"] for row in found["supersteps"])
+    assert found["bound_bytes"] <= largest <= 2 * found["bound_bytes"]
+    assert found["load_imbalance"] >= 1
+    lanes = [lane["name"] for lane in report["timeline"]["lanes"]]
+    assert {"worker 0 waits", "worker 1 waits"} <= set(lanes)

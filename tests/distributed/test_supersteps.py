@@ -29,6 +29,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("bfs", {"source": 3}),
     ("sssp", {"source": 3}),
     ("mst", {}),
+    ("k_core", {}),
 ]
 
 

@@ -30,7 +30,7 @@ FLAGS = {
     "--device --device-memory --explain --format --from --help --implementation --json "
     "--list --max-supersteps --memory --out --overwrite --param --require-convergence "
     "--resume --strategy --threads",
-    "graphsys mine": "GRAPH --device --disconnected --edge-labels --explain "
+    "graphsys mine": "GRAPH --cluster --device --disconnected --edge-labels --explain "
     "--features --format --frequent --help --induced --json --labels --limit --list "
     "--max-edges --memory --motifs --out --overwrite --pattern --per-edge --per-node "
     "--support --threads",

@@ -35,6 +35,7 @@ SAVERS = {
     "fuzz_readers": (),
     "kill_append": ("--save",),
     "kill_billion": ("--save",),
+    "kill_cluster": ("--save",),
     "kill_ingest": ("--save",),
     "kill_training": ("--save",),
     "memory_rule": ("--save",),

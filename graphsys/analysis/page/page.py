@@ -6,6 +6,7 @@ from typing import Any
 from markupsafe import Markup
 
 from graphsys.analysis.page import charts
+from graphsys.analysis.page.cluster import cluster_rows
 from graphsys.analysis.page.copies import copies_of_step, copies_part
 from graphsys.analysis.page.template import filled, milliseconds, percent
 from graphsys.analysis.page.text import figure_text, number_text
@@ -84,6 +85,7 @@ def page_of(report: Mapping[str, Any]) -> str:
         overlap=_overlap_rows(report.get("overlap")),
         lanes=metrics["lane_utilization"],
         copies=copies_part(report["supersteps"], metrics),
+        cluster=cluster_rows(report, MAX_STEPS),
         **_drawings(report),
     )
 

@@ -36,6 +36,7 @@ from graphsys.embedding.evaluation.evaluate import (
 )
 from graphsys.embedding.files.export import InSlices, metadata_of, types_for
 from graphsys.embedding.query.nearest import answers
+from graphsys.storage.objects.copies import location_of
 from graphsys.storage.runs.run_folder import check_files, is_gnn_run
 from graphsys.storage.transaction import disk_errors
 from graphsys.training.row_files import check_target, write_rows
@@ -205,7 +206,7 @@ def _shards(cluster: Cluster, run: Embeddings) -> Iterator[Shards]:
     """Start workers that have a run open."""
     is_local = cluster.local_workers > 0
     work = RunWork(
-        path=str(run.path.resolve()), graph=str(Path(run.graph.path).resolve()),
+        path=location_of(run.path), graph=location_of(Path(run.graph.path)),
         checkpoint=checkpoint_of(run.state),
         threads=threads_per_worker(max(cluster.local_workers, 1), is_local=is_local),
     )  # fmt: skip

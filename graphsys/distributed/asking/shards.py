@@ -12,7 +12,7 @@ from typing import Any
 from graphsys.core.deps import require
 from graphsys.core.errors import ClusterError
 from graphsys.distributed.cluster import Cluster, connected
-from graphsys.distributed.run import MAX_RESTARTS
+from graphsys.distributed.watching import MAX_RESTARTS
 
 _START_S = 120.0
 _AHEAD = 2

@@ -15,7 +15,7 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.distributed.cluster import Cluster, connected
 from graphsys.distributed.ingesting.plan import IngestWork, open_by_parts
 from graphsys.distributed.ingesting.steps import ClusterSteps, RunAll
-from graphsys.distributed.run import MAX_RESTARTS
+from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.storage.ingest.ingest import IngestReport
 from graphsys.storage.ingest.options import IngestOptions
 from graphsys.storage.reader import Graph

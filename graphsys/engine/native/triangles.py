@@ -14,6 +14,7 @@ from graphsys.core.threads import ThreadTeam
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.csr import Allocate, Csr
+from graphsys.graph.shares import WHOLE, Share
 from graphsys.graph.simple_rows import SimpleRows
 from graphsys.kernels.cpu.algorithms import triangles as kernels
 from graphsys.kernels.cpu.bits import empty_bits
@@ -43,13 +44,8 @@ def lcc(topology: Topology, *, num_threads: int | None = None) -> Result:
     began = time.perf_counter()
     simple = topology.simple_in_place()
     with ThreadTeam(num_threads) as team:
-        if topology.is_directed:
-            arcs = _opposite_arcs(topology, topology.simple(), team)
-        else:
-            arcs = 2 * count(SimpleRows.of(simple), team, topology.allocate)[0]
-    degrees = simple.degrees().astype(np.float64)
-    pairs = degrees * (degrees - 1)
-    shares = np.divide(arcs, pairs, out=np.zeros(len(arcs)), where=pairs > 0)
+        arcs = arcs_between(topology, team)
+    shares = shares_of(arcs, simple.degrees())
     return Result(
         source=lambda: topology.table({"value": shares}),
         algorithm="lcc",
@@ -58,8 +54,40 @@ def lcc(topology: Topology, *, num_threads: int | None = None) -> Result:
     )
 
 
+def arcs_between(topology: Topology, team: ThreadTeam, share: Share = WHOLE) -> Counts:
+    """Count the arcs between the neighbors of every node ``[N]``.
+
+    Args:
+        topology: The graph.
+        team: Threads.
+        share: The part to count; those of all processes add up to the counts.
+    """
+    if topology.is_directed:
+        return _opposite_arcs(topology, topology.simple(), team, share)
+    rows = SimpleRows.of(topology.simple_in_place())
+    return 2 * count(rows, team, topology.allocate, share)[0]
+
+
+def shares_of(arcs: Counts, degrees: Counts) -> npt.NDArray[np.float64]:
+    """Return the share of pairs of neighbors that an arc joins, float64 ``[K]``.
+
+    Args:
+        arcs: Of :func:`arcs_between`, for some nodes ``[K]``.
+        degrees: Their distinct neighbors ``[K]``.
+    """
+    wide = degrees.astype(np.float64)
+    pairs = wide * (wide - 1)
+    shares: npt.NDArray[np.float64] = np.divide(
+        arcs, pairs, out=np.zeros(len(arcs)), where=pairs > 0
+    )
+    return shares
+
+
 def count(
-    rows: SimpleRows, team: ThreadTeam, allocate: Allocate = np.empty
+    rows: SimpleRows,
+    team: ThreadTeam,
+    allocate: Allocate = np.empty,
+    share: Share = WHOLE,
 ) -> tuple[Counts, int]:
     """Count the triangles of every node ``[N]`` and of the graph.
 
@@ -67,22 +95,27 @@ def count(
         rows: The simple undirected graph.
         team: Threads.
         allocate: Where arrays of all entries come from.
+        share: The part to count; those of all processes add up to the counts.
     """
     oriented = _orient(rows, np.empty(0, dtype=np.uint8), team, allocate)
     threads, num_nodes = team.num_threads, rows.out.num_nodes
     counts = np.zeros((threads, num_nodes), dtype=np.int64)
-    totals = team.run(
-        kernels.count_triangles,
-        oriented.plus_indptr,
-        oriented.plus,
-        oriented.minus_indptr,
-        oriented.minus,
-        oriented.chunks(),
-        _counter(),
-        np.zeros((threads, len(empty_bits(num_nodes))), dtype=np.uint64),
-        counts,
-    )
-    return counts.sum(axis=0)[oriented.label], int(np.sum(totals))
+    marks = np.zeros((threads, len(empty_bits(num_nodes))), dtype=np.uint64)
+    total = 0
+    for chunks in share.of(oriented.chunks()):
+        totals = team.run(
+            kernels.count_triangles,
+            oriented.plus_indptr,
+            oriented.plus,
+            oriented.minus_indptr,
+            oriented.minus,
+            chunks,
+            _counter(),
+            marks,
+            counts,
+        )
+        total += int(np.sum(totals))
+    return counts.sum(axis=0)[oriented.label], total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +191,9 @@ def _orient(
     )
 
 
-def _opposite_arcs(topology: Topology, simple: Csr, team: ThreadTeam) -> Counts:
+def _opposite_arcs(
+    topology: Topology, simple: Csr, team: ThreadTeam, share: Share
+) -> Counts:
     """Count the arcs between the neighbors of every node of a directed graph ``[N]``."""
     out, into = topology.rows("out"), topology.rows("in")
     arcs = topology.allocate(simple.num_edges, np.uint8)
@@ -179,19 +214,21 @@ def _opposite_arcs(topology: Topology, simple: Csr, team: ThreadTeam) -> Counts:
     oriented = _orient(SimpleRows.of(simple), arcs, team, topology.allocate)
     threads, num_nodes = team.num_threads, simple.num_nodes
     counts = np.zeros((threads, num_nodes), dtype=np.int64)
-    team.run(
-        kernels.count_opposite_arcs,
-        oriented.plus_indptr,
-        oriented.plus,
-        oriented.plus_values,
-        oriented.minus_indptr,
-        oriented.minus,
-        oriented.minus_values,
-        oriented.chunks(),
-        _counter(),
-        np.zeros((threads, num_nodes), dtype=np.uint8),
-        counts,
-    )
+    marks = np.zeros((threads, num_nodes), dtype=np.uint8)
+    for chunks in share.of(oriented.chunks()):
+        team.run(
+            kernels.count_opposite_arcs,
+            oriented.plus_indptr,
+            oriented.plus,
+            oriented.plus_values,
+            oriented.minus_indptr,
+            oriented.minus,
+            oriented.minus_values,
+            chunks,
+            _counter(),
+            marks,
+            counts,
+        )
     arcs_between: Counts = counts.sum(axis=0)[oriented.label]
     return arcs_between
 

@@ -19,6 +19,7 @@ from graphsys.core.types import number_dtype
 from graphsys.kernels.cpu.mining import cliques, squares
 from graphsys.kernels.cpu.mining.wide import wide_totals
 from graphsys.kernels.cpu.rows.chunks import balanced_chunks
+from graphsys.mining.census.shared_sums import shared_with, words_for
 from graphsys.mining.told_work import tell_work
 
 Numbers = npt.NDArray[Any]
@@ -78,7 +79,7 @@ class Kernels:
         self.threads = team.num_threads
         self._team, self._progress = team, progress
         self._bounds = balanced_chunks(self.indptr, 1024, align=1)
-        self._num_chunks = len(self._bounds) - 1
+        self._shared = shared_with()
 
     def small_sums(self) -> list[int]:
         """See :class:`SmallCounts`."""
@@ -113,20 +114,22 @@ class Kernels:
             arguments: In front of the chunks.
             after: Behind them.
         """
-        self._run(kernel, *arguments, after=after)
+        self._run(kernel, self._bounds, *arguments, after=after)
         tell_work(self._wedges, is_exact=False)
 
-    def _run(self, kernel: Kernel, *arguments: Any, after: tuple[Any, ...]) -> None:
-        counter = np.zeros(1, dtype=np.int64)
-        self._progress.stage(kernel.__name__.replace("_", " "), self._num_chunks, "chunks")
+    def _run(
+        self, kernel: Kernel, bounds: Counts, *arguments: Any, after: tuple[Any, ...]
+    ) -> None:
+        counter, num_chunks = np.zeros(1, dtype=np.int64), len(bounds) - 1
+        self._progress.stage(kernel.__name__.replace("_", " "), num_chunks, "chunks")
         work = partial(
-            self._team.run, kernel, self.indptr, self.indices, *arguments, self._bounds,
-            counter, *after,
+            self._team.run, kernel, self.indptr, self.indices, *arguments, bounds, counter,
+            *after,
         )  # fmt: skip
         with ThreadPoolExecutor(1) as pool:  # so that this thread hears of Ctrl-C
             running = pool.submit(contextvars.copy_context().run, work)
             try:
-                self._follow(running, counter)
+                self._follow(running, counter, num_chunks)
             except BaseException:
                 counter[0] = 1 << 62  # no chunk is left; loops of patterns end at once
                 while not running.done():  # a second Ctrl-C does not leave them behind
@@ -150,15 +153,15 @@ class Kernels:
 
         run_parallel(work, range(self.threads), self.threads)
 
-    def _follow(self, running: "Future[Any]", counter: Counts) -> None:
+    def _follow(self, running: "Future[Any]", counter: Counts, num_chunks: int) -> None:
         """Wait for a kernel, and say how many chunks were begun."""
         told = 0
         while not wait([running], timeout=_TELL_S).done:
-            begun = min(int(counter[0]), self._num_chunks)
+            begun = min(int(counter[0]), num_chunks)
             self._progress.advance(begun - told)
             told = begun
         running.result()
-        self._progress.advance(self._num_chunks - told)
+        self._progress.advance(num_chunks - told)
 
     def sums(
         self,
@@ -179,8 +182,13 @@ class Kernels:
                 told exactly.
         """
         sums = np.zeros((self.threads, 2 * num), dtype=np.int64)
-        self._run(kernel, *arguments, after=(*after, sums))
+        shared = self._shared
+        pieces = [self._bounds] if shared is None else shared.share.of(self._bounds)
+        for bounds in pieces:
+            self._run(kernel, bounds, *arguments, after=(*after, sums))
         tell_work(trips or self._wedges, is_exact=trips is not None)
+        if shared is not None:
+            sums = shared.gather(words_for(kernel, arguments), sums)
         return wide_totals(sums)
 
 
