@@ -1,22 +1,20 @@
 """What numpy does too, faster or safer."""
 
-import threading
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.parsing import PARSER
+
 Number = TypeVar("Number", bound=np.generic)
-_reading_headers = threading.Lock()
 
 
 def load_array(file: Path, mapped: Literal["r", "c"] | None = "r") -> npt.NDArray[Any]:
     """Map a .npy file, or read it; never with pickles.
 
-    One thread at a time: numpy parses a header as Python, and in CPython 3.11 two threads
-    that do so can end in a SystemError ("AST constructor recursion depth mismatch",
-    python/cpython#106905): the parser's depth is one number for all.
+    One thread at a time: numpy parses a header as Python (:mod:`graphsys.core.parsing`).
 
     Args:
         file: The file.
@@ -26,7 +24,7 @@ def load_array(file: Path, mapped: Literal["r", "c"] | None = "r") -> npt.NDArra
         OSError: It cannot be read.
         ValueError: It is no such file, or cut short; EOFError if it is empty.
     """
-    with _reading_headers:
+    with PARSER:
         array: npt.NDArray[Any] = np.load(file, mmap_mode=mapped, allow_pickle=False)
     return array
 

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from graphsys.core.parsing import parse
+
 
 def lazy_exports(package: str) -> Callable[[str], Any]:
     """Return a package's ``__getattr__`` (PEP 562), from its own text.
@@ -18,7 +20,7 @@ def lazy_exports(package: str) -> Callable[[str], Any]:
     text = module.__loader__.get_source(package)  # type: ignore[union-attr]
     found = {
         name.asname or name.name: (statement.module, name.name)
-        for block in ast.parse(text).body
+        for block in parse(text).body
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
         for statement in block.body
         if isinstance(statement, ast.ImportFrom) and statement.module

@@ -5,7 +5,6 @@ again, under other names that become theirs when they are complete.
 """
 
 import os
-import pickle
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.arrays import load_array
 from graphsys.storage.manifest import FileEntry
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.transaction import Transaction
@@ -40,21 +40,8 @@ def save(path: Path, values: "npt.NDArray[Any] | pa.Array") -> None:
 def load(path: Path, *, is_text: bool = False) -> Any:
     """Return what :func:`save` wrote, mapped."""
     if not is_text:
-        return np.load(path, mmap_mode="r")
+        return load_array(path)
     return pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0).column(0)
-
-
-def save_object(path: Path, value: Any) -> None:
-    """Write what Python can."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-    new.write_bytes(pickle.dumps(value))
-    new.replace(path)
-
-
-def load_object(path: Path) -> Any:
-    """Return what :func:`save_object` wrote."""
-    return pickle.loads(path.read_bytes())
 
 
 @contextmanager

@@ -164,7 +164,7 @@ class TypeNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterWork:
-    """What writes the edges of a type, told by a file; see :class:`EdgeTypeWriter`."""
+    """What writes the edges of a type; see :class:`EdgeTypeWriter`."""
 
     name: str
     log: TypeColumns

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from graphsys.core.progress import Progress
 from graphsys.core.types import EdgeType
 from graphsys.distributed.ingesting import plan, tasks
-from graphsys.distributed.ingesting.files import load, save, save_object
+from graphsys.distributed.ingesting.files import load, save
 from graphsys.distributed.ingesting.plan import (
     ChunkFiles,
     IdBatch,
@@ -96,13 +96,13 @@ class FarWriter(EdgeTypeWriter):
     Attributes:
         work: The ingest.
         run_all: What runs tasks.
-        path: Where tasks read what they are to write.
+        told: What tasks are told of it.
         chunks: Chunks of the type by split.
     """
 
     work: IngestWork
     run_all: RunAll
-    path: Path
+    told: plan.WriterWork
     chunks: Mapping[str, list[ChunkFiles]]
 
     def write_split(self, split: str) -> None:
@@ -110,7 +110,7 @@ class FarWriter(EdgeTypeWriter):
         num_src, num_dst = len(self._src.offsets) - 1, len(self._dst.offsets) - 1
         parts: list[Written] = self.run_all(
             tasks.write_part,
-            [(self.work, self.path, split, p, self.chunks[split]) for p in range(num_src)],
+            [(self.work, self.told, split, p, self.chunks[split]) for p in range(num_src)],
         )
         self._waiting.pop(split).remove()
         self.counts[split] = np.array([part.counts for part in parts], dtype=np.int64)
@@ -122,7 +122,7 @@ class FarWriter(EdgeTypeWriter):
             counts = self.counts[split]
             parts += self.run_all(
                 tasks.write_incoming,
-                [(self.work, self.path, p, counts) for p in range(num_dst)],
+                [(self.work, self.told, p, counts) for p in range(num_dst)],
             )
         self._transaction.files.extend(entry for part in parts for entry in part.files)
 
@@ -251,11 +251,10 @@ class ClusterSteps(IngestSteps):
         for chunk in self._chunks():
             splits = by_split.setdefault(chunk.edge_type, defaultdict(list))
             splits[chunk.split].append(chunk)
-        for number, (kind, writer) in enumerate(writers.items()):
+        for kind, writer in writers.items():
             writer.work, writer.run_all = self._work, self._run_all
             writer.chunks = by_split[kind]
-            writer.path = self._work.folder / f"writer-{number}"
-            save_object(writer.path, self._told(kind, writer))
+            writer.told = self._told(kind, writer)
         questions = []
         for piece in self._pieces:
             names = {state.edge_type: state.relation_names for state in piece.states}
@@ -266,7 +265,7 @@ class ClusterSteps(IngestSteps):
                         self._work, chunk,
                         tuple(self._places[end.node_type] for end in ends),
                         tuple(self._begins[end.path] for end in ends),
-                        names[chunk.edge_type], writers[chunk.edge_type].path,
+                        names[chunk.edge_type], writers[chunk.edge_type].told,
                     )
                 )  # fmt: skip
         lengths = [chunk.length for chunk in self._chunks()]

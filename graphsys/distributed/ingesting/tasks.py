@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from graphsys.core.errors import ConfigError
 from graphsys.distributed.ingesting.files import (
     load,
-    load_object,
     own_scratch,
     save,
 )
@@ -171,7 +170,7 @@ def number_ids(work: IngestWork, node_type: int, shard: int, base: int) -> None:
 
 def group_edges(
     work: IngestWork, chunk: ChunkFiles, places: tuple[int, int],
-    begins: tuple[Ints, Ints], names: Sequence[str] | None, writer: Path,
+    begins: tuple[Ints, Ints], names: Sequence[str] | None, plan: WriterWork,
 ) -> None:  # fmt: skip
     """Give the edges of a chunk their numbers, and group them by ranges of rows.
 
@@ -181,9 +180,8 @@ def group_edges(
         places: Places of the types of sources and destinations.
         begins: Where each shard's numbers for this chunk begin, for both ends ``[S]``.
         names: Relations as codes of this file have them, or None.
-        writer: What writes the edge type.
+        plan: What writes the edge type.
     """
-    plan: WriterWork = load_object(writer)
     src = _numbers_of(work, chunk.src, places[0], begins[0])
     dst = _numbers_of(work, chunk.dst, places[1], begins[1])
     columns = {}
@@ -217,10 +215,9 @@ def _numbers_of(
 
 
 def write_part(
-    work: IngestWork, writer: Path, split: str, part: int, chunks: Sequence[ChunkFiles]
+    work: IngestWork, plan: WriterWork, split: str, part: int, chunks: Sequence[ChunkFiles]
 ) -> Written:
     """Sort the edges that start in a partition, and write their buckets and index."""
-    plan: WriterWork = load_object(writer)
     files = work.task_files()
     with own_scratch(work.folder, work.memory_bytes) as scratch:
         made = plan.writer(files, scratch)
@@ -244,9 +241,8 @@ def write_part(
         )  # fmt: skip
 
 
-def write_incoming(work: IngestWork, writer: Path, part: int, counts: Ints) -> Written:
+def write_incoming(work: IngestWork, plan: WriterWork, part: int, counts: Ints) -> Written:
     """Write the index of the other direction of a partition from the buckets."""
-    plan: WriterWork = load_object(writer)
     files = work.task_files()
     with own_scratch(work.folder, work.memory_bytes) as scratch:
         made = plan.writer(files, scratch)

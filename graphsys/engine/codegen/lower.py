@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import CompileError, cut_list
+from graphsys.core.parsing import parse
 from graphsys.engine.codegen.lowered import (
     EDGE_COLUMNS,
     FORWARD,
@@ -318,7 +319,9 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(value, float) and not math.isfinite(value):
             self.imports.add("import math")
             text = "math.nan" if value != value else "math.inf"
-            return ast.parse(f"-{text}" if value == -math.inf else text, mode="eval").body
+            [written] = parse(f"-{text}" if value == -math.inf else text).body
+            assert isinstance(written, ast.Expr)
+            return written.value
         return ast.Constant(value=value)
 
     def callee(self, node: ast.AST, target: Any) -> str:

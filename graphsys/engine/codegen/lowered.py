@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphsys.core.errors import CompileError
+from graphsys.core.parsing import parse
 
 NODE_COLUMNS = ("id", "out_degree", "in_degree", "degree")
 EDGE_COLUMNS = ("weight", "time", "relation")
@@ -76,7 +77,7 @@ class Lowered:
         The source was written from the tree, so both have the same statements in the same
         order; those of the tree know where they came from.
         """
-        written = _statements(ast.parse(self.source).body[0])
+        written = _statements(parse(self.source).body[0])
         return {
             own.lineno: self.place.at(origin)
             for own, origin in zip(written, _statements(self.tree), strict=True)
@@ -126,7 +127,7 @@ def parse_function(function: Callable[..., Any]) -> tuple[ast.FunctionDef, Where
         ) from err
     where = Where(file, first)
     try:
-        parsed = ast.parse(textwrap.dedent("".join(lines))).body[0]
+        parsed = parse(textwrap.dedent("".join(lines))).body[0]
     except SyntaxError:  # a lambda in the middle of a line
         parsed = None
     if not isinstance(parsed, ast.FunctionDef):

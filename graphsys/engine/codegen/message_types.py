@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphsys.core.errors import CompileError
+from graphsys.core.parsing import parse
 from graphsys.engine.codegen.lowered import Input, Lowered
 from graphsys.engine.codegen.spec import PhaseSpec
 
@@ -153,7 +154,7 @@ def _executed(message: Lowered, only: int | None) -> Any:
         message: The function.
         only: Which ``return`` to keep; all others of the kind by default.
     """
-    tree = ast.parse(message.source).body[0]
+    tree = parse(message.source).body[0]
     assert isinstance(tree, ast.FunctionDef)  # lowering wrote it
     returns = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
 
