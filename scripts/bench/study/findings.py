@@ -2,7 +2,7 @@
 
 from bench.study import balance, caches, lanes, launches, mix, schedulers
 from bench.study.finding import Finding
-from bench.study.statistics import Rows
+from bench.study.statistics import Rows, comparable
 
 
 def findings(rows: Rows, simulated: Rows, mixes: Rows) -> list[Finding]:
@@ -13,16 +13,17 @@ def findings(rows: Rows, simulated: Rows, mixes: Rows) -> list[Finding]:
         simulated: Those of the case ``schedulers``.
         mixes: Those of the case ``instructions``.
     """
+    alike = comparable(rows)
     return [
-        launches.launches(rows),
-        launches.work_per_launch(rows),
-        launches.copies(rows),
-        lanes.requests(rows),
+        launches.launches(alike),
+        launches.work_per_launch(alike),
+        launches.copies(alike),
+        lanes.requests(alike),
         caches.stalls(simulated),
         caches.misses(simulated),
         lanes.on_chip(),
         caches.first_level(simulated),
-        lanes.lanes(rows),
+        lanes.lanes(alike),
         mix.instructions(mixes),
         balance.coarse(rows),
         balance.larger(rows),

@@ -12,6 +12,24 @@ def is_control(work: str) -> bool:
     return work.startswith("control ")
 
 
+def comparable(rows: Rows) -> Rows:
+    """Return the controls, and the graph applications on inputs no larger than theirs.
+
+    What a launch does and what is copied grow with the input: where only graphs had large
+    ones, pairs of a graph and a control would compare sizes. Twice the largest control's
+    values count as no larger.
+    """
+    most = max(
+        (figures.get("entries", 0.0) for work, figures in rows if is_control(work)),
+        default=0.0,
+    )
+    return [
+        (work, figures)
+        for work, figures in rows
+        if is_control(work) or figures.get("entries", 0.0) <= 2 * most
+    ]
+
+
 def values(rows: Rows, name: str) -> tuple[list[float], list[float]]:
     """Return a figure of the graph applications, and of the controls, where known."""
     both: tuple[list[float], list[float]] = ([], [])

@@ -53,12 +53,12 @@ def test_the_committed_page_is_that_of_the_committed_results(
 ) -> None:
     script = bench("bench.bottlenecks_table")
     page = script.PAGE.read_text()
-    picture = script.PICTURE.read_text()
-    monkeypatch.setattr(script, "PAGE", tmp_path / "page.md")
-    monkeypatch.setattr(script, "PICTURE", tmp_path / "picture.svg")
+    files = {name: getattr(script, name) for name in ("PAGE", "PICTURE", "SWEEP_PICTURE")}
+    for name, file in files.items():
+        monkeypatch.setattr(script, name, tmp_path / file.name)
     assert script.main(["--document"]) == 0
-    assert (tmp_path / "page.md").read_text() == page
-    assert (tmp_path / "picture.svg").read_text() == picture
+    for file in files.values():
+        assert (tmp_path / file.name).read_text() == file.read_text()
     assert "nothing here ran" in page
     command = ROOT / "scripts" / "bench" / "bottlenecks"
     assert f"`{command.relative_to(ROOT)}`" in page

@@ -271,6 +271,15 @@ def test_the_picture_has_a_point_for_every_regime(study: Any) -> None:
     assert plot.regimes([]).count("<circle") == 0
 
 
+def test_pairs_are_of_inputs_no_larger_than_the_controls(study: Any) -> None:
+    statistics, find = study("statistics"), study("findings").findings
+    small = ("PR, road-1e4, 1M edges", {"entries": 20.0, "kernel_invocations": 50.0})
+    large = ("PR, road-1e8, 1M edges", {"entries": 21.0, "kernel_invocations": 1.0})
+    control = ("control scan, 1e4 values", {"entries": 10.0, "kernel_invocations": 2.0})
+    assert statistics.comparable([small, large, control]) == [small, control]
+    assert find([small, large, control], [], [])[0].here.startswith("50 against 2: 25.0 ")
+
+
 def test_trends_are_of_the_applications_with_most_sizes(study: Any) -> None:
     rows = [
         ("PR, road-1e4, 1M edges", {"x": 1.0}), ("PR, road-1e5, 1M edges", {"x": 3.0}),

@@ -46,7 +46,7 @@ def test_a_budget_changes_no_answer(
     for name, size in (("_BATCH", 3), ("_PAIRS", 4)):
         monkeypatch.setattr(f"graphsys.embedding.data.filtered_queries.{name}", size)
     monkeypatch.setattr("graphsys.embedding.rows.batch_memory._CANDIDATES", 5)
-    monkeypatch.setattr("graphsys.embedding.query.nearest._BLOCK", 4)
+    monkeypatch.setattr("graphsys.embedding.query.nearest.BLOCK", 4)
     monkeypatch.setattr("graphsys.training.row_files._BLOCK", 3)
     fresh = Embeddings(run.path)
     assert [
