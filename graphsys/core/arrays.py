@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.parsing import PARSER
+from graphsys.core.compiling import PARSER
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -14,7 +14,7 @@ Number = TypeVar("Number", bound=np.generic)
 def load_array(file: Path, mapped: Literal["r", "c"] | None = "r") -> npt.NDArray[Any]:
     """Map a .npy file, or read it; never with pickles.
 
-    One thread at a time: numpy parses a header as Python (:mod:`graphsys.core.parsing`).
+    One thread at a time: numpy parses a header as Python (:mod:`graphsys.core.compiling`).
 
     Args:
         file: The file.

@@ -1,13 +1,31 @@
-"""How long numba compiles, or loads what it compiled before."""
+"""How long numba compiles, or loads what it compiled before; and Python's parser."""
 
+import ast
 import threading
 import time
 from collections.abc import Collection, Iterable
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 from graphsys.core.events import ended, is_observing, is_recording
+
+PARSER: Final = threading.Lock()
+"""Held by whoever parses Python, or has NumPy do so: in CPython 3.11 two threads that parse
+can end in a SystemError ("AST constructor recursion depth mismatch", cpython#106905)."""
+
+
+def parse(text: str) -> ast.Module:
+    """Parse statements, by one thread at a time; see :func:`ast.parse`.
+
+    Args:
+        text: The source.
+
+    Raises:
+        SyntaxError: it is none.
+    """
+    with PARSER:
+        return ast.parse(text)
 
 
 class CompileWatch:

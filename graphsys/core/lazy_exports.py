@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from graphsys.core.parsing import parse
+from graphsys.core.compiling import parse
 
 
 def lazy_exports(package: str) -> Callable[[str], Any]:

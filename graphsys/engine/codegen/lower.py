@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from graphsys.core.compiling import parse
 from graphsys.core.errors import CompileError, cut_list
-from graphsys.core.parsing import parse
 from graphsys.engine.codegen.lowered import (
     EDGE_COLUMNS,
     FORWARD,

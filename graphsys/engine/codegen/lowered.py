@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from graphsys.core.compiling import parse
 from graphsys.core.errors import CompileError
-from graphsys.core.parsing import parse
 
 NODE_COLUMNS = ("id", "out_degree", "in_degree", "degree")
 EDGE_COLUMNS = ("weight", "time", "relation")

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from graphsys.core.compiling import parse
 from graphsys.core.errors import CompileError
-from graphsys.core.parsing import parse
 from graphsys.engine.codegen.lowered import Input, Lowered
 from graphsys.engine.codegen.spec import PhaseSpec
 

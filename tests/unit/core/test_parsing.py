@@ -4,7 +4,7 @@ import re
 import threading
 from pathlib import Path
 
-from graphsys.core.parsing import PARSER, parse
+from graphsys.core.compiling import PARSER, parse
 from tests.conftest import ROOT
 
 
@@ -24,7 +24,7 @@ def test_who_parses_waits_for_its_turn() -> None:
 
 
 def test_nothing_parses_besides() -> None:
-    own = Path("graphsys/core/parsing.py"), Path("graphsys/core/arrays.py")
+    own = Path("graphsys/core/compiling.py"), Path("graphsys/core/arrays.py")
     pattern = re.compile(r"\bast\.parse\(|literal_eval\(|\bnp\.load\(|open_memmap\(")
     found = [
         path.relative_to(ROOT)
