@@ -194,6 +194,18 @@ def test_what_one_machine_alone_takes_is_refused(tmp_path: Path) -> None:
         assert message in refused(tmp_path, texts)
 
 
+@pytest.mark.parametrize("at", ["out", "in"])
+def test_object_stores_are_refused_and_leave_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("1 2\n")
+    file, out = ("a.txt", "s3://bucket/g") if at == "out" else ("s3://bucket/a.txt", "g")
+    with pytest.raises(ConfigError, match="is on an object store, which ingest --cluster"):
+        distributed.ingest([file], out, cluster=Cluster.parse("local:2"))
+    assert [it.name for it in tmp_path.iterdir()] == ["a.txt"]
+
+
 def test_integers_and_names_in_one_type_are_refused(tmp_path: Path) -> None:
     files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     for file, ends in zip(files, ([1, 2], ["a", "b"]), strict=True):

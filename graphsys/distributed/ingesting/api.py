@@ -12,6 +12,7 @@ from graphsys.core.deps import require
 from graphsys.core.errors import ClusterError, ConfigError, InputError
 from graphsys.core.memory import MemoryMeter, parse_bytes
 from graphsys.core.progress import SILENT, Progress
+from graphsys.core.remote.locations import is_remote
 from graphsys.distributed.cluster import Cluster, connected
 from graphsys.distributed.ingesting.plan import IngestWork, open_by_parts
 from graphsys.distributed.ingesting.steps import ClusterSteps, RunAll
@@ -77,6 +78,12 @@ def ingest(
             "the graph afterwards"
         )
     began, names = time.perf_counter(), [str(file) for file in files]
+    for place in (out, *files):
+        if is_remote(place):
+            raise ConfigError(
+                f"{place} is on an object store, which ingest --cluster neither reads nor "
+                "writes; leave out --cluster, or use a folder that all machines see"
+            )
     target = Path(out).absolute()
     refuse_existing(target, overwrite=overwrite)  # before a cluster is started
     reading = {**(reading or {}), "undirected": settings.undirected}
