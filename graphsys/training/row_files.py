@@ -16,9 +16,9 @@ from graphsys.core.budget import require_budget
 from graphsys.core.errors import ConfigError
 from graphsys.core.memory import resident_bytes
 from graphsys.core.progress import SILENT, Progress
+from graphsys.graph.shares import WHOLE, Share
 from graphsys.storage.output_file import new_files, require_writable
 from graphsys.storage.reader import Graph
-from graphsys.training.share import ALL, Share
 
 SUFFIXES: Final = (
     ".parquet", ".arrow", ".csv", ".tsv", ".json", ".jsonl", ".npy", ".safetensors",
@@ -154,7 +154,7 @@ def _targets(out: Path) -> list[Path]:
 
 def to_batches(
     run: RowSource, types: list[str], block: int | None = None, *,
-    is_typed: bool | None = None, share: Share = ALL,
+    is_typed: bool | None = None, share: Share = WHOLE,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
     """Yield ids and embeddings in the order of the store, in small batches.
 

@@ -73,8 +73,10 @@ def test_workers_that_count_something_else_are_found_out(store: Path) -> None:
 def test_a_share_of_memory_that_is_too_small_is_said(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room = "graphsys.distributed.counting.mining_work"
-    monkeypatch.setattr(f"{room}.scratch_is_memory", lambda: False)
+    room = "graphsys.distributed.counting.worker_memory"
+    monkeypatch.setattr(
+        "graphsys.distributed.counting.mining_work.scratch_is_memory", lambda: False
+    )
     monkeypatch.setattr(f"{room}.available_bytes", lambda: 0)
     monkeypatch.setattr(f"{room}.resident_bytes", lambda: 1 << 20)
     work = MiningWork(graph=str(store), patterns=("triangle",), threads=1)

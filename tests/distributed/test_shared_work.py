@@ -82,10 +82,10 @@ def test_a_share_of_memory_that_is_too_small_is_said(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "graphsys.distributed.counting.shared_work.available_bytes", lambda: 0
+        "graphsys.distributed.counting.worker_memory.available_bytes", lambda: 0
     )
     monkeypatch.setattr(
-        "graphsys.distributed.counting.shared_work.resident_bytes", lambda: 1 << 20
+        "graphsys.distributed.counting.worker_memory.resident_bytes", lambda: 1 << 20
     )
     work = SharedWork(graph=str(store), algorithm="lcc", threads=1, neighbors=2)
     with pytest.raises(ClusterError, match=r"share of its machine is 1\.0 MiB; take fewer"):

@@ -23,9 +23,9 @@ from graphsys.embedding.files.export import InSlices
 from graphsys.embedding.query.ann_index import prepare
 from graphsys.embedding.query.nearest import BLOCK, search_rows
 from graphsys.embedding.rows.scorer import Scorer
+from graphsys.graph.shares import Share
 from graphsys.storage.runs.run_folder import check_files
 from graphsys.training.row_files import to_batches
-from graphsys.training.share import Share
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]

@@ -14,9 +14,8 @@ import numpy as np
 
 from graphsys import mining
 from graphsys.core.compiling import CompileWatch
-from graphsys.core.errors import BudgetError, ClusterError
-from graphsys.core.memory import available_bytes, format_bytes, resident_bytes
-from graphsys.core.threads import num_cores
+from graphsys.core.errors import ClusterError
+from graphsys.distributed.counting.worker_memory import share_of_memory
 from graphsys.distributed.exchange import Exchange
 from graphsys.graph.shares import Share
 from graphsys.mining.census.shared_sums import Counts, SharedSums, sharing
@@ -59,15 +58,12 @@ def run_mining(exchange: Exchange, work: MiningWork) -> dict[str, Any]:
     """
     begin, share = time.perf_counter(), Share(exchange.rank, exchange.size)
     shared = SharedSums(share, lambda words, sums: _all(exchange, words, sums))
-    with CompileWatch() as compiling, sharing(shared):
-        try:
-            counts = _count(work)
-        except BudgetError as err:
-            raise ClusterError(
-                f"mining needs {format_bytes(err.smallest)} of memory in every worker, "
-                f"whose share of its machine is {format_bytes(_memory_of(work))}; take "
-                "fewer workers to a machine, or machines with more memory"
-            ) from err
+    with (
+        share_of_memory("mining", work.neighbors) as memory,
+        CompileWatch() as compiling,
+        sharing(shared),
+    ):
+        counts = _count(work, None if scratch_is_memory() else memory)
     return {
         "counts": counts,
         "seconds": time.perf_counter() - begin - compiling.seconds,
@@ -77,8 +73,7 @@ def run_mining(exchange: Exchange, work: MiningWork) -> dict[str, Any]:
     }
 
 
-def _count(work: MiningWork) -> dict[str, int]:
-    memory = None if scratch_is_memory() else _memory_of(work)
+def _count(work: MiningWork, memory: int | None) -> dict[str, int]:
     if work.motifs is not None:
         return mining.motif_census(
             work.graph, work.motifs, induced=work.induced, num_threads=work.threads,
@@ -88,11 +83,6 @@ def _count(work: MiningWork) -> dict[str, int]:
         work.graph, work.patterns, induced=work.induced, labels=work.labels,
         num_threads=work.threads, memory=memory, disconnected=work.disconnected,
     )  # fmt: skip
-
-
-def _memory_of(work: MiningWork) -> int:
-    """Return a worker's share of the memory of its machine, in bytes."""
-    return resident_bytes() + available_bytes() // (work.neighbors or num_cores())
 
 
 def _all(exchange: Exchange, words: str, sums: Counts) -> Counts:

@@ -16,10 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.compiling import CompileWatch
-from graphsys.core.errors import BudgetError, ClusterError
-from graphsys.core.memory import available_bytes, format_bytes, resident_bytes
-from graphsys.core.threads import ThreadTeam, num_cores
+from graphsys.core.threads import ThreadTeam
 from graphsys.core.types import number_dtype
+from graphsys.distributed.counting.worker_memory import share_of_memory
 from graphsys.distributed.exchange import Exchange, Payload
 from graphsys.distributed.ownership import Ownership
 from graphsys.engine.algorithms import get
@@ -143,17 +142,10 @@ def _packed(counts: Counts) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
 
 def _placed(work: SharedWork) -> Topology:
     """Return the graph, whose arrays are where a share of the memory has room for them."""
-    memory = resident_bytes() + available_bytes() // (work.neighbors or num_cores())
-    try:
+    with share_of_memory(work.algorithm, work.neighbors) as memory:
         prepared = get(work.algorithm).prepare(
             work.graph, implementation="native", memory=memory, num_threads=work.threads
         )
-    except BudgetError as err:
-        raise ClusterError(
-            f"{work.algorithm} needs {format_bytes(err.smallest)} of memory in every "
-            f"worker, whose share of its machine is {format_bytes(memory)}; take fewer "
-            "workers to a machine, or machines with more memory"
-        ) from err
     assert isinstance(prepared, NativeRun)  # it was asked for
     return placed(prepared.choice, prepared.topology)
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from graphsys.core.types import EdgeType, true_splits
 from graphsys.embedding.data.edge_stream import stream_edges
 from graphsys.embedding.data.held_out import HeldOut
+from graphsys.graph.shares import WHOLE, Share
 from graphsys.storage.reader import Graph
-from graphsys.training.share import ALL, Share
 
 Ints = npt.NDArray[np.int64]
 _BATCH = 1 << 14
@@ -112,7 +112,7 @@ def held_out_queries(
     *,
     asks_for_dst: bool,
     limits: BatchLimits | None = None,
-    share: Share = ALL,
+    share: Share = WHOLE,
 ) -> Iterator[Queries]:
     """Ask for one end of every held-out edge, in batches in the edges' order.
 
@@ -147,7 +147,7 @@ def query_batches(
     *,
     asks_for_dst: bool,
     limits: BatchLimits | None = None,
-    share: Share = ALL,
+    share: Share = WHOLE,
 ) -> Iterator[Queries]:
     """Find the known answers of questions, batch by batch.
 

@@ -23,13 +23,13 @@ from graphsys.embedding.evaluation.counts import NEVER, Counted, Ranks
 from graphsys.embedding.rows.batch_memory import candidate_block
 from graphsys.embedding.rows.scorer import Scorer
 from graphsys.embedding.rows.trained_rows import RowBlocks
+from graphsys.graph.shares import WHOLE, Share
 from graphsys.kernels.cpu.embedding.rank import (
     CUSTOM,
     PRODUCT,
     count_better,
     exact_scores,
 )
-from graphsys.training.share import ALL, Share
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -76,7 +76,7 @@ def count_edges(
     negatives: Sequence[Ints] | None = None,
     threads: int,
     limits: BatchLimits | None = None,
-    share: Share = ALL,
+    share: Share = WHOLE,
     progress: Progress,
 ) -> Counted:
     """Count candidates before the true answer of every held-out edge.

@@ -21,7 +21,7 @@ from graphsys.embedding.query.ann_index import (
 )
 from graphsys.embedding.rows.trained_rows import TrainedRows
 from graphsys.embedding.spec.comparators import ComparatorSpec, comparator_of
-from graphsys.training.share import ALL, Share
+from graphsys.graph.shares import WHOLE, Share
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -129,7 +129,7 @@ def _block_within(run: TrainedRows, node_type: str, budget: int | None) -> int:
 
 def search_rows(
     run: TrainedRows, node_type: str, queries: Floats, k: int, block: int,
-    share: Share = ALL,
+    share: Share = WHOLE,
 ) -> tuple[Floats, Ints]:  # fmt: skip
     """Return the best of every block of the tables, in no order.
 

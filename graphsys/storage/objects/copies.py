@@ -10,6 +10,7 @@ others go, the longest unused first, where the bound of the cache asks for it.
 """
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from graphsys.core.checksums import PREFIX, file_digest
-from graphsys.core.errors import ConfigError, CorruptStoreError
+from graphsys.core.errors import ConfigError, CorruptStoreError, StorageFullError
 from graphsys.core.memory import format_bytes, parse_bytes
 from graphsys.core.remote.locations import Location, show_as
 from graphsys.core.user_cache import user_cache
@@ -38,6 +39,24 @@ _GONE: Final = ".gone-"
 
 _held: dict[Path, int] = {}
 """Locks of the entries that this process uses, until it ends."""
+
+
+@contextlib.contextmanager
+def cache_errors() -> Iterator[None]:
+    """Say which disk is full, where copies have no room.
+
+    Raises:
+        StorageFullError: that of the cache is.
+    """
+    try:
+        yield
+    except OSError as err:
+        if err.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise StorageFullError(
+            f"the disk of the cache {cache_folder(_FOLDER)} is full; free some space, set "
+            f"GRAPHSYS_CACHE to a folder with more, or {LIMIT} to less than it holds"
+        ) from err
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +97,14 @@ class Copy:
             return False
         return file.bytes is None or found == file.bytes
 
+    @cache_errors()
     def fetch(self, file: Fetched) -> None:
         """Fetch a file, unless it is here; what was begun of it is gone on with.
 
         Raises:
             CorruptStoreError: it is missing, or not what was written.
             ObjectStoreError: the storage fails.
+            StorageFullError: the cache's disk is full.
         """
         target = self.folder / file.name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -125,6 +146,7 @@ def _checksum(file: Path, like: str) -> str:
         return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
 
 
+@cache_errors()
 def open_copy(location: Location, head: bytes) -> Copy:
     """Return the copy of a location's state, made if there is none, and hold it.
 
@@ -134,6 +156,7 @@ def open_copy(location: Location, head: bytes) -> Copy:
 
     Raises:
         ConfigError: there is no cache that this user can write.
+        StorageFullError: its disk is full.
     """
     root = cache_folder(_FOLDER)
     digest = hashlib.sha256(f"{location}\n".encode() + head).hexdigest()[:_DIGITS]

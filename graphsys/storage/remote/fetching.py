@@ -20,7 +20,14 @@ from graphsys.core.remote.locations import Location, Place, is_remote, new_progr
 from graphsys.core.threads import map_in_order
 from graphsys.storage.folder_kinds import RUN_NAME
 from graphsys.storage.manifest import MANIFEST_NAME, FileEntry, Manifest, check_path
-from graphsys.storage.objects.copies import Copy, Fetched, copy_at, make_room, open_copy
+from graphsys.storage.objects.copies import (
+    Copy,
+    Fetched,
+    cache_errors,
+    copy_at,
+    make_room,
+    open_copy,
+)
 from graphsys.storage.objects.object_store import ObjectStore
 
 STORED: Final = "stored"
@@ -225,6 +232,7 @@ def _text(checksum: Any) -> str:
     return checksum if isinstance(checksum, str) else ""
 
 
+@cache_errors()
 def _write(file: Path, content: bytes) -> None:
     """Give a small file its content in one step; others may do the same."""
     if file.exists():

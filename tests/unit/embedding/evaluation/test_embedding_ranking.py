@@ -22,8 +22,8 @@ from graphsys.embedding.evaluation.counts import Ranks, joined, merged
 from graphsys.embedding.evaluation.ranking import count_edges, rank_edges
 from graphsys.embedding.model import RelationSet, relation_sets
 from graphsys.embedding.rows.scorer import Scorer
+from graphsys.graph.shares import Share
 from graphsys.storage.reader import Graph
-from graphsys.training.share import Share
 from tests.ranking_oracle import ask_all, means, triples
 from tests.stores import edge_chunk, make_store
 

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import threading
@@ -12,6 +13,7 @@ from graphsys.core.errors import (
     CorruptStoreError,
     InvalidGraphError,
     ObjectStoreError,
+    StorageFullError,
 )
 from graphsys.core.types import EDGE, EdgeType
 from graphsys.distributed.cluster import Cluster
@@ -275,6 +277,22 @@ def test_no_cache_to_copy_to(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) ->
         ConfigError, match="cannot be written; set GRAPHSYS_CACHE to a folder"
     ):
         Graph(place)
+
+
+def test_a_full_disk_of_the_cache_is_named(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = store(bucket)
+
+    def fail(self: object, name: str, file: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(ObjectStore, "download", fail)
+    with (
+        pytest.raises(StorageFullError, match=r"disk of the cache .* is full; .*GRAPHSYS"),
+        Graph(place) as graph,
+    ):
+        graph.out_index(EDGE, 0)
 
 
 def test_workers_of_a_cluster_are_told_the_location(bucket: Bucket) -> None:
