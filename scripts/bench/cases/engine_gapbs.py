@@ -18,7 +18,7 @@ from typing import BinaryIO
 import numpy as np
 
 from bench.cases.engine_graphs import Arrays, load
-from bench.cases.engine_systems import ITERATIONS, LONG, SOURCELESS, Answer
+from bench.cases.engine_systems import ITERATED, ITERATIONS, LONG, SOURCELESS, Answer
 from bench.harness import Outcome
 
 PROGRAMS = {
@@ -28,12 +28,15 @@ PROGRAMS = {
     "betweenness": "bc",
     "triangle_count": "tc",
     "pagerank": "pr_spmv",
+    "pagerank_float32": "pr_spmv",
 }
 # what may be chosen, of which the fastest in one trial is measured
 DELTAS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_PAGERANKS = [(name, "-i", str(ITERATIONS), "-t", "0") for name in ("pr_spmv", "pr")]
 CHOICES: Mapping[str, Sequence[tuple[str, ...]]] = {
     "sssp": [("sssp", "-d", str(delta)) for delta in DELTAS],
-    "pagerank": [(name, "-i", str(ITERATIONS), "-t", "0") for name in ("pr_spmv", "pr")],
+    "pagerank": _PAGERANKS,
+    "pagerank_float32": _PAGERANKS,
 }
 ANSWERS = {
     "bfs": r"BFS Tree has (?P<reached>\d+) nodes",
@@ -60,7 +63,7 @@ def run(work: str, folder: str) -> Outcome:
     command = _chosen(work, graph, sources[0])
     load_s = time.perf_counter() - began
     runs = [_trials(command, graph, work, source) for source in sources]
-    share = ITERATIONS if work == "pagerank" else 1
+    share = ITERATIONS if work in ITERATED else 1
     return Outcome(
         seconds=statistics.mean(seconds for seconds, _ in runs) / share,
         result=[answer for _, answer in runs],

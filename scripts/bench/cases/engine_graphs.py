@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 NUM_SOURCES = 3
+BY_DEGREE = "-degree"
 SHUFFLE = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -54,17 +55,28 @@ class Arrays:
 
 
 def save(name: str, folder: Path) -> Saved:
-    """Generate a graph by name (kron20, urand18, grid2000) and save it."""
+    """Generate a graph by name (kron20, urand18, grid2000) and save it.
+
+    Nodes keep the labels that the generator drew; after ``-degree`` they come by descending
+    degree, as a store numbers them by default.
+    """
     from graphsys.graph.csr import csr_from_edges
     from graphsys.graph.simple_rows import simple_undirected
     from graphsys.storage.source import EdgeChunk
 
-    chunks = [chunk for chunk in _source(name).chunks() if isinstance(chunk, EdgeChunk)]
+    source = _source(name.removesuffix(BY_DEGREE))
+    chunks = [chunk for chunk in source.chunks() if isinstance(chunk, EdgeChunk)]
     src = np.concatenate([np.asarray(chunk.src) for chunk in chunks])
     dst = np.concatenate([np.asarray(chunk.dst) for chunk in chunks])
     num_nodes = int(max(src.max(), dst.max())) + 1
     both = np.concatenate([src, dst]), np.concatenate([dst, src])
     rows = simple_undirected(csr_from_edges(*both, num_nodes))
+    if name.endswith(BY_DEGREE):
+        degrees = np.diff(rows.indptr.astype(np.int64))
+        rank = np.empty(num_nodes, dtype=np.uint32)
+        rank[np.argsort(-degrees, kind="stable")] = np.arange(num_nodes, dtype=np.uint32)
+        both = np.repeat(rank, degrees), rank[rows.indices]
+        rows = simple_undirected(csr_from_edges(*both, num_nodes))
     target = folder / name
     target.mkdir()
     arrays = Arrays(
