@@ -67,40 +67,49 @@ def ingest(
         ConfigError: an option has a value that does not exist.
         OutputExistsError: ``out`` exists and ``overwrite`` is false.
     """
-    source: Source
     split = _split_asked(split, by, negatives, options.get("seed", 0))
     if out is None:
         raise ConfigError("out: got none, expected the folder where the store goes")
+    source = open_data(
+        data, nodes=nodes, edges=edges, format=format, ids=ids, columns=columns,
+        separator=separator, skip=skip, undirected=undirected, edge_type=edge_type,
+        num_threads=num_threads,
+    )  # fmt: skip
+    return ingest_source(source, Path(out), undirected=undirected, split=split, **options)
+
+
+def open_data(
+    data: Any = None,
+    *,
+    nodes: Mapping[str, Any] | None = None,
+    edges: Mapping[Any, Any] | None = None,
+    format: str | None = None,
+    ids: str = "auto",
+    columns: ColumnNames = None,
+    separator: str | None = None,
+    skip: int = 0,
+    undirected: bool = False,
+    edge_type: EdgeType | Sequence[str] | None = None,
+    num_threads: int | None = None,
+) -> "Source":
+    """Open what :func:`ingest` is given, with arguments of the same names.
+
+    Raises:
+        InputError: the data cannot be read.
+        ConfigError: an option has a value that does not exist.
+    """
     if (data is None) == (edges is None and nodes is None):
         raise ConfigError("ingest takes either data, or edges and nodes by their types")
+    reading: dict[str, Any] = {
+        "ids": ids, "columns": columns, "undirected": undirected, "edge_type": edge_type,
+        "num_threads": num_threads,
+    }  # fmt: skip
     if data is None:
-        options_of = read_options(
-            ids=ids, columns=columns, separator=separator, skip=skip,
-            undirected=undirected, edge_type=edge_type, num_threads=num_threads,
-        )  # fmt: skip
-        source = open_given(nodes or {}, edges or {}, options_of, format=format)
-    elif is_paths(data):
-        source = open_source(
-            data,
-            format=format,
-            ids=ids,
-            columns=columns,
-            separator=separator,
-            skip=skip,
-            undirected=undirected,
-            edge_type=edge_type,
-            num_threads=num_threads,
-        )
-    else:
-        source = from_object(
-            data,
-            ids=ids,
-            columns=columns,
-            undirected=undirected,
-            edge_type=edge_type,
-            num_threads=num_threads,
-        )
-    return ingest_source(source, Path(out), undirected=undirected, split=split, **options)
+        options = read_options(separator=separator, skip=skip, **reading)
+        return open_given(nodes or {}, edges or {}, options, format=format)
+    if is_paths(data):
+        return open_source(data, format=format, separator=separator, skip=skip, **reading)
+    return from_object(data, **reading)
 
 
 def is_paths(data: Any) -> bool:

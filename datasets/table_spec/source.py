@@ -1,8 +1,9 @@
 """The source of a description: tables of nodes, then tables of edges."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from graphsys.datasets.table_spec.spec import EdgeCard, NodeCard, TableCard, Tab
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 CHUNK_ROWS: Final = 1 << 18
+Part: TypeAlias = Callable[[], Iterator[EdgeChunk | NodeChunk]]
 
 
 class DescribedSource(Source):
@@ -51,11 +53,11 @@ class DescribedSource(Source):
         self._card = card
         self._folder = folder
         self._num_threads = num_threads
-        self._edges: list[Callable[[], Iterator[EdgeChunk]]] = []
+        of_edges: list[Part] = []
         sizes = []
         for edges in card.edges:
             chunks, num_bytes = self._open_edges(edges)
-            self._edges.append(chunks)
+            of_edges.append(chunks)
             sizes.append(num_bytes)
         self._nodes: list[tuple[NodeCard, Table | None]] = []
         for nodes in card.nodes:
@@ -63,6 +65,21 @@ class DescribedSource(Source):
             self._nodes.append((nodes, table))
             sizes.append(table.num_bytes if table is not None else 0)
         self.total_bytes = sum(sizes)
+        of_nodes: list[Part] = [
+            partial(self._node_chunks, nodes, table)
+            for nodes, table in self._nodes
+            if not nodes.join
+        ]
+        self._parts = [*of_nodes, *of_edges]
+
+    @property
+    def num_parts(self) -> int:
+        """How many node types and tables of edges there are."""
+        return len(self._parts)
+
+    def keep_part(self, number: int) -> None:
+        """Forget all of them but one."""
+        self._parts = [self._parts[number]]
 
     def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
         """Yield the nodes of every type, then the edges of every table.
@@ -71,10 +88,7 @@ class DescribedSource(Source):
             InputError: a line does not fit, a node has two rows or a row no node, or
                 arrays have other numbers of rows than their table.
         """
-        for nodes, table in self._nodes:
-            if not nodes.join:
-                yield from self._node_chunks(nodes, table)
-        for chunks in self._edges:
+        for chunks in self._parts:
             yield from chunks()
 
     def _node_chunks(self, card: NodeCard, table: Table | None) -> Iterator[NodeChunk]:

@@ -204,13 +204,12 @@ def ingest(
         "undirected": undirected, "coalesce": coalesce, "drop_self_loops": drop_self_loops,
         "partitions": parse_partitions(partitions), "partitioner": partitioner,
         "order": order, "memory": kept_bytes(memory, known), "seed": seed,
-        "overwrite": overwrite, "progress": open_progress(),
+        "overwrite": overwrite, "progress": open_progress(), "features_as": features_as,
+        "nodes": {name: one for name, (one,) in node_files.items()} or None,
+        "edges": edge_files or None,
     }  # fmt: skip
     if cluster is not None:
-        where = parse_cluster(
-            cluster, nodes=nodes, edges=edges, split=split, by=by, negatives=negatives,
-            features_as=None if features_as == "given" else features_as,
-        )  # fmt: skip
+        where = parse_cluster(cluster, split=split, by=by, negatives=negatives)
         report: IngestReport = distributed.ingest(
             files or [], out, cluster=where, reading=reading, **writing
         )
@@ -218,12 +217,9 @@ def ingest(
         report = datasets.ingest(
             files or None,
             out,
-            nodes={name: one for name, (one,) in node_files.items()} or None,
-            edges=edge_files or None,
             split=split,
             by=by,
             negatives=negatives,
-            features_as=features_as,
             **reading,
             **writing,
         )

@@ -75,6 +75,14 @@ class Source(ABC):
     is_directed: bool = True
     allows_nan: bool = False
 
+    @property
+    def num_parts(self) -> int:
+        """How many parts can be read side by side, each by a source of its own."""
+        return 1
+
+    def keep_part(self, number: int) -> None:  # noqa: B027  # the one part is all there is
+        """Forget all parts but one; parts in turn are the whole."""
+
     @abstractmethod
     def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
         """Yield the graph in chunks of about a million rows.

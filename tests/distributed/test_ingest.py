@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,9 +29,12 @@ from graphsys.datasets.text import source as text_source
 from graphsys.distributed import Cluster
 from graphsys.distributed.ingesting import api
 from graphsys.distributed.ingesting import tasks as ingest_tasks
-from graphsys.distributed.ingesting.plan import IngestWork, open_by_parts
+from graphsys.distributed.ingesting.files import load
+from graphsys.distributed.ingesting.plan import IngestWork, NodeFiles
 from graphsys.distributed.ingesting.steps import ClusterSteps
 from graphsys.storage.ingest.options import IngestOptions
+from graphsys.storage.reader import Graph
+from graphsys.storage.source import NodeChunk
 from graphsys.storage.transaction import Transaction
 from tests.conftest import Run
 from tests.distributed.test_cluster import wait_for
@@ -53,13 +57,13 @@ def run_twice(
 
 def by_tasks(files: Sequence[Path], out: Path, bits: int = 2, **options: Any) -> None:
     """Ingest by tasks in this process."""
-    names = ("format", "ids", "columns", "separator", "skip")
-    reading = {name: options.pop(name) for name in names if name in options}
-    reading["undirected"] = options.get("undirected", False)
+    names = ("format", "ids", "columns", "separator", "skip", "nodes", "edges")
+    data = {name: options.pop(name) for name in names if name in options}
+    data |= {"data": files or None, "undirected": options.get("undirected", False)}
     settings = IngestOptions(**options)
     with Transaction(out) as transaction:
         work = IngestWork(
-            files=tuple(map(str, files)), reading=reading, out=out, shard_bits=bits,
+            data=data, out=out, shard_bits=bits,
             folder=transaction.scratch_dir / "tasks", generation=transaction.generation,
             memory_bytes=settings.memory_bytes,
         )  # fmt: skip
@@ -134,6 +138,159 @@ def test_the_store_is_that_of_one_machine(
     assert content(tmp_path / "many") == content(tmp_path / "one")
 
 
+def shop(folder: Path) -> dict[str, Any]:
+    """Write tables of a shop: two node types, three edge types, one in splits."""
+    rng = np.random.default_rng(8)
+    users = [f"u{k}" for k in rng.permutation(40)]
+    table = pa.table(
+        {
+            "id": users,
+            "age": pa.array(rng.integers(9, 90, 40), mask=rng.random(40) < 0.2),
+            "town": pa.array(rng.choice(["ulm", "bonn"], 40)).dictionary_encode(),
+            "x": pa.FixedSizeListArray.from_arrays(rng.random(120).astype("f4"), 3),
+            "tags": pa.array([[k, 3][: k % 3] for k in range(40)], pa.list_(pa.uint32())),
+        }
+    )
+    parquet.write_table(table, folder / "users.parquet", row_group_size=15)
+    items = [f"i{k},{k % 3},{'train' if k % 2 else 'test'}" for k in rng.permutation(60)]
+    (folder / "items.csv").write_text("\n".join(["id,label,split", *items, ""]))
+    bought = []
+    for split, size in (("train", 300), ("valid", 40)):
+        lines = [
+            f"u{u},i{i},{w / 4},{w % 5},note {w}"
+            for u, i, w in zip(
+                rng.integers(0, 40, size),
+                rng.integers(0, 60, size),
+                range(size),
+                strict=True,
+            )
+        ]
+        bought.append(folder / f"{split}.csv")
+        bought[-1].write_text("\n".join(["user,item,weight,stars,text", *lines, ""]))
+    trusts = [f"u{a}\tu{b}" for a, b in rng.integers(0, 30, (90, 2))]
+    (folder / "trusts.tsv").write_text("\n".join(["src\tdst", *trusts, ""]))
+    like = [f"i{a}\ti{b}\t{a * b % 7}" for a, b in rng.integers(0, 70, (50, 2))]
+    (folder / "like.tsv").write_text("\n".join(["src\tdst\tcount", *like, ""]))
+    return {
+        "nodes": {"user": folder / "users.parquet", "item": folder / "items.csv"},
+        "edges": {
+            "user,bought,item": bought,
+            "user,trusts,user": [folder / "trusts.tsv"],
+            "item,like,item": [folder / "like.tsv"],
+        },
+    }
+
+
+@pytest.mark.filterwarnings("ignore:.*no model reads")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"partitions": 3},
+        {"partitions": {"user": 2, "item": 1}, "order": "degree", "coalesce": True},
+        {"features_as": "int8,shared", "drop_self_loops": True, "order": "original"},
+    ],
+)
+def test_tables_by_type_become_the_store_of_one_machine(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    given = shop(tmp_path)
+    datasets.ingest(out=tmp_path / "one", **given, **options)
+    by_tasks([], tmp_path / "many", **given, **options)
+    assert content(tmp_path / "many") == content(tmp_path / "one")
+    with Graph(tmp_path / "many") as graph:
+        assert sorted(graph.manifest.edge_types) == ["bought", "like", "trusts"]
+        assert graph.manifest.edge_types["bought"].columns["text"] == "large_string"
+        assert "x" in graph.manifest.node_types["user"].features
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 .5\n3 1 2\n"),
+        ("a.graph", "3 2\n2\n1 3\n2\n"),
+        ("a.csv", "src,dst,color\n1,2,red\n2,3,\n"),
+    ],
+)
+def test_any_format_becomes_the_store_of_one_machine(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    datasets.ingest(tmp_path / name, tmp_path / "one", partitions=2)
+    by_tasks([tmp_path / name], tmp_path / "many", partitions=2)
+    assert content(tmp_path / "many") == content(tmp_path / "one")
+
+
+def test_columns_of_files_are_brought_to_the_first(tmp_path: Path) -> None:
+    kinds = (pa.int64(), pa.int32()), (pa.int64(), pa.string())
+    for kind in kinds:
+        files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+        for file, one in zip(files, kind, strict=True):
+            column = pa.array([1, 2]).cast(one) if one != pa.string() else ["x", "y"]
+            parquet.write_table(
+                pa.table({"src": [1, 2], "dst": [2, 3], "size": column}), file
+            )
+        found = []
+        for out, ingest in (("one", datasets.ingest), ("many", by_tasks)):
+            if kind is kinds[0]:
+                ingest(files, tmp_path / out)
+                found.append(str(content(tmp_path / out)))
+            else:
+                with pytest.raises(InputError, match="columns change between") as caught:
+                    ingest(files, tmp_path / f"{out}-none")
+                found.append(str(caught.value))
+        assert found[0] == found[1]
+
+
+@pytest.mark.filterwarnings("ignore:.*no model reads")
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("items.csv", "id,label\ni1,2\ni1,3\n"),
+        ("items.csv", "id,label\ni1\n"),
+        ("trusts.tsv", "src\tdst\nu1\n"),
+        ("trusts.tsv", "src\tdst\n"),
+        ("trusts.tsv", "src\tdst\nu1\tu99\n"),
+        ("like.tsv", "src\tdst\tcount\nx\ty\n"),
+    ],
+)
+def test_damaged_tables_by_type_say_what_one_machine_says(
+    tmp_path: Path, file: str, text: str
+) -> None:
+    given, said = shop(tmp_path), []
+    (tmp_path / file).write_text(text)
+    for ingest in (datasets.ingest, partial(by_tasks, [])):
+        with pytest.raises(InputError) as caught:
+            ingest(out=tmp_path / "none", **given)
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+    assert not (tmp_path / "none").exists()
+
+
+def test_bags_and_features_keep_their_order(tmp_path: Path) -> None:
+    bags = pa.array([[1, 2], [], [3]], pa.large_list(pa.uint32()))
+    features = {"b": np.ones((3, 2), "f4"), "words": bags, "a": np.zeros((3, 1), "i1")}
+    chunk = NodeChunk(ids=[1, 2, 3], columns={"of/day": [1, 2, 3]}, features=features)
+    work: Any = SimpleNamespace(shard_bits=1)
+    ids = ingest_tasks._save_ids(work, tmp_path / "ids", np.arange(3), "node", weight=0)
+    assert not load(tmp_path / "ids.counts").any()
+    found: Any = NodeFiles.save(chunk, tmp_path / "nodes", ids).chunk()
+    assert list(found.features) == ["b", "words", "a"]
+    assert found.features["words"].equals(bags)
+    assert found.features["a"].dtype == np.int8
+    assert found.columns["of/day"].to_pylist() == [1, 2, 3]
+
+
+def test_files_are_named_as_the_user_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with (
+        pytest.raises(InputError, match=r"^b.csv:3: x; d/c.csv and a.csv$"),
+        api._named(["b.csv", Path("d/e.toml")]),
+    ):
+        raise InputError(f"{tmp_path}/b.csv:3: x; {tmp_path}/d/c.csv and {tmp_path}/a.csv")
+
+
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a file of three blocks, whose ids are not close to each other."""
@@ -149,7 +306,7 @@ def test_a_large_file_is_read_in_stretches(
     large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(text_source, "STRETCH_BLOCKS", 1)
-    assert open_by_parts([str(large)], {}).num_parts == 4  # type: ignore[attr-defined]
+    assert datasets.open_source(large).num_parts == 4
     datasets.ingest(large, tmp_path / "one", partitions=2)
     by_tasks([large], tmp_path / "many", partitions=2, bits=3)
     assert content(tmp_path / "many") == content(tmp_path / "one")
@@ -176,11 +333,6 @@ def refused(folder: Path, texts: dict[str, str], **options: Any) -> str:
 
 def test_what_one_machine_alone_takes_is_refused(tmp_path: Path) -> None:
     for texts, message in (
-        (
-            {"a.mtx": "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n"},
-            "as a whole",
-        ),
-        ({"a.csv": "src,dst,color\n1,2,3\n"}, "column 'color': --cluster takes src"),
         (
             {"a.csv": "src,dst\n1,2\n", "b.csv": "src,dst,weight\n1,2,3\n"},
             "column 'weight' is in some of the input",
@@ -221,7 +373,6 @@ def test_integers_and_names_in_one_type_are_refused(tmp_path: Path) -> None:
     [
         (["--split", "8,1,1"], "--split does not go with --cluster; leave out one of them"),
         (["--nodes", "a=b.csv"], "expected either FILES, or tables with"),
-        (["--features-as", "int8"], "--features-as does not go with --cluster"),
         (["--partitioner", "ldg", "--partitions", "2"], "looks at the whole graph"),
         (["--order", "rcm"], "looks at the whole graph"),
         (["--format", "nonsense"], "nonsense"),

@@ -2,26 +2,29 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from graphsys.core.deps import require
 from graphsys.core.errors import ClusterError, ConfigError, InputError
 from graphsys.core.memory import MemoryMeter, parse_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.remote.locations import is_remote
+from graphsys.datasets.build_store import open_data
 from graphsys.distributed.cluster import Cluster, connected
-from graphsys.distributed.ingesting.plan import IngestWork, open_by_parts
-from graphsys.distributed.ingesting.steps import ClusterSteps, RunAll
+from graphsys.distributed.ingesting.far_writer import RunAll
+from graphsys.distributed.ingesting.plan import IngestWork
+from graphsys.distributed.ingesting.steps import ClusterSteps
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.storage.ingest.ingest import IngestReport
 from graphsys.storage.ingest.options import IngestOptions
 from graphsys.storage.reader import Graph
 from graphsys.storage.transaction import Transaction, disk_errors, refuse_existing
 
+AnyPath: TypeAlias = str | os.PathLike[str]
 _ID_BYTES = 64  # of an id in a shard: as read, distinct, counted
 _MAX_SHARD_BITS = 10
 
@@ -38,26 +41,32 @@ class ClusterIngestReport(IngestReport):
 
 
 def ingest(
-    files: Sequence[str | os.PathLike[str]],
-    out: str | os.PathLike[str],
+    files: Sequence[AnyPath],
+    out: AnyPath,
     *,
     cluster: Cluster,
+    nodes: Mapping[str, AnyPath] | None = None,
+    edges: Mapping[Any, AnyPath | Sequence[AnyPath]] | None = None,
     memory: int | str = "4GB",
     overwrite: bool = False,
     progress: Progress = SILENT,
     reading: dict[str, Any] | None = None,
     **options: Any,
 ) -> ClusterIngestReport:
-    """Read files of edges into a store, byte for byte the one that one machine makes.
+    """Read files into a store, byte for byte the one that one machine makes.
 
     Args:
-        files: Text or tables of edges, each read by one task; all machines see them.
+        files: Files as ``graphsys.ingest`` takes them, which all machines see; none where
+            there are ``edges``. Tasks read files of text and tables, and a description's
+            tables, side by side; one task reads other formats.
         out: Folder of the store, which all machines see.
         cluster: Where.
+        nodes: File of each node type, as ``graphsys.ingest`` takes them.
+        edges: File or files of each edge type, likewise.
         memory: Budget of a task, and of this process.
         overwrite: Whether a graph in ``out`` may be replaced; it stays if this fails.
         progress: Told of every stage.
-        reading: Options of ``graphsys.datasets.open_source``.
+        reading: Options of ``graphsys.ingest`` about reading: format, ids, columns ...
         **options: Fields of ``IngestOptions``.
 
     Returns:
@@ -77,8 +86,14 @@ def ingest(
             "whole graph, which --cluster does not; leave out --cluster, or partition "
             "the graph afterwards"
         )
-    began, names = time.perf_counter(), [str(file) for file in files]
-    for place in (out, *files):
+    began = time.perf_counter()
+    reading = {**(reading or {}), "undirected": settings.undirected}
+    given: dict[str, Any] = {
+        "data": list(files) or None,
+        "nodes": nodes or None,
+        "edges": edges or None,
+    }
+    for place in (out, *_paths(given)):
         if is_remote(place):
             raise ConfigError(
                 f"{place} is on an object store, which ingest --cluster neither reads nor "
@@ -86,8 +101,7 @@ def ingest(
             )
     target = Path(out).absolute()
     refuse_existing(target, overwrite=overwrite)  # before a cluster is started
-    reading = {**(reading or {}), "undirected": settings.undirected}
-    source = open_by_parts(names, reading)
+    source = open_data(**given, **reading)
     with (
         MemoryMeter() as meter,
         connected(cluster) as workers,
@@ -95,13 +109,13 @@ def ingest(
         disk_errors(Path(out)),
     ):
         work = IngestWork(
-            files=tuple(str(Path(name).absolute()) for name in names), reading=reading,
+            data={**{name: _absolute(it) for name, it in given.items()}, **reading},
             out=transaction.path, folder=transaction.scratch_dir / "tasks",
             generation=transaction.generation, memory_bytes=settings.memory_bytes,
-            shard_bits=_shard_bits(files, settings.memory_bytes, workers),
+            shard_bits=_shard_bits(source.total_bytes or 0, settings.memory_bytes, workers),
         )  # fmt: skip
         steps = ClusterSteps(source, settings, transaction, progress, work, _tasks())
-        with _named(names, work.files):
+        with _named(_paths(given)):
             manifest = steps.run()
         transaction.commit(manifest)
     progress.close()
@@ -116,9 +130,27 @@ def ingest(
     )
 
 
+def _paths(given: Any) -> list[AnyPath]:
+    """Return the paths in lists and mappings of them."""
+    if isinstance(given, Mapping):
+        given = list(given.values())
+    if isinstance(given, (list, tuple)):
+        return [path for item in given for path in _paths(item)]
+    return [] if given is None else [given]
+
+
+def _absolute(given: Any) -> Any:
+    """Return lists and mappings of paths with whole paths."""
+    if isinstance(given, Mapping):
+        return {name: _absolute(item) for name, item in given.items()}
+    if isinstance(given, (list, tuple)):
+        return [_absolute(item) for item in given]
+    return given if given is None else str(Path(given).absolute())
+
+
 @contextmanager
-def _named(names: Sequence[str], paths: Sequence[str]) -> Iterator[None]:
-    """Have messages of tasks name the files as the user does.
+def _named(paths: Sequence[AnyPath]) -> Iterator[None]:
+    """Have messages of tasks name files, and those beside them, as the user does.
 
     Raises:
         InputError: What a task raised.
@@ -127,17 +159,18 @@ def _named(names: Sequence[str], paths: Sequence[str]) -> Iterator[None]:
         yield
     except InputError as err:
         text = str(err)
-        for name, path in zip(names, paths, strict=True):
-            text = text.replace(path, name)
+        for path in map(Path, paths):
+            text = text.replace(str(path.absolute()), str(path))
+        for folder in {Path(path).parent for path in paths}:
+            shown = "" if str(folder) == "." else f"{folder}/"
+            text = text.replace(f"{folder.absolute()}/", shown)
         raise InputError(text) from None
 
 
-def _shard_bits(
-    files: Sequence[str | os.PathLike[str]], memory_bytes: int, workers: int
-) -> int:
+def _shard_bits(total_bytes: int, memory_bytes: int, workers: int) -> int:
     """Cut ids so that a shard of the most that there can be fits a task's budget."""
-    size = sum(Path(file).stat().st_size for file in files if Path(file).is_file())
-    needed = max(workers, size // 4 * _ID_BYTES // max(memory_bytes // 2, 1) + 1)
+    most_ids = total_bytes // 4
+    needed = max(workers, most_ids * _ID_BYTES // max(memory_bytes // 2, 1) + 1)
     return min((needed - 1).bit_length(), _MAX_SHARD_BITS)
 
 

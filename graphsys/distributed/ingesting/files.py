@@ -24,7 +24,7 @@ from graphsys.storage.transaction import Transaction
 
 
 def save(path: Path, values: "npt.NDArray[Any] | pa.Array") -> None:
-    """Write an array, or strings."""
+    """Write an array."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     if isinstance(values, np.ndarray):
@@ -37,9 +37,9 @@ def save(path: Path, values: "npt.NDArray[Any] | pa.Array") -> None:
     new.replace(path)
 
 
-def load(path: Path, *, is_text: bool = False) -> Any:
+def load(path: Path, *, is_arrow: bool = False) -> Any:
     """Return what :func:`save` wrote, mapped."""
-    if not is_text:
+    if not is_arrow:
         return load_array(path)
     return pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0).column(0)
 

@@ -2,9 +2,9 @@
 
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,119 +12,27 @@ import numpy.typing as npt
 from graphsys.core.progress import Progress
 from graphsys.core.types import EdgeType
 from graphsys.distributed.ingesting import plan, tasks
+from graphsys.distributed.ingesting.far_writer import FarWriter, RunAll
 from graphsys.distributed.ingesting.files import load, save
+from graphsys.distributed.ingesting.found_ids import FoundIntegers, FoundStrings
 from graphsys.distributed.ingesting.plan import (
     ChunkFiles,
     IdBatch,
     IngestWork,
+    NodeFiles,
     Piece,
-    Written,
 )
 from graphsys.storage.ids.id_mapping import NodeNumbering
-from graphsys.storage.ids.integer_ids import IntegerIds
-from graphsys.storage.ids.string_ids import StringIds, string_buffers
 from graphsys.storage.ingest.options import IngestOptions
 from graphsys.storage.ingest.steps import IngestSteps
-from graphsys.storage.scratch import Scratch
 from graphsys.storage.source import Source
 from graphsys.storage.transaction import Transaction
 from graphsys.storage.write.edge_log import EdgeLog
 from graphsys.storage.write.edge_sort import Cleaning
 from graphsys.storage.write.edge_write import EdgeTypeWriter
+from graphsys.storage.write.row_store import FoundRows
 
 Ints = npt.NDArray[np.int64]
-
-
-class RunAll(Protocol):
-    """Runs tasks somewhere."""
-
-    def __call__(
-        self, function: Callable[..., Any], questions: Sequence[tuple[Any, ...]],
-        told: Callable[[int, Any], None] | None = None,
-    ) -> list[Any]:  # fmt: skip
-        """Return the results of a function with each of some arguments.
-
-        Args:
-            function: The function.
-            questions: Its arguments.
-            told: Called with place and result of each, in order, as they come.
-        """
-
-
-class FoundIntegers(IntegerIds):
-    """Distinct ids that shards found.
-
-    Args:
-        known: Shard after shard ``[N]``.
-        degrees: Of each ``[N]``.
-    """
-
-    # not the base's: there is no stream
-    def __init__(self, known: Ints, degrees: npt.NDArray[np.uint32]) -> None:
-        self.known, self.degrees, self.is_sorted = known, degrees, False
-
-    def build(self) -> None:
-        """Do nothing."""
-
-
-class FoundStrings(StringIds):
-    """Distinct strings that shards found, likewise; with where each is first."""
-
-    # not the base's: there is no stream
-    def __init__(
-        self, known: Sequence[Any], degrees: npt.NDArray[np.uint32],
-        first: npt.NDArray[np.uint64], scratch: Scratch,
-    ) -> None:  # fmt: skip
-        self.degrees, self.first = degrees, first
-        buffers = [string_buffers(strings) for strings in known]
-        sizes = [int(offsets[-1] - offsets[0]) for offsets, _ in buffers]
-        self.data = scratch.array(sum(sizes), np.uint8)
-        self.offsets = scratch.zeros(len(degrees) + 1, np.int64)
-        at = end = 0
-        for (offsets, data), size in zip(buffers, sizes, strict=True):
-            self.data[end : end + size] = data[offsets[0] : offsets[-1]]
-            self.offsets[at + 1 : at + len(offsets)] = offsets[1:] - offsets[0] + end
-            at, end = at + len(offsets) - 1, end + size
-
-    def build(self) -> None:
-        """Do nothing."""
-
-
-class FarWriter(EdgeTypeWriter):
-    """Has the buckets and indexes of an edge type written by tasks.
-
-    Attributes:
-        work: The ingest.
-        run_all: What runs tasks.
-        told: What tasks are told of it.
-        chunks: Chunks of the type by split.
-    """
-
-    work: IngestWork
-    run_all: RunAll
-    told: plan.WriterWork
-    chunks: Mapping[str, list[ChunkFiles]]
-
-    def write_split(self, split: str) -> None:
-        """Write the buckets of a split and, of one split, the indexes."""
-        num_src, num_dst = len(self._src.offsets) - 1, len(self._dst.offsets) - 1
-        parts: list[Written] = self.run_all(
-            tasks.write_part,
-            [(self.work, self.told, split, p, self.chunks[split]) for p in range(num_src)],
-        )
-        self._waiting.pop(split).remove()
-        self.counts[split] = np.array([part.counts for part in parts], dtype=np.int64)
-        for part in parts:
-            self.duplicates += part.duplicates
-            self.self_loops += part.self_loops
-            self.fingerprints.extend(part.fingerprints)
-        if split == self.indexed_split:
-            counts = self.counts[split]
-            parts += self.run_all(
-                tasks.write_incoming,
-                [(self.work, self.told, p, counts) for p in range(num_dst)],
-            )
-        self._transaction.files.extend(entry for part in parts for entry in part.files)
 
 
 class ClusterSteps(IngestSteps):
@@ -149,11 +57,10 @@ class ClusterSteps(IngestSteps):
 
     def _scan(self) -> None:
         self._progress.stage("read", self._source.total_bytes, "bytes")
-        num_parts = self._source.num_parts  # type: ignore[attr-defined]  # looked for
         self._in_source = True
         self._pieces = self._run_all(
             tasks.scan,
-            [(self._work, number) for number in range(num_parts)],
+            [(self._work, number) for number in range(self._source.num_parts)],
             lambda place, piece: self._progress.advance(piece.bytes_read),
         )
         self._in_source = False
@@ -164,15 +71,36 @@ class ClusterSteps(IngestSteps):
                     allows = self._source.allows_nan
                     self._logs[kind] = EdgeLog(kind, self._scratch, allows_nan=allows)
                 self._logs[kind].absorb(state)
-            self._num_edges += sum(chunk.length for chunk in piece.chunks)
-        for chunk in self._chunks():
-            for end in (chunk.src, chunk.dst):
-                self._numbering(end.node_type)
-            if self._options.order == "auto":
+        for kind, log in self._logs.items():
+            if further := self._further(kind):
+                log.rows = FoundRows(further, self._scratch)
+        self._num_edges = sum(chunk.length for chunk in self._edges())
+        for batch in self._ids():
+            self._numbering(batch.node_type)
+        for nodes in self._nodes():
+            self._table(nodes.node_type).add(nodes.chunk())
+        if self._options.order == "auto":
+            for chunk in self._edges():
                 self._sample(chunk)
+        tables = (len(nodes.chunk().ids) for nodes in self._nodes())
+        self._require_rows([self._num_edges, *tables])
 
-    def _chunks(self) -> list[ChunkFiles]:
-        return [chunk for piece in self._pieces for chunk in piece.chunks]
+    def _edges(self) -> list[ChunkFiles]:
+        chunks = [chunk for piece in self._pieces for chunk in piece.chunks]
+        return [chunk for chunk in chunks if isinstance(chunk, ChunkFiles)]
+
+    def _nodes(self) -> list[NodeFiles]:
+        chunks = [chunk for piece in self._pieces for chunk in piece.chunks]
+        return [chunk for chunk in chunks if isinstance(chunk, NodeFiles)]
+
+    def _ids(self) -> list[IdBatch]:
+        """Return the batches of ids in the order of the input."""
+        chunks = [chunk for piece in self._pieces for chunk in piece.chunks]
+        return [batch for chunk in chunks for batch in chunk.batches]
+
+    def _further(self, kind: EdgeType) -> tuple[Path, ...]:
+        """Return the files of an edge type's further columns."""
+        return tuple(it.further[kind] for it in self._pieces if kind in it.further)
 
     def _sample(self, chunk: ChunkFiles) -> None:
         """Show the probe of locality the edges that it would have seen."""
@@ -205,9 +133,7 @@ class ClusterSteps(IngestSteps):
 
     def _find_distinct(self, name: str, numbering: NodeNumbering) -> list[int]:
         """Have the shards of a type's ids found; return the size of each."""
-        batches = [
-            end for c in self._chunks() for end in (c.src, c.dst) if end.node_type == name
-        ]
+        batches = [batch for batch in self._ids() if batch.node_type == name]
         self._require_one_kind(name, batches)
         totals = np.cumsum([0, *(int(batch.starts[-1]) for batch in batches)])
         lengths = np.array([np.diff(batch.starts) for batch in batches])
@@ -221,9 +147,9 @@ class ClusterSteps(IngestSteps):
             tasks.find_distinct, [(work, place, s, batches, bases) for s in shards]
         )
 
-        def found(what: str, *, is_text: bool = False) -> list[Any]:
+        def found(what: str, *, is_arrow: bool = False) -> list[Any]:
             paths = [tasks.shard_path(work, place, s, what) for s in shards]
-            return [load(path, is_text=is_text) for path in paths]
+            return [load(path, is_arrow=is_arrow) for path in paths]
 
         def joined(what: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
             array = self._scratch.array(sum(sizes), dtype)
@@ -232,7 +158,7 @@ class ClusterSteps(IngestSteps):
 
         degrees = joined("degrees", np.uint32)
         if batches[0].is_text:
-            known, first = found("known", is_text=True), joined("first", np.uint64)
+            known, first = found("known", is_arrow=True), joined("first", np.uint64)
             numbering.use(FoundStrings(known, degrees, first, self._scratch))
         else:
             numbering.use(FoundIntegers(joined("known", np.int64), degrees))
@@ -248,42 +174,63 @@ class ClusterSteps(IngestSteps):
         self._progress.stage("group", self._num_edges, "edges")
         writers = self._writers(FarWriter)
         by_split: dict[EdgeType, dict[str, list[ChunkFiles]]] = {}
-        for chunk in self._chunks():
+        for chunk in self._edges():
             splits = by_split.setdefault(chunk.edge_type, defaultdict(list))
             splits[chunk.split].append(chunk)
         for kind, writer in writers.items():
             writer.work, writer.run_all = self._work, self._run_all
             writer.chunks = by_split[kind]
             writer.told = self._told(kind, writer)
-        questions = []
-        for piece in self._pieces:
-            names = {state.edge_type: state.relation_names for state in piece.states}
-            for chunk in piece.chunks:
-                ends = chunk.src, chunk.dst
-                questions.append(
-                    (
-                        self._work, chunk,
-                        tuple(self._places[end.node_type] for end in ends),
-                        tuple(self._begins[end.path] for end in ends),
-                        names[chunk.edge_type], writers[chunk.edge_type].told,
-                    )
-                )  # fmt: skip
-        lengths = [chunk.length for chunk in self._chunks()]
+        lengths = [chunk.length for chunk in self._edges()]
         self._run_all(
-            tasks.group_edges, questions,
+            tasks.group_edges, self._grouping(writers),
             lambda place, _: self._progress.advance(lengths[place]),
         )  # fmt: skip
+        self._place_nodes()
         self._remove_ids()
         return writers
 
+    def _grouping(self, writers: Mapping[EdgeType, FarWriter]) -> list[tuple[Any, ...]]:
+        """Return what each task of ``group_edges`` is asked."""
+        questions: list[tuple[Any, ...]] = []
+        rows: dict[EdgeType, int] = defaultdict(int)
+        for piece in self._pieces:
+            names = {state.edge_type: state.relation_names for state in piece.states}
+            base = dict(rows)
+            for chunk in piece.chunks:
+                if isinstance(chunk, NodeFiles):
+                    continue
+                kind, first_row = chunk.edge_type, base.get(chunk.edge_type, 0)
+                questions.append(
+                    (
+                        self._work, chunk,
+                        tuple(self._places[end.node_type] for end in chunk.batches),
+                        tuple(self._begins[end.path] for end in chunk.batches),
+                        names[kind], first_row + chunk.first_row, writers[kind].told,
+                    )
+                )  # fmt: skip
+                rows[kind] += chunk.length
+        return questions
+
+    def _place_nodes(self) -> None:
+        """Tell node tables the numbers of their rows."""
+        for nodes in self._nodes():
+            name, begins = nodes.node_type, self._begins[nodes.ids.path]
+            numbers = tasks.numbers_of(self._work, nodes.ids, self._places[name], begins)
+            self._tables[name].place(numbers, self._numberings[name].num_nodes)
+        for name, table in self._tables.items():
+            table.check_places(self._numberings[name])
+
     def _remove_ids(self) -> None:
         """Remove what no task reads from here on: ids, their numbers, columns as read."""
-        for chunk in self._chunks():
+        for chunk in self._edges():
             for name in chunk.columns:
                 Path(f"{chunk.path}.{name}").unlink(missing_ok=True)
-            for end in (chunk.src, chunk.dst):
-                for what in ("values", "counts", "order", "rows"):
-                    Path(f"{end.path}.{what}").unlink(missing_ok=True)
+        for nodes in self._nodes():
+            nodes.remove()
+        for batch in self._ids():
+            for what in ("values", "counts", "order", "rows"):
+                Path(f"{batch.path}.{what}").unlink(missing_ok=True)
         for place in self._places.values():
             shutil.rmtree(self._work.folder / f"type-{place}", ignore_errors=True)
 
@@ -302,6 +249,7 @@ class ClusterSteps(IngestSteps):
             log=plan.TypeColumns(
                 edge_type=kind, splits=dict(log.splits), time_unit=log.time_unit,
                 relation_names=log.relation_names, types=writer.dtypes,
+                further=self._further(kind),
             ),
             cleaning=Cleaning(
                 same_type=kind.src_type == kind.dst_type,

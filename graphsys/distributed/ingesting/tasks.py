@@ -5,7 +5,6 @@ to where they were read. Edges, as keys of numbers, are shuffled by ranges of ro
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphsys.core.errors import ConfigError
-from graphsys.distributed.ingesting.files import (
-    load,
-    own_scratch,
-    save,
-)
+from graphsys.core.types import EdgeType
+from graphsys.distributed.ingesting.files import load, own_scratch, save
 from graphsys.distributed.ingesting.plan import (
     ChunkFiles,
     IdBatch,
     IngestWork,
+    NodeFiles,
     Piece,
     WriterWork,
     Written,
@@ -31,57 +27,75 @@ from graphsys.distributed.ingesting.plan import (
 from graphsys.kernels.cpu import hashing
 from graphsys.storage.ids.id_mapping import clean_ids
 from graphsys.storage.ids.string_ids import string_buffers, used_strings
-from graphsys.storage.source import EdgeChunk
+from graphsys.storage.manifest import index_file
+from graphsys.storage.source import EdgeChunk, NodeChunk
+from graphsys.storage.write.edge_index import index_batch
 from graphsys.storage.write.edge_log import EdgeLog
 
 Ints = npt.NDArray[np.int64]
 
 
 def scan(work: IngestWork, number: int) -> Piece:
-    """Read a file: columns as they come, ids by shard.
+    """Read a part of the input: columns as they come, ids by shard.
 
     Raises:
         InputError: It is malformed.
-        ConfigError: It has what only one machine takes.
     """
     source = work.source()
-    source.keep_part(number)  # type: ignore[attr-defined]  # looked for when it was opened
-    logs: dict[Any, EdgeLog] = {}
-    chunks: list[ChunkFiles] = []
+    source.keep_part(number)
+    folder = work.folder / f"piece-{number}"
+    logs, further = dict[EdgeType, EdgeLog](), dict[EdgeType, Path]()
+    chunks: list[ChunkFiles | NodeFiles] = []
     bytes_read = 0
     with own_scratch(work.folder, work.memory_bytes) as scratch:
         for chunk in source.chunks():
-            if not isinstance(chunk, EdgeChunk):
-                raise ConfigError("--cluster takes edges only; leave it out")
-            kind = chunk.edge_type
-            if kind not in logs:
-                logs[kind] = EdgeLog(kind, scratch, allows_nan=source.allows_nan)
-            record = logs[kind].add(chunk)
-            if logs[kind].rows is not None:
-                odd = sorted(chunk.columns.keys() - {"weight", "time", "relation"})
-                raise ConfigError(
-                    f"column {odd[0]!r}: --cluster takes src, dst, weight, time and "
-                    "relation; choose with --columns, or leave out --cluster"
+            path = folder / str(len(chunks))
+            if isinstance(chunk, NodeChunk):
+                ids = _save_ids(
+                    work, Path(f"{path}.ids"), chunk.ids, chunk.node_type, weight=0
                 )
-            path = work.folder / f"piece-{number}" / str(len(chunks))
-            columns = logs[kind].raw(record)
-            for name, values in columns.items():
-                save(Path(f"{path}.{name}"), values)
-            end = partial(_save_ids, work.shard_bits)
-            found = ChunkFiles(
-                path=path, edge_type=kind, split=chunk.split, length=record.length,
-                columns=tuple(columns),
-                src=end(Path(f"{path}.src"), chunk.src, kind.src_type),
-                dst=end(Path(f"{path}.dst"), chunk.dst, kind.dst_type),
-            )  # fmt: skip
-            chunks.append(found)
+                chunks.append(NodeFiles.save(chunk, path, ids))
+            else:
+                kind = chunk.edge_type
+                if kind not in logs:
+                    logs[kind] = EdgeLog(kind, scratch, allows_nan=source.allows_nan)
+                chunks.append(_save_edges(work, path, chunk, logs[kind]))
             bytes_read += chunk.bytes_read
+        for place, (kind, log) in enumerate(logs.items()):
+            if log.rows is not None:
+                further[kind] = folder / f"further-{place}"
+                log.rows.move(further[kind])
     states = [log.state() for log in logs.values()]
-    return Piece(chunks=chunks, states=states, bytes_read=bytes_read)
+    return Piece(chunks=chunks, states=states, further=further, bytes_read=bytes_read)
 
 
-def _save_ids(shard_bits: int, path: Path, ids: Any, node_type: str) -> IdBatch:
-    """Write the distinct ids by shard, and where each row's is among them."""
+def _save_edges(work: IngestWork, path: Path, chunk: EdgeChunk, log: EdgeLog) -> ChunkFiles:
+    """Write the columns of a chunk, but further ones, which stay in the log."""
+    record, kind = log.add(chunk), chunk.edge_type
+    columns = log.raw(record)
+    for name, values in columns.items():
+        save(Path(f"{path}.{name}"), values)
+    return ChunkFiles(
+        path=path, edge_type=kind, split=chunk.split, length=record.length,
+        columns=tuple(columns), first_row=record.first_row,
+        src=_save_ids(work, Path(f"{path}.src"), chunk.src, kind.src_type, weight=1),
+        dst=_save_ids(work, Path(f"{path}.dst"), chunk.dst, kind.dst_type, weight=1),
+    )  # fmt: skip
+
+
+def _save_ids(
+    work: IngestWork, path: Path, ids: Any, node_type: str, *, weight: int
+) -> IdBatch:
+    """Write the distinct ids by shard, and where each row's is among them.
+
+    Args:
+        work: The ingest.
+        path: Where, less what follows in the files' names.
+        ids: The ids.
+        node_type: Their type.
+        weight: 1 for ends of edges, 0 for tables of nodes.
+    """
+    shard_bits = work.shard_bits
     clean = clean_ids(ids, node_type)
     values: Any
     rows: npt.NDArray[Any]
@@ -102,7 +116,7 @@ def _save_ids(shard_bits: int, path: Path, ids: Any, node_type: str) -> IdBatch:
     place[order] = np.arange(len(order), dtype=np.uint32)
     is_text = not isinstance(values, np.ndarray)
     save(Path(f"{path}.values"), values.take(pa.array(order)) if is_text else values[order])
-    save(Path(f"{path}.counts"), counts[order].astype(np.uint32))
+    save(Path(f"{path}.counts"), (weight * counts[order]).astype(np.uint32))
     save(Path(f"{path}.order"), order)
     save(Path(f"{path}.rows"), place[rows])
     sizes = np.bincount(shards.astype(np.int64), minlength=1 << shard_bits)
@@ -133,9 +147,9 @@ def find_distinct(
     """
     own = [slice(int(b.starts[shard]), int(b.starts[shard + 1])) for b in batches]
 
-    def read(what: str, is_text: bool = False) -> list[Any]:
+    def read(what: str, *, is_arrow: bool = False) -> list[Any]:
         return [
-            load(Path(f"{b.path}.{what}"), is_text=is_text)[some]
+            load(Path(f"{b.path}.{what}"), is_arrow=is_arrow)[some]
             for b, some in zip(batches, own, strict=True)
         ]
 
@@ -144,7 +158,7 @@ def find_distinct(
         shard_path(work, node_type, shard, what), values
     )
     if batches[0].is_text:
-        values = pc.dictionary_encode(pa.concat_arrays(read("values", is_text=True)))
+        values = pc.dictionary_encode(pa.concat_arrays(read("values", is_arrow=True)))
         codes, known = values.indices.to_numpy(), values.dictionary
         orders = zip(read("order"), bases, strict=True)
         positions = [order.astype(np.uint64) + np.uint64(base) for order, base in orders]
@@ -170,7 +184,8 @@ def number_ids(work: IngestWork, node_type: int, shard: int, base: int) -> None:
 
 def group_edges(
     work: IngestWork, chunk: ChunkFiles, places: tuple[int, int],
-    begins: tuple[Ints, Ints], names: Sequence[str] | None, plan: WriterWork,
+    begins: tuple[Ints, Ints], names: Sequence[str] | None, first_row: int,
+    plan: WriterWork,
 ) -> None:  # fmt: skip
     """Give the edges of a chunk their numbers, and group them by ranges of rows.
 
@@ -180,12 +195,17 @@ def group_edges(
         places: Places of the types of sources and destinations.
         begins: Where each shard's numbers for this chunk begin, for both ends ``[S]``.
         names: Relations as codes of this file have them, or None.
+        first_row: The chunk's first row among all of its type, where those have further
+            columns.
         plan: What writes the edge type.
     """
-    src = _numbers_of(work, chunk.src, places[0], begins[0])
-    dst = _numbers_of(work, chunk.dst, places[1], begins[1])
+    src = numbers_of(work, chunk.src, places[0], begins[0])
+    dst = numbers_of(work, chunk.dst, places[1], begins[1])
     columns = {}
     for name, dtype in plan.log.types.items():
+        if name == "record":
+            columns[name] = np.arange(first_row, first_row + chunk.length)
+            continue
         values = load(Path(f"{chunk.path}.{name}"))
         if name == "relation":
             known = plan.log.relation_names or []
@@ -200,9 +220,17 @@ def group_edges(
     save(Path(f"{chunk.path}.grouped"), starts)
 
 
-def _numbers_of(
+def numbers_of(
     work: IngestWork, ids: IdBatch, node_type: int, begins: Ints
 ) -> npt.NDArray[Any]:
+    """Return the numbers of a batch's rows.
+
+    Args:
+        work: The ingest.
+        ids: The batch.
+        node_type: Place of its type.
+        begins: Where each shard's numbers for this batch begin ``[S]``.
+    """
     parts = [
         load(shard_path(work, node_type, shard, "numbers"))[begin : begin + size]
         for shard, (begin, size) in enumerate(
@@ -210,7 +238,8 @@ def _numbers_of(
         )
         if size
     ]
-    numbers: npt.NDArray[Any] = np.concatenate(parts)[load(Path(f"{ids.path}.rows"))]
+    rows = load(Path(f"{ids.path}.rows"))
+    numbers: npt.NDArray[Any] = np.concatenate(parts)[rows] if parts else rows
     return numbers
 
 
@@ -239,6 +268,34 @@ def write_part(
             duplicates=made.duplicates, self_loops=made.self_loops,
             fingerprints=made.fingerprints,
         )  # fmt: skip
+
+
+def place_edges(work: IngestWork, plan: WriterWork, part: int, first_edge: int) -> Written:
+    """Write a partition's outgoing index again, whose positions of edges began at 0.
+
+    Args:
+        work: The ingest.
+        plan: What writes the edge type, which has further columns.
+        part: The partition.
+        first_edge: Edges that start in partitions before it.
+    """
+    files = work.task_files()
+    path = index_file(work.generation, plan.name, "out", part)
+    with (
+        own_scratch(work.folder, work.memory_bytes) as scratch,
+        pa.memory_map(str(work.out / path)) as stream,
+    ):
+        batch = pa.ipc.open_file(stream).get_batch(0)
+        names = batch.schema.names
+        values = [column.flatten().to_numpy() for column in batch.columns]
+        columns = dict(zip(names, values, strict=True))
+        counts = np.diff(columns.pop("indptr").astype(np.int64))
+        edge = columns["edge"].astype(np.int64)
+        # the first is looked for, as the task may run again after it has written
+        columns["edge"] = edge + (first_edge - edge.min(initial=first_edge))
+        neighbor = columns.pop("indices")
+        files.add_file(path, index_batch(counts, neighbor, columns, scratch))
+    return Written(files=files.files)
 
 
 def write_incoming(work: IngestWork, plan: WriterWork, part: int, counts: Ints) -> Written:

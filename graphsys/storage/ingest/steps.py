@@ -1,7 +1,7 @@
 """The steps of an ingest; see ``ingest`` for what they are."""
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -100,20 +100,14 @@ class IngestSteps:
         for chunk in self._read():
             if isinstance(chunk, NodeChunk):
                 self._numbering(chunk.node_type).add(chunk.ids, weight=0)
-                if chunk.node_type not in self._tables:
-                    self._tables[chunk.node_type] = NodeTables(
-                        chunk.node_type, self._scratch, self._options.features_as
-                    )
-                self._tables[chunk.node_type].add(chunk)
+                self._table(chunk.node_type).add(chunk)
                 self._records.append((chunk.node_type, len(chunk.ids)))
             else:
                 self._scan_edges(chunk)
             self._progress.advance(chunk.bytes_read, edges=self._num_edges)
-        lengths = (r.length if isinstance(r, EdgeRecord) else r[1] for r in self._records)
-        if not any(lengths):
-            raise InputError(
-                f"{self._source.name} holds no edges and no nodes; expected at least one"
-            )
+        self._require_rows(
+            r.length if isinstance(r, EdgeRecord) else r[1] for r in self._records
+        )
 
     def _read(self) -> Iterator[EdgeChunk | NodeChunk]:
         """Yield the source's chunks; what fails in it is not the output's fault."""
@@ -153,6 +147,13 @@ class IngestSteps:
         if node_type not in self._numberings:
             self._numberings[node_type] = NodeNumbering(node_type, self._scratch)
         return self._numberings[node_type]
+
+    def _table(self, node_type: str) -> NodeTables:
+        if node_type not in self._tables:
+            self._tables[node_type] = NodeTables(
+                node_type, self._scratch, self._options.features_as
+            )
+        return self._tables[node_type]
 
     def _number(self) -> None:
         self._progress.stage("number", len(self._numberings), "node types")
@@ -260,6 +261,12 @@ class IngestSteps:
         )
 
     # ---- checks
+
+    def _require_rows(self, lengths: Iterable[int]) -> None:
+        if not any(lengths):
+            raise InputError(
+                f"{self._source.name} holds no edges and no nodes; expected at least one"
+            )
 
     def _check_space(self, needed: int) -> None:
         free = shutil.disk_usage(self._transaction.path).free

@@ -1,8 +1,8 @@
 """Columns of any Arrow type, spilled as they come and taken back by row."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from graphsys.storage.scratch import Scratch
 
 _PIECE = 1 << 20  # rows, a multiple of 8
 _WIDTHS = (8, 16, 32, 64)
+Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 
 class RowStore:
@@ -46,15 +47,8 @@ class RowStore:
         if self._schema is None or self._writer is None:
             self._schema = batch.schema
             self._writer = pa.ipc.new_file(self._sink, self._schema)
-        elif batch.schema != self._schema:
-            try:
-                batch = batch.select(self._schema.names).cast(self._schema)
-            except (KeyError, pa.ArrowException) as err:
-                raise InputError(
-                    f"columns change between chunks of the input: {batch.schema.names} of "
-                    f"types {[str(kind) for kind in batch.schema.types]}, before "
-                    f"{[str(kind) for kind in self._schema.types]}"
-                ) from err
+        else:
+            batch = brought_to(batch, self._schema)
         first = self._num_rows
         if batch.num_rows:  # small blocks of a reader give many chunks without rows
             self._writer.write(batch)
@@ -68,6 +62,11 @@ class RowStore:
         self._sink.close()
         if self._writer is not None:
             self._table = pa.ipc.open_file(pa.memory_map(str(self._path))).read_all()
+
+    def move(self, path: Path) -> None:
+        """Finish, and have the file somewhere else on its disk, for :class:`FoundRows`."""
+        self.finish()
+        self._path.replace(path)
 
     @property
     def schema(self) -> pa.Schema:
@@ -100,6 +99,43 @@ class RowStore:
         values, valid = self._fixed[place].take(rows, self._scratch)
         buffers = [None if valid is None else pa.py_buffer(valid), pa.py_buffer(values)]
         return pa.Array.from_buffers(kind, len(rows), buffers)
+
+
+class FoundRows(RowStore):
+    """Rows that others appended, file after file.
+
+    Args:
+        paths: Files that :meth:`RowStore.move` left.
+        scratch: Whose folder columns go to.
+    """
+
+    # not the base's: nothing is appended
+    def __init__(self, paths: Sequence[Path], scratch: Scratch) -> None:
+        self._scratch, self._fixed = scratch, {}
+        tables = [pa.ipc.open_file(pa.memory_map(str(it))).read_all() for it in paths]
+        self._schema = tables[0].schema
+        self._table = pa.concat_tables([brought_to(it, self._schema) for it in tables])
+
+    def finish(self) -> None:
+        """Do nothing."""
+
+
+def brought_to(rows: Rows, schema: pa.Schema) -> Rows:
+    """Return rows with the columns of a schema.
+
+    Raises:
+        InputError: they have others, or of types that cannot become those.
+    """
+    if rows.schema == schema:
+        return rows
+    try:
+        return rows.select(schema.names).cast(schema)
+    except (KeyError, pa.ArrowException) as err:
+        raise InputError(
+            f"columns change between chunks of the input: {rows.schema.names} of types "
+            f"{[str(kind) for kind in rows.schema.types]}, before "
+            f"{[str(kind) for kind in schema.types]}"
+        ) from err
 
 
 class _Fixed:
