@@ -80,12 +80,6 @@ def ingest(
         StorageFullError: the disk is full or read-only; nothing is left behind.
     """
     settings = IngestOptions(memory_bytes=parse_bytes(memory), **options)
-    if settings.needs_structure:
-        raise ConfigError(
-            f"partitioner {settings.partitioner} with order {settings.order} looks at the "
-            "whole graph, which --cluster does not; leave out --cluster, or partition "
-            "the graph afterwards"
-        )
     began = time.perf_counter()
     reading = {**(reading or {}), "undirected": settings.undirected}
     given: dict[str, Any] = {
@@ -93,12 +87,7 @@ def ingest(
         "nodes": nodes or None,
         "edges": edges or None,
     }
-    for place in (out, *_paths(given)):
-        if is_remote(place):
-            raise ConfigError(
-                f"{place} is on an object store, which ingest --cluster neither reads nor "
-                "writes; leave out --cluster, or use a folder that all machines see"
-            )
+    _refuse(settings, [out, *_paths(given)])
     target = Path(out).absolute()
     refuse_existing(target, overwrite=overwrite)  # before a cluster is started
     source = open_data(**given, **reading)
@@ -128,6 +117,26 @@ def ingest(
         peak_memory_bytes=meter.peak_bytes,
         workers=workers,
     )
+
+
+def _refuse(settings: IngestOptions, places: Sequence[AnyPath]) -> None:
+    """Refuse what only one machine takes.
+
+    Raises:
+        ConfigError: It was asked for.
+    """
+    if settings.needs_structure:
+        raise ConfigError(
+            f"partitioner {settings.partitioner} with order {settings.order} looks at the "
+            "whole graph, which --cluster does not; leave out --cluster, or partition "
+            "the graph afterwards"
+        )
+    for place in places:
+        if is_remote(place):
+            raise ConfigError(
+                f"{place} is on an object store, which ingest --cluster neither reads nor "
+                "writes; leave out --cluster, or use a folder that all machines see"
+            )
 
 
 def _paths(given: Any) -> list[AnyPath]:
