@@ -45,8 +45,8 @@ def require_outside(out: Path) -> None:
     if is_remote(out) or copy_at(out) is not None:
         raise ConfigError(
             f"{out} is on an object store, which takes whole graphs (of ingest, dataset "
-            "build, split, partition) and whole runs (of train) only; write this to a "
-            "local folder"
+            "build, split, partition), whole runs (of train) and files only; write this to "
+            "a local folder"
         )
     for folder in (out.absolute().parent.resolve() / out.name).parents:
         kind = kind_of(folder)

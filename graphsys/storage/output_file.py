@@ -1,14 +1,22 @@
-"""Output files: written whole beside the old one, never inside a graph or a run."""
+"""Output files: written whole beside the old one, never inside a graph or a run.
+
+A file of an object store is made in the user's cache; an upload appears when all of it is
+there, and replaces what was.
+"""
 
 import contextlib
 import fcntl
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from graphsys.core.errors import ConfigError, OutputExistsError
-from graphsys.storage.folder_kinds import require_outside
+from graphsys.core.remote.locations import Location, is_remote, new_progress
+from graphsys.storage.folder_kinds import RUN_NAME, require_outside
+from graphsys.storage.manifest import MANIFEST_NAME
+from graphsys.storage.objects.object_store import ObjectStore
+from graphsys.storage.objects.staging import staging
 from graphsys.storage.transaction import disk_errors, sync_folder
 
 
@@ -16,15 +24,39 @@ def require_writable(*targets: Path, overwrite: bool) -> None:
     """Refuse files that may not be written, before any work is done.
 
     Raises:
-        ConfigError: one is a folder, or lies inside a graph or a run.
+        ConfigError: one is a folder, or lies inside a graph or a run; or there is no such
+            bucket.
         OutputExistsError: one exists and ``overwrite`` is off.
+        ObjectStoreError: the storage fails.
     """
     for target in targets:
-        if target.is_dir():
+        kind = _kind_of_object(target) if is_remote(target) else _kind_of(target)
+        if kind == "folder":
             raise ConfigError(f"{target} is a folder; name a file")
-        require_outside(target)
-        if target.exists() and not overwrite:
+        if kind == "file" and not overwrite:
             raise OutputExistsError(f"{target} exists; replace it with --overwrite")
+
+
+def _kind_of(target: Path) -> str | None:
+    if target.is_dir():
+        return "folder"
+    require_outside(target)
+    return "file" if target.exists() else None
+
+
+def _kind_of_object(target: Path) -> str | None:
+    location = Location.parse(target)
+    kind = ObjectStore(location.parent).kind(location.name)
+    if kind is None:
+        ObjectStore(location).require_bucket()
+    for folder in location.parents():
+        for head, name in ((MANIFEST_NAME, "graph"), (RUN_NAME, "training run")):
+            if ObjectStore(folder).kind(head) == "file":
+                raise ConfigError(
+                    f"{location} lies inside {folder}, which is a {name} and holds no "
+                    "other files; choose an output outside of it"
+                )
+    return kind
 
 
 @contextlib.contextmanager
@@ -38,11 +70,17 @@ def new_files(*targets: Path) -> Iterator[list[Path]]:
         targets: The files to replace; their folders are made.
 
     Yields:
-        A name for each, in the same folder, of an empty file.
+        A name for each, in the same folder, or of an object in the user's cache, of an
+        empty file.
 
     Raises:
         StorageFullError: They cannot be written; the old ones stay.
+        ObjectStoreError: A storage fails.
     """
+    if is_remote(targets[0]):
+        with _new_objects([Location.parse(target) for target in targets]) as files:
+            yield files
+        return
     made: list[tuple[Path, int]] = []
     try:
         with disk_errors(targets[0]):
@@ -61,6 +99,23 @@ def new_files(*targets: Path) -> Iterator[list[Path]]:
         for new, lock in made:
             new.unlink(missing_ok=True)
             os.close(lock)
+
+
+@contextlib.contextmanager
+def _new_objects(targets: Sequence[Location]) -> Iterator[list[Path]]:
+    with staging(targets[0].parent) as folder:
+        with disk_errors(folder):
+            folder.mkdir()
+            new = [folder / target.name for target in targets]
+            for file in new:
+                file.touch()
+            yield new
+        progress = new_progress()
+        for target, file in zip(targets, new, strict=True):
+            progress.stage(f"upload {target}", file.stat().st_size, "bytes")
+            ObjectStore(target.parent).upload(file, target.name)
+            progress.advance(file.stat().st_size)
+        progress.close()
 
 
 def _begin(target: Path) -> tuple[Path, int]:

@@ -65,7 +65,17 @@ class Location:
         return cls(scheme, bucket, key)
 
     def __str__(self) -> str:
-        return f"{self.scheme}://{self.bucket}/{self.key}"
+        return "/".join([f"{self.scheme}:/", self.bucket, *filter(None, [self.key])])
+
+    @property
+    def name(self) -> str:
+        """The last part of the key: a file's name, if it is one's location."""
+        return self.key.rpartition("/")[2]
+
+    @property
+    def parent(self) -> "Location":
+        """The folder that this lies in, whose key is empty if that is the bucket."""
+        return Location(self.scheme, self.bucket, self.key.rpartition("/")[0])
 
     def parents(self) -> list["Location"]:
         """Return the folders that this one lies in, the bucket left out."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
+from graphsys.core.remote.locations import is_remote
 from graphsys.distributed.asking.run_shard import (
     Questions,
     RunShard,
@@ -160,6 +161,11 @@ def export(
         StorageFullError: It cannot be written.
         ClusterError: Nothing answers, or a worker is lost again and again.
     """
+    if is_remote(out):
+        raise ConfigError(
+            f"{out} is on an object store, and workers leave what they make beside the "
+            "file; write to a folder that all of them mount, or leave out --cluster"
+        )
     out = Path(out).absolute()
     check_target(out, overwrite=overwrite)
     opened = _open(run)

@@ -98,8 +98,7 @@ class ObjectStore:
         return file_system(self.location)
 
     def _path(self, name: str) -> str:
-        folder = f"{self.location.bucket}/{self.location.key}"
-        return f"{folder}/{name}" if name else folder
+        return "/".join(filter(None, [self.location.bucket, self.location.key, name]))
 
     def read(self, name: str) -> bytes | None:
         """Return what an object holds; None where there is none.
@@ -126,6 +125,20 @@ class ObjectStore:
             found = self._files.get_file_info(self.location.bucket)
         if found.type == pafs.FileType.NotFound:
             raise missing_bucket(self.location)
+
+    def kind(self, name: str) -> str | None:
+        """Return "file" or "folder", None where nothing has that name.
+
+        Raises:
+            ConfigError: there is no such bucket, or it may not be read.
+            ObjectStoreError: the storage fails.
+        """
+        import pyarrow.fs as pafs
+
+        with self._told():
+            found = self._files.get_file_info(self._path(name)).type
+        known = {pafs.FileType.File: "file", pafs.FileType.Directory: "folder"}
+        return known.get(found)
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of every object of the folder, by name."""

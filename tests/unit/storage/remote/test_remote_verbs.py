@@ -104,7 +104,10 @@ def test_a_run_that_was_copied_there_opens(bucket: Bucket) -> None:
 REFUSED = {
     "append GRAPH new.csv": "takes whole graphs (of ingest, dataset build, split, part",
     "compact GRAPH": "takes whole graphs (of ingest, dataset build, split, partition)",
-    "run pagerank GRAPH -o GRAPH.parquet": "write this to a local folder",
+    "run pagerank GRAPH -o GRAPH/ranks.parquet": "which is a graph and holds no other",
+    "run pagerank GRAPH -o s3://nobody/ranks.parquet": "there is no bucket 'nobody'",
+    "run pagerank GRAPH -o GRAPH.rtf": "expected a name that ends in one of",
+    "export vectors -o GRAPH.csv --cluster local:2": "folder that all of them mount",
     "run pagerank GRAPH -o x.csv --implementation program --checkpoint GRAPH-kept "
     "--checkpoint-every 1": "write this to a local folder",
     "train embedding GRAPH -o GRAPH-run --resume": "have no checkpoints to go on from",
@@ -126,6 +129,45 @@ def test_what_is_not_done_there_is_refused_in_a_line(
         assert [it for it in errors if it.startswith("error: ") and message in it], words
         assert "hush" not in "".join(errors)
     assert {it.name for it in tmp_path.iterdir()} == {"cache"}
+
+
+def test_files_are_written_there(bucket: Bucket, tmp_path: Path, capsys: Capture) -> None:
+    graph, here = bucket.place("graph"), tmp_path / "ranks.parquet"
+    make_store(graph, edge_chunk([(1, 2), (2, 3)]))
+    there = bucket.place("out/ranks.parquet")
+    assert not run("run", "pagerank", graph, "-o", here)
+    assert not run("run", "pagerank", graph, "-o", there)
+    assert bucket.read("out/ranks.parquet") == here.read_bytes()
+    assert run("run", "pagerank", graph, "-o", there) == 2
+    assert f"error: {there} exists; replace it with --ov" in capsys.readouterr().err
+    assert not run("run", "bfs", graph, "-o", there, "--param", "source=1", "--overwrite")
+    assert bucket.read("out/ranks.parquet") != here.read_bytes()
+    assert run("run", "pagerank", graph, "-o", bucket.place("out.parquet/x/y.csv")) == 0
+    assert run("run", "pagerank", graph, "-o", bucket.place("out.parquet")) == 2
+    assert "is a folder; name a file" in capsys.readouterr().err
+    assert list((bucket.cache / "staging").iterdir()) == []
+    page = bucket.place("report.html")
+    assert not run(
+        "profile", "-o", page, "--", "run", "wcc", graph, "-o", here, "--overwrite"
+    )
+    assert b"<html" in bucket.read("report.html")
+    assert json.loads(bucket.read("report.json"))
+
+
+def test_an_upload_that_fails_leaves_the_old_file(
+    bucket: Bucket, tmp_path: Path, capsys: Capture, one_try: None
+) -> None:
+    graph, there = bucket.place("graph"), bucket.place("ranks.csv")
+    make_store(graph, edge_chunk([(1, 2), (2, 3)]))
+    bucket.write("ranks.csv", b"old")
+    bucket.server.fault = lambda it: (
+        (503, "SlowDown") if it["REQUEST_METHOD"] in ("PUT", "POST") else None
+    )
+    assert run("run", "pagerank", graph, "-o", there, "--overwrite") == 1
+    assert f"error: {there.rpartition('/')[0]}" in capsys.readouterr().err
+    bucket.server.reset()
+    assert bucket.read("ranks.csv") == b"old"
+    assert list((bucket.cache / "staging").iterdir()) == []
 
 
 WRITE = """
