@@ -21,7 +21,7 @@ import pytest
 
 from graphsys.core.errors import ClusterError, ConfigError
 from graphsys.distributed.cluster import Cluster, connected
-from graphsys.distributed.exchange import Exchange, Mailbox
+from graphsys.distributed.exchanging.exchange import Exchange, Mailbox
 from graphsys.distributed.run import ClusterResult, ClusterRun
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.distributed.worker import NearPeer, Worker
