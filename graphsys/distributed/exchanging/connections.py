@@ -152,7 +152,7 @@ def _take(connection: socket.socket, key: bytes, mailbox: Mailbox) -> None:
             while True:
                 number, payload = receive_frame(connection)
                 mailbox.put(number, sender, payload)
-    except (OSError, ValueError):  # closed, or no worker of ours
+    except (OSError, ValueError, LookupError, TypeError):  # closed, or no worker of ours
         if sender is not None:
             mailbox.lose(sender)
 
