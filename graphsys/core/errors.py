@@ -75,6 +75,10 @@ class ClusterError(GraphsysError, OSError):
     exit_code = 1
 
 
+class WorkerLostError(ClusterError):
+    """A worker that another can no longer reach: it died, or the network between them."""
+
+
 class ObjectStoreError(GraphsysError, OSError):
     """An object store that does not answer, or fails however often it is asked."""
 

@@ -5,30 +5,38 @@ from typing import Any
 
 import ray
 
-from graphsys.distributed.exchange import Payload
+from graphsys.distributed.exchanging.connections import Address, Connections
 from graphsys.distributed.worker import Work, Worker
 
-MAIL = "mail"
+ASIDE = "aside"
 """The group of calls that a worker answers while it runs."""
-
-
-class FarPeer:
-    """Another worker's mailbox, which Ray carries the mail to."""
-
-    def __init__(self, actor: Any) -> None:
-        self._deliver = actor.deliver.options(concurrency_group=MAIL)
-
-    def send(self, number: int, sender: int, payload: Payload) -> None:
-        """Send and go on; whoever is dead is noticed by the one who watches all."""
-        self._deliver.remote(number, sender, payload)
 
 
 class FarWorker(Worker):
     """A worker whose peers are other processes."""
 
-    def run_among(self, rank: int, actors: Sequence[Any], work: Work) -> Any:
-        """Run the own part; see :meth:`Worker.run`."""
-        return self.run(rank, [FarPeer(actor) for actor in actors], work)
+    def __init__(self) -> None:
+        super().__init__()
+        self._connections = Connections(ray.util.get_node_ip_address())
+
+    def address(self) -> Address:
+        """Return where this worker listens for the others."""
+        return self._connections.address
+
+    def run_among(
+        self, rank: int, addresses: Sequence[Address], key: bytes, work: Work
+    ) -> dict[str, Any]:
+        """Run the own part; see :meth:`Worker.run`.
+
+        Args:
+            rank: Number of this worker.
+            addresses: Where all of them listen.
+            key: By which they know each other.
+            work: What to run.
+        """
+        # kept open when the work fails: others are to hear why, not that this one is lost
+        self._peers = self._connections.open(rank, addresses, key, self._mailbox)
+        return self.run(rank, self._peers, work)
 
 
 def start_workers(num_workers: int) -> list[Any]:
@@ -38,7 +46,7 @@ def start_workers(num_workers: int) -> list[Any]:
     watches starts new ones, which read the last checkpoint.
     """
     kind: Any = ray.remote(
-        num_cpus=1, max_restarts=0, max_task_retries=0, concurrency_groups={MAIL: 1},
+        num_cpus=1, max_restarts=0, max_task_retries=0, concurrency_groups={ASIDE: 1},
         scheduling_strategy="SPREAD",
     )(FarWorker)  # fmt: skip
     return [kind.remote() for _ in range(num_workers)]

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from graphsys.distributed.exchange import Exchange
+from graphsys.core.memory import available_bytes
+from graphsys.core.threads import num_cores
+from graphsys.distributed.exchanging.exchange import Exchange
 from graphsys.distributed.own_simple import OwnSimple
 from graphsys.distributed.ownership import Ownership, OwnRows
 from graphsys.distributed.supersteps import OwnLauncher, WorkerSupersteps
@@ -48,7 +50,7 @@ class WorkerExecutor(Executor):
         if program.simple:
             topology = OwnSimple(topology, self.spans, exchange, num_threads)
         self.topology = topology
-        self.rows = OwnRows(topology, self.spans)
+        self.rows = OwnRows(topology, self.spans, _room_for_rows(exchange.size))
         self.arrays = RunArrays(plan, topology, np.zeros)
         self.launcher = OwnLauncher(program, kernels, self.arrays, num_threads)
         self.launcher.spans = self.spans
@@ -62,3 +64,11 @@ class WorkerExecutor(Executor):
         """End the threads."""
         super().close()
         self.rows.close()
+
+
+def _room_for_rows(num_workers: int) -> int:
+    """Return how much of the rows stays mapped: half of a worker's share of free memory.
+
+    The other half is for states and messages. A machine has a worker a processor at most.
+    """
+    return available_bytes() // min(num_workers, num_cores()) // 2

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.distributed.exchange import Exchange
+from graphsys.distributed.exchanging.exchange import Exchange
 from graphsys.distributed.ownership import Ownership
-from graphsys.kernels.cpu.bits import empty_bits
+from graphsys.kernels.cpu.bits import fill_bits
 
 Array = npt.NDArray[Any]
 Nodes = npt.NDArray[np.int64]
@@ -60,25 +60,6 @@ class Ghosts:
             for nodes, values in zip(self._read, self._values.get(name, ()), strict=False):
                 array[nodes] = values
 
-    def bits(self, words: npt.NDArray[np.uint64], num_nodes: int) -> Array:
-        """Return a set of own nodes with the nodes of others that are in theirs.
-
-        Args:
-            words: The own nodes of the set, as bits.
-            num_nodes: Nodes of the graph.
-        """
-        outgoing: list[tuple[Any, ...]] = []
-        for place, nodes in enumerate(self._told):
-            chosen = (words[nodes >> 6] >> (nodes & 63).astype(np.uint64)) & np.uint64(1)
-            outgoing.append((self._changes("the set", chosen.astype(np.uint8), place),))
-        found = empty_bits(num_nodes)
-        found[:] = words
-        for place, (part,) in enumerate(self._exchange.all_to_all(outgoing)):
-            nodes = self._read[place]
-            chosen = self._received("the set", np.dtype(np.uint8), place, part)
-            set_bits(found, nodes[chosen != 0])
-        return found
-
     def _changes(self, name: str, now: Array, place: int) -> tuple[Array, Array]:
         """Return where values differ from those sent last, and the values there.
 
@@ -116,7 +97,7 @@ def _raw(values: Array) -> Array:
 
 def set_bits(words: npt.NDArray[np.uint64], nodes: Nodes) -> None:
     """Put nodes into a set of bits."""
-    np.bitwise_or.at(words, nodes >> 6, np.uint64(1) << (nodes & 63).astype(np.uint64))
+    fill_bits(words, nodes, 0, len(nodes))
 
 
 def has_bits(words: npt.NDArray[np.uint64], nodes: Nodes) -> npt.NDArray[np.bool_]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.types import EDGE
-from graphsys.distributed.exchange import Exchange
+from graphsys.distributed.exchanging.exchange import Exchange
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction, IndexBlock
 from graphsys.storage.views import Index

@@ -113,10 +113,16 @@ class OwnRows(StreamRows):
     Args:
         topology: The graph.
         spans: The nodes.
+        keeps_bytes: How much stays mapped from pass to pass.
     """
 
-    def __init__(self, topology: Topology, spans: Sequence[tuple[int, int]]) -> None:
-        super().__init__(topology, topology.column_dtypes())
+    def __init__(
+        self,
+        topology: Topology,
+        spans: Sequence[tuple[int, int]],
+        keeps_bytes: float = 0,
+    ) -> None:
+        super().__init__(topology, topology.column_dtypes(), keeps_bytes=keeps_bytes)
         self._spans = tuple(spans)
 
     def blocks(

@@ -48,6 +48,8 @@ class ClusterResult(Result):
         bytes_bound: What a superstep in which all nodes send must move at least, by the
             partitioning: a message for every copy of a node at another worker.
         waited_seconds: Time that workers waited for others, the longest.
+        per_worker: Of every worker its ``waiting_seconds``, ``sending_seconds`` (handing
+            messages to the network) and ``work_seconds`` (the rest) in the supersteps.
     """
 
     workers: int
@@ -56,6 +58,7 @@ class ClusterResult(Result):
     bytes_setup: int
     bytes_bound: int
     waited_seconds: float
+    per_worker: Sequence[Mapping[str, float]]
 
     def figures(self) -> dict[str, Any]:
         """Return what a report tells besides what a run on one machine does."""
@@ -226,6 +229,7 @@ class ClusterRun:
             bytes_setup=sum(part["setup_bytes"] for part in parts),
             bytes_bound=sum(part["bound"] for part in parts),
             waited_seconds=max(part["waited_s"] for part in parts),
+            per_worker=[_split(part.get("steps") or []) for part in parts],
         )
 
 
@@ -260,6 +264,19 @@ def combined(parts: Sequence[Mapping[str, Any]]) -> dict[str, npt.NDArray[Any]]:
         }
         states[name] = np.concatenate([pieces[low] for low in sorted(pieces)])
     return states
+
+
+def _split(steps: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return how a worker's time in supersteps splits."""
+    waiting, sending, all_of_it = (
+        sum(step[name] for step in steps)
+        for name in ("waiting_seconds", "sending_seconds", "seconds")
+    )
+    return {
+        "work_seconds": all_of_it - waiting - sending,
+        "sending_seconds": sending,
+        "waiting_seconds": waiting,
+    }
 
 
 def _refuse(name: str, work: PreparedProgram) -> None:

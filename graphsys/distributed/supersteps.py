@@ -6,12 +6,13 @@ date; after it pushed, what was combined here for nodes of others leaves for the
 a node; and what a superstep counts is summed over all workers.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from graphsys.distributed.exchange import Exchange
+from graphsys.distributed.exchanging.exchange import Exchange
 from graphsys.distributed.ghosts import (
     Ghosts,
     clear_bits,
@@ -28,12 +29,15 @@ from graphsys.engine.execute.launch import Launch
 from graphsys.engine.execute.launcher import Launcher
 from graphsys.engine.execute.rows import RowBlock, all_nodes
 from graphsys.engine.execute.supersteps import Supersteps
-from graphsys.kernels.cpu.bits import empty_bits
+from graphsys.kernels.cpu.bits import as_mask, empty_bits, from_mask
 
 _COMBINED = ("sum", "minimum", "maximum", "any")
 """Combiners by which messages become one before they leave."""
 _SHORT_CUTS = ("same_", "accepting_")
 """Kernels that ask all nodes at once, which here are not all in one place."""
+
+
+_NONE: Mapping[str, Array] = {}
 
 
 class SharedFrontier(Frontier):
@@ -94,6 +98,9 @@ class WorkerSupersteps(Supersteps):
         rows: The own rows.
         exchange: With the other workers.
         ownership: Who owns which nodes.
+
+    Attributes:
+        compile_seconds: For how long supersteps stood still because some worker compiled.
     """
 
     launcher: OwnLauncher
@@ -123,6 +130,7 @@ class WorkerSupersteps(Supersteps):
         self.ghosts = Ghosts(exchange, ownership, self._wanted(rows))
         self._shown: set[str] = set()
         self._whole = (0, 0)
+        self._compiled = self.compile_seconds = 0.0
 
     def _wanted(self, rows: OwnRows) -> Any:
         if self._read_at:  # node.at(id) may be anyone
@@ -205,10 +213,13 @@ class WorkerSupersteps(Supersteps):
 
     def _pull(self, phase: PhasePlan, sending: Frontier) -> StepResult:
         names = self.launcher.arguments_of(phase, "pull", "gather")
-        self._update_states(n for n in _after("col__", names) if n in self.arrays.states)
-        if not sending.everyone:
-            words = self.ghosts.bits(sending.words(), self.num_nodes)
-            mixed = Frontier.from_words(self.num_nodes, words, 0, 0)
+        read = {n for n in _after("col__", names) if n in self.arrays.states}
+        if sending.everyone:
+            self._update_states(read)
+        else:
+            is_sending = as_mask(sending.words(), self.num_nodes)
+            self._update_states(read, {"the senders": is_sending})
+            mixed = Frontier.from_words(self.num_nodes, from_mask(is_sending), 0, 0)
             sending = SharedFrontier(mixed, sending.count, sending.edges)
         return super()._pull(phase, sending)
 
@@ -220,10 +231,11 @@ class WorkerSupersteps(Supersteps):
         messages = [self.arrays.message(phase, "in", i) for i in width]
         self.ghosts.update({f"in_{i}_{a.dtype}": a for i, a in enumerate(messages)})
 
-    def _update_states(self, names: Any) -> None:
+    def _update_states(self, names: Any, others: Mapping[str, Array] = _NONE) -> None:
+        """Bring copies of states up to date, and in the same message those of others."""
         states = {name: self.arrays.states[name] for name in sorted(names)}
-        if states:
-            self.ghosts.update(states)
+        if states or others:
+            self.ghosts.update({**states, **others})
             self._shown.update(states)
 
     # ---- push
@@ -279,7 +291,10 @@ class WorkerSupersteps(Supersteps):
         if phase.functions["aggregate"] is None:
             kinds = {}
         totals = [self.launcher.totals[name] for name in kinds]
-        rows = self.exchange.gather(np.array([*own, *totals], dtype=float))
+        compiled = self.launcher.compile_seconds - self._compiled
+        self._compiled += compiled
+        rows = self.exchange.gather(np.array([*own, *totals, compiled], dtype=float))
+        self.compile_seconds += float(rows[:, -1].max())
         with np.errstate(over="ignore", invalid="ignore"):
             for i, (name, kind) in enumerate(kinds.items()):
                 column = rows[:, i + 2]

@@ -1,10 +1,11 @@
 """Workers watched: started, asked how far they are, and started again if one is lost."""
 
+import secrets
 from dataclasses import replace
 from typing import Any
 
 from graphsys.core.deps import require
-from graphsys.core.errors import ClusterError, GraphsysError
+from graphsys.core.errors import ClusterError, GraphsysError, WorkerLostError
 from graphsys.core.progress import Progress
 from graphsys.distributed.work import ProgramWork
 from graphsys.distributed.worker import Work
@@ -48,8 +49,10 @@ def _run_once(
 
     workers = start_workers(num_workers)
     try:
+        addresses = ray.get([worker.address.remote() for worker in workers])
+        key = secrets.token_bytes(32)
         running = [
-            worker.run_among.remote(rank, workers, work)
+            worker.run_among.remote(rank, addresses, key, work)
             for rank, worker in enumerate(workers)
         ]
         done, waiting = 0, list(running)
@@ -63,6 +66,8 @@ def _run_once(
     except ray.exceptions.RayActorError:
         return None
     except ray.exceptions.RayTaskError as err:
+        if isinstance(err.cause, WorkerLostError):  # noticed before Ray did
+            return None
         if isinstance(err.cause, GraphsysError):
             raise err.cause from None
         raise
@@ -73,10 +78,10 @@ def _run_once(
 
 def _tell(ray: Any, worker: Any, progress: Progress, told: int) -> int:
     """Show how far the run is; return the supersteps that were shown."""
-    from graphsys.distributed.actors import MAIL
+    from graphsys.distributed.actors import ASIDE
 
     try:
-        asked = worker.supersteps_done.options(concurrency_group=MAIL).remote()
+        asked = worker.supersteps_done.options(concurrency_group=ASIDE).remote()
         done: int = ray.get(asked, timeout=_WATCH_S)
     except ray.exceptions.GetTimeoutError:
         return told

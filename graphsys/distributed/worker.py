@@ -8,7 +8,13 @@ from typing import Any
 from graphsys.distributed.checkpoints import ClusterCheckpoints
 from graphsys.distributed.counting.mining_work import MiningWork, run_mining
 from graphsys.distributed.counting.shared_work import SharedWork, run_share
-from graphsys.distributed.exchange import TIMEOUT_S, Exchange, Mailbox, Payload, Peer
+from graphsys.distributed.exchanging.exchange import (
+    TIMEOUT_S,
+    Exchange,
+    Mailbox,
+    Payload,
+    Peer,
+)
 from graphsys.distributed.executor import WorkerExecutor
 from graphsys.distributed.seen import recorded
 from graphsys.distributed.work import ProgramWork
@@ -45,7 +51,7 @@ class Worker:
         Returns:
             ``states`` (the own spans' values by name, and ``spans``), the ``position`` of
             the run, ``seconds``, ``compile_seconds``, ``setup_bytes``, ``bytes`` sent in
-            every superstep run here, ``steps`` (the same with seconds and waiting),
+            every superstep run here, ``steps`` (see :meth:`StepClock.stop`),
             ``bound`` (bytes of all values that others read), ``waited_s``, ``nodes``.
         """
         exchange = Exchange(rank, peers, self._mailbox, TIMEOUT_S)
@@ -75,26 +81,19 @@ class Worker:
     ) -> dict[str, Any]:
         exchange, begin = executor.exchange, time.perf_counter()
         saved = ClusterCheckpoints.of(work, executor)
-        sent: list[int] = []
+        setup_bytes, clock = exchange.sent_bytes, StepClock(executor)
         steps: list[dict[str, float]] = []
-        setup_bytes = before = exchange.sent_bytes
-        began, waited = time.perf_counter(), exchange.waited_s
         for _ in executor.run():
-            sent.append(exchange.sent_bytes - before)
-            took, silent = time.perf_counter() - began, exchange.waited_s - waited
-            steps.append(
-                {"sent_bytes": sent[-1], "seconds": took, "waiting_seconds": silent}
-            )
+            steps.append(clock.stop())
             if saved is not None:
                 saved.after(executor)
-            before = exchange.sent_bytes
-            began, waited = time.perf_counter(), exchange.waited_s
+            clock.start()
         if saved is not None:
             saved.close()
         states = executor.arrays.states
         shown = executor.plan.spec.program.results or tuple(states)
         spans = executor.spans
-        took = time.perf_counter() - begin - executor.compile_seconds
+        took = time.perf_counter() - begin - executor.supersteps.compile_seconds
         return {
             "spans": spans,
             "states": {
@@ -104,12 +103,51 @@ class Worker:
             "seconds": took,
             "compile_seconds": compiling + executor.compile_seconds,
             "setup_bytes": setup_bytes,
-            "bytes": sent,
+            "bytes": [int(step["sent_bytes"]) for step in steps],
             "steps": steps,
             "bound": executor.supersteps.bound_bytes,
-            "waited_s": exchange.waited_s,
+            "waited_s": sum(step["waiting_seconds"] for step in steps),
             "nodes": executor.ownership.num_nodes(exchange.rank),
         }
+
+
+class StepClock:
+    """What a worker's supersteps take.
+
+    Args:
+        executor: The worker's loop.
+    """
+
+    def __init__(self, executor: WorkerExecutor) -> None:
+        self._executor = executor
+        self.start()
+
+    def start(self) -> None:
+        """Begin with a superstep."""
+        self._began = self._now()
+
+    def stop(self) -> dict[str, float]:
+        """Return what the superstep took.
+
+        Returns:
+            ``sent_bytes``; ``seconds`` without compiling, here or in another worker that
+            this one waited for; of those ``waiting_seconds`` and ``sending_seconds``.
+        """
+        passed = (now - then for now, then in zip(self._now(), self._began, strict=True))
+        took, sent_bytes, waited, sending, compiled, stood_still = passed
+        return {
+            "sent_bytes": sent_bytes,
+            "seconds": took - stood_still,
+            "waiting_seconds": max(waited - (stood_still - compiled), 0.0),
+            "sending_seconds": sending,
+        }
+
+    def _now(self) -> tuple[float, ...]:
+        executor, exchange = self._executor, self._executor.exchange
+        return (
+            time.perf_counter(), exchange.sent_bytes, exchange.waited_s, exchange.sending_s,
+            executor.compile_seconds, executor.supersteps.compile_seconds,
+        )  # fmt: skip
 
 
 class NearPeer:

@@ -14,6 +14,7 @@ from graphsys.core.types import number_dtype
 from graphsys.storage.ids.taking import taken
 from graphsys.storage.lookup import lookup_ids
 from graphsys.storage.reader import Graph
+from graphsys.storage.views import view_of
 
 
 class NodeNumbers:
@@ -196,12 +197,12 @@ def _as_arrow(values: Any) -> Any:
 
 def _rank_of(ids: pa.ChunkedArray) -> npt.NDArray[np.int64] | None:
     if pa.types.is_integer(ids.type):
-        values = ids.to_numpy()
+        values = view_of(ids.combine_chunks())
         if len(values) < 2 or bool(np.all(values[1:] > values[:-1])):
             return None
         order = np.argsort(values, kind="stable")
     else:
-        order = pc.sort_indices(ids).to_numpy()
+        order = view_of(pc.sort_indices(ids))
         if bool(np.all(order[1:] > order[:-1])):
             return None
     place = np.empty(len(order), dtype=np.int64)
@@ -215,7 +216,7 @@ def _ascends(ids: pa.ChunkedArray) -> bool:
         return False
     last = None
     for chunk in ids.chunks:
-        values = chunk.to_numpy()
+        values = view_of(chunk)
         if not len(values):
             continue
         if last is not None and values[0] <= last:

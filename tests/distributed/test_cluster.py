@@ -21,7 +21,7 @@ import pytest
 
 from graphsys.core.errors import ClusterError, ConfigError
 from graphsys.distributed.cluster import Cluster, connected
-from graphsys.distributed.exchange import Exchange, Mailbox
+from graphsys.distributed.exchanging.exchange import Exchange, Mailbox
 from graphsys.distributed.run import ClusterResult, ClusterRun
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.distributed.worker import NearPeer, Worker
@@ -148,6 +148,31 @@ def test_a_killed_worker_is_replaced_and_the_result_is_the_same(
     found, expected = (t.column("value").to_numpy() for t in (result.table, alone.table))
     np.testing.assert_allclose(found, expected, rtol=1e-9)
     assert result.supersteps == alone.supersteps
+
+
+def test_a_stopped_worker_is_waited_for(
+    store: Path, tmp_path: Path, long_program: str
+) -> None:
+    run = prepared(store, long_program, tmp_path / "kept")
+    done: list[ClusterResult] = []
+    thread = threading.Thread(target=lambda: done.append(run.run()))
+    thread.start()
+    wait_for((tmp_path / "kept" / "checkpoint.json").exists)
+    below = workers_below(os.getpid())
+    os.kill(below[0], signal.SIGSTOP)
+    time.sleep(3)
+    assert thread.is_alive()
+    assert workers_below(os.getpid()) == below
+    os.kill(below[0], signal.SIGCONT)
+    thread.join(120)
+    (result,) = done
+    assert result.restarts == 0
+    assert len(result.bytes_sent) == result.supersteps == 1200
+    assert max(row["waiting_seconds"] for row in result.per_worker) > 2
+    assert min(row["work_seconds"] for row in result.per_worker) > 0
+    alone = prepare_program(load_program(long_program), str(store)).run()
+    found, expected = (t.column("value").to_numpy() for t in (result.table, alone.table))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_a_killed_driver_leaves_no_process_and_resumes(

@@ -11,7 +11,7 @@ from graphsys import mining
 from graphsys.core.errors import ClusterError
 from graphsys.core.types import EdgeType
 from graphsys.distributed.counting.mining_work import MiningWork, run_mining
-from graphsys.distributed.exchange import Exchange, Mailbox
+from graphsys.distributed.exchanging.exchange import Exchange, Mailbox
 from graphsys.distributed.worker import NearPeer, Worker, run_in_threads
 from tests.conftest import Run
 from tests.stores import edge_chunk, make_store

@@ -34,6 +34,9 @@ def test_looking_at_a_store_loads_no_compiler(run_python: Run, tmp_path: Path) -
     done = run_python(run.format(["info", graph]) + seen)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == ""
+    ranks = f"from graphsys.engine.topology import Topology; Topology.of({graph!r}).rank; "
+    done = run_python(f"import sys; {ranks}print('pandas' in sys.modules)")
+    assert done.stdout.strip() == "False", done.stderr  # ordering ids loads no pandas
 
 
 def test_rows_of_a_run_are_asked_without_a_compiler(

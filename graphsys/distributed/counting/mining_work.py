@@ -16,7 +16,7 @@ from graphsys import mining
 from graphsys.core.compiling import CompileWatch
 from graphsys.core.errors import ClusterError
 from graphsys.distributed.counting.worker_memory import share_of_memory
-from graphsys.distributed.exchange import Exchange
+from graphsys.distributed.exchanging.exchange import Exchange
 from graphsys.graph.shares import Share
 from graphsys.mining.census.shared_sums import Counts, SharedSums, sharing
 from graphsys.storage.scratch_arrays import scratch_is_memory

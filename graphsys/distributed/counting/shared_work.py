@@ -19,7 +19,7 @@ from graphsys.core.compiling import CompileWatch
 from graphsys.core.threads import ThreadTeam
 from graphsys.core.types import number_dtype
 from graphsys.distributed.counting.worker_memory import share_of_memory
-from graphsys.distributed.exchange import Exchange, Payload
+from graphsys.distributed.exchanging.exchange import Exchange, Payload
 from graphsys.distributed.ownership import Ownership
 from graphsys.engine.algorithms import get
 from graphsys.engine.execute.budget import placed

@@ -241,14 +241,21 @@ class StreamRows:
     ) -> Iterator[Item]:
         """Yield what is made of each tuple of pieces, which has been read by then."""
         self._expect_passes()
-        fetched: list[Future[None]] = []
+        fetched: list[Future[None] | None] = []
         for k, blocks in enumerate(pieces):
             for place in range(len(fetched), min(k + 1 + _AHEAD, len(pieces))):
-                fetched.append(self._reader.submit(self._fetch, pieces[place]))
-            with span("wait"):
-                fetched[k].result()
+                fetched.append(self._read_ahead(pieces[place]))
+            if (reading := fetched[k]) is not None:
+                with span("wait"):
+                    reading.result()
             yield made(blocks)
             self._leave(blocks)
+
+    def _read_ahead(self, blocks: Sequence[RowBlock]) -> Future[None] | None:
+        """Have blocks read by the other thread, unless they stayed mapped."""
+        if all(rows.key in self._kept for rows in blocks):
+            return None
+        return self._reader.submit(self._fetch, blocks)
 
     def _leave(self, blocks: Sequence[RowBlock]) -> None:
         """Give the pages of blocks back, unless there is room for them."""

@@ -105,3 +105,11 @@ def as_mask(words: Words, num_nodes: int) -> npt.NDArray[np.bool_]:
     """Return a set as a mask, bool ``[N]``."""
     bits = np.unpackbits(words.view(np.uint8), count=num_nodes, bitorder="little")
     return bits.view(np.bool_)
+
+
+def from_mask(mask: npt.NDArray[np.bool_]) -> Words:
+    """Return a mask ``[N]`` as a set; the inverse of :func:`as_mask`."""
+    words = empty_bits(len(mask))
+    packed = np.packbits(mask, bitorder="little")
+    words.view(np.uint8)[: len(packed)] = packed
+    return words

@@ -207,17 +207,24 @@ def test_pages_are_given_back_beyond_the_room_there_is(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[int] = []
+    read: list[int] = []
     monkeypatch.setattr(
         MappedArrays, "give_back", lambda self, array: given.append(array.nbytes)
     )
+    monkeypatch.setattr(
+        MappedArrays, "fetch", lambda self, array: read.append(array.nbytes)
+    )
     topology = Topology.of(graph)
-    passes = {}
+    passes, reads = {}, {}
     for room in (0.0, 4000.0, float("inf")):
         rows = StreamRows(topology, {}, piece_bytes=1000, keeps_bytes=room)
         given.clear()
+        read.clear()
         for _ in range(2):
             assert list(rows.blocks("in"))
-        passes[room] = sum(given)
+        passes[room], reads[room] = sum(given), sum(read)
         rows.close()
     assert passes[0.0] > passes[4000.0] > passes[float("inf")] == 0
     assert passes[0.0] - passes[4000.0] <= 2 * 4000
+    assert reads[0.0] > reads[4000.0] > reads[float("inf")]  # what stays is read once
+    assert reads[0.0] == 2 * reads[float("inf")]

@@ -8,11 +8,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.errors import ClusterError
+from graphsys.core.errors import ClusterError, WorkerLostError
 from graphsys.core.events import span
 
 Payload = tuple[Any, ...]
-"""What one worker sends another at a time: arrays, or tuples of them."""
+"""What one worker sends another at a time: arrays, texts and numbers, tuples of them."""
 
 TIMEOUT_S = 600.0
 """How long a worker waits for another: a stopped one goes on, a dead one ends the run."""
@@ -22,7 +22,11 @@ class Peer(Protocol):
     """Another worker's mailbox, near or far."""
 
     def send(self, number: int, sender: int, payload: Payload) -> None:
-        """Hand over what a worker sends in an exchange; twice is the same as once."""
+        """Hand over what a worker sends in an exchange; twice is the same as once.
+
+        Raises:
+            WorkerLostError: there is no way to the other any more.
+        """
 
 
 class Mailbox:
@@ -30,6 +34,7 @@ class Mailbox:
 
     def __init__(self) -> None:
         self._arrived: dict[tuple[int, int], Payload] = {}
+        self._lost: set[int] = set()
         self._condition = threading.Condition()
         self._done = 0
 
@@ -40,25 +45,45 @@ class Mailbox:
                 self._arrived[number, sender] = payload
                 self._condition.notify_all()
 
+    def lose(self, sender: int) -> None:
+        """Note that a worker will send nothing more."""
+        with self._condition:
+            self._lost.add(sender)
+            self._condition.notify_all()
+
     def take(self, number: int, senders: Sequence[int], timeout_s: float) -> list[Payload]:
         """Wait for what the senders send in an exchange, in their order.
 
         Raises:
             ClusterError: one of them did not send in time.
+            WorkerLostError: one of them never will.
         """
-        keys = [(number, sender) for sender in senders]
+
+        def missing() -> list[int]:
+            return [k for k in senders if (number, k) not in self._arrived]
+
         with self._condition:
-            there = self._condition.wait_for(
-                lambda: all(key in self._arrived for key in keys), timeout_s
+            self._condition.wait_for(
+                lambda: not missing() or self._lost.intersection(missing()), timeout_s
             )
-            if not there:
-                silent = [sender for n, sender in keys if (n, sender) not in self._arrived]
+            silent = missing()
+            if lost := self._lost.intersection(silent):
+                raise lost_worker(min(lost))
+            if silent:
                 raise ClusterError(
                     f"worker {silent[0]} sent nothing for {timeout_s:.0f} s; look at its "
                     "machine, then run the command again"
                 )
             self._done = number
-            return [self._arrived.pop(key) for key in keys]
+            return [self._arrived.pop((number, sender)) for sender in senders]
+
+
+def lost_worker(rank: int) -> WorkerLostError:
+    """Return the error that tells of a worker that cannot be reached any more."""
+    return WorkerLostError(
+        f"the connection to worker {rank} broke; look at its machine and the network, then "
+        "run the command again"
+    )
 
 
 class Exchange:
@@ -72,6 +97,7 @@ class Exchange:
 
     Attributes:
         sent_bytes: Bytes of arrays that left this worker.
+        sending_s: Time spent handing messages over.
         waited_s: Time spent waiting for others.
     """
 
@@ -86,6 +112,7 @@ class Exchange:
         self.size = len(peers)
         self.others = [k for k in range(self.size) if k != rank]
         self.sent_bytes = 0
+        self.sending_s = 0.0
         self.waited_s = 0.0
         self._peers = peers
         self._mailbox = mailbox
@@ -99,13 +126,15 @@ class Exchange:
             outgoing: What to send, one for each of :attr:`others`.
         """
         self._number += 1
+        begin = time.perf_counter()
         for peer, payload in zip(self.others, outgoing, strict=True):
             self.sent_bytes += _bytes_of(payload)
             self._peers[peer].send(self._number, self.rank, payload)
-        begin = time.perf_counter()
+        sent = time.perf_counter()
         with span("exchange"):
             arrived = self._mailbox.take(self._number, self.others, self._timeout_s)
-        self.waited_s += time.perf_counter() - begin
+        self.sending_s += sent - begin
+        self.waited_s += time.perf_counter() - sent
         return arrived
 
     def gather(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

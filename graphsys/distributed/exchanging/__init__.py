@@ -1,0 +1,1 @@
+"""Messages among workers: what is sent, how it is written, what carries it."""
