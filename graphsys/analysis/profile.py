@@ -93,10 +93,11 @@ class Profile:
         # operators are told as spans
         found: dict[str, Observer] = {"rows": self._model, OPERATORS: _ignore}
         if self._has_schedulers:
-            from graphsys.analysis.model.caches import CacheModel
+            from graphsys.analysis.model.caches import SAMPLED_SETS, CacheModel
             from graphsys.analysis.model.schedulers import SchedulerModel
 
-            self._schedulers = SchedulerModel(self._gpu, caches=CacheModel(self._gpu))
+            caches = CacheModel(self._gpu, sampled_sets=SAMPLED_SETS)
+            self._schedulers = SchedulerModel(self._gpu, caches=caches)
             found["rows"] = self._show_rows
         if self.level != "L1":
             found[DEVICE_ROWS] = _ignore  # they are told as rows

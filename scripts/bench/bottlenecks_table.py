@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.output import RESULTS
-from bench.study import mix, plot, plot_sweep, schedulers
+from bench.study import mix, plot, plot_sweep, sampled, schedulers
 from bench.study.findings import findings
 from bench.study.statistics import trends
 
@@ -80,7 +80,7 @@ def rows_of(result: dict[str, Any]) -> list[tuple[str, dict[str, float]]]:
 def document(result: dict[str, Any], name: str) -> str:
     """Return the page that is committed: the findings, then all tables."""
     machine = result["machine"]
-    rows = rows_of(result)
+    rows, simulated = rows_of(result), schedulers.simulated()
     graphs = sum(1 for work, _ in rows if not work.startswith("control"))
     text = [
         "# The twelve applications study",
@@ -120,13 +120,20 @@ def document(result: dict[str, Any], name: str) -> str:
         "",
         *table(
             HEADS,
-            [it.cells() for it in findings(rows, schedulers.simulated(), mix.mixes())],
+            [it.cells() for it in findings(rows, simulated, mix.mixes())],
         ),
         "",
         "![CTAs of an SM, by how launches fill the SMs](balance.svg)",
         "",
         "The three regimes of coarse balance: left of 1 launches have fewer CTAs than",
         "there are places, at 1 as many, right of it more; a point is a run's mean.",
+        "",
+        f"Caches, stalls and schedulers: four applications, graphs of {sizes(simulated)}",
+        "entries (above 2,000,000 no SSSP on roads), two real ones. Up to 2,000,000 all",
+        "sets of all SMs' caches are simulated, above a quarter stands for all. Graphs no",
+        "larger than the controls are set beside those. How far a quarter is from all:",
+        "",
+        *table(sampled.HEADS, sampled.beside_all(simulated)),
         "",
         "## Along the sweep",
         "",

@@ -3,9 +3,14 @@
 A model: sizes are NVIDIA's, ways and latencies are assumed, sets are taken in turn and the
 least recently used line goes. L1 is empty when a kernel begins, the L2 is not. Rows have a
 thread each, or, where a GPU walked them, a warp. Stores of a node's own state are left out,
-as the other models leave them out. Some SMs are simulated, evenly spread, with their share
-of the L2; how far SMs differ says how well they stand for all. See
-``kernels/cpu/simt/caches.py``.
+as the other models leave them out. See ``kernels/cpu/simt/caches.py``.
+
+Some sets of all caches may stand for the others (R. E. Kessler, M. D. Hill, D. A. Wood, "A
+comparison of trace-sampling techniques for multi-megabyte caches", IEEE Transactions on
+Computers 43(6), 1994): every SM runs, and requests for the lines of the other sets are left
+out. What the sets that are looked at do is what they do where all are; how far they differ
+says how well they stand for all. Some SMs with their share of the L2 could be simulated
+instead, but would say too little of what one SM finds in the L2 because another asked.
 """
 
 import math
@@ -27,6 +32,10 @@ ARRAYS = ("offsets", "indices", "states")
 """What is read: where rows begin, their neighbors, and what is known of those."""
 _APART = 40
 """Log2 of the bytes between the places of two arrays."""
+CLASSES = 32
+"""Classes of sets, by the remainder of a line's number."""
+SAMPLED_SETS = 8
+"""Of them, those that are looked at where all would take long."""
 _TABLES = 1 << 20
 """Place of the second table of values, beyond those of all neighbors."""
 
@@ -69,11 +78,15 @@ class CacheModel:
     Args:
         gpu: The GPU.
         caches: Its caches; those of :data:`CACHES` by default.
-        sms: SMs that are simulated; all of them where there are no more.
+        sms: SMs that are simulated, evenly spread, with their share of the L2; all of them
+            by default.
         shape: How kernels are launched.
+        sampled_sets: Of :data:`CLASSES` classes of sets, how many are looked at, drawn
+            once; 0 for all. Fewer where a cache has fewer sets.
 
     Attributes:
-        tallies: Sums over all launches, int64 ``[S, NUM_TALLIES, arrays]``.
+        tallies: Sums over all launches by SM, or by the class of sets where they are
+            sampled, int64 ``[S, NUM_TALLIES, arrays]``.
         launches: How many were run.
     """
 
@@ -81,20 +94,26 @@ class CacheModel:
         self,
         gpu: Gpu,
         caches: Caches | None = None,
-        sms: int = 4,
+        sms: int | None = None,
         shape: LaunchShape = LaunchShape(),  # noqa: B008  (frozen)
+        sampled_sets: int = 0,
     ) -> None:
         self.gpu, self.shape = gpu, shape
         self.caches = CACHES[gpu.name] if caches is None else caches
-        self.sms = min(sms, gpu.num_sms)
+        self.sms = min(sms or gpu.num_sms, gpu.num_sms)
         self.launches = 0
-        self.tallies = np.zeros(
-            (self.sms, kernels.NUM_TALLIES, kernels.NUM_ARRAYS), dtype=np.int64
-        )
         self._l1 = self._empty(self.caches.l1_bytes, self.caches.l1_ways, self.sms)
         share = self.caches.l2_bytes * self.sms // gpu.num_sms
         self._l2 = self._empty(share, self.caches.l2_ways, 1)[:, 0].copy()
         self._clock = np.zeros(1, dtype=np.int64)
+        classes = math.gcd(CLASSES, self._l1.shape[2], self._l2.shape[1])
+        self._slots = slots_of(classes, sampled_sets)
+        is_sampled = len(self._slots) > 1
+        rows = sampled_sets if is_sampled else self.sms
+        self._share = rows / (classes if is_sampled else gpu.num_sms)
+        self.tallies = np.zeros(
+            (rows, kernels.NUM_TALLIES, kernels.NUM_ARRAYS), dtype=np.int64
+        )
         self._places: dict[int, tuple[int, Any]] = {}
         self._tables: dict[tuple[str, int], int] = {}
 
@@ -117,14 +136,15 @@ class CacheModel:
         own = np.zeros_like(self.tallies)
         lengths = visit.steps if visit.loads is None else visit.loads
         warps, places = self.shape.warps, resident_ctas(self.gpu, self.shape)
-        self._l1[0], self._l1[1:] = -1, 0  # kernels find the L1 empty
+        self._l1[0] = -1  # kernels find the L1 empty; older stamps are given up first
         turns = np.zeros((2, self.sms), dtype=np.int64)
         turns[0] = np.arange(self.sms) * (self.gpu.num_sms // self.sms)
         kernels.run_caches(
             np.ascontiguousarray(visit.starts, dtype=np.int64),
             np.ascontiguousarray(lengths, dtype=np.int64),
-            visit.indices, self._config(visit, warps, places * warps), self._l1, self._l2,
-            self._clock, np.zeros((self.sms, 4, places * warps), dtype=np.int64), turns,
+            visit.indices, self._config(visit, warps, places * warps), self._slots,
+            self._l1, self._l2, self._clock,
+            np.zeros((self.sms, 4, places * warps), dtype=np.int64), turns,
             np.zeros((2, WARP), dtype=np.int64), self.gpu.num_sms, own,
         )  # fmt: skip
         self.tallies += own
@@ -189,7 +209,7 @@ class CacheModel:
         return float(hits.sum() / asked.sum()) if asked.sum() else None
 
     def _counts(self, level: int, array: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return sectors asked for and hits of every SM; atomics do not ask the L1."""
+        """Return sectors asked for and hits by SM or class; atomics do not ask the L1."""
         ask, hit = (
             (kernels.L1_ASKED, kernels.L1_HITS)
             if level == 1
@@ -199,20 +219,47 @@ class CacheModel:
         asked, hits = (self.tallies[:, it, which].sum(axis=1) for it in (ask, hit))
         return asked, hits
 
-    def sampling_error(self) -> float | None:
-        """Return the standard error of L1's hit rate, by how the SMs differ."""
-        asked, hits = self._counts(1, "")
-        rates = hits[asked > 0] / asked[asked > 0]
-        if len(rates) and self.sms == self.gpu.num_sms:
-            return 0.0
-        if len(rates) < 2:
+    def sampling_error(self, level: int = 1, array: str = "") -> float | None:
+        """Return the standard error of a hit rate, by how sets (or SMs) differ.
+
+        That of a ratio of sums over clusters: W. G. Cochran, "Sampling techniques", 3rd
+        edition, 1977, section 6.3. None where fewer than two were asked for anything.
+
+        Args:
+            level: 1 or 2.
+            array: One of :data:`ARRAYS`; all together by default.
+        """
+        asked, hits = self._counts(level, array)
+        if self._share == 1:
+            return 0.0 if asked.any() else None
+        if np.count_nonzero(asked) < 2:
             return None
-        left = 1 - self.sms / self.gpu.num_sms
-        return float(rates.std(ddof=1)) * math.sqrt(left / len(rates))
+        beyond = hits - asked * (hits.sum() / asked.sum())
+        error = math.sqrt((1 - self._share) / len(asked)) * float(beyond.std(ddof=1))
+        return error / float(asked.mean())
+
+
+def slots_of(classes: int, sampled: int) -> npt.NDArray[np.int64]:
+    """Return where requests of each class of sets are counted; -1: they are left out.
+
+    Args:
+        classes: How many there are.
+        sampled: How many are drawn; 0, or no fewer than there are, for all.
+
+    Returns:
+        int64 ``[classes]``, or ``[1]`` where nothing is left out.
+    """
+    if not 0 < sampled < classes:
+        return np.zeros(1, dtype=np.int64)
+    # drawn: nodes and rows are often arranged by powers of two
+    chosen = np.random.default_rng(0).permutation(classes)[:sampled]
+    slots = np.full(classes, -1, dtype=np.int64)
+    slots[np.sort(chosen)] = np.arange(sampled)
+    return slots
 
 
 def cache_metrics(model: CacheModel) -> list[Metric]:
-    """Return hit rates by array, and how well the simulated SMs stand for all."""
+    """Return hit rates by array, and how well the sets looked at stand for all."""
     found = [
         measured(
             f"l{level}_hit_rate{f'.{array}' if array else ''}",
@@ -224,9 +271,13 @@ def cache_metrics(model: CacheModel) -> list[Metric]:
     ]  # fmt: skip
     return [
         *found,
-        measured(
-            "l1_hit_rate_error", model.sampling_error(), "share", source="model",
-            exact=False, reason="fewer than two of the simulated SMs had work",
+        *(
+            measured(
+                f"l{level}_hit_rate_error", model.sampling_error(level), "share",
+                source="model", exact=False,
+                reason=f"fewer than two of the sampled sets of the L{level} had work",
+            )
+            for level in (1, 2)
         ),
         measured(
             "value_latency", model.latency(), "cycles", source="model", exact=False,

@@ -27,6 +27,7 @@ import pyarrow as pa
 from graphsys.core.checksums import PREFIX, digest
 from graphsys.core.errors import CorruptStoreError
 from graphsys.core.user_cache import user_cache
+from graphsys.storage.deltas.file_writer import FileWriter
 from graphsys.storage.first_look import check_index, check_nodes
 from graphsys.storage.manifest import (
     MANIFEST_NAME,
@@ -177,9 +178,8 @@ class KeptMerges:
             # without a name until it is whole: a kill leaves nothing of it
             fd = os.open(path, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
             try:
-                nameless = f"/proc/self/fd/{fd}"
                 with (
-                    pa.OSFile(nameless, "wb") as sink,
+                    pa.PythonFile(FileWriter(fd), mode="w") as sink,
                     pa.ipc.new_file(sink, batch.schema) as writer,
                 ):
                     writer.write(batch)
@@ -188,6 +188,7 @@ class KeptMerges:
                 now = Manifest.read(self._root)
                 if now.fingerprint == self._manifest.fingerprint:  # else it is of the past
                     name = path / f"{what}-{checksum}.arrow"
+                    nameless = f"/proc/self/fd/{fd}"
                     os.link(nameless, name, src_dir_fd=fd, follow_symlinks=True)
             finally:
                 os.close(fd)

@@ -8,7 +8,8 @@ cache's, as those of the store's own files are, and can be given back in the sam
 import mmap
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import StorageFullError
-from graphsys.core.threads import num_cores, run_parallel
+from graphsys.core.threads import run_parallel
 from graphsys.kernels.cpu.rows import splice as kernels
 
 _IN_MEMORY = 1 << 20
-_WORTH_A_THREAD = 1 << 18  # entries
+_PIECE = 1 << 18  # entries
 Fill = Callable[[npt.NDArray[Any]], None]
+FillPiece = Callable[[int, npt.NDArray[Any]], None]
 
 
 class MergedSpace:
@@ -42,20 +44,63 @@ class MergedSpace:
             StorageFullError: the disk is full.
         """
         dtype = np.dtype(dtype)
-        size = length * dtype.itemsize
-        if size < _IN_MEMORY:
-            array = np.empty(length, dtype=dtype)
-            fill(array)
-            array.flags.writeable = False
-            return array
-        fd = self._open()
-        try:
-            os.posix_fallocate(fd, 0, size)
-            with mmap.mmap(fd, size) as writable:
+        if length * dtype.itemsize < _IN_MEMORY:
+            return self.put_together([0, length], dtype, lambda _, out: fill(out))
+
+        def work(fd: int) -> None:
+            with mmap.mmap(fd, length * dtype.itemsize) as writable:
                 fresh = np.frombuffer(writable, dtype=dtype)
                 fill(fresh)
                 del fresh
-            # mapped again for reading: what is given back stays in the file
+
+        return self._mapped(length, dtype, work)
+
+    def put_together(
+        self, bounds: Sequence[int], dtype: npt.DTypeLike, fill: FillPiece
+    ) -> npt.NDArray[Any]:
+        """Return an array whose pieces are made one by one, for reading only.
+
+        Pieces are made in memory, in threads, and written as wholes: a file written through
+        a mapping lies in the page cache in small pages, each of which interrupts its writer
+        and later its readers (see ``file_writer``).
+
+        Args:
+            bounds: Where pieces begin, and where the last one ends ``[K + 1]``.
+            dtype: Of the array.
+            fill: Writes piece k into the array that it gets.
+
+        Raises:
+            StorageFullError: the disk is full.
+        """
+        dtype, count = np.dtype(dtype), len(bounds) - 1
+        if bounds[-1] * dtype.itemsize < _IN_MEMORY:
+            array = np.empty(bounds[-1], dtype=dtype)
+            for k in range(count):
+                fill(k, array[bounds[k] : bounds[k + 1]])
+            array.flags.writeable = False
+            return array
+
+        def write(fd: int, k: int) -> None:
+            piece = np.empty(bounds[k + 1] - bounds[k], dtype=dtype)
+            fill(k, piece)
+            left, at = piece.view(np.uint8).data, bounds[k] * dtype.itemsize
+            while left:
+                written = os.pwrite(fd, left, at)
+                left, at = left[written:], at + written
+
+        return self._mapped(
+            bounds[-1], dtype, lambda fd: run_parallel(partial(write, fd), range(count))
+        )
+
+    def _mapped(
+        self, length: int, dtype: np.dtype[Any], work: Callable[[int], Any]
+    ) -> npt.NDArray[Any]:
+        """Return the array in a file without a name that ``work`` has written."""
+        fd, size = self._open(), length * dtype.itemsize
+        try:
+            os.posix_fallocate(fd, 0, size)
+            work(fd)
+            # mapped for reading alone: what is given back stays in the file
             mapped = mmap.mmap(fd, size, prot=mmap.PROT_READ)
         except OSError as err:
             raise StorageFullError(
@@ -96,22 +141,16 @@ def spliced(
     Returns:
         ``[E - R + D]``.
     """
-
-    def fill(out: npt.NDArray[Any]) -> None:
-        threads = num_cores() if len(out) > _WORTH_A_THREAD else 1
-        bounds = [len(base) * k // threads for k in range(threads + 1)]
-
-        def work(k: int) -> None:
-            begin, end = bounds[k], bounds[k + 1]
-            first = int(np.searchsorted(places, begin))
-            last = k == threads - 1
-            kernels.splice(
-                base, dropped, places, values, begin, end,
-                int(np.searchsorted(dropped, begin)), first,
-                len(places) if last else int(np.searchsorted(places, end)), out,
-            )  # fmt: skip
-
-        run_parallel(work, range(threads), threads)
-
+    begins = range(0, max(len(base), 1), _PIECE)
+    drops = np.searchsorted(dropped, begins)
+    firsts = [*np.searchsorted(places, begins).tolist(), len(places)]
     length = len(base) - len(dropped) + len(places)
-    return space.filled(length, base.dtype if dtype is None else dtype, fill)
+    bounds = [*(begins - drops + firsts[:-1]).tolist(), length]
+
+    def fill(k: int, out: npt.NDArray[Any]) -> None:
+        kernels.splice(
+            base, dropped, places, values, begins[k], min(begins[k] + _PIECE, len(base)),
+            int(drops[k]), firsts[k], firsts[k + 1], out,
+        )  # fmt: skip
+
+    return space.put_together(bounds, base.dtype if dtype is None else dtype, fill)

@@ -10,9 +10,10 @@ Edges are R-MAT's. Works:
   round, so 12,000 in the usual six; each is read whole, and one that is torn ends the work.
 * ``bfs``, ``pagerank``, ``sampling`` (``dynamic_reading``): on stores of 10M edges with 10
   and 100 deltas, a tenth of all edges, against the compacted store: on the open store; and
-  bfs ``opened anew``, which maps the rows that an earlier process merged and kept
-  (``kept_bytes`` beside ``store_bytes``), and as the ``first reader``, who merges them
-  (``merge_s``) and keeps them.
+  bfs and sampling ``opened anew``, which maps the rows that an earlier process merged and
+  kept (``kept_bytes`` beside ``store_bytes``), and as the ``first reader``, who merges them
+  and keeps them. So after an append of one edge, where all that takes is of the store.
+  Seeds of samples are looked up before.
 * ``wcc of views``: components of a graph as it was at five times, beside Raphtory's.
 
 ``--inputs appends,snapshots,reading,views`` measures parts of it.

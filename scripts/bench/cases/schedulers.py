@@ -4,25 +4,35 @@ One scheduler of each of four SMs runs the rows of a graph, a thread each, under
 round-robin, greedy-then-oldest and two-level scheduling; the twelve controls are run as
 programs, all of their launches. Instructions per cycle are simulated with latencies from
 the cache model, whose hit rates are kept too. The times are those of the simulation.
+
+Up to 2,000,000 entries the cache model looks at all sets of all SMs' caches, and a second
+one at a quarter of the sets on the same launches (figures ``sampled ...``, with the errors
+that it states); beyond, sampled sets are all there is, and the figures are theirs.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.cases.bottlenecks import load, run_application
+from bench.cases.bottlenecks import HUGE, KINDS, left_out, load, run_application
 from bench.controls.catalog import CONTROLS
 from bench.harness import OURS, Contender, Outcome, Work, WrongResultError
 from bench.limits import Limits
 
 PEERS: dict[str, str] = {}
 COUNTS_ONLY = True
-INPUTS = ("rmat-1e5", "road-1e5", "uniform-1e5", "wiki-Vote", "brightkite")
+INPUTS = (
+    *(f"{kind}-{size}" for size in ("1e5", "1e6", "1e7") for kind in KINDS),
+    "wiki-Vote",
+    "brightkite",
+)
 QUICK_INPUTS = ("rmat-1e4",)
 APPLICATIONS = ("BFS", "MIS", "PR", "SSSP")
 GPUS = ("h100", "m2050")
-SIZE, QUICK_SIZE = 100_000, 10_000
+CONTROL_SIZES, QUICK_CONTROL_SIZES = (100_000, 1_000_000), (10_000,)
+"""Values of the controls' inputs; graphs with no more than twice as many entries are set
+beside them."""
 
 
 def works(
@@ -36,11 +46,21 @@ def works(
             print(f"{name}: its file is not at hand; left out")
             continue
         for application in APPLICATIONS:
-            simulated = Simulated(lambda a=application, t=topology: run_application(a, t))
+            if application in left_out(name, topology.num_edges):
+                continue
+            simulated = Simulated(
+                lambda a=application, t=topology: run_application(a, t),
+                topology.num_edges,
+                is_sampled=topology.num_edges > HUGE,
+            )
             yield _work(f"{application}, {name}", topology.num_edges, simulated)
-    for name, control in CONTROLS.items():
-        amount, run = control.bind(QUICK_SIZE if quick else SIZE)
-        yield _work(f"control {name}", amount, Simulated(run))
+    if inputs:  # some graphs anew: the controls are as they were
+        return
+    for size in QUICK_CONTROL_SIZES if quick else CONTROL_SIZES:
+        for name, control in CONTROLS.items():
+            amount, run = control.bind(size)
+            title = f"control {name}, {amount / 1e6:.3g}M values"
+            yield _work(title, amount, Simulated(run, amount))
 
 
 class Simulated:
@@ -48,15 +68,19 @@ class Simulated:
 
     Args:
         run: The work.
+        entries: Of the graph's rows, or values of the control, about.
+        is_sampled: Whether some sets of the caches stand for all.
     """
 
-    def __init__(self, run: Callable[[], Any]) -> None:
-        self._run = run
+    def __init__(
+        self, run: Callable[[], Any], entries: float, *, is_sampled: bool = False
+    ) -> None:
+        self._run, self._entries, self._is_sampled = run, float(entries), is_sampled
         self._figures: dict[str, dict[str, float]] = {}
 
     def __call__(self, policy: str) -> Outcome:
         """Return a policy's figures."""
-        from graphsys.analysis.model.caches import CacheModel, cache_metrics
+        from graphsys.analysis.model.caches import SAMPLED_SETS, CacheModel, cache_metrics
         from graphsys.analysis.model.devices import GPUS as KNOWN
         from graphsys.analysis.model.schedulers import (
             POLICIES,
@@ -67,20 +91,40 @@ class Simulated:
 
         began = time.perf_counter()
         for gpu in GPUS if not self._figures else ():
-            model = SchedulerModel(KNOWN[gpu], caches=CacheModel(KNOWN[gpu]))
-            with recording({"rows": model}):
+            some = CacheModel(KNOWN[gpu], sampled_sets=SAMPLED_SETS)
+            caches = some if self._is_sampled else CacheModel(KNOWN[gpu])
+            model = SchedulerModel(KNOWN[gpu], caches=caches)
+            shown = [model] if self._is_sampled else [model, some]
+            with recording({"rows": _to_all(shown)}):
                 self._run()
             for name in POLICIES:
-                own = self._figures.setdefault(name, {})
+                own = self._figures.setdefault(name, {"entries": self._entries})
                 own[f"{gpu} ipc"] = model.ipc(name) or 0.0
                 own[f"{gpu} instructions"] = float(model.instructions(name))
                 own |= {
                     f"{gpu} {metric.name}": float(metric.value)
-                    for metric in (*cache_metrics(model.caches), *scheduler_metrics(model))
+                    for metric in (*cache_metrics(caches), *scheduler_metrics(model))
+                    if metric.value is not None
+                }
+                own |= {
+                    f"{gpu} sampled {metric.name}": float(metric.value)
+                    for metric in cache_metrics(some)
+                    if not self._is_sampled
                     if metric.value is not None
                 }
         seconds = time.perf_counter() - began
         return Outcome(seconds=seconds, result={"figures": self._figures[policy]})
+
+
+def _to_all(models: Sequence[Callable[[Any], None]]) -> Callable[[Any], None]:
+    """Return what shows the same launches to each of several models."""
+
+    def show(visits: Any) -> None:
+        known = list(visits)
+        for model in models:
+            model(known)
+
+    return show
 
 
 def _work(name: str, amount: float, simulated: Simulated) -> Work:

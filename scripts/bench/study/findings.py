@@ -13,16 +13,16 @@ def findings(rows: Rows, simulated: Rows, mixes: Rows) -> list[Finding]:
         simulated: Those of the case ``schedulers``.
         mixes: Those of the case ``instructions``.
     """
-    alike = comparable(rows)
+    alike, near = comparable(rows), comparable(simulated)
     return [
         launches.launches(alike),
         launches.work_per_launch(alike),
         launches.copies(alike),
         lanes.requests(alike),
-        caches.stalls(simulated),
-        caches.misses(simulated),
+        caches.stalls(near),
+        caches.misses(near),
         lanes.on_chip(),
-        caches.first_level(simulated),
+        caches.first_level(near),
         lanes.lanes(alike),
         mix.instructions(mixes),
         balance.coarse(rows),
@@ -31,5 +31,5 @@ def findings(rows: Rows, simulated: Rows, mixes: Rows) -> list[Finding]:
         balance.divergent(rows),
         balance.warps(rows),
         schedulers.policies(simulated),
-        schedulers.speed(simulated),
+        schedulers.speed(near),
     ]

@@ -256,6 +256,25 @@ def test_schedulers(study: Any, tmp_path: Path) -> None:
     assert verdict(schedulers.speed(apart)) == "does not hold"
 
 
+def test_sampled_sets_beside_all(study: Any) -> None:
+    sampled = study("sampled")
+
+    def run(entries: float, whole: float, part: float, error: float) -> dict[str, float]:
+        own = {"h100 l2_hit_rate": whole, "h100 sampled l2_hit_rate": part}
+        return own | {"h100 sampled l2_hit_rate_error": error, "entries": entries}
+
+    rows = [
+        ("PR, a", run(98_000, 0.5, 0.52, 0.02)),
+        ("BFS, a", run(98_000, 0.5, 0.4, 0.02)),
+        ("PR, b", run(1e6, 0.5, 0.5, 0.01)),
+        ("PR, c", {"h100 l2_hit_rate": 0.1, "entries": 1e7}),
+    ]
+    assert sampled.beside_all(rows) == [
+        ("H100 L2, about 1e5 entries or values", "2", "6.00%", "10.00%", "2.00%", "50%"),
+        ("H100 L2, about 1e6 entries or values", "1", "0.00%", "0.00%", "1.00%", "100%"),
+    ]
+
+
 def test_the_picture_has_a_point_for_every_regime(study: Any) -> None:
     plot = study("plot")
     kinds = [f"{gpu} {name}" for gpu in ("h100", "m2050") for name in ("fewer", "more")]

@@ -108,10 +108,10 @@ def splice(
         first_dropped: First of ``dropped`` at ``begin`` or behind.
         first_value: First of ``values`` that goes to the span.
         end_value: End of them.
-        out: Receives all entries of the result; those of the span are written.
+        out: Receives the span's entries of the result.
     """
     k, drop, value = begin, first_dropped, first_value
-    place = begin - first_dropped + first_value
+    place = 0
     while True:
         until = end
         if drop < len(dropped) and dropped[drop] < until:

@@ -9,6 +9,11 @@ stored of the addresses: they follow from the rows while the simulation goes on.
 A cache has sets of ways; the way that was used least recently is given up. A line is found
 by its tag, and a sector of it by a bit: a line may be there without the sector.
 
+Sets do not know of each other: those of some lines behave alike whether others are there or
+not. ``slots`` says, for the remainder of a line's number by its length (a power of two that
+divides the sets of both levels), where its requests are counted, or -1 that they are left
+out. A length of 1 leaves nothing out, and requests are counted by SM.
+
 ``config`` holds, as int64: see :data:`LANES` and those after it. A cache's state is its
 tags (-1: empty), sectors as bits, and stamps, ``[sets, ways]`` each; every SM has an L1.
 """
@@ -76,35 +81,36 @@ def _touch(tags: Any, bits: Any, stamps: Any, sector: Any, now: Any, wanted: Any
 
 @lean_inline_jit
 def _access(
-    sector: Any, kind: Any, sm: Any, config: Any, l1: Any, l2: Any, clock: Any, tallies: Any
-) -> None:
-    """Ask an SM's L1 for a sector, and the L2 for what it lacks."""
+    sector: Any, kind: Any, sm: Any, at: Any, config: Any, l1: Any, l2: Any, clock: Any,
+    tallies: Any,
+) -> None:  # fmt: skip
+    """Ask an SM's L1 for a sector, and the L2 for what it lacks; count it ``at``."""
     clock[0] += 1
     now = clock[0]
-    tallies[sm, ACCESSES, kind] += 1
+    tallies[at, ACCESSES, kind] += 1
     skips = kind == 2 and config[IS_ATOMIC] != 0
     is_line = config[UNIT] == 7
     bit = np.int64(1) << (sector & 3)
     if not skips:
-        tallies[sm, L1_ASKED, kind] += 1
+        tallies[at, L1_ASKED, kind] += 1
         wanted = np.int64(15) if is_line else bit
         if _touch(l1[0, sm], l1[1, sm], l1[2, sm], sector, now, wanted):
-            tallies[sm, L1_HITS, kind] += 1
+            tallies[at, L1_HITS, kind] += 1
             return
     first, last = sector, sector + 1
     if is_line and not skips:
         last = sector + 4
     for it in range(first, last):
-        tallies[sm, L2_ACCESSES, kind] += 1
+        tallies[at, L2_ACCESSES, kind] += 1
         own = np.int64(1) << (it & 3)
         if _touch(l2[0], l2[1], l2[2], it, now, own):
-            tallies[sm, L2_HITS, kind] += 1
+            tallies[at, L2_HITS, kind] += 1
 
 
 @lean_inline_jit
 def _request(
-    scratch: Any, which: Any, size: Any, kind: Any, sm: Any, config: Any, l1: Any,
-    l2: Any, clock: Any, tallies: Any,
+    scratch: Any, which: Any, size: Any, kind: Any, sm: Any, config: Any, slots: Any,
+    l1: Any, l2: Any, clock: Any, tallies: Any,
 ) -> None:  # fmt: skip
     """Make one access for every distinct sector among the lanes', in their order.
 
@@ -121,13 +127,14 @@ def _request(
                 is_new = False
                 break
         if is_new:
-            _access(sector, kind, sm, config, l1, l2, clock, tallies)
+            at = sm if len(slots) == 1 else slots[(sector >> 2) & (len(slots) - 1)]
+            _access(sector, kind, sm, at, config, l1, l2, clock, tallies)
 
 
 @lean_inline_jit
 def _begin(
-    first: Any, rows: Any, lengths: Any, sm: Any, config: Any, l1: Any, l2: Any,
-    clock: Any, tallies: Any, scratch: Any,
+    first: Any, rows: Any, lengths: Any, sm: Any, config: Any, slots: Any, l1: Any,
+    l2: Any, clock: Any, tallies: Any, scratch: Any,
 ) -> Any:  # fmt: skip
     """Read where a warp's rows begin and end; return the steps that it has to go."""
     steps, lanes = np.int64(0), config[LANES]
@@ -138,31 +145,37 @@ def _begin(
         for end in range(2):
             size = 0
             for row in range(first, last):
-                scratch[0, size] = (config[OFFSETS] + 8 * (row + end)) >> 5
-                size += 1
-            _request(scratch, 0, size, 0, sm, config, l1, l2, clock, tallies)
+                sector = (config[OFFSETS] + 8 * (row + end)) >> 5
+                if slots[(sector >> 2) & (len(slots) - 1)] >= 0:
+                    scratch[0, size] = sector
+                    size += 1
+            _request(scratch, 0, size, 0, sm, config, slots, l1, l2, clock, tallies)
     return steps
 
 
 @lean_inline_jit
 def _step(
     first: Any, at: Any, rows: Any, starts: Any, lengths: Any, indices: Any, sm: Any,
-    config: Any, l1: Any, l2: Any, clock: Any, tallies: Any, scratch: Any,
+    config: Any, slots: Any, l1: Any, l2: Any, clock: Any, tallies: Any, scratch: Any,
 ) -> None:  # fmt: skip
     """Take a step of a warp's loop: entries, then their values."""
     lanes, width = config[LANES], config[WIDTH]
-    size = 0
+    mask, size, values = len(slots) - 1, 0, 0
     for row in range(first, min(first + WARP // lanes, rows)):
         for e in range(at * lanes, min((at + 1) * lanes, np.int64(lengths[row]))):
             entry = np.int64(starts[row]) + e // width
-            scratch[0, size] = (config[OFFSETS + 1] + (entry << config[INDEX_SHIFT])) >> 5
+            sector = (config[OFFSETS + 1] + (entry << config[INDEX_SHIFT])) >> 5
+            if slots[(sector >> 2) & mask] >= 0:
+                scratch[0, size] = sector
+                size += 1
             column = np.int64(indices[entry]) * width + e % width
-            place = column << config[VALUE_SHIFT]
-            scratch[1, size] = (config[OFFSETS + 2] + place) >> 5
-            size += 1
+            sector = (config[OFFSETS + 2] + (column << config[VALUE_SHIFT])) >> 5
+            if slots[(sector >> 2) & mask] >= 0:
+                scratch[1, values] = sector
+                values += 1
     if config[HAS_INDICES]:
-        _request(scratch, 0, size, 1, sm, config, l1, l2, clock, tallies)
-    _request(scratch, 1, size, 2, sm, config, l1, l2, clock, tallies)
+        _request(scratch, 0, size, 1, sm, config, slots, l1, l2, clock, tallies)
+    _request(scratch, 1, values, 2, sm, config, slots, l1, l2, clock, tallies)
 
 
 @lean_inline_jit
@@ -184,6 +197,7 @@ def run_caches(
     lengths: Array,
     indices: Array,
     config: npt.NDArray[np.int64],
+    slots: npt.NDArray[np.int64],
     l1: npt.NDArray[np.int64],
     l2: npt.NDArray[np.int64],
     clock: npt.NDArray[np.int64],
@@ -200,6 +214,7 @@ def run_caches(
         lengths: Entries visited of each row, times the columns of each ``[n]``.
         indices: Neighbors ``[E]``.
         config: See above, int64 ``[NUM_CONFIG]``.
+        slots: See above, int64; ``[1]`` where nothing is left out.
         l1: Tags, bits and stamps of the SMs that are simulated,
             int64 ``[3, S, sets, ways]``.
         l2: The same of the L2, int64 ``[3, sets, ways]``.
@@ -209,7 +224,7 @@ def run_caches(
         turns: int64 ``[2, S]``: each SM's first CTA, which goes on to the next; scratch.
         scratch: int64 ``[2, 32]``.
         stride: SMs that there are: an SM's next CTA is so many further on.
-        tallies: Receives the sums, int64 ``[S, NUM_TALLIES, NUM_ARRAYS]``.
+        tallies: Receives sums by SM, or by slot, int64 ``[S, NUM_TALLIES, NUM_ARRAYS]``.
     """
     num_sms, places, warps = l1.shape[1], config[PLACES], config[WARPS]
     rows, per_cta = len(lengths), WARP // config[LANES] * warps
@@ -235,12 +250,13 @@ def run_caches(
                 turns[1, sm] = p + 1
                 if state[sm, 1, p] < 0:
                     state[sm, 1, p] = _begin(
-                        first, rows, lengths, sm, config, l1, l2, clock, tallies, scratch
-                    )
+                        first, rows, lengths, sm, config, slots, l1, l2, clock, tallies,
+                        scratch,
+                    )  # fmt: skip
                 else:
                     at = state[sm, 2, p]
-                    _step(first, at, rows, starts, lengths, indices, sm, config, l1, l2,
-                          clock, tallies, scratch)  # fmt: skip
+                    _step(first, at, rows, starts, lengths, indices, sm, config, slots,
+                          l1, l2, clock, tallies, scratch)  # fmt: skip
                     state[sm, 2, p] += 1
                 if state[sm, 2, p] >= state[sm, 1, p]:
                     state[sm, 0, p] = -1

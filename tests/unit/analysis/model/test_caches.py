@@ -12,6 +12,7 @@ from graphsys.analysis.model.caches import (
     CacheModel,
     Caches,
     cache_metrics,
+    slots_of,
 )
 from graphsys.analysis.model.devices import GPUS, Gpu
 from graphsys.analysis.model.simt import LaunchShape, resident_ctas
@@ -75,8 +76,10 @@ def requests_of(visit: RowVisit, place: int, lanes: int) -> list[list[list[Reque
 class Plain:
     """Simulates all launches of a run."""
 
-    def __init__(self, gpu: Gpu, caches: Caches, sms: int) -> None:
-        self.gpu, self.caches, self.sms = gpu, caches, sms
+    def __init__(
+        self, gpu: Gpu, caches: Caches, sms: int, slots: tuple[int, ...] = ()
+    ) -> None:
+        self.gpu, self.caches, self.sms, self.slots = gpu, caches, sms, slots
         self.l2 = Cache(caches.l2_bytes * sms // gpu.num_sms, caches.l2_ways)
         self.tallies = np.zeros((sms, 5, 3), dtype=np.int64)
 
@@ -122,15 +125,19 @@ class Plain:
     def ask(self, sm: int, kind: int, sector: int, l1: Cache, by_l1: bool) -> None:
         line = set(range(sector // 4 * 4, sector // 4 * 4 + 4))
         brings = line if self.caches.brings_lines and by_l1 else {sector}
-        self.tallies[sm, 0, kind] += 1
+        own = self.tallies[sm]
+        if self.slots:  # all sets are there, some are counted
+            slot = self.slots[sector // 4 % len(self.slots)]
+            own = self.tallies[slot] if slot >= 0 else np.zeros_like(own)
+        own[0, kind] += 1
         if by_l1:
-            self.tallies[sm, 1, kind] += 1
+            own[1, kind] += 1
             if l1.ask(sector, brings):
-                self.tallies[sm, 2, kind] += 1
+                own[2, kind] += 1
                 return
         for it in sorted(brings):
-            self.tallies[sm, 3, kind] += 1
-            self.tallies[sm, 4, kind] += self.l2.ask(it, {it})
+            own[3, kind] += 1
+            own[4, kind] += self.l2.ask(it, {it})
 
 
 def random_visit(seed: int, width: int = 1) -> RowVisit:
@@ -168,6 +175,37 @@ def test_hits_are_those_of_a_plain_simulation(brings_lines: bool, sms: int) -> N
         total += model.tallies.sum(axis=(0, 2))
     assert total[0] > total[1] > total[2] > 0
     assert total[3] > total[4] > 0
+
+
+@pytest.mark.parametrize("brings_lines", [False, True])
+def test_sampled_sets_do_what_they_do_among_all(brings_lines: bool) -> None:
+    """Requests and hits of their lines are those of a simulation that has all sets."""
+    caches = Caches(
+        l1_bytes=8 * 128, l2_bytes=3 * 32 * 128, l1_ways=2, l2_ways=4,
+        brings_lines=brings_lines,
+    )  # fmt: skip
+    slots = slots_of(4, 2)  # as many classes as divide the sets of both
+    total = np.zeros(5, dtype=np.int64)
+    for seed in range(12):
+        model = CacheModel(TINY, caches, shape=SHAPE, sampled_sets=2)
+        plain = Plain(TINY, caches, 3, tuple(slots.tolist()))
+        width = (1, 3)[seed % 2]
+        one, other = random_visit(seed, width), random_visit(100 + seed, width)
+        for visit, place in ((one, 2), (other, 3), (one, 2)):
+            model([visit])
+            plain.run(visit, place << 40)
+            assert model.tallies.tolist() == plain.tallies[:2].tolist(), seed
+        total += model.tallies.sum(axis=(0, 2))
+    assert total[0] > total[1] > total[2] > 0
+    assert total[3] > total[4] > 0
+
+
+def test_sets_are_drawn_once_and_all_are_taken_where_there_are_no_more() -> None:
+    slots = slots_of(32, 8)
+    assert sorted(slots.tolist()) == [-1] * 24 + list(range(8))
+    assert len(set(np.diff(np.flatnonzero(slots >= 0)).tolist())) > 1  # not every fourth
+    assert slots_of(32, 8).tolist() == slots.tolist()
+    assert slots_of(8, 8).tolist() == slots_of(32, 0).tolist() == [0]
 
 
 def visit_of(indices: Any, lengths: Any, **options: Any) -> RowVisit:
@@ -222,7 +260,7 @@ def test_what_is_not_there_has_a_reason() -> None:
     model([RowVisit(superstep=0, kind="pull", lengths=np.ones(3, dtype=np.int64))])
     assert model.launches == 0
     found = {metric.name: metric for metric in cache_metrics(model)}
-    assert len(found) == 2 * (1 + len(ARRAYS)) + 2
+    assert len(found) == 2 * (1 + len(ARRAYS)) + 3
     assert all(metric.value is None and metric.reason for metric in found.values())
     model([visit_of(np.zeros(4), [1, 1, 1, 1], has_index_loads=False)])
     found = {metric.name: metric for metric in cache_metrics(model)}
@@ -248,3 +286,26 @@ def test_the_error_of_sampling_shrinks_with_the_sms_and_covers_the_whole() -> No
     assert 0 < narrow < wide < 0.1
     assert abs(few - whole) < 4 * wide
     assert abs(more - whole) < 4 * narrow
+
+
+def test_sampled_sets_tell_what_sms_find_in_the_l2_because_others_asked() -> None:
+    """Values that all SMs share; a few SMs with their share of the L2 know too little."""
+    rng = np.random.default_rng(5)
+    lengths = rng.integers(4, 12, 60_000)
+    visit = visit_of(rng.integers(0, 60_000, lengths.sum()), lengths)
+    whole, few = CacheModel(GPUS["h100"]), CacheModel(GPUS["h100"], sms=4)
+    sampled = [CacheModel(GPUS["h100"], sampled_sets=k) for k in (4, 16)]
+    for model in (whole, few, *sampled):
+        model([visit])
+    errors = []
+    for level in (1, 2):
+        wanted = whole.hit_rate(level) or 0.0
+        assert whole.sampling_error(level) == 0.0
+        for model in sampled:
+            error = model.sampling_error(level)
+            assert error is not None
+            assert abs((model.hit_rate(level) or 0.0) - wanted) < 4 * error < 0.02
+            errors.append(error)
+    assert errors[1] < errors[0]
+    assert (whole.hit_rate(2, "states") or 0) > 0.9
+    assert (few.hit_rate(2, "states") or 0) < 0.6

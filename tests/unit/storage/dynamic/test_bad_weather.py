@@ -164,6 +164,9 @@ def test_what_is_merged_beyond_a_megabyte_lies_in_a_file(
     in_memory = rows()
     monkeypatch.setattr(splice, "_IN_MEMORY", 8)
     assert rows() == in_memory
+    for piece in (1, 7, 300):
+        monkeypatch.setattr(splice, "_PIECE", piece)
+        assert rows() == in_memory
 
     real = os.open
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from graphsys.engine.algorithms import get
 from graphsys.storage import Graph
 from graphsys.storage.deltas import changes, kept
+from graphsys.storage.deltas.file_writer import FileWriter
 from graphsys.storage.dynamic.compact import compact
 from graphsys.storage.grouped.merged_view import GroupedGraph
 from graphsys.storage.info import details
@@ -250,12 +250,8 @@ def test_where_it_cannot_be_written_reading_goes_on(
             raise OSError(errno.EROFS, "Read-only file system")
         return real(path, flags, *more, **named)
 
-    def no_link(*_: Any, **__: Any) -> None:
+    def is_full(*_: Any, **__: Any) -> None:
         raise full
-
-    class Full:
-        def __init__(self, *_: Any) -> None:
-            raise full
 
     class NoRoom:
         f_bavail, f_frsize = 1, room.f_frsize // 4096
@@ -265,11 +261,11 @@ def test_where_it_cannot_be_written_reading_goes_on(
     elif refused == "open":
         monkeypatch.setattr(os, "open", no_open)
     elif refused == "link":
-        monkeypatch.setattr(os, "link", no_link)
+        monkeypatch.setattr(os, "link", is_full)
     elif refused == "room":
         monkeypatch.setattr(os, "statvfs", lambda _: NoRoom)
     else:
-        monkeypatch.setattr(pa, "OSFile", Full)
+        monkeypatch.setattr(FileWriter, "write", is_full)
     assert read(changed) == wanted
     assert read(changed) == wanted
     if refused != "cache":
