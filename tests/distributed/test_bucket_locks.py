@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pytest
 
 from graphsys.core.errors import ClusterError
-from graphsys.distributed.bucket_locks import (
+from graphsys.distributed.embedding.bucket_locks import (
     NUM_FILES,
     BucketLocks,
     EpochUnit,

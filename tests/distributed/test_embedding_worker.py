@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from graphsys.core.errors import ClusterError
-from graphsys.distributed.bucket_locks import BucketLocks, EpochUnit
-from graphsys.distributed.embedding_worker import (
+from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit
+from graphsys.distributed.embedding.parameter_server import ParameterServer
+from graphsys.distributed.embedding.worker import (
     Call,
     EmbeddingWork,
     EmbeddingWorker,
     tables_of,
 )
-from graphsys.distributed.parameter_server import ParameterServer
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding import run as runs
 from graphsys.embedding.data.schedule import Schedule

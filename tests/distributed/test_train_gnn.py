@@ -14,7 +14,7 @@ from graphsys import gnn
 from graphsys.core.errors import ConfigError, OutputExistsError, TrainingFailedError
 from graphsys.datasets import recipes
 from graphsys.distributed import Cluster, ClusterTrainReport, train_gnn
-from graphsys.distributed.gnn_training import _identity, _raise_reason
+from graphsys.distributed.gnn.training import _identity, _raise_reason
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.run import read_state
 from tests.conftest import Run

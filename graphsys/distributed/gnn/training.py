@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ from graphsys.core.errors import ClusterError, ConfigError, GraphsysError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import stored_graph
 from graphsys.distributed.cluster import Cluster, connected, refuse_views
-from graphsys.distributed.gnn_worker import GnnWork, GnnWorker, TrainingEvents
+from graphsys.distributed.gnn.worker import GnnWork, GnnWorker, TrainingEvents
+from graphsys.distributed.train_report import ClusterTrainReport
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.gnn.config import GnnConfig
 from graphsys.storage.objects.copies import location_of
@@ -26,19 +27,6 @@ _TOLD_S = 10.0
 """How long what others say is waited for, where one says that it lost them."""
 _START_S = 120.0
 _ASIDE = "aside"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClusterTrainReport(TrainReport):
-    """What a training on a cluster did.
-
-    Attributes:
-        workers: How many trained together.
-        restarts: How often all of them were started again.
-    """
-
-    workers: int
-    restarts: int = 0
 
 
 def train_gnn(

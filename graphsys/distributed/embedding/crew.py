@@ -12,9 +12,14 @@ from typing import Any
 
 from graphsys.core.deps import require
 from graphsys.core.errors import ClusterError
-from graphsys.distributed.bucket_locks import BucketLocks, EpochUnit, Finished, Listed
-from graphsys.distributed.embedding_worker import Call, EmbeddingWork, EmbeddingWorker
-from graphsys.distributed.parameter_server import Floats, ParameterServer
+from graphsys.distributed.embedding.bucket_locks import (
+    BucketLocks,
+    EpochUnit,
+    Finished,
+    Listed,
+)
+from graphsys.distributed.embedding.parameter_server import Floats, ParameterServer
+from graphsys.distributed.embedding.worker import Call, EmbeddingWork, EmbeddingWorker
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.embedding.data.schedule import Part
 

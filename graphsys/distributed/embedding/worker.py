@@ -18,8 +18,13 @@ import numpy.typing as npt
 
 from graphsys.core.errors import ClusterError
 from graphsys.core.progress import SILENT
-from graphsys.distributed.bucket_locks import Finished, Turn
-from graphsys.distributed.parameter_server import Blocks, Floats, Pulled, SharedTables
+from graphsys.distributed.embedding.bucket_locks import Finished, Turn
+from graphsys.distributed.embedding.parameter_server import (
+    Blocks,
+    Floats,
+    Pulled,
+    SharedTables,
+)
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.config import EmbeddingConfig

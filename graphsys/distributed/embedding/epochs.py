@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.progress import Progress
-from graphsys.distributed.bucket_locks import EpochUnit, Finished
-from graphsys.distributed.embedding_crew import Crew, started
-from graphsys.distributed.embedding_worker import (
+from graphsys.distributed.embedding.bucket_locks import EpochUnit, Finished
+from graphsys.distributed.embedding.crew import Crew, started
+from graphsys.distributed.embedding.parameter_server import staleness_bound
+from graphsys.distributed.embedding.worker import (
     EmbeddingWork,
     one_partition_parts,
     tables_of,
 )
-from graphsys.distributed.parameter_server import staleness_bound
 from graphsys.embedding import run as runs
 from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.data.schedule import BucketTask, Part, Schedule
