@@ -46,7 +46,7 @@ class NearCrew:
         self, work: EmbeddingWork, num_workers: int, files: dict[Part, Listed],
         serial: int, tables: dict[str, Any], restarts: int,
     ) -> None:  # fmt: skip
-        self.restarts = restarts
+        self.restarts, self.parts = restarts, list[Any]()
         self._locks, self._parameters = BucketLocks(files, serial), ParameterServer(tables)
         self._lock, self._told = threading.Lock(), list[dict[str, Any]]()
         self._failed: list[BaseException] = []

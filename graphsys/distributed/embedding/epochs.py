@@ -16,6 +16,7 @@ from graphsys.distributed.embedding.worker import (
     one_partition_parts,
     tables_of,
 )
+from graphsys.distributed.seen import tell_trainers
 from graphsys.embedding import run as runs
 from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.data.schedule import BucketTask, Part, Schedule
@@ -96,6 +97,7 @@ class ClusterTrainer:
             finally:
                 self.restarts = self._crew.restarts
             self._finish()
+            self._tell()
         progress.close()
 
     def measure(self, step: BucketTask, rows: npt.NDArray[np.uint32]) -> float:
@@ -196,6 +198,16 @@ class ClusterTrainer:
         self.context.state.is_complete = True
         self.commit()
         runs.remove_superseded(self.context.path, self.context.state)
+
+    def _tell(self) -> None:
+        """Tell who profiles of the workers."""
+        facts = [
+            {"rank": each["rank"], "units": each["buckets"],
+             "sent_bytes": each["parameter_bytes"], "read_bytes": each["bytes_read"],
+             "written_bytes": each["bytes_written"]}
+            for each in self.figures.get("per_worker", ())
+        ]  # fmt: skip
+        tell_trainers("embedding", self._crew.parts, facts, self.restarts)
 
     def _measure(self, metrics: dict[str, Any]) -> None:
         """Note what workers did: what one machine's run has in it, the rest apart."""

@@ -11,6 +11,7 @@ from graphsys.core.errors import (
     CorruptStoreError,
     InvalidGraphError,
 )
+from graphsys.core.events import is_recording
 from graphsys.core.notes import note
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import stored_graph
@@ -170,7 +171,7 @@ class _Trained:
     ) -> None:
         work = EmbeddingWork(
             graph=location_of(context.graph.path), path=str(context.path.resolve()),
-            config=self._config,
+            config=self._config, is_profiled=is_recording(),
         )  # fmt: skip
         with supervised(
             context, source, progress,

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ClusterError
+from graphsys.core.events import count, span
 from graphsys.core.progress import SILENT
 from graphsys.distributed.embedding.bucket_locks import Finished, Turn
 from graphsys.distributed.embedding.parameter_server import (
@@ -25,6 +26,7 @@ from graphsys.distributed.embedding.parameter_server import (
     Pulled,
     SharedTables,
 )
+from graphsys.distributed.seen import COMMUNICATION, EXCHANGE
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.config import EmbeddingConfig
@@ -63,11 +65,13 @@ class EmbeddingWork:
         graph: Folder of the store, which every machine sees.
         path: Folder of the run, which every machine sees.
         config: The settings; ``threads`` are those of one worker.
+        is_profiled: Whether workers record themselves.
     """
 
     graph: str
     path: str
     config: EmbeddingConfig
+    is_profiled: bool = False
 
 
 @dataclass(slots=True)
@@ -162,25 +166,26 @@ class EmbeddingWorker:
         """
         self._epoch, units = epoch, self._schedule.epoch(epoch)
         finished: Finished | None = None
-        asked = time.monotonic()
-        with single_threaded_blas():
-            while True:
-                turn = self._turn(finished)
-                finished = None
-                if turn.kind == "over":
-                    break
-                if turn.kind == "train":
-                    finished = self._train(epoch, turn, units[turn.unit])
-                    asked = time.monotonic()
-                elif turn.kind == "lost":
-                    raise ClusterError(f"worker {self.name} was given up as lost")
-                else:
-                    self._pause(asked)
+        with single_threaded_blas(), span("epoch", epoch=epoch):
+            while (turn := self._next(finished)).kind == "train":
+                finished = self._train(epoch, turn, units[turn.unit])
         self.figures.parameter_bytes = self._shared.sent_bytes
         self.figures.bytes_read = self._files.bytes_read
         self.figures.bytes_written = self._files.bytes_written
         names = WorkerFigures.__slots__
         return {"worker": self.name} | {n: getattr(self.figures, n) for n in names}
+
+    def _next(self, finished: Finished | None) -> Turn:
+        """Give back what was trained; return when there is more, or nothing."""
+        asked = time.monotonic()
+        with span(EXCHANGE):
+            turn = self._turn(finished)
+            while turn.kind == "wait":
+                self._pause(asked)
+                turn = self._turn(None)
+        if turn.kind == "lost":
+            raise ClusterError(f"worker {self.name} was given up as lost")
+        return turn
 
     def _turn(self, finished: Finished | None) -> Turn:
         self._number += 1
@@ -223,6 +228,8 @@ class EmbeddingWorker:
         num_edges = sum(bucket.num_edges for bucket in trained)
         figures.buckets, figures.edges = figures.buckets + 1, figures.edges + num_edges
         loss = sum(float(bucket.losses.sum()) for bucket in trained)
+        for bucket in trained:
+            count("edges", bucket.num_edges, parts=(bucket.step.src, bucket.step.dst))
         return Finished(
             unit=turn.unit, num_edges=num_edges, loss=loss,
             files={part: self._files.listed(part) for part in parts},
@@ -260,16 +267,17 @@ class EmbeddingWorker:
         """Exchange with the parameter server, and wait for others that are behind."""
         self._exchanges += 1
         began = time.monotonic()
-        pulled: Pulled = self._parameters(
-            "exchange", self.name, self._exchanges, pushed, is_last=is_last
-        )
-        if not pulled.is_member:
-            raise ClusterError(f"worker {self.name} was given up as lost")
-        self.figures.communication_seconds += time.monotonic() - began
-        began, is_ahead = time.monotonic(), pulled.is_ahead
-        while is_ahead:
-            self._pause(began)
-            is_ahead = self._parameters("is_ahead", self.name)
+        with span(COMMUNICATION):
+            pulled: Pulled = self._parameters(
+                "exchange", self.name, self._exchanges, pushed, is_last=is_last
+            )
+            if not pulled.is_member:
+                raise ClusterError(f"worker {self.name} was given up as lost")
+            self.figures.communication_seconds += time.monotonic() - began
+            began, is_ahead = time.monotonic(), pulled.is_ahead
+            while is_ahead:
+                self._pause(began)
+                is_ahead = self._parameters("is_ahead", self.name)
         return pulled
 
 
