@@ -233,7 +233,8 @@ def cluster_figures(found: Sequence[Mapping[str, Any]], workers: int) -> dict[st
         ``communication_seconds``, the longest; ``staleness_mean`` and ``staleness_max``,
         the pushes of others that a worker had not seen at its own, and
         ``staleness_bound``, which no worker exceeds; ``load_imbalance``, the longest time
-        of training, reading and writing over the mean; ``per_worker``.
+        of training, reading and writing over the mean; ``partitions_read`` for a bucket,
+        and of them ``partitions_ahead``, while others were trained; ``per_worker``.
     """
     busy = [each["compute_seconds"] + each["io_seconds"] for each in found]
     pushes = sum(each["pushes"] for each in found)
@@ -246,5 +247,7 @@ def cluster_figures(found: Sequence[Mapping[str, Any]], workers: int) -> dict[st
         "staleness_max": max(each["staleness_max"] for each in found),
         "staleness_bound": staleness_bound(workers),
         "load_imbalance": max(busy) * len(busy) / (sum(busy) or 1.0),
+        "partitions_read": sum(each["partitions_read"] for each in found),
+        "partitions_ahead": sum(each["partitions_ahead"] for each in found),
         "per_worker": list(found),
     }

@@ -26,6 +26,7 @@ from graphsys.distributed.embedding.parameter_server import (
     Pulled,
     SharedTables,
 )
+from graphsys.distributed.embedding.partitions import WorkerPartitions
 from graphsys.distributed.seen import COMMUNICATION, EXCHANGE
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
@@ -78,6 +79,8 @@ class EmbeddingWork:
 class WorkerFigures:
     """What a worker did, seconds and bytes so far.
 
+    ``io_seconds`` is the time that training waited for reads and writes, and
+    ``partitions_ahead`` of ``partitions_read`` those read while others were trained.
     ``communication_seconds`` is the time in calls of the lock and parameter servers,
     ``waiting_seconds`` the part of it in which there was nothing to do.
     """
@@ -91,6 +94,8 @@ class WorkerFigures:
     bytes_read: int = 0
     bytes_written: int = 0
     parameter_bytes: int = 0
+    partitions_read: int = 0
+    partitions_ahead: int = 0
 
 
 class EmbeddingWorker:
@@ -116,17 +121,17 @@ class EmbeddingWorker:
         partitions = {t: self._graph.num_partitions(t) for t in self._graph.node_types}
         self._schedule = Schedule(steps, partitions, layout, work.config.seed)
         self._files = TableFiles(self.context)
-        self._resident: dict[Part, Table] = {}
-        self._versions: dict[Part, tuple[str, ...]] = {}
         self._always = one_partition_parts(self.context)
-        for part in self._always:
-            self._resident[part] = self._files.load(part)
-        shared = tables_of(self._files, {p: self._resident[p] for p in self._always})
+        self._partitions = WorkerPartitions(
+            self._files, self._always, prefetch=work.config.prefetch
+        )
+        resident = self._partitions.resident
+        shared = tables_of(self._files, {p: resident[p] for p in self._always})
         self._shared = SharedTables(shared, self._exchange)
         with single_threaded_blas():
             compile_kernels(self.context)
         self._trainer = _SharingTrainer(
-            self.context, self._resident, self._files.operators, self._files.extras,
+            self.context, resident, self._files.operators, self._files.extras,
             self._choose_edges,
         )  # fmt: skip
         self._trainer.shared = self._shared
@@ -172,6 +177,8 @@ class EmbeddingWorker:
         self.figures.parameter_bytes = self._shared.sent_bytes
         self.figures.bytes_read = self._files.bytes_read
         self.figures.bytes_written = self._files.bytes_written
+        self.figures.partitions_read = self._partitions.num_read
+        self.figures.partitions_ahead = self._partitions.num_ahead
         names = WorkerFigures.__slots__
         return {"worker": self.name} | {n: getattr(self.figures, n) for n in names}
 
@@ -211,7 +218,9 @@ class EmbeddingWorker:
     def _train(self, epoch: int, turn: Turn, unit: list[BucketTask]) -> Finished:
         """Train a unit; its new files are written, and nobody's yet."""
         parts = sorted({p for step in unit for p in (step.src, step.dst)} - self._always)
-        self._load(parts, turn)
+        began = time.monotonic()
+        self._partitions.load(parts, turn)
+        self.figures.io_seconds += time.monotonic() - began
         state, figures = self.context.state, self.figures
         state.unit, state.held_out = turn.unit, [0.0, 0.0]
         self._shared.exchange()
@@ -224,37 +233,18 @@ class EmbeddingWorker:
         self._shared.exchange(is_last=True)
         for hook in self._hooks:
             hook.unit_trained(self, epoch, trained)
-        self._store(parts, turn.serial)
+        began = time.monotonic()
+        files = self._partitions.store(parts, turn.serial)
+        figures.io_seconds += time.monotonic() - began
         num_edges = sum(bucket.num_edges for bucket in trained)
         figures.buckets, figures.edges = figures.buckets + 1, figures.edges + num_edges
         loss = sum(float(bucket.losses.sum()) for bucket in trained)
         for bucket in trained:
             count("edges", bucket.num_edges, parts=(bucket.step.src, bucket.step.dst))
         return Finished(
-            unit=turn.unit, num_edges=num_edges, loss=loss,
-            files={part: self._files.listed(part) for part in parts},
+            unit=turn.unit, num_edges=num_edges, loss=loss, files=files,
             held_out=(state.held_out[0], state.held_out[1]), lines=self._log.taken(),
         )  # fmt: skip
-
-    def _load(self, parts: list[Part], turn: Turn) -> None:
-        """Have the partitions in memory as the files say that the lock server names."""
-        began = time.monotonic()
-        for part in self._resident.keys() - set(parts) - self._always:
-            del self._resident[part], self._versions[part]
-        for part in parts:
-            files = turn.files.get(part, {})
-            self._files.adopt(part, files)  # own ones too: they stay until given back
-            if self._versions.get(part) != tuple(sorted(files)):
-                self._resident[part] = self._files.load(part)
-        self.figures.io_seconds += time.monotonic() - began
-
-    def _store(self, parts: list[Part], serial: int) -> None:
-        began = time.monotonic()
-        self._files.number_above(serial)
-        for part in parts:
-            self._files.store(part, self._resident[part])
-            self._versions[part] = tuple(sorted(self._files.listed(part)))
-        self.figures.io_seconds += time.monotonic() - began
 
     def _choose_edges(
         self, epoch: int, step: BucketTask, order: npt.NDArray[np.uint32]
