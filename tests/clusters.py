@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from graphsys.core.errors import ClusterError
-from graphsys.distributed.bucket_locks import BucketLocks, EpochUnit, Listed
-from graphsys.distributed.embedding_crew import ServerLostError
-from graphsys.distributed.embedding_worker import EmbeddingWork, EmbeddingWorker
-from graphsys.distributed.parameter_server import ParameterServer
+from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit, Listed
+from graphsys.distributed.embedding.crew import ServerLostError
+from graphsys.distributed.embedding.parameter_server import ParameterServer
+from graphsys.distributed.embedding.worker import EmbeddingWork, EmbeddingWorker
 from graphsys.distributed.run import combined
 from graphsys.distributed.work import ProgramWork
 from graphsys.distributed.worker import run_in_threads
@@ -46,7 +46,7 @@ class NearCrew:
         self, work: EmbeddingWork, num_workers: int, files: dict[Part, Listed],
         serial: int, tables: dict[str, Any], restarts: int,
     ) -> None:  # fmt: skip
-        self.restarts = restarts
+        self.restarts, self.parts = restarts, list[Any]()
         self._locks, self._parameters = BucketLocks(files, serial), ParameterServer(tables)
         self._lock, self._told = threading.Lock(), list[dict[str, Any]]()
         self._failed: list[BaseException] = []
@@ -105,5 +105,5 @@ class NearCrew:
 
 @contextmanager
 def near_crew(*arguments: Any) -> Iterator[NearCrew]:
-    """Stand for ``embedding_crew.started``."""
+    """Stand for ``embedding.crew.started``."""
     yield NearCrew(*arguments)

@@ -5,7 +5,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphsys.analysis.host import figures_of
+from graphsys.analysis.host_steps import span_of
+from graphsys.analysis.intervals import Intervals
+from graphsys.analysis.sides import COMMUNICATION, is_transfer
 from graphsys.core.events import Event
+
+_OF_TRAININGS = (
+    "units", "sample_seconds", "gather_seconds", "write_seconds", "idle_seconds",
+    "communication_seconds", "read_bytes", "written_bytes",
+)  # fmt: skip
 
 
 def cluster_of(events: Sequence[Event]) -> dict[str, Any] | None:
@@ -15,19 +23,23 @@ def cluster_of(events: Sequence[Event]) -> dict[str, Any] | None:
         events: All of the run; the last one named ``cluster`` counts.
 
     Returns:
-        ``workers`` (of each ``work_seconds``, ``waiting_seconds``, ``sent_bytes``,
-        ``overlap_alpha`` and what it was told), ``supersteps`` (``sent_bytes``, and the
-        most and the mean time at work), ``load_imbalance``, ``waiting_share``,
-        ``bound_bytes`` and ``restarts``.
+        ``kind`` (``run``, ``embedding`` or ``gnn``), ``workers`` (of each
+        ``work_seconds``, ``waiting_seconds``, ``sent_bytes``, ``overlap_alpha``,
+        ``overlap_rho``, ``overlap_utilization`` and what it was told; of trainings
+        :func:`_trainer`), ``supersteps`` (``sent_bytes``, and the most and the mean time
+        at work), ``load_imbalance``, ``waiting_share``, ``bound_bytes`` and ``restarts``.
     """
     told = [event for event in events if event.name == "cluster"]
     if not told:
         return None
     facts: Mapping[str, Any] = told[-1].attributes
-    workers = [_worker(row) for row in facts["workers"]]
+    kind = facts["kind"]
+    workers = [_worker(_trainer(row, kind) if kind != "run" else row)
+               for row in facts["workers"]]  # fmt: skip
     busy = [row["work_seconds"] for row in workers]
     whole = sum(row["seconds"] for row in workers)
     return {
+        "kind": kind,
         "workers": workers,
         "supersteps": [_step(k, row) for k, row in enumerate(facts["steps"])],
         "load_imbalance": _ratio(busy),
@@ -42,12 +54,54 @@ def cluster_of(events: Sequence[Event]) -> dict[str, Any] | None:
 
 def _worker(row: Mapping[str, Any]) -> dict[str, Any]:
     known = {name: value for name, value in row.items() if name != "events"}
+    figures = figures_of(row["events"])
+    rho, utilization = figures.overlap_shares
     return {
+        **dict.fromkeys(_OF_TRAININGS),
         **known,
         "work_seconds": max(
             row["seconds"] - row["waiting_seconds"] - row["compile_seconds"], 0.0
         ),
-        "overlap_alpha": figures_of(row["events"]).overlap_alpha,
+        "overlap_alpha": figures.overlap_alpha,
+        "overlap_rho": rho,
+        "overlap_utilization": utilization,
+    }
+
+
+def _trainer(row: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return a worker of a training with its times within epochs, in seconds.
+
+    Times are those in which some thread did it: ``idle_seconds`` without a bucket,
+    ``communication_seconds`` in exchanges of parameters or gradients, ``waiting_seconds``
+    both; ``read_seconds`` and ``write_seconds`` of partitions, ``sample_seconds`` and
+    ``gather_seconds`` of batches.
+    """
+    events: Sequence[Event] = row["events"]
+    epochs = Intervals(span_of(e) for e in events if e.name == "epoch")
+
+    def seconds(*names: str) -> float:
+        found = Intervals(
+            span_of(e)
+            for e in events
+            if e.name in names and (e.name != "read" or is_transfer(e))
+        )
+        return found.shared(epochs) / 1e9
+
+    is_gnn = kind == "gnn"
+    return {
+        **row,
+        "nodes": None,
+        "edges": int(sum(e.value for e in events if e.name == "edges")),
+        "seconds": epochs.length / 1e9,
+        "compile_seconds": seconds("compile"),
+        "kernel_seconds": seconds("kernel_launches"),
+        "idle_seconds": None if is_gnn else seconds("exchange"),
+        "communication_seconds": seconds(COMMUNICATION),
+        "waiting_seconds": seconds("exchange", COMMUNICATION),
+        "read_seconds": None if is_gnn else seconds("read"),
+        "write_seconds": None if is_gnn else seconds("write_back"),
+        "sample_seconds": seconds("sample") if is_gnn else None,
+        "gather_seconds": seconds("gather") if is_gnn else None,
     }
 
 

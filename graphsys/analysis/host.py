@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from graphsys.analysis.host_steps import HostStep, span_of, steps_of
 from graphsys.analysis.intervals import Intervals
 from graphsys.analysis.sides import (
+    COMMUNICATION,
     is_by_batch,
     is_transfer,
     observing_of,
@@ -150,7 +151,8 @@ def figures_of(events: Sequence[Event]) -> HostFigures:
     found.prepare_s, found.compute_s = prepare.length / 1e9, work.length / 1e9
     found.both_s = prepare.shared(work) / 1e9
     if is_by_batch(events):
-        found.waiting_s = prepare.without(work).length / 1e9
+        told = Intervals(span_of(e) for e in events if e.name == COMMUNICATION)
+        found.waiting_s = prepare.without(work).without(told).length / 1e9
     elif found.transfer_s is None:
         found.prepare_s = None
     return found

@@ -11,7 +11,10 @@ from graphsys.analysis.intervals import Intervals
 from graphsys.core.events import Event
 
 OF_BATCH = ("forward", "backward", "step")
-PREPARING = ("sample", "gather")
+COMMUNICATION = "communication"
+"""Span of an exchange of parameters or gradients: a transfer, and no work."""
+_NO_WORK = ("wait", "compile", COMMUNICATION)
+PREPARING = ("sample", "gather", COMMUNICATION)
 
 
 def sides_of(events: Sequence[Event], observing: Intervals) -> tuple[Intervals, Intervals]:
@@ -27,10 +30,11 @@ def sides_of(events: Sequence[Event], observing: Intervals) -> tuple[Intervals, 
 
     if is_by_batch(events):
         prepare = when(lambda e: e.name in PREPARING)
-        return prepare, when(lambda e: e.name in OF_BATCH)
+        work = when(lambda e: e.name in OF_BATCH)
+        return prepare, work.without(when(lambda e: e.name == COMMUNICATION))
     # a unit of a training reads and cuts its edges first
     work = when(lambda e: e.name in ("superstep", "compute") or _is_cut(e))
-    return when(is_transfer), work.without(when(lambda e: e.name in ("wait", "compile")))
+    return when(is_transfer), work.without(when(lambda e: e.name in _NO_WORK))
 
 
 def observing_of(events: Sequence[Event]) -> Intervals:
@@ -59,8 +63,9 @@ def is_by_batch(events: Sequence[Event]) -> bool:
 
 
 def is_transfer(event: Event) -> bool:
-    """Tell whether it is a read of a partition or of streamed rows, or a write of one."""
-    return event.name == "write_back" or (event.name == "read" and not _is_cut(event))
+    """Tell whether partitions or streamed rows are read, or written, or exchanged."""
+    is_read = event.name == "read" and not _is_cut(event)
+    return is_read or event.name in ("write_back", COMMUNICATION)
 
 
 def _is_cut(event: Event) -> bool:

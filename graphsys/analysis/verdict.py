@@ -176,7 +176,14 @@ def _workers(
     share, ratio = cluster["waiting_share"] or 0.0, cluster["load_imbalance"] or 1.0
     longest = max(row["seconds"] for row in cluster["workers"])
     advice = "Partitions with as many edges (--partitioner) share the work more evenly."
-    if ratio < _EVEN:
+    if cluster["kind"] == "gnn":
+        advice = "Each has its share of every batch: look at what else their machines do."
+    if cluster["kind"] == "embedding":
+        advice = (
+            "Twice as many partitions as workers can hold (--partitions) leave each a "
+            "bucket to go on with."
+        )
+    elif ratio < _EVEN:
         advice = "They work evenly: what they wait for is the sending; take fewer of them."
     return Finding(
         share * min(longest / wall, 1.0),

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from graphsys.distributed.cluster import Cluster as Cluster
     from graphsys.distributed.cluster import connected as connected
     from graphsys.distributed.cluster import describe_cluster as describe_cluster
-    from graphsys.distributed.embedding_training import train_embedding as train_embedding
-    from graphsys.distributed.gnn_training import ClusterTrainReport as ClusterTrainReport
-    from graphsys.distributed.gnn_training import train_gnn as train_gnn
+    from graphsys.distributed.embedding.training import train_embedding as train_embedding
+    from graphsys.distributed.gnn.training import train_gnn as train_gnn
     from graphsys.distributed.ingesting.api import ingest as ingest
     from graphsys.distributed.mining import ClusterCounts as ClusterCounts
     from graphsys.distributed.mining import count_on_cluster as count_on_cluster
     from graphsys.distributed.run import ClusterResult as ClusterResult
     from graphsys.distributed.run import ClusterRun as ClusterRun
+    from graphsys.distributed.train_report import ClusterTrainReport as ClusterTrainReport
 
 __getattr__ = lazy_exports(__name__)

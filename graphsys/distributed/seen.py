@@ -1,8 +1,8 @@
 """What a profile of a cluster's run sees: workers record themselves, the driver adds it up.
 
 The steps, kernels and waiting of the page are those of the first worker, which took every
-step together with the others; what all of them did is told by one event ``cluster``, and
-what each waited for the others by spans of its own.
+step together with the others, or trained its share; what all of them did is told by one
+event ``cluster``, and what each waited for the others by spans of its own.
 """
 
 import socket
@@ -14,8 +14,10 @@ from typing import Any, Final
 from graphsys.core.events import Event, add_event, is_recording, recording
 
 EXCHANGE: Final = "exchange"
-"""Span of a worker that waits for what others send."""
-_OF_ALL = (EXCHANGE,)
+"""Span of a worker that waits for what others send, or for a bucket."""
+COMMUNICATION: Final = "communication"
+"""Span of a training that exchanges parameters or gradients."""
+_OF_ALL = (EXCHANGE, COMMUNICATION)
 
 
 def recorded(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -49,28 +51,74 @@ def tell_parts(
     """
     if not is_recording() or not all("events" in part for part in parts):
         return
-    here = time.time_ns() - time.perf_counter_ns()
     for rank, part in enumerate(parts):
-        moved = part["clock_ns"] - here
-        for event in part["events"]:
-            event = replace(event, start_ns=event.start_ns + moved)
-            if rank == 0 and event.name != EXCHANGE:
-                add_event(event)
-            elif event.name in _OF_ALL:
-                add_event(replace(event, name=f"worker {rank} waits"))
-    add_event(
-        Event(
-            "cluster",
-            time.perf_counter_ns(),
-            value=len(parts),
-            attributes={
-                "workers": [_row(rank, part) for rank, part in enumerate(parts)],
-                "steps": _steps(parts),
-                "bound_bytes": bound_bytes,
-                "restarts": restarts,
-            },
-        )
-    )
+        _tell_events(rank, _here(part))
+    rows = [_row(rank, part) for rank, part in enumerate(parts)]
+    _tell_cluster("run", rows, restarts, _steps(parts), bound_bytes)
+
+
+def tell_trainers(
+    kind: str,
+    parts: Sequence[tuple[int, Mapping[str, Any]]],
+    facts: Sequence[Mapping[str, Any]],
+    restarts: int,
+) -> None:
+    """Tell who profiles this process of what workers of a training recorded.
+
+    Args:
+        kind: ``embedding`` or ``gnn``.
+        parts: Ranks and what they returned; a rank may have several, one after the other.
+        facts: Of every worker that told any: ``rank``, ``units`` (buckets or batches),
+            ``sent_bytes``, ``read_bytes`` and ``written_bytes`` (None where not counted).
+        restarts: How often workers were started again.
+    """
+    parts = [(rank, part) for rank, part in parts if "events" in part]
+    if not is_recording() or not parts:
+        return
+    events: dict[int, list[Event]] = {}
+    for rank, part in parts:
+        moved = _here(part)
+        events.setdefault(rank, []).extend(moved)
+        _tell_events(rank, moved)
+    hosts = {rank: part["host"] for rank, part in parts}
+    rows = [
+        {**row, "host": hosts[row["rank"]], "events": events[row["rank"]]}
+        for row in facts
+        if row["rank"] in events
+    ]
+    _tell_cluster(kind, rows, restarts, [], None)
+
+
+def _here(part: Mapping[str, Any]) -> list[Event]:
+    """Return a worker's events by the clock of this process."""
+    moved = part["clock_ns"] - (time.time_ns() - time.perf_counter_ns())
+    return [replace(e, start_ns=e.start_ns + moved) for e in part["events"]]
+
+
+def _tell_events(rank: int, events: Sequence[Event]) -> None:
+    for event in events:
+        if rank == 0 and event.name != EXCHANGE:
+            add_event(event)
+        if event.name in _OF_ALL:
+            add_event(replace(event, name=f"worker {rank} waits"))
+
+
+def _tell_cluster(
+    kind: str,
+    rows: Sequence[Mapping[str, Any]],
+    restarts: int,
+    steps: Sequence[Mapping[str, Any]],
+    bound_bytes: int | None,
+) -> None:
+    facts = {
+        "kind": kind,
+        "workers": rows,
+        "steps": steps,
+        "bound_bytes": bound_bytes,
+        "restarts": restarts,
+    }
+    now_ns = time.perf_counter_ns()
+    add_event(Event("cluster", now_ns, value=len(rows), attributes=facts))
 
 
 def _row(rank: int, part: Mapping[str, Any]) -> dict[str, Any]:

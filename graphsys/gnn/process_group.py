@@ -14,6 +14,7 @@ import torch
 from torch import distributed, nn
 
 from graphsys.core.errors import ClusterError, ConfigError
+from graphsys.core.events import span
 
 TIMEOUT_S = 120
 """How long a process waits for a silent one in a step; gloo itself waits 30 minutes."""
@@ -142,7 +143,8 @@ class ProcessGroup:
         """
         began = time.perf_counter()
         try:
-            yield
+            with span("communication"):
+                yield
         except RuntimeError as err:
             raise ClusterError(
                 f"process {self.rank} of {self.world_size} lost the others "

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pytest
 
 from graphsys.core.errors import ClusterError
-from graphsys.distributed.bucket_locks import (
+from graphsys.distributed.embedding.bucket_locks import (
     NUM_FILES,
     BucketLocks,
     EpochUnit,
@@ -96,6 +96,34 @@ def test_what_is_held_is_kept_where_it_can_be() -> None:
     assert max(loads) == 1  # of two, one is there
     assert sum(loads) == 6
     assert walk.ask("a").kind == "over"
+
+
+def test_what_is_read_ahead_is_nobodys_and_comes_next_where_it_can() -> None:
+    units = [EpochUnit(needs=frozenset(pair)) for pair in [(A, B), (C, D), (B, C), (A, D)]]
+    locks = BucketLocks(files_of([A, B, C, D], 0), 10, is_anchored=False)
+    locks.begin_epoch(0, units)
+    walk = Walk(locks, units, "ab")
+    first = walk.ask("a")
+    assert (first.unit, first.ahead) == (0, files_of([C], 0))  # nobody has C or D
+    assert walk.ask("b").ahead == {}  # B and A are locked
+    assert walk.ask("a").kind == "wait"  # b trains what it read
+    assert walk.ask("b").unit == 3  # as near as the other one, where a has C
+    last = walk.ask("a")
+    assert (last.unit, last.ahead) == (2, {})
+    assert last.files == {**files_of([B], 11), **files_of([C], 15)}  # that C is old
+
+
+def test_two_workers_do_not_read_the_same_ahead() -> None:
+    units = units_of(8)
+    locks = BucketLocks(files_of([("node", k) for k in range(8)], 0), 10)
+    locks.begin_epoch(0, units)
+    walk = Walk(locks, units, "abc")
+    for worker in itertools.islice(itertools.cycle("abc"), 60):
+        turn = walk.ask(worker)
+        ahead = [part for each in walk.turns.values() for part in each.ahead]
+        assert len(ahead) == len(set(ahead))
+        assert not set(turn.ahead) & set(walk.held())
+        assert len(turn.ahead) <= 1
 
 
 def test_a_partition_trained_before_comes_first_as_in_pbg() -> None:

@@ -11,8 +11,9 @@ import pytest
 from graphsys import embedding
 from graphsys.core.errors import ClusterError, ConfigError, TrainingFailedError
 from graphsys.core.types import EdgeType
-from graphsys.distributed import Cluster, embedding_epochs, embedding_training
-from graphsys.distributed.embedding_training import train_embedding
+from graphsys.distributed import Cluster
+from graphsys.distributed.embedding import epochs, training
+from graphsys.distributed.embedding.training import train_embedding
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding.run import RunState, read_state
 from graphsys.embedding.training_log import read_log
@@ -36,8 +37,8 @@ def two_processors(cluster: Cluster) -> Iterator[int]:
 
 @pytest.fixture(autouse=True)
 def _near(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding_epochs, "started", near_crew)
-    monkeypatch.setattr(embedding_training, "connected", two_processors)
+    monkeypatch.setattr(epochs, "started", near_crew)
+    monkeypatch.setattr(training, "connected", two_processors)
     monkeypatch.setattr(NearCrew, "fail_in", [])
 
 

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from graphsys.core.errors import ClusterError
-from graphsys.distributed.bucket_locks import BucketLocks, EpochUnit
-from graphsys.distributed.embedding_worker import (
+from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit, Turn
+from graphsys.distributed.embedding.parameter_server import ParameterServer
+from graphsys.distributed.embedding.partitions import WorkerPartitions
+from graphsys.distributed.embedding.worker import (
     Call,
     EmbeddingWork,
     EmbeddingWorker,
     tables_of,
 )
-from graphsys.distributed.parameter_server import ParameterServer
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding import run as runs
 from graphsys.embedding.data.schedule import Schedule
@@ -38,9 +39,11 @@ class Servers:
         missing: Files that a checkpoint or a lost bucket would need, and that were gone.
     """
 
-    def __init__(self, graph: Graph, path: Path) -> None:
-        context = context_of(graph, CONFIG, path)
-        context.state.checksums[runs.CONFIG_NAME] = runs.write_config(path, CONFIG)
+    def __init__(self, graph: Graph, path: Path, config: EmbeddingConfig = CONFIG) -> None:
+        path.mkdir(exist_ok=True)
+        self._config = config
+        context = context_of(graph, config, path)
+        context.state.checksums[runs.CONFIG_NAME] = runs.write_config(path, config)
         runs.commit(path, context.state)
         partitions = {t: graph.num_partitions(t) for t in graph.node_types}
         schedule = Schedule(context.steps, partitions, context.layout, CONFIG.seed)
@@ -64,7 +67,7 @@ class Servers:
     def worker(self, name: str, graph: Path) -> EmbeddingWorker:
         self.locks.join(name)
         self.parameters.join(name)
-        work = EmbeddingWork(graph=str(graph), path=str(self._path), config=CONFIG)
+        work = EmbeddingWork(graph=str(graph), path=str(self._path), config=self._config)
         locks, parameters = self.caller(self.locks), self.caller(self.parameters)
         return EmbeddingWorker(name, work, locks, parameters)
 
@@ -126,6 +129,37 @@ def test_a_bucket_that_fails_half_way_leaves_the_files_from_before(
     assert not servers.missing
     with pytest.raises(ClusterError, match="worker a was given up as lost"):
         first.train_epoch(0)
+
+
+@pytest.mark.parametrize("kind", ["good", "of other files", "gone"])
+def test_what_is_read_ahead_is_used_only_if_it_is_what_counts(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    config = dataclasses.replace(CONFIG, deterministic=True)
+    begin_ahead = WorkerPartitions._begin_ahead
+    files = {"of other files": {}, "gone": {"rows/node/none.1.npy": (8, "x")}}
+
+    def begin(self: WorkerPartitions, ahead: Any) -> None:
+        begin_ahead(self, ahead if kind == "good" else dict.fromkeys(ahead, files[kind]))
+
+    monkeypatch.setattr(WorkerPartitions, "_begin_ahead", begin)
+    told, rows = [], []
+    for name in ("plain", "ahead"):
+        own = dataclasses.replace(config, prefetch=name == "ahead")
+        servers = Servers(Graph(store), tmp_path / name, own)
+        worker = servers.worker("a", store)
+        for epoch in range(2):
+            servers.locks.begin_epoch(epoch, servers.units)
+            told.append(worker.train_epoch(epoch))
+        turn = Turn(kind="train", files=servers.locks.outcome()[1])
+        worker._partitions.load(list(turn.files), turn)
+        rows += [worker._partitions.resident[part][0] for part in sorted(turn.files)]
+    assert told[1]["partitions_ahead"] == 0
+    used = {"good": told[1]["partitions_read"] // 2, "of other files": 0, "gone": 0}
+    assert told[3]["partitions_ahead"] >= used[kind]
+    assert told[3]["partitions_read"] == told[1]["partitions_read"]
+    for one, other in zip(rows[:4], rows[4:], strict=True):
+        assert (one == other).all()
 
 
 def test_the_servers_hold_what_is_shared(store: Path, tmp_path: Path) -> None:

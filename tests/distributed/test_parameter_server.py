@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from graphsys.distributed.parameter_server import (
+from graphsys.distributed.embedding.parameter_server import (
     BLOCK,
     SLACK,
     Blocks,

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from graphsys import embedding
+from graphsys.analysis.profile import profile
 from graphsys.core.errors import ConfigError
 from graphsys.distributed import Cluster, ClusterTrainReport, train_embedding
 from graphsys.embedding import EmbeddingConfig
@@ -34,6 +35,7 @@ SETTINGS: dict[str, Any] = {
 LONG = {**SETTINGS, "epochs": 60, "checkpoint_seconds": 0.0}
 NUM_EDGES = 1728
 PATIENCE_S = 300
+STOPPED_S = 2.0
 JUMPS = (1, 2, 3, 5, 8, 13, 21, 34)
 
 
@@ -156,6 +158,40 @@ def test_a_killed_worker_is_replaced_and_a_killed_server_begins_all_again(
     assert len(state.losses) == 60
     assert verify_run(run).ok
     assert mrr(run) > alone - 0.1
+
+
+def test_a_stopped_worker_is_waited_for_and_a_profile_tells_of_both(
+    graph: Path, tmp_path: Path
+) -> None:
+    run, done, own = tmp_path / "run", list[ClusterTrainReport](), os.getpid()
+    config = EmbeddingConfig(**{**LONG, "epochs": 12})
+
+    def train() -> None:
+        done.append(train_embedding(graph, config, run, cluster=TWO))
+
+    with profile(tmp_path / "page.html", level="L0"):
+        thread = threading.Thread(target=train)
+        thread.start()
+        wait_for(lambda: is_past(run, 1) or not thread.is_alive(), PATIENCE_S)
+        stopped = workers_below(own)[1]
+        os.kill(stopped, signal.SIGSTOP)
+        time.sleep(STOPPED_S)
+        os.kill(stopped, signal.SIGCONT)
+        thread.join(PATIENCE_S)
+    (report,) = done
+    assert (report.epochs, report.restarts) == (12, 0)
+    assert read_state(run).num_edges == 12 * NUM_EDGES
+    found = json.loads((tmp_path / "page.json").read_text())["cluster"]
+    assert (found["kind"], found["restarts"]) == ("embedding", 0)
+    told = report.metrics["per_worker"]
+    rows = found["workers"]
+    assert [row["units"] for row in rows] == [each["buckets"] for each in told]
+    assert [row["edges"] for row in rows] == [each["edges"] for each in told]
+    assert [row["sent_bytes"] for row in rows] == [row["parameter_bytes"] for row in told]
+    for name in ("written_bytes", "write_seconds", "communication_seconds"):
+        assert all(row[name] > 0 for row in rows)
+    assert all(0 <= row["overlap_alpha"] <= 1 for row in rows)
+    assert all(row["waiting_seconds"] > 0 for row in rows)
 
 
 def test_a_killed_driver_leaves_no_process_and_resumes(

@@ -5,16 +5,18 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from graphsys import gnn
+from graphsys.analysis.profile import profile
 from graphsys.core.errors import ConfigError, OutputExistsError, TrainingFailedError
 from graphsys.datasets import recipes
 from graphsys.distributed import Cluster, ClusterTrainReport, train_gnn
-from graphsys.distributed.gnn_training import _identity, _raise_reason
+from graphsys.distributed.gnn.training import _identity, _raise_reason
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.run import read_state
 from tests.conftest import Run
@@ -28,6 +30,7 @@ SETTINGS: dict[str, Any] = {
     "dropout": 0.5, "checkpoint_seconds": 0.0,
 }  # fmt: skip
 PATIENCE_S = 300
+STOPPED_S = 2.0
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +123,38 @@ def test_a_killed_worker_is_replaced_and_the_run_goes_on(
     weights = sum(w.numel() for w in gnn.open_run(run).context.network.parameters())
     assert report.metrics["allreduce_bytes"] < after * 2 * 4 * weights / 3
     assert accuracy(run) == pytest.approx(alone, abs=0.05)
+
+
+def test_a_stopped_worker_is_waited_for_and_a_profile_tells_of_both(
+    cora: Path, tmp_path: Path
+) -> None:
+    run, done = tmp_path / "run", list[ClusterTrainReport]()
+    config = GnnConfig(**{**SETTINGS, "epochs": 30})
+
+    def train() -> None:
+        done.append(train_gnn(cora, config, run, cluster=TWO))
+
+    with profile(tmp_path / "page.html", level="L0"):
+        thread = threading.Thread(target=train)
+        thread.start()
+        wait_for(lambda: is_in_the_middle(run) or not thread.is_alive(), PATIENCE_S)
+        stopped = workers_below(os.getpid())[1]
+        os.kill(stopped, signal.SIGSTOP)
+        time.sleep(STOPPED_S)
+        os.kill(stopped, signal.SIGCONT)
+        thread.join(PATIENCE_S)
+    (report,) = done
+    assert (report.epochs, report.restarts) == (30, 0)
+    found = json.loads((tmp_path / "page.json").read_text())["cluster"]
+    assert found["kind"] == "gnn"
+    told, rows = report.metrics["per_worker"], found["workers"]
+    assert [row["units"] for row in rows] == [150, 150]
+    assert [each["batches"] for each in told] == [150, 150]
+    assert [row["sent_bytes"] for row in rows] == [row["allreduce_bytes"] for row in told]
+    for name in ("sample_seconds", "gather_seconds", "work_seconds"):
+        assert all(row[name] > 0 for row in rows)
+    assert all(0 <= row["overlap_utilization"] <= 1 for row in rows)
+    assert all(row["waiting_seconds"] > 0 for row in rows)
 
 
 def test_a_killed_driver_leaves_no_process_and_resumes(

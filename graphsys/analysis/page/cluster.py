@@ -5,10 +5,38 @@ from typing import Any, Final
 
 from graphsys.analysis.page.text import number_text
 
-_OF_WORKER: Final = (
-    "nodes", "edges", "seconds", "work_seconds", "waiting_seconds", "compile_seconds",
-    "kernel_seconds", "read_seconds", "sent_bytes", "overlap_alpha",
-)  # fmt: skip
+_OF_WORKER: Final = {
+    "units": "buckets",
+    "nodes": "nodes",
+    "edges": "entries visited",
+    "seconds": "seconds",
+    "work_seconds": "at work, s",
+    "waiting_seconds": "waiting, s",
+    "idle_seconds": "of it for a bucket, s",
+    "communication_seconds": "for parameters, s",
+    "compile_seconds": "compiling, s",
+    "kernel_seconds": "in kernels, s",
+    "sample_seconds": "sampling, s",
+    "gather_seconds": "gathering, s",
+    "read_seconds": "reading, s",
+    "write_seconds": "writing, s",
+    "sent_bytes": "bytes sent",
+    "read_bytes": "bytes read",
+    "written_bytes": "bytes written",
+    "overlap_alpha": "overlap \u03b1",
+    "overlap_rho": "\u03c1",
+    "overlap_utilization": "U",
+}
+"""Columns and their titles; those that no worker has a value of are left out."""
+_OF_KIND: Final = {
+    "gnn": {
+        "units": "batches",
+        "edges": "entries computed on",
+        "communication_seconds": "for gradients, s",
+    },
+    "embedding": {"edges": "edges trained", "sent_bytes": "parameters, bytes"},
+}
+"""What some titles are instead."""
 _OF_STEP: Final = ("most_work_seconds", "mean_work_seconds", "waiting_seconds")
 
 
@@ -23,6 +51,12 @@ def cluster_rows(report: Mapping[str, Any], most_steps: int) -> dict[str, Any] |
     if found is None:
         return None
     bound, share = found["bound_bytes"], found["waiting_share"]
+    columns = [
+        name
+        for name in _OF_WORKER
+        if any(row[name] is not None for row in found["workers"])
+    ]
+    titles = _OF_WORKER | _OF_KIND.get(found["kind"], {})
     steps = []
     for row in found["supersteps"][:most_steps]:
         sent = row["sent_bytes"]
@@ -30,10 +64,12 @@ def cluster_rows(report: Mapping[str, Any], most_steps: int) -> dict[str, Any] |
         cells += [_text(row[name]) for name in _OF_STEP]
         steps.append({"name": _text(row["number"]), "cells": cells})
     return {
+        "is_training": found["kind"] != "run",
+        "titles": [titles[name] for name in columns],
         "workers": [
             {
                 "name": f"{row['rank']} on {row['host']}",
-                "cells": [_text(row[name]) for name in _OF_WORKER],
+                "cells": [_text(row[name]) for name in columns],
             }
             for row in found["workers"]
         ],

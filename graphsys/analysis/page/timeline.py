@@ -19,6 +19,7 @@ _LANES = {
     "gather": "gathering",
     "read": "reading",
     "write_back": "writing",
+    "communication": "exchanging",
     "wait": "waiting",
     "checkpoint": "checkpoints",
     "evaluate": "evaluation",

@@ -10,7 +10,7 @@ from graphsys.analysis.cluster import cluster_of
 from graphsys.analysis.files import read_report, report_schema
 from graphsys.analysis.profile import profile
 from graphsys.core.events import Event, add_event, count, ended, recording, span
-from graphsys.distributed.seen import recorded, tell_parts
+from graphsys.distributed.seen import recorded, tell_parts, tell_trainers
 from tests.unit.analysis.schemas import violations
 
 
@@ -52,6 +52,79 @@ def test_the_page_has_every_worker_and_the_first_ones_steps(tmp_path: Path) -> N
     assert "2 workers waited for each other" in str(report["verdict"])
 
 
+def trainer(host: str, *spans: tuple[str, int, int], by_batch: bool) -> dict[str, Any]:
+    """Return what a worker of a training gives back: spans from and to, in seconds."""
+    names = {"work": "step" if by_batch else "compute"}
+    events = [
+        Event(names.get(name, name), begin * 10**9, (end - begin) * 10**9,
+              attributes={"epoch": 0})
+        for name, begin, end in spans
+    ]  # fmt: skip
+    events.append(Event("edges", 10**9, value=7))
+    return {"events": events, "elapsed_s": 9.0, "host": host,
+            "clock_ns": time.time_ns() - time.perf_counter_ns()}  # fmt: skip
+
+
+def test_the_page_has_the_workers_of_a_training_of_embeddings(tmp_path: Path) -> None:
+    """A rank may have parts of several epochs; what lies outside them does not count."""
+    first = trainer(
+        "a", ("epoch", 0, 10), ("read", 0, 4), ("work", 2, 8), ("communication", 5, 6),
+        ("exchange", 8, 9), ("write_back", 7, 9), by_batch=False,
+    )  # fmt: skip
+    again = trainer("a", ("epoch", 20, 22), ("work", 20, 22), by_batch=False)
+    other = trainer("b", ("epoch", 0, 10), ("exchange", 2, 30), by_batch=False)
+    facts = [
+        {"rank": rank, "units": 3 - rank, "sent_bytes": 64, "read_bytes": 256,
+         "written_bytes": 512} for rank in range(2)
+    ]  # fmt: skip
+    with profile(tmp_path / "r.html", level="L0"):
+        tell_trainers("embedding", [(0, first), (1, other), (0, again)], facts, 2)
+    report = read_report(tmp_path / "r.json")
+    assert violations(report_schema(), report) == []
+    found = report["cluster"]
+    assert (found["kind"], found["restarts"], found["supersteps"]) == ("embedding", 2, [])
+    one, two = found["workers"]
+    assert [one[name] for name in ("host", "units", "edges", "nodes")] == ["a", 3, 14, None]
+    assert (one["seconds"], two["seconds"]) == (12.0, 10.0)
+    assert (one["read_seconds"], one["write_seconds"]) == (4.0, 2.0)
+    assert (one["idle_seconds"], one["communication_seconds"]) == (1.0, 1.0)
+    assert (one["waiting_seconds"], one["work_seconds"]) == (2.0, 10.0)
+    assert (two["waiting_seconds"], two["work_seconds"]) == (8.0, 2.0)
+    assert found["load_imbalance"] == pytest.approx(10 / 6)
+    # prepares from 0 to 4, 5 to 6, 7 to 9; works from 2 to 5, 6 to 8, 20 to 22
+    assert (one["overlap_alpha"], one["overlap_rho"]) == (3 / 7, 1.0)
+    assert one["overlap_utilization"] == 7 / (7 + 7 - 3)
+    assert two["overlap_alpha"] is None
+    page = (tmp_path / "r.html").read_text()
+    assert "<th>buckets</th><th>edges trained</th>" in page
+    assert "<th>parameters, bytes</th><th>bytes read</th><th>bytes written</th>" in page
+    assert "sampling, s" not in page
+    assert "Lost workers were started again 2 times." in page
+    lanes = [lane["name"] for lane in report["timeline"]["lanes"]]
+    assert {"worker 0 waits", "worker 1 waits", "exchanging"} <= set(lanes)
+
+
+def test_the_page_has_the_workers_of_a_training_of_a_network(tmp_path: Path) -> None:
+    part = trainer(
+        "a", ("epoch", 0, 10), ("sample", 0, 4), ("gather", 4, 5), ("work", 3, 8),
+        ("communication", 6, 8), ("communication", 11, 19), by_batch=True,
+    )  # fmt: skip
+    facts = {"rank": 0, "units": 5, "sent_bytes": 64, "read_bytes": None,
+             "written_bytes": None}  # fmt: skip
+    with profile(tmp_path / "r.html", level="L0"):
+        tell_trainers("gnn", [(0, part), (1, {"report": None})], [facts], 0)
+    report = read_report(tmp_path / "r.json")
+    assert violations(report_schema(), report) == []
+    (row,) = report["cluster"]["workers"]
+    assert (row["sample_seconds"], row["gather_seconds"]) == (4.0, 1.0)
+    assert (row["communication_seconds"], row["waiting_seconds"]) == (2.0, 2.0)
+    assert (row["idle_seconds"], row["read_seconds"]) == (None, None)
+    page = (tmp_path / "r.html").read_text()
+    assert "<th>batches</th><th>entries computed on</th>" in page
+    assert "for gradients, s" in page
+    assert "reading, s" not in page
+
+
 def test_clocks_of_other_machines_are_brought_to_this_one() -> None:
     told = part(0, 1.0, 0.5)
     here = time.time_ns() - time.perf_counter_ns()
@@ -65,6 +138,7 @@ def test_clocks_of_other_machines_are_brought_to_this_one() -> None:
 
 def test_nobody_is_told_where_nobody_listens() -> None:
     tell_parts([part(0, 1.0, 0.5)], 0)  # no recorder
+    tell_trainers("gnn", [(0, trainer("a", by_batch=True))], [], 0)
     add_event(Event("edges", 0))
     with recording() as recorder:
         tell_parts([{"seconds": 1.0}], 0)  # workers did not record

@@ -17,9 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ClusterError
+from graphsys.core.events import count, span
 from graphsys.core.progress import SILENT
-from graphsys.distributed.bucket_locks import Finished, Turn
-from graphsys.distributed.parameter_server import Blocks, Floats, Pulled, SharedTables
+from graphsys.distributed.embedding.bucket_locks import Finished, Turn
+from graphsys.distributed.embedding.parameter_server import (
+    Blocks,
+    Floats,
+    Pulled,
+    SharedTables,
+)
+from graphsys.distributed.embedding.partitions import WorkerPartitions
+from graphsys.distributed.seen import COMMUNICATION, EXCHANGE
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.config import EmbeddingConfig
@@ -58,17 +66,21 @@ class EmbeddingWork:
         graph: Folder of the store, which every machine sees.
         path: Folder of the run, which every machine sees.
         config: The settings; ``threads`` are those of one worker.
+        is_profiled: Whether workers record themselves.
     """
 
     graph: str
     path: str
     config: EmbeddingConfig
+    is_profiled: bool = False
 
 
 @dataclass(slots=True)
 class WorkerFigures:
     """What a worker did, seconds and bytes so far.
 
+    ``io_seconds`` is the time that training waited for reads and writes, and
+    ``partitions_ahead`` of ``partitions_read`` those read while others were trained.
     ``communication_seconds`` is the time in calls of the lock and parameter servers,
     ``waiting_seconds`` the part of it in which there was nothing to do.
     """
@@ -82,6 +94,8 @@ class WorkerFigures:
     bytes_read: int = 0
     bytes_written: int = 0
     parameter_bytes: int = 0
+    partitions_read: int = 0
+    partitions_ahead: int = 0
 
 
 class EmbeddingWorker:
@@ -107,17 +121,17 @@ class EmbeddingWorker:
         partitions = {t: self._graph.num_partitions(t) for t in self._graph.node_types}
         self._schedule = Schedule(steps, partitions, layout, work.config.seed)
         self._files = TableFiles(self.context)
-        self._resident: dict[Part, Table] = {}
-        self._versions: dict[Part, tuple[str, ...]] = {}
         self._always = one_partition_parts(self.context)
-        for part in self._always:
-            self._resident[part] = self._files.load(part)
-        shared = tables_of(self._files, {p: self._resident[p] for p in self._always})
+        self._partitions = WorkerPartitions(
+            self._files, self._always, prefetch=work.config.prefetch
+        )
+        resident = self._partitions.resident
+        shared = tables_of(self._files, {p: resident[p] for p in self._always})
         self._shared = SharedTables(shared, self._exchange)
         with single_threaded_blas():
             compile_kernels(self.context)
         self._trainer = _SharingTrainer(
-            self.context, self._resident, self._files.operators, self._files.extras,
+            self.context, resident, self._files.operators, self._files.extras,
             self._choose_edges,
         )  # fmt: skip
         self._trainer.shared = self._shared
@@ -157,25 +171,28 @@ class EmbeddingWorker:
         """
         self._epoch, units = epoch, self._schedule.epoch(epoch)
         finished: Finished | None = None
-        asked = time.monotonic()
-        with single_threaded_blas():
-            while True:
-                turn = self._turn(finished)
-                finished = None
-                if turn.kind == "over":
-                    break
-                if turn.kind == "train":
-                    finished = self._train(epoch, turn, units[turn.unit])
-                    asked = time.monotonic()
-                elif turn.kind == "lost":
-                    raise ClusterError(f"worker {self.name} was given up as lost")
-                else:
-                    self._pause(asked)
+        with single_threaded_blas(), span("epoch", epoch=epoch):
+            while (turn := self._next(finished)).kind == "train":
+                finished = self._train(epoch, turn, units[turn.unit])
         self.figures.parameter_bytes = self._shared.sent_bytes
         self.figures.bytes_read = self._files.bytes_read
         self.figures.bytes_written = self._files.bytes_written
+        self.figures.partitions_read = self._partitions.num_read
+        self.figures.partitions_ahead = self._partitions.num_ahead
         names = WorkerFigures.__slots__
         return {"worker": self.name} | {n: getattr(self.figures, n) for n in names}
+
+    def _next(self, finished: Finished | None) -> Turn:
+        """Give back what was trained; return when there is more, or nothing."""
+        asked = time.monotonic()
+        with span(EXCHANGE):
+            turn = self._turn(finished)
+            while turn.kind == "wait":
+                self._pause(asked)
+                turn = self._turn(None)
+        if turn.kind == "lost":
+            raise ClusterError(f"worker {self.name} was given up as lost")
+        return turn
 
     def _turn(self, finished: Finished | None) -> Turn:
         self._number += 1
@@ -201,7 +218,9 @@ class EmbeddingWorker:
     def _train(self, epoch: int, turn: Turn, unit: list[BucketTask]) -> Finished:
         """Train a unit; its new files are written, and nobody's yet."""
         parts = sorted({p for step in unit for p in (step.src, step.dst)} - self._always)
-        self._load(parts, turn)
+        began = time.monotonic()
+        self._partitions.load(parts, turn)
+        self.figures.io_seconds += time.monotonic() - began
         state, figures = self.context.state, self.figures
         state.unit, state.held_out = turn.unit, [0.0, 0.0]
         self._shared.exchange()
@@ -214,35 +233,18 @@ class EmbeddingWorker:
         self._shared.exchange(is_last=True)
         for hook in self._hooks:
             hook.unit_trained(self, epoch, trained)
-        self._store(parts, turn.serial)
+        began = time.monotonic()
+        files = self._partitions.store(parts, turn.serial)
+        figures.io_seconds += time.monotonic() - began
         num_edges = sum(bucket.num_edges for bucket in trained)
         figures.buckets, figures.edges = figures.buckets + 1, figures.edges + num_edges
         loss = sum(float(bucket.losses.sum()) for bucket in trained)
+        for bucket in trained:
+            count("edges", bucket.num_edges, parts=(bucket.step.src, bucket.step.dst))
         return Finished(
-            unit=turn.unit, num_edges=num_edges, loss=loss,
-            files={part: self._files.listed(part) for part in parts},
+            unit=turn.unit, num_edges=num_edges, loss=loss, files=files,
             held_out=(state.held_out[0], state.held_out[1]), lines=self._log.taken(),
         )  # fmt: skip
-
-    def _load(self, parts: list[Part], turn: Turn) -> None:
-        """Have the partitions in memory as the files say that the lock server names."""
-        began = time.monotonic()
-        for part in self._resident.keys() - set(parts) - self._always:
-            del self._resident[part], self._versions[part]
-        for part in parts:
-            files = turn.files.get(part, {})
-            self._files.adopt(part, files)  # own ones too: they stay until given back
-            if self._versions.get(part) != tuple(sorted(files)):
-                self._resident[part] = self._files.load(part)
-        self.figures.io_seconds += time.monotonic() - began
-
-    def _store(self, parts: list[Part], serial: int) -> None:
-        began = time.monotonic()
-        self._files.number_above(serial)
-        for part in parts:
-            self._files.store(part, self._resident[part])
-            self._versions[part] = tuple(sorted(self._files.listed(part)))
-        self.figures.io_seconds += time.monotonic() - began
 
     def _choose_edges(
         self, epoch: int, step: BucketTask, order: npt.NDArray[np.uint32]
@@ -255,16 +257,17 @@ class EmbeddingWorker:
         """Exchange with the parameter server, and wait for others that are behind."""
         self._exchanges += 1
         began = time.monotonic()
-        pulled: Pulled = self._parameters(
-            "exchange", self.name, self._exchanges, pushed, is_last=is_last
-        )
-        if not pulled.is_member:
-            raise ClusterError(f"worker {self.name} was given up as lost")
-        self.figures.communication_seconds += time.monotonic() - began
-        began, is_ahead = time.monotonic(), pulled.is_ahead
-        while is_ahead:
-            self._pause(began)
-            is_ahead = self._parameters("is_ahead", self.name)
+        with span(COMMUNICATION):
+            pulled: Pulled = self._parameters(
+                "exchange", self.name, self._exchanges, pushed, is_last=is_last
+            )
+            if not pulled.is_member:
+                raise ClusterError(f"worker {self.name} was given up as lost")
+            self.figures.communication_seconds += time.monotonic() - began
+            began, is_ahead = time.monotonic(), pulled.is_ahead
+            while is_ahead:
+                self._pause(began)
+                is_ahead = self._parameters("is_ahead", self.name)
         return pulled
 
 

@@ -11,6 +11,7 @@ from graphsys.core.errors import (
     CorruptStoreError,
     InvalidGraphError,
 )
+from graphsys.core.events import is_recording
 from graphsys.core.notes import note
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import stored_graph
@@ -20,14 +21,14 @@ from graphsys.distributed.cluster import (
     refuse_views,
     threads_per_worker,
 )
-from graphsys.distributed.embedding_crew import ServerLostError
-from graphsys.distributed.embedding_epochs import ClusterTrainer
-from graphsys.distributed.embedding_worker import (
+from graphsys.distributed.embedding.crew import ServerLostError
+from graphsys.distributed.embedding.epochs import ClusterTrainer
+from graphsys.distributed.embedding.worker import (
     EmbeddingWork,
     layout_of,
     one_partition_parts,
 )
-from graphsys.distributed.gnn_training import ClusterTrainReport
+from graphsys.distributed.train_report import ClusterTrainReport
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
@@ -80,7 +81,7 @@ def train_embedding(
 
     Returns:
         What was done; ``metrics`` have ``restarts``, and of the workers since the last
-        start what :func:`~graphsys.distributed.embedding_epochs.cluster_figures` says.
+        start what :func:`~graphsys.distributed.embedding.epochs.cluster_figures` says.
 
     Raises:
         ConfigError: What does not go with a cluster; as on one machine.
@@ -170,7 +171,7 @@ class _Trained:
     ) -> None:
         work = EmbeddingWork(
             graph=location_of(context.graph.path), path=str(context.path.resolve()),
-            config=self._config,
+            config=self._config, is_profiled=is_recording(),
         )  # fmt: skip
         with supervised(
             context, source, progress,

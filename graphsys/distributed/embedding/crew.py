@@ -8,13 +8,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from graphsys.core.deps import require
 from graphsys.core.errors import ClusterError
-from graphsys.distributed.bucket_locks import BucketLocks, EpochUnit, Finished, Listed
-from graphsys.distributed.embedding_worker import Call, EmbeddingWork, EmbeddingWorker
-from graphsys.distributed.parameter_server import Floats, ParameterServer
+from graphsys.distributed.embedding.bucket_locks import (
+    BucketLocks,
+    EpochUnit,
+    Finished,
+    Listed,
+)
+from graphsys.distributed.embedding.parameter_server import Floats, ParameterServer
+from graphsys.distributed.embedding.worker import Call, EmbeddingWork, EmbeddingWorker
+from graphsys.distributed.seen import recorded
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.embedding.data.schedule import Part
 
@@ -61,7 +68,8 @@ class FarEmbeddingWorker:
         """Train; see :meth:`EmbeddingWorker.train_epoch`."""
         if self._worker is None:
             self._worker = EmbeddingWorker(*self._made_with)
-        return self._worker.train_epoch(epoch)
+        train = partial(self._worker.train_epoch, epoch)
+        return recorded(train) if self._made_with[1].is_profiled else train()
 
 
 class Crew:
@@ -77,6 +85,7 @@ class Crew:
 
     Attributes:
         restarts: How often something was started again so far.
+        parts: Ranks and what they recorded, where they are profiled.
     """
 
     def __init__(
@@ -90,6 +99,7 @@ class Crew:
     ) -> None:
         ray = require("ray", extra="ray")
         self.restarts = restarts
+        self.parts: list[tuple[int, dict[str, Any]]] = []
         self._work, self._num_started = work, 0
         service: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "max_task_retries": 0}
         self._servers = [
@@ -185,7 +195,7 @@ class Crew:
         ray = require("ray", extra="ray")
         member, asked = self._running.pop(reference)
         try:
-            self._told[member.rank] = ray.get(reference)
+            told = ray.get(reference)
         except ray.exceptions.RayTaskError as err:
             cause = getattr(err, "cause", None) or err
             if isinstance(cause, ClusterError):
@@ -195,6 +205,10 @@ class Crew:
             self._replace(member, str(err).splitlines()[0])
             self._send(self._members[member.rank], epoch)
             return False
+        if self._work.is_profiled:
+            names = ("events", "clock_ns", "elapsed_s", "host")
+            self.parts.append((member.rank, {name: told.pop(name) for name in names}))
+        self._told[member.rank] = told
         if asked != epoch:  # it was late for the one before
             self._send(member, epoch)
         return asked == epoch

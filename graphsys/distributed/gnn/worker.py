@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphsys.core.progress import Progress
+from graphsys.distributed.seen import recorded
 from graphsys.gnn.config import GnnConfig
 
 
@@ -21,6 +22,7 @@ class GnnWork:
         overwrite: Whether to replace a run that is there.
         workers: How many train together.
         local_workers: How many on this machine; 0: each has one processor.
+        is_profiled: Whether workers record themselves.
     """
 
     graph: str
@@ -30,6 +32,7 @@ class GnnWork:
     overwrite: bool
     workers: int
     local_workers: int
+    is_profiled: bool = False
 
 
 class TrainingEvents(Progress):
@@ -65,7 +68,7 @@ class GnnWorker:
             port: int = free.getsockname()[1]
         return port
 
-    def train(self, rank: int, master: tuple[str, int], work: GnnWork) -> Any:
+    def train(self, rank: int, master: tuple[str, int], work: GnnWork) -> dict[str, Any]:
         """Train the own share of every batch.
 
         Args:
@@ -74,7 +77,8 @@ class GnnWorker:
             work: What to train.
 
         Returns:
-            The :class:`~graphsys.training.report.TrainReport`.
+            ``report``, a :class:`~graphsys.training.report.TrainReport`, and what
+            :func:`~graphsys.distributed.seen.recorded` adds where workers are profiled.
 
         Raises:
             ClusterError: Another worker is lost.
@@ -92,7 +96,12 @@ class GnnWorker:
         if work.local_workers:  # a machine's own name may lead nowhere
             os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
         with Graph(work.graph) as graph:
-            return gnn.train(
-                graph, work.config, work.out, resume=work.resume, overwrite=work.overwrite,
-                progress=self._events,
-            )  # fmt: skip
+
+            def train() -> dict[str, Any]:
+                report = gnn.train(
+                    graph, work.config, work.out, resume=work.resume,
+                    overwrite=work.overwrite, progress=self._events,
+                )  # fmt: skip
+                return {"report": report}
+
+            return recorded(train) if work.is_profiled else train()

@@ -65,6 +65,9 @@ class Turn:
         serial: New files of its partitions have the ``NUM_FILES`` numbers above.
         files: The files of its partitions; none: they have their first values.
         drop: Files that what was given back superseded, to be removed now.
+        ahead: A partition that the unit after this one is likely to need, with its files,
+            to be read while this one is trained. It is nobody's yet: what was read counts
+            if the turn for that unit names the same files, which never change.
     """
 
     kind: Literal["train", "wait", "over", "lost"]
@@ -72,6 +75,7 @@ class Turn:
     serial: int = 0
     files: Mapping[Part, Listed] = field(default_factory=dict)
     drop: tuple[str, ...] = ()
+    ahead: Mapping[Part, Listed] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -80,6 +84,7 @@ class _Member:
     turn: Turn | None = None
     unit: int | None = None
     held: frozenset[Part] = frozenset()
+    ahead: frozenset[Part] = frozenset()
 
 
 class BucketLocks:
@@ -184,7 +189,7 @@ class BucketLocks:
         active = [m.unit for m in self._members.values() if m.unit is not None]
         if not self._waiting and not active:
             return Turn(kind="over", drop=drop)
-        chosen = self._choose(member.held, active)
+        chosen = self._choose(member, active)
         if chosen is None:
             return Turn(kind="wait", drop=drop)
         self._waiting.remove(chosen)
@@ -192,22 +197,64 @@ class BucketLocks:
         needs = self._units[chosen].needs
         self._known |= needs
         serial, self._serial = self._serial, self._serial + NUM_FILES
-        files = {part: self._files[part] for part in needs if part in self._files}
-        return Turn(kind="train", unit=chosen, serial=serial, files=files, drop=drop)
+        ahead = member.ahead = self._foresee(needs, member.ahead - needs, active)
+        return Turn(
+            kind="train", unit=chosen, serial=serial, files=self._files_of(needs),
+            drop=drop, ahead={part: self._files_of([part]).get(part, {}) for part in ahead},
+        )  # fmt: skip
 
-    def _choose(self, held: frozenset[Part], active: Sequence[int]) -> int | None:
-        """Choose a unit nobody is in the way of: with the fewest partitions to be read."""
-        locked = {part for unit in active for part in self._units[unit].needs}
+    def _files_of(self, parts: Iterable[Part]) -> dict[Part, Listed]:
+        return {part: self._files[part] for part in parts if part in self._files}
+
+    def _choose(self, member: _Member, active: Sequence[int]) -> int | None:
+        """Choose a unit nobody is in the way of: with the fewest partitions to be read.
+
+        Of those, one whose partitions no other worker reads ahead.
+        """
         phase = min((self._units[k].phase for k in (*self._waiting, *active)), default=0)
-        free = [
+        free = self._free(phase, active)
+        if self._is_anchored and self._known:
+            anchored = [k for k in free if self._units[k].needs & self._known]
+            free = anchored if anchored or active else free
+        has, others = member.held | member.ahead, self._ahead_of_others(member)
+
+        def cost(unit: int) -> tuple[int, int, int]:
+            needs = self._units[unit].needs
+            return len(needs - has), len(needs - member.held), len(needs & others)
+
+        return min(free, key=cost, default=None)
+
+    def _foresee(
+        self, needs: frozenset[Part], before: frozenset[Part], active: Sequence[int]
+    ) -> frozenset[Part]:
+        """Return a partition that is likely to be needed after those trained now, or none.
+
+        Args:
+            needs: What is trained now.
+            before: What was read ahead and is not used yet; it stays if it may.
+            active: Units of other workers.
+        """
+        phase = min((self._units[k].phase for k in self._waiting), default=0)
+        taken = frozenset().union(*(m.ahead for m in self._members.values())) - before
+        wanted = [
+            missing
+            for k in self._free(phase, active)
+            if len(missing := self._units[k].needs - needs) == 1 and not missing & taken
+        ]
+        return min(wanted, key=lambda missing: missing != before, default=frozenset())
+
+    def _free(self, phase: int, active: Sequence[int]) -> list[int]:
+        """Return the waiting units of a phase that share nothing with active ones."""
+        locked = {part for unit in active for part in self._units[unit].needs}
+        return [
             k
             for k in sorted(self._waiting)
             if self._units[k].phase == phase and not self._units[k].needs & locked
         ]
-        if self._is_anchored and self._known:
-            anchored = [k for k in free if self._units[k].needs & self._known]
-            free = anchored if anchored or active else free
-        return min(free, key=lambda k: len(self._units[k].needs - held), default=None)
+
+    def _ahead_of_others(self, member: _Member) -> frozenset[Part]:
+        others = (m.ahead for m in self._members.values() if m is not member)
+        return frozenset().union(*others)
 
     def progress(self) -> tuple[int, float]:
         """Return the edges trained in this epoch, and their summed loss."""

@@ -8,14 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.progress import Progress
-from graphsys.distributed.bucket_locks import EpochUnit, Finished
-from graphsys.distributed.embedding_crew import Crew, started
-from graphsys.distributed.embedding_worker import (
+from graphsys.distributed.embedding.bucket_locks import EpochUnit, Finished
+from graphsys.distributed.embedding.crew import Crew, started
+from graphsys.distributed.embedding.parameter_server import staleness_bound
+from graphsys.distributed.embedding.worker import (
     EmbeddingWork,
     one_partition_parts,
     tables_of,
 )
-from graphsys.distributed.parameter_server import staleness_bound
+from graphsys.distributed.seen import tell_trainers
 from graphsys.embedding import run as runs
 from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.data.schedule import BucketTask, Part, Schedule
@@ -96,6 +97,7 @@ class ClusterTrainer:
             finally:
                 self.restarts = self._crew.restarts
             self._finish()
+            self._tell()
         progress.close()
 
     def measure(self, step: BucketTask, rows: npt.NDArray[np.uint32]) -> float:
@@ -197,6 +199,16 @@ class ClusterTrainer:
         self.commit()
         runs.remove_superseded(self.context.path, self.context.state)
 
+    def _tell(self) -> None:
+        """Tell who profiles of the workers."""
+        facts = [
+            {"rank": each["rank"], "units": each["buckets"],
+             "sent_bytes": each["parameter_bytes"], "read_bytes": each["bytes_read"],
+             "written_bytes": each["bytes_written"]}
+            for each in self.figures.get("per_worker", ())
+        ]  # fmt: skip
+        tell_trainers("embedding", self._crew.parts, facts, self.restarts)
+
     def _measure(self, metrics: dict[str, Any]) -> None:
         """Note what workers did: what one machine's run has in it, the rest apart."""
         found = self._crew.figures()
@@ -221,7 +233,8 @@ def cluster_figures(found: Sequence[Mapping[str, Any]], workers: int) -> dict[st
         ``communication_seconds``, the longest; ``staleness_mean`` and ``staleness_max``,
         the pushes of others that a worker had not seen at its own, and
         ``staleness_bound``, which no worker exceeds; ``load_imbalance``, the longest time
-        of training, reading and writing over the mean; ``per_worker``.
+        of training, reading and writing over the mean; ``partitions_read`` for a bucket,
+        and of them ``partitions_ahead``, while others were trained; ``per_worker``.
     """
     busy = [each["compute_seconds"] + each["io_seconds"] for each in found]
     pushes = sum(each["pushes"] for each in found)
@@ -234,5 +247,7 @@ def cluster_figures(found: Sequence[Mapping[str, Any]], workers: int) -> dict[st
         "staleness_max": max(each["staleness_max"] for each in found),
         "staleness_bound": staleness_bound(workers),
         "load_imbalance": max(busy) * len(busy) / (sum(busy) or 1.0),
+        "partitions_read": sum(each["partitions_read"] for each in found),
+        "partitions_ahead": sum(each["partitions_ahead"] for each in found),
         "per_worker": list(found),
     }

@@ -3,16 +3,19 @@
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from graphsys.core.deps import require
 from graphsys.core.errors import ClusterError, ConfigError, GraphsysError
+from graphsys.core.events import is_recording
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import stored_graph
 from graphsys.distributed.cluster import Cluster, connected, refuse_views
-from graphsys.distributed.gnn_worker import GnnWork, GnnWorker, TrainingEvents
+from graphsys.distributed.gnn.worker import GnnWork, GnnWorker, TrainingEvents
+from graphsys.distributed.seen import tell_trainers
+from graphsys.distributed.train_report import ClusterTrainReport
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.gnn.config import GnnConfig
 from graphsys.storage.objects.copies import location_of
@@ -26,19 +29,6 @@ _TOLD_S = 10.0
 """How long what others say is waited for, where one says that it lost them."""
 _START_S = 120.0
 _ASIDE = "aside"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClusterTrainReport(TrainReport):
-    """What a training on a cluster did.
-
-    Attributes:
-        workers: How many trained together.
-        restarts: How often all of them were started again.
-    """
-
-    workers: int
-    restarts: int = 0
 
 
 def train_gnn(
@@ -95,14 +85,28 @@ def train_gnn(
         work = GnnWork(
             graph=location_of(graph.path), config=config, out=str(out.resolve()),
             resume=resume, overwrite=overwrite, workers=workers,
-            local_workers=cluster.local_workers,
+            local_workers=cluster.local_workers, is_profiled=is_recording(),
         )  # fmt: skip
         try:
-            report, restarts = _train_until_done(work, progress)
+            told, restarts = _train_until_done(work, progress)
         finally:
             progress.close()
+    report: TrainReport = told[0]["report"]
+    _tell(told, restarts)
     found = _reported(report, workers, {"restarts": restarts})
     return replace(found, run=out, restarts=restarts)
+
+
+def _tell(told: Sequence[Mapping[str, Any]], restarts: int) -> None:
+    """Tell who profiles of the workers."""
+    metrics = told[0]["report"].metrics
+    alone = [{"rank": 0, "batches": metrics.get("batches", 0), "allreduce_bytes": 0}]
+    facts = [
+        {"rank": each["rank"], "units": each["batches"],
+         "sent_bytes": each["allreduce_bytes"], "read_bytes": None, "written_bytes": None}
+        for each in metrics.get("per_worker", alone)
+    ]  # fmt: skip
+    tell_trainers("gnn", list(enumerate(told)), facts, restarts)
 
 
 def _reported(
@@ -142,14 +146,16 @@ def _refuse(graph: Graph, config: GnnConfig, memory: int | str | None, device: s
         )
 
 
-def _train_until_done(work: GnnWork, progress: Progress) -> tuple[TrainReport, int]:
-    """Train, again after workers were lost; return the report, and how often."""
+def _train_until_done(
+    work: GnnWork, progress: Progress
+) -> tuple[list[dict[str, Any]], int]:
+    """Train, again after workers were lost; return what each told, and how often."""
     out = Path(work.out)
     before, first = _identity(out), work
     for restarts in range(MAX_RESTARTS + 1):
-        report = _train_once(work, progress)
-        if report is not None:
-            return report, restarts
+        told = _train_once(work, progress)
+        if told is not None:
+            return told, restarts
         is_begun = is_staged(out) or _identity(out) != before
         work = replace(first, resume=first.resume or is_begun)
     raise ClusterError(
@@ -167,7 +173,7 @@ def _identity(out: Path) -> tuple[int, int] | None:
     return found.st_ino, found.st_mtime_ns
 
 
-def _train_once(work: GnnWork, progress: Progress) -> TrainReport | None:
+def _train_once(work: GnnWork, progress: Progress) -> list[dict[str, Any]] | None:
     """Start workers and train; None where one of them was lost."""
     ray = require("ray", extra="ray")
     kind = ray.remote(
@@ -191,8 +197,8 @@ def _train_once(work: GnnWork, progress: Progress) -> TrainReport | None:
                 _raise_reason([*lost, *_last_words(ray, waiting)])
                 return None
             shown.ask(ray, workers[0])
-        report: TrainReport = ray.get(running[0])
-        return report
+        told: list[dict[str, Any]] = ray.get(running)
+        return told
     except ray.exceptions.GetTimeoutError as err:
         raise ClusterError(
             f"no worker began within {_START_S:.0f} s; look whether the cluster has "

@@ -1,0 +1,1 @@
+"""Embeddings trained on a cluster: buckets handed out, rows by files."""
