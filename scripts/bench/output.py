@@ -18,6 +18,7 @@ from graphsys.core.memory import format_bytes
 if TYPE_CHECKING:
     from bench.harness import Row, Runs
 
+_PLACE = re.compile(r"([ =,])/[^ ,]+")
 RESULTS = Path(__file__).resolve().parent / "results"
 STAMP = ("command", "commit", "date", "hardware", "load_average")
 """What every row of a result states, or all of them together in ``machine``."""
@@ -73,10 +74,29 @@ def keep_record(case: str, rows: Sequence[Mapping[str, Any]], **facts: Any) -> P
     """
     path = result_path(case, rows[0]["hardware"])
     RESULTS.mkdir(exist_ok=True)
-    fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps({"case": case, **facts, "rows": rows}, indent=1) + "\n")
-    fresh.replace(path)
+    _write(path, {"case": case, **facts, "rows": rows})
     return path
+
+
+def _write(path: Path, result: Mapping[str, Any]) -> None:
+    """Write a result, whole or not at all; folders of this machine stay out of it."""
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(_without_folders(result), indent=1) + "\n")
+    fresh.replace(path)
+
+
+def _without_folders(found: Any) -> Any:
+    """Return a result whose commands name no places of this machine."""
+    if isinstance(found, Mapping):
+        return {
+            name: _PLACE.sub(r"\1FOLDER", value)
+            if name == "command" and isinstance(value, str)
+            else _without_folders(value)
+            for name, value in found.items()
+        }
+    if isinstance(found, list | tuple):
+        return [_without_folders(value) for value in found]
+    return found
 
 
 def known_rows(case: str) -> dict[str, dict[str, Any]]:
@@ -174,7 +194,7 @@ def save(result: dict[str, Any], *, keep_other_works: bool) -> Path:
             (result["machine"]["runs"], old["machine"]["runs"]),
         ):
             found[:0] = [item for item in kept if item["work"] not in done]
-    path.write_text(json.dumps(result, indent=1) + "\n")
+    _write(path, result)
     return path
 
 

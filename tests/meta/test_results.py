@@ -76,6 +76,15 @@ def test_every_row_states_command_commit_date_hardware_and_load() -> None:
     assert OLDER.keys() - bad == set()  # what was measured again leaves the list
 
 
+def test_no_result_tells_folders_of_the_machine() -> None:
+    place = re.compile(r'[" =,]/(home|root|tmp|work|mnt|Users|var)/')
+    pages = RESULTS.parent.glob("**/*.md")
+    found = {
+        path.name for path in (*RESULTS.iterdir(), *pages) if place.search(path.read_text())
+    }
+    assert found == set()
+
+
 def test_names_of_results_say_case_hardware_and_month() -> None:
     names = {path.name for path in RESULTS.iterdir()}
     strange = {name for name in names if not NAME.fullmatch(name)}
