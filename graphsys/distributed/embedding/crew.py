@@ -155,11 +155,12 @@ class Crew:
                 if self._returned(reference, epoch):
                     over_s = over_s or time.monotonic()
             tell(*self._locks("progress"))
-        return self.outcome()
-
-    def outcome(self) -> Outcome:
-        """Return what is finished, the files of all partitions, the last number."""
         found: Outcome = self._locks("outcome")
+        return found
+
+    def hold(self) -> Outcome:
+        """Return what is finished, all files, the last number; see BucketLocks.hold."""
+        found: Outcome = self._locks("hold")
         return found
 
     def tables(self) -> dict[str, Floats]:
@@ -168,7 +169,7 @@ class Crew:
         return found
 
     def committed(self) -> None:
-        """Have the files of now kept until the next checkpoint."""
+        """Have the files of the last :meth:`hold` kept until the next checkpoint."""
         self._locks("committed")
 
     def figures(self) -> list[dict[str, Any]]:

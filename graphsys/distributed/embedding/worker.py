@@ -67,12 +67,14 @@ class EmbeddingWork:
         path: Folder of the run, which every machine sees.
         config: The settings; ``threads`` are those of one worker.
         is_profiled: Whether workers record themselves.
+        first_units: An epoch, and which of its units come first: those trained before.
     """
 
     graph: str
     path: str
     config: EmbeddingConfig
     is_profiled: bool = False
+    first_units: tuple[int, tuple[int, ...]] = (0, ())
 
 
 @dataclass(slots=True)
@@ -120,6 +122,7 @@ class EmbeddingWorker:
         steps, layout = self.context.steps, self.context.layout
         partitions = {t: self._graph.num_partitions(t) for t in self._graph.node_types}
         self._schedule = Schedule(steps, partitions, layout, work.config.seed)
+        self._schedule.put_first(*work.first_units)
         self._files = TableFiles(self.context)
         self._always = one_partition_parts(self.context)
         self._partitions = WorkerPartitions(
