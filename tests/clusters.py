@@ -13,7 +13,8 @@ from graphsys.core.errors import ClusterError
 from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit, Listed
 from graphsys.distributed.embedding.crew import ServerLostError
 from graphsys.distributed.embedding.parameter_server import ParameterServer
-from graphsys.distributed.embedding.worker import EmbeddingWork, EmbeddingWorker
+from graphsys.distributed.embedding.work import EmbeddingWork
+from graphsys.distributed.embedding.worker import EmbeddingWorker
 from graphsys.distributed.run import combined
 from graphsys.distributed.work import ProgramWork
 from graphsys.distributed.worker import run_in_threads

@@ -13,12 +13,8 @@ from graphsys.core.errors import ClusterError
 from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit, Turn
 from graphsys.distributed.embedding.parameter_server import ParameterServer
 from graphsys.distributed.embedding.partitions import WorkerPartitions
-from graphsys.distributed.embedding.worker import (
-    Call,
-    EmbeddingWork,
-    EmbeddingWorker,
-    tables_of,
-)
+from graphsys.distributed.embedding.work import EmbeddingWork, tables_of
+from graphsys.distributed.embedding.worker import Call, EmbeddingWorker
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding import run as runs
 from graphsys.embedding.data.schedule import Schedule

@@ -20,7 +20,8 @@ from graphsys.distributed.embedding.bucket_locks import (
     Listed,
 )
 from graphsys.distributed.embedding.parameter_server import Floats, ParameterServer
-from graphsys.distributed.embedding.worker import Call, EmbeddingWork, EmbeddingWorker
+from graphsys.distributed.embedding.work import EmbeddingWork
+from graphsys.distributed.embedding.worker import Call, EmbeddingWorker
 from graphsys.distributed.seen import recorded
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.embedding.data.schedule import Part

@@ -12,7 +12,7 @@ from graphsys.core.progress import Progress
 from graphsys.distributed.embedding.bucket_locks import EpochUnit, Finished
 from graphsys.distributed.embedding.crew import Crew, Outcome, started
 from graphsys.distributed.embedding.parameter_server import staleness_bound
-from graphsys.distributed.embedding.worker import (
+from graphsys.distributed.embedding.work import (
     EmbeddingWork,
     one_partition_parts,
     tables_of,
