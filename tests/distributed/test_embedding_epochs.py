@@ -148,7 +148,7 @@ def test_what_a_cluster_left_in_an_epoch_is_gone_on_with(
             train_embedding(graph, config, run, cluster=where)
     state = read_state(run)
     assert (state.epoch, state.unit) == (1, 4)
-    assert verify_run(run).ok  # nothing of it was removed
+    check_files(run, state)  # nothing of it was removed; another may have written more
     assert 0 < state.epoch_edges < NUM_EDGES
     if workers == 1:  # it keeps what it has, first of all
         assert state.first_units not in ([], [0, 1, 2, 3])
