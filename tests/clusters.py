@@ -13,7 +13,8 @@ from graphsys.core.errors import ClusterError
 from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit, Listed
 from graphsys.distributed.embedding.crew import ServerLostError
 from graphsys.distributed.embedding.parameter_server import ParameterServer
-from graphsys.distributed.embedding.worker import EmbeddingWork, EmbeddingWorker
+from graphsys.distributed.embedding.work import EmbeddingWork
+from graphsys.distributed.embedding.worker import EmbeddingWorker
 from graphsys.distributed.run import combined
 from graphsys.distributed.work import ProgramWork
 from graphsys.distributed.worker import run_in_threads
@@ -48,7 +49,8 @@ class NearCrew:
     ) -> None:  # fmt: skip
         self.restarts, self.parts = restarts, list[Any]()
         self._locks, self._parameters = BucketLocks(files, serial), ParameterServer(tables)
-        self._lock, self._told = threading.Lock(), list[dict[str, Any]]()
+        self._lock, self._told = threading.RLock(), list[dict[str, Any]]()
+        self._tell: Callable[..., None]
         self._failed: list[BaseException] = []
         names = [str(rank) for rank in range(num_workers)]
         for name in names:
@@ -62,7 +64,10 @@ class NearCrew:
             with self._lock:
                 if self._failed:
                     raise ClusterError("another worker failed")
-                return getattr(server, method)(*arguments, **named)
+                found = getattr(server, method)(*arguments, **named)
+                if method == "turn" and arguments[-1] is not None:
+                    self._tell(*self._locks.progress())  # after every unit
+                return found
 
         return call
 
@@ -77,7 +82,7 @@ class NearCrew:
         self, epoch: int, units: Sequence[EpochUnit], done: Sequence[int], tell: Any
     ) -> Any:
         self._locks.begin_epoch(epoch, units, done)
-        size = len(self._workers)
+        size, self._tell = len(self._workers), tell
         with ThreadPoolExecutor(size) as pool:
             futures = [pool.submit(self._train, each, epoch) for each in self._workers]
         if self._failed:
@@ -89,14 +94,17 @@ class NearCrew:
         tell(*self._locks.progress())
         return self._locks.outcome()
 
-    def outcome(self) -> Any:
-        return self._locks.outcome()
+    def hold(self) -> Any:
+        with self._lock:
+            return self._locks.hold()
 
     def tables(self) -> dict[str, Any]:
-        return self._parameters.tables()
+        with self._lock:
+            return self._parameters.tables()
 
     def committed(self) -> None:
-        self._locks.committed()
+        with self._lock:
+            self._locks.committed()
 
     def figures(self) -> list[dict[str, Any]]:
         none = {"pushes": 0, "missed_pushes": 0, "staleness_max": 0}

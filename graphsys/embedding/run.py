@@ -47,6 +47,9 @@ class RunState:
         graph: Path, generation, fingerprint and counts of the graph trained on.
         epoch: Epochs completed.
         unit: Units of the current epoch completed.
+        first_units: Places in the epoch's order of the units that were trained first in
+            the current epoch, where a cluster took them in another order; the others
+            follow in that order.
         serial: The last number given to a file; no name is ever given twice.
         seconds: Training time so far.
         num_edges: Edges trained so far.
@@ -74,6 +77,7 @@ class RunState:
     graph: dict[str, Any]
     epoch: int = 0
     unit: int = 0
+    first_units: list[int] = field(default_factory=list)
     serial: int = 0
     seconds: float = 0.0
     num_edges: int = 0
@@ -104,6 +108,7 @@ class RunState:
         """Count an epoch as completed."""
         self.losses.append(self.loss_sum / max(self.epoch_edges, 1))
         self.loss_sum, self.epoch_edges, self.unit = 0.0, 0, 0
+        self.first_units = []
         self.epoch += 1
         self.metrics["loss"] = self.losses[-1]
 

@@ -186,11 +186,27 @@ def test_files_go_once_nothing_refers_to_them() -> None:
     walk = Walk(locks, units, "a")
     assert [walk.ask("a").drop for _ in range(4)] == [(), (), ("0.11",), ("0.15",)]
     assert locks.outcome()[1] == files_of([A], 19)
+    locks.hold()
     locks.committed()
     locks.begin_epoch(1, units, done=[0, 1])
     assert walk.ask("a").kind == "over"  # of the epoch before
     assert walk.ask("a", 1).unit == 2
     assert walk.ask("a", 1).drop == ()
+
+
+def test_files_stay_that_a_checkpoint_is_about_to_list() -> None:
+    units = [EpochUnit(needs=frozenset({A}))] * 4
+    locks = BucketLocks(files_of([A], 0), 10)
+    locks.begin_epoch(0, units)
+    walk = Walk(locks, units, "a")
+    walk.ask("a")
+    walk.ask("a")
+    finished, files, _ = locks.hold()
+    assert ([unit.unit for unit in finished], files) == ([0], files_of([A], 11))
+    assert walk.ask("a").drop == ()  # 0.11 is superseded, and about to be listed
+    locks.committed()
+    assert walk.ask("a").drop == ("0.15",)  # nobody lists it
+    assert walk.ask("a").drop == ("0.19",)
 
 
 def test_phases_follow_each_other() -> None:

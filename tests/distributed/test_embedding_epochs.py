@@ -1,5 +1,7 @@
 """The loop of embeddings on a cluster, with workers as threads of the test, without Ray."""
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,15 +11,22 @@ import numpy as np
 import pytest
 
 from graphsys import embedding
-from graphsys.core.errors import ClusterError, ConfigError, TrainingFailedError
+from graphsys.core.errors import (
+    ClusterError,
+    ConfigError,
+    StorageFullError,
+    TrainingFailedError,
+)
 from graphsys.core.types import EdgeType
 from graphsys.distributed import Cluster
 from graphsys.distributed.embedding import epochs, training
 from graphsys.distributed.embedding.training import train_embedding
 from graphsys.embedding import EmbeddingConfig
-from graphsys.embedding.run import RunState, read_state
+from graphsys.embedding.rows.table_files import TableFiles
+from graphsys.embedding.run import RunState, check_files, read_state
 from graphsys.embedding.training_log import read_log
 from graphsys.embedding.type_configs import NodeTypeConfig
+from graphsys.storage.transaction import disk_errors
 from graphsys.storage.verify.run import verify_run
 from tests.clusters import NearCrew, near_crew
 from tests.distributed.test_train_embedding import NUM_EDGES, ring
@@ -108,10 +117,52 @@ def test_what_one_machine_left_in_an_epoch_is_gone_on_with(
         patch.setattr(RunState, "end_epoch", stopped)
         with pytest.raises(KeyboardInterrupt):
             train_embedding(graph, None, run, cluster=TWO, resume=True)
-    assert (read_state(run).epoch, read_state(run).unit) == (1, 0)
+    assert (read_state(run).epoch, read_state(run).unit) == (1, 9)
     report = embedding.train(graph, None, run, resume=True)
     assert report.epochs == 3
     assert read_state(run).num_edges == 3 * NUM_EDGES
+    assert verify_run(run).ok
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("resumed_by", [0, 1, 2])
+def test_what_a_cluster_left_in_an_epoch_is_gone_on_with(
+    graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int,
+    resumed_by: int,
+) -> None:  # fmt: skip
+    """By one machine, or by as many workers; each unit is trained once."""
+    run, config = tmp_path / "run", EmbeddingConfig(**SETTINGS)
+    save, saved = epochs.ClusterTrainer._save, 0
+
+    def interrupted(self: epochs.ClusterTrainer, held: Any) -> None:
+        nonlocal saved
+        save(self, held)
+        saved += 1
+        if saved == 14:  # one after every unit
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(epochs.ClusterTrainer, "_save", interrupted)
+        where = Cluster.parse(f"local:{workers}")
+        with pytest.raises(KeyboardInterrupt):
+            train_embedding(graph, config, run, cluster=where)
+    state = read_state(run)
+    assert (state.epoch, state.unit) == (1, 4)
+    check_files(run, state)  # nothing of it was removed; another may have written more
+    assert 0 < state.epoch_edges < NUM_EDGES
+    if workers == 1:  # it keeps what it has, first of all
+        assert state.first_units not in ([], [0, 1, 2, 3])
+    if resumed_by:
+        where = Cluster.parse(f"local:{resumed_by}")
+        report: Any = train_embedding(graph, None, run, cluster=where, resume=True)
+    else:
+        report = embedding.train(graph, None, run, resume=True)
+    assert report.epochs == 3
+    state = read_state(run)
+    assert (state.num_edges, state.first_units) == (3 * NUM_EDGES, [])
+    log = [line for line in read_log(run) if line["event"] == "unit"]
+    assert [sum(line["epoch"] == k for line in log) for k in (1, 2, 3)] == [10, 10, 10]
+    assert sum(line["edges"] for line in log) == 3 * NUM_EDGES
     assert verify_run(run).ok
 
 
@@ -143,6 +194,34 @@ def test_a_lost_server_has_all_begin_again_from_the_last_checkpoint(
     with pytest.raises(ClusterError, match=r"were lost 4 times.*the lock server is gone"):
         train_embedding(graph, config, tmp_path / "other", cluster=TWO)
     assert read_state(tmp_path / "other").epoch == 1
+
+
+@pytest.mark.parametrize("where", ["worker", "checkpoint"])
+def test_a_full_disk_leaves_a_checkpoint_to_go_on_from(
+    graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    run, config = tmp_path / "run", EmbeddingConfig(**SETTINGS)
+    owner, name = {"worker": (TableFiles, "store"), "checkpoint": (os, "fsync")}[where]
+    write, left = getattr(owner, name), {"worker": 25, "checkpoint": 60}[where]
+
+    def full(*arguments: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            with disk_errors(run):
+                raise OSError(errno.ENOSPC, "full")
+        return write(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, full)
+        with pytest.raises(StorageFullError, match=r"left.*is whole: go on with --resume$"):
+            train_embedding(graph, config, run, cluster=TWO)
+    assert (read_state(run).epoch, read_state(run).unit) > (0, 0)
+    check_files(run, read_state(run))
+    report = train_embedding(graph, None, run, cluster=TWO, resume=True)
+    assert report.epochs == 3
+    assert read_state(run).num_edges == 3 * NUM_EDGES
+    assert verify_run(run).ok
 
 
 def test_a_loss_that_is_no_number_ends_the_training(graph: Path, tmp_path: Path) -> None:

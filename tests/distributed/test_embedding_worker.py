@@ -6,18 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from graphsys.core.errors import ClusterError
 from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit, Turn
 from graphsys.distributed.embedding.parameter_server import ParameterServer
 from graphsys.distributed.embedding.partitions import WorkerPartitions
-from graphsys.distributed.embedding.worker import (
-    Call,
-    EmbeddingWork,
-    EmbeddingWorker,
-    tables_of,
-)
+from graphsys.distributed.embedding.work import EmbeddingWork, tables_of
+from graphsys.distributed.embedding.worker import Call, EmbeddingWorker
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding import run as runs
 from graphsys.embedding.data.schedule import Schedule
@@ -159,7 +156,7 @@ def test_what_is_read_ahead_is_used_only_if_it_is_what_counts(
     assert told[3]["partitions_ahead"] >= used[kind]
     assert told[3]["partitions_read"] == told[1]["partitions_read"]
     for one, other in zip(rows[:4], rows[4:], strict=True):
-        assert (one == other).all()
+        np.testing.assert_allclose(one, other, atol=1e-3)  # operators travel as sums
 
 
 def test_the_servers_hold_what_is_shared(store: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import threading
@@ -14,10 +15,10 @@ import pytest
 
 from graphsys import embedding
 from graphsys.analysis.profile import profile
-from graphsys.core.errors import ConfigError
+from graphsys.core.errors import ConfigError, StorageFullError
 from graphsys.distributed import Cluster, ClusterTrainReport, train_embedding
 from graphsys.embedding import EmbeddingConfig
-from graphsys.embedding.run import read_state
+from graphsys.embedding.run import check_files, read_state
 from graphsys.embedding.training_log import read_log
 from graphsys.storage.verify.run import verify_run
 from tests.conftest import Run
@@ -192,6 +193,35 @@ def test_a_stopped_worker_is_waited_for_and_a_profile_tells_of_both(
         assert all(row[name] > 0 for row in rows)
     assert all(0 <= row["overlap_alpha"] <= 1 for row in rows)
     assert all(row["waiting_seconds"] > 0 for row in rows)
+
+
+def test_a_worker_whose_disk_is_full_ends_the_training_which_resumes(
+    graph: Path, tmp_path: Path
+) -> None:
+    run, caught, own = tmp_path / "run", list[BaseException](), os.getpid()
+    config = EmbeddingConfig(**{**LONG, "epochs": 30})
+
+    def train() -> None:
+        try:
+            train_embedding(graph, config, run, cluster=TWO)
+        except StorageFullError as err:
+            caught.append(err)
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    wait_for(lambda: is_past(run, 0) or not thread.is_alive(), PATIENCE_S)
+    resource.prlimit(workers_below(own)[1], resource.RLIMIT_FSIZE, (200, 200))
+    thread.join(PATIENCE_S)
+    (err,) = caught
+    assert "file too large; free some space" in str(err)
+    assert str(err).endswith(f"the last checkpoint of {run} is whole: go on with --resume")
+    state = read_state(run)
+    assert not state.is_complete
+    check_files(run, state)
+    report = embedding.train(graph, None, run, resume=True)  # or a cluster
+    assert report.epochs == 30
+    assert read_state(run).num_edges == 30 * NUM_EDGES
+    assert verify_run(run).ok
 
 
 def test_a_killed_driver_leaves_no_process_and_resumes(

@@ -107,12 +107,14 @@ class BucketLocks:
         self._serial = serial
         self._is_anchored = is_anchored
         self._known = set(files)
+        self._listed: set[str] = set()
         self._committed: set[str] = set()
         self._members: dict[str, _Member] = {}
         self._epoch = -1
         self._units: Sequence[EpochUnit] = ()
         self._waiting: set[int] = set()
         self._finished: list[Finished] = []
+        self.hold()
         self.committed()
 
     def join(self, worker: str) -> None:
@@ -139,9 +141,19 @@ class BucketLocks:
         self._waiting = set(range(len(units))) - set(done)
         self._finished = []
 
+    def hold(self) -> tuple[list[Finished], dict[Part, Listed], int]:
+        """Return :meth:`outcome` for a checkpoint, and keep the files of now for it.
+
+        Units that are given back meanwhile are not in it, and their files supersede none
+        of those.
+        """
+        self._listed = {name for listed in self._files.values() for name in listed}
+        self._committed |= self._listed
+        return self.outcome()
+
     def committed(self) -> None:
-        """Keep the files of now, which a checkpoint lists, until the next one."""
-        self._committed = {name for listed in self._files.values() for name in listed}
+        """Keep the files of the last :meth:`hold`, which are listed now, until the next."""
+        self._committed = self._listed
 
     def turn(
         self, worker: str, number: int, epoch: int, finished: Finished | None = None

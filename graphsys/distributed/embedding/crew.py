@@ -20,7 +20,8 @@ from graphsys.distributed.embedding.bucket_locks import (
     Listed,
 )
 from graphsys.distributed.embedding.parameter_server import Floats, ParameterServer
-from graphsys.distributed.embedding.worker import Call, EmbeddingWork, EmbeddingWorker
+from graphsys.distributed.embedding.work import EmbeddingWork
+from graphsys.distributed.embedding.worker import Call, EmbeddingWorker
 from graphsys.distributed.seen import recorded
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.embedding.data.schedule import Part
@@ -155,11 +156,12 @@ class Crew:
                 if self._returned(reference, epoch):
                     over_s = over_s or time.monotonic()
             tell(*self._locks("progress"))
-        return self.outcome()
-
-    def outcome(self) -> Outcome:
-        """Return what is finished, the files of all partitions, the last number."""
         found: Outcome = self._locks("outcome")
+        return found
+
+    def hold(self) -> Outcome:
+        """Return what is finished, all files, the last number; see BucketLocks.hold."""
+        found: Outcome = self._locks("hold")
         return found
 
     def tables(self) -> dict[str, Floats]:
@@ -168,7 +170,7 @@ class Crew:
         return found
 
     def committed(self) -> None:
-        """Have the files of now kept until the next checkpoint."""
+        """Have the files of the last :meth:`hold` kept until the next checkpoint."""
         self._locks("committed")
 
     def figures(self) -> list[dict[str, Any]]:

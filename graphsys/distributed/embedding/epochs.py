@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,9 @@ import numpy.typing as npt
 
 from graphsys.core.progress import Progress
 from graphsys.distributed.embedding.bucket_locks import EpochUnit, Finished
-from graphsys.distributed.embedding.crew import Crew, started
+from graphsys.distributed.embedding.crew import Crew, Outcome, started
 from graphsys.distributed.embedding.parameter_server import staleness_bound
-from graphsys.distributed.embedding.worker import (
+from graphsys.distributed.embedding.work import (
     EmbeddingWork,
     one_partition_parts,
     tables_of,
@@ -22,6 +23,7 @@ from graphsys.embedding.context import TrainingContext
 from graphsys.embedding.data.schedule import BucketTask, Part, Schedule
 from graphsys.embedding.rows.table_files import Floats, TableFiles
 from graphsys.embedding.training.hook import Hook
+from graphsys.embedding.training.trainer import explained_full_disk
 from graphsys.embedding.training_log import TrainingLog
 
 SUMMED = ("bytes_read", "bytes_written")
@@ -58,7 +60,7 @@ class ClusterTrainer:
         self.rates: dict[Part, Floats] = {}
         self.restarts = restarts
         self.figures: dict[str, Any] = {}
-        self._log, self._work, self._num_workers = log, work, num_workers
+        self._log, self._num_workers = log, num_workers
         self._files = TableFiles(context)
         self._always = {
             p: self._files.load(p) for p in sorted(one_partition_parts(context))
@@ -67,16 +69,22 @@ class ClusterTrainer:
         self._schedule = Schedule(
             context.steps, partitions, context.layout, context.config.seed
         )
+        state = context.state
+        self._schedule.put_first(state.epoch, state.first_units)
+        self._work = replace(work, first_units=(state.epoch, tuple(state.first_units)))
+        self._done: set[int] = set()  # units of the epoch that are counted
         self._edges = sum(step.num_edges for step in context.steps)
-        self._before = dict(context.state.metrics)
+        self._before = dict(state.metrics)
         self._crew: Crew
-        self._saved_s = time.monotonic()
+        self._saved_s = self._clock_s = time.monotonic()
+        self._saved = state.epoch, state.unit
 
     def run(self, progress: Progress) -> None:
         """Train until all epochs are done, or a hook ends it.
 
         Raises:
             ServerLostError: Begin again from the last checkpoint.
+            StorageFullError: The disk is full, here or at a worker; that checkpoint stays.
         """
         state = self.context.state
         if state.is_complete:
@@ -91,7 +99,7 @@ class ClusterTrainer:
             self._work, self._num_workers, {p: f for p, f in files.items() if f}, serial,
             tables, self.restarts,
         )  # fmt: skip
-        with started(*arguments) as self._crew:
+        with explained_full_disk(self.context.path), started(*arguments) as self._crew:
             try:
                 self._train(progress)
             finally:
@@ -105,14 +113,18 @@ class ClusterTrainer:
         raise NotImplementedError
 
     def checkpoint(self) -> None:
-        """Make everything trained so far durable, between two epochs.
+        """Make all units that were given back durable, with the parameters of now.
 
         Raises:
             StorageFullError: The disk is full; the checkpoint before stays.
             TrainingFailedError: A parameter is not finite; the checkpoint before stays.
         """
+        self._save(self._crew.hold())
+
+    def _save(self, held: Outcome) -> None:
         files, state = self._files, self.context.state
-        _, listed, serial = self._crew.outcome()
+        finished, listed, serial = held
+        self._count(finished)
         files.number_above(serial)
         for part, names in listed.items():
             files.adopt(part, names)
@@ -126,7 +138,7 @@ class ClusterTrainer:
         self.commit()
         files.committed()
         self._crew.committed()
-        self._saved_s = time.monotonic()
+        self._saved_s, self._saved = time.monotonic(), (state.epoch, state.unit)
 
     def commit(self) -> None:
         """Write ``run.json`` anew, after a change of the state alone."""
@@ -140,11 +152,13 @@ class ClusterTrainer:
             self._close_epoch()  # where a run was interrupted
         while state.epoch < epochs and not state.is_stopped:
             self._train_epoch(progress)
-            since = time.monotonic() - self._saved_s
-            due = since >= self.context.config.checkpoint_seconds
-            if due or state.epoch == epochs:
+            if self._is_due() or state.epoch == epochs:
                 self.checkpoint()
             self._close_epoch()
+
+    def _is_due(self) -> bool:
+        since = time.monotonic() - self._saved_s
+        return since >= self.context.config.checkpoint_seconds
 
     def _train_epoch(self, progress: Progress) -> None:
         state, told = self.context.state, 0
@@ -155,17 +169,24 @@ class ClusterTrainer:
             if num_edges > told:
                 progress.advance(num_edges - told, loss=loss / num_edges)
                 told = num_edges
+            if self._is_due():
+                self._save_within(len(units))
 
-        began = time.monotonic()
-        finished, _, _ = self._crew.train_epoch(
-            state.epoch, self._units(state.epoch), range(state.unit), tell
-        )
-        for unit in finished:
-            self._count(unit)
-        state.seconds += time.monotonic() - began
+        units, self._done = self._units(state.epoch), set(range(state.unit))
+        self._clock_s = time.monotonic()
+        finished, _, _ = self._crew.train_epoch(state.epoch, units, range(state.unit), tell)
+        self._count(finished)
+        state.seconds += time.monotonic() - self._clock_s
         state.end_epoch()
         for hook in self.hooks:
             hook.after_unit(self)
+
+    def _save_within(self, num_units: int) -> None:
+        """Make a checkpoint in an epoch if there is anything new, and more to come."""
+        held = self._crew.hold()
+        done = len(self._done.union(unit.unit for unit in held[0]))
+        if done < num_units and (self.context.state.epoch, done) != self._saved:
+            self._save(held)
 
     def _units(self, epoch: int) -> list[EpochUnit]:
         units, needs = self._schedule.epoch(epoch), self._schedule.needs(epoch)
@@ -174,14 +195,26 @@ class ClusterTrainer:
             for unit, need in zip(units, needs, strict=True)
         ]
 
-    def _count(self, unit: Finished) -> None:
-        """Count what was trained, and write its lines in the log."""
+    def _count(self, finished: Sequence[Finished]) -> None:
+        """Count what was trained and is not counted, and write its lines in the log."""
         state = self.context.state
-        state.count(unit.num_edges, unit.loss)
-        state.held_out[0] += unit.held_out[0]
-        state.held_out[1] += unit.held_out[1]
-        for event, facts in unit.lines:
-            self._log.write(event, **facts)
+        new = [unit for unit in finished if unit.unit not in self._done]
+        if not new:
+            return
+        for unit in new:
+            state.count(unit.num_edges, unit.loss)
+            state.held_out[0] += unit.held_out[0]
+            state.held_out[1] += unit.held_out[1]
+            for event, facts in unit.lines:
+                self._log.write(event, **facts)
+        self._done.update(unit.unit for unit in new)
+        places = self._schedule.places(state.epoch)
+        state.unit = len(self._done)
+        first = sorted(places[unit] for unit in self._done)
+        state.first_units = first if first != list(range(len(first))) else []
+        now = time.monotonic()
+        state.seconds += now - self._clock_s
+        self._clock_s = now
 
     def _close_epoch(self) -> None:
         """Do what follows an epoch; a kill before the next commit does it again."""

@@ -23,7 +23,7 @@ from graphsys.distributed.cluster import (
 )
 from graphsys.distributed.embedding.crew import ServerLostError
 from graphsys.distributed.embedding.epochs import ClusterTrainer
-from graphsys.distributed.embedding.worker import (
+from graphsys.distributed.embedding.work import (
     EmbeddingWork,
     layout_of,
     one_partition_parts,

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,20 +26,21 @@ from graphsys.distributed.embedding.parameter_server import (
     SharedTables,
 )
 from graphsys.distributed.embedding.partitions import WorkerPartitions
+from graphsys.distributed.embedding.work import (
+    EmbeddingWork,
+    context_of,
+    one_partition_parts,
+    tables_of,
+)
 from graphsys.distributed.seen import COMMUNICATION, EXCHANGE
-from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
-from graphsys.embedding.config import EmbeddingConfig
-from graphsys.embedding.context import TrainingContext
-from graphsys.embedding.data.schedule import BucketTask, Layout, Part, Schedule
-from graphsys.embedding.model import relation_sets
-from graphsys.embedding.rows.table_files import Table, TableFiles
+from graphsys.embedding.data.schedule import BucketTask, Part, Schedule
+from graphsys.embedding.rows.table_files import TableFiles
 from graphsys.embedding.training.bucket_trainer import (
     BucketTrainer,
     BucketWork,
     compile_kernels,
 )
-from graphsys.embedding.training.hooks.edge_sets import list_steps
 from graphsys.embedding.training.hooks.supervision import with_hooks
 from graphsys.embedding.training_log import TrainingLog
 from graphsys.storage.reader import Graph
@@ -56,23 +56,6 @@ WAIT_S = 6 * 3600.0
 
 Call = Callable[..., Any]
 """Calls a method of a service by name, with its arguments."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddingWork:
-    """A training, by paths and settings.
-
-    Attributes:
-        graph: Folder of the store, which every machine sees.
-        path: Folder of the run, which every machine sees.
-        config: The settings; ``threads`` are those of one worker.
-        is_profiled: Whether workers record themselves.
-    """
-
-    graph: str
-    path: str
-    config: EmbeddingConfig
-    is_profiled: bool = False
 
 
 @dataclass(slots=True)
@@ -115,11 +98,12 @@ class EmbeddingWorker:
         self.figures = WorkerFigures()
         self._graph = Graph(work.graph)
         self._log = _Lines()
-        context = _context_of(self._graph, work)
+        context = context_of(self._graph, work)
         self.context, self._hooks = with_hooks(context, self._log)
         steps, layout = self.context.steps, self.context.layout
         partitions = {t: self._graph.num_partitions(t) for t in self._graph.node_types}
         self._schedule = Schedule(steps, partitions, layout, work.config.seed)
+        self._schedule.put_first(*work.first_units)
         self._files = TableFiles(self.context)
         self._always = one_partition_parts(self.context)
         self._partitions = WorkerPartitions(
@@ -300,41 +284,3 @@ class _Lines(TrainingLog):
         """Return the lines since the last call."""
         found, self._lines = tuple(self._lines), []
         return found
-
-
-def one_partition_parts(context: TrainingContext) -> set[Part]:
-    """Return the partitions of types that have one, which all workers train."""
-    graph = context.graph
-    parts = {part for step in context.steps for part in (step.src, step.dst)}
-    return {part for part in parts if graph.num_partitions(part[0]) == 1}
-
-
-def tables_of(files: TableFiles, always: Mapping[Part, Table]) -> dict[str, Floats]:
-    """Return what the parameter server holds, float32, by name.
-
-    Args:
-        files: The run's operators and global vectors.
-        always: Rows and states of types with one partition.
-    """
-    tables = {f"relations/{name}": table for name, table in files.operators.items()}
-    tables |= {f"globals/{name}": table for name, table in files.globals.items()}
-    for (node_type, _), (rows, states) in always.items():
-        tables |= {f"rows/{node_type}": rows, f"state/{node_type}": states}
-    return tables
-
-
-def layout_of(state: runs.RunState) -> Layout:
-    """Return the order of a run's units, which a resume keeps."""
-    order = state.order or {"name": "inside_out", "capacity": 2}
-    return Layout(order=order["name"], order_capacity=order["capacity"])
-
-
-def _context_of(graph: Graph, work: EmbeddingWork) -> TrainingContext:
-    path = Path(work.path)
-    model = relation_sets(graph, work.config)
-    state = runs.read_state(path)
-    runs.require_same_graph(state.graph, graph, path)
-    return TrainingContext(
-        path=path, graph=graph, config=work.config, model=model,
-        steps=list_steps(graph, model, work.config), state=state, layout=layout_of(state),
-    )  # fmt: skip

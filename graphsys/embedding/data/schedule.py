@@ -101,6 +101,21 @@ class Schedule:
         self._units = [unit for group in groups for unit in group]
         self._needs = [needs_of(unit, num_partitions) for unit in self._units]
         self._layout, self._seed = layout, seed
+        self._first: dict[int, list[int]] = {}
+
+    def put_first(self, epoch: int, units: Iterable[int]) -> None:
+        """Have some units of an epoch come before the others, in the order of the epoch.
+
+        Args:
+            epoch: Which one.
+            units: Their places in the order without this.
+        """
+        self._first[epoch] = sorted(units)
+
+    def places(self, epoch: int) -> list[int]:
+        """Return the places of an epoch's units in the order without :meth:`put_first`."""
+        first = self._first.get(epoch, [])
+        return [*first, *sorted(set(range(len(self))).difference(first))]
 
     def __len__(self) -> int:
         return len(self._units)
@@ -135,7 +150,7 @@ class Schedule:
             order = order_units(layout.order, needs, layout.order_capacity, rng)
             result += [begin + k for k in order]
             begin += count
-        return result
+        return [result[place] for place in self.places(epoch)]
 
 
 def inside_out(buckets: Iterable[Bucket]) -> list[Bucket]:

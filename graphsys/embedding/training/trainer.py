@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,21 @@ from graphsys.embedding.training.bucket_trainer import BucketWork
 from graphsys.embedding.training.buffer import PartitionBuffer
 from graphsys.embedding.training.hook import Hook
 from graphsys.embedding.training.stats import TrainingStats
+
+
+@contextlib.contextmanager
+def explained_full_disk(path: Path) -> Iterator[None]:
+    """Say what a full disk leaves behind.
+
+    Args:
+        path: The run's folder.
+    """
+    try:
+        yield
+    except StorageFullError as err:
+        raise StorageFullError(
+            f"{err}; the last checkpoint of {path} is whole: go on with --resume"
+        ) from err
 
 
 class Trainer:
@@ -42,6 +58,7 @@ class Trainer:
         self.files = backend.files(context)
         self.buffer = PartitionBuffer(self.files, layout.capacity, prefetch=layout.prefetch)
         self.schedule = self._schedule_of(steps)
+        self.schedule.put_first(state.epoch, state.first_units)
         self.bucket_trainer = backend.bucket_trainer(
             context, self.buffer.resident, self.files.operators, self.files.extras,
             self._choose_edges,
@@ -58,7 +75,7 @@ class Trainer:
         state = self.state
         if state.is_complete:
             return
-        with self._explained():
+        with explained_full_disk(self.context.path):
             with self.buffer:
                 self._begin()
                 while self._goes_on():
@@ -213,17 +230,6 @@ class Trainer:
             self.state.count(bucket.num_edges, float(bucket.losses.sum()))
             parts = (bucket.step.src, bucket.step.dst)
             count("edges", bucket.num_edges, parts=parts)
-
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Say what a full disk leaves behind."""
-        try:
-            yield
-        except StorageFullError as err:
-            raise StorageFullError(
-                f"{err}; the last checkpoint of {self.context.path} is whole: go on with "
-                "--resume"
-            ) from err
 
     def _choose_edges(
         self, epoch: int, step: BucketTask, order: npt.NDArray[np.uint32]

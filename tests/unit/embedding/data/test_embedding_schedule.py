@@ -18,6 +18,20 @@ from graphsys.embedding.model import RelationSet
 NONE = np.empty(0, dtype=np.uint32)
 
 
+def test_units_trained_before_come_first() -> None:
+    steps = [
+        BucketTask(0, bucket, ("node", bucket.src_part), ("node", bucket.dst_part), 1)
+        for bucket in inside_out(grid(3, 3))
+    ]
+    schedule = Schedule(steps, {"node": 3}, Layout(), 0)
+    plain, needs = schedule.epoch(4), schedule.needs(4)
+    schedule.put_first(4, [5, 2])
+    assert schedule.places(4) == [2, 5, 0, 1, 3, 4]
+    assert schedule.epoch(4) == [plain[k] for k in schedule.places(4)]
+    assert schedule.needs(4) == [needs[k] for k in schedule.places(4)]
+    assert schedule.places(5) == list(range(6))
+
+
 def some_relations(count: int, has_all: bool) -> RelationSet:
     """Return relations of which every third has all nodes as negatives, or none has."""
     return RelationSet(

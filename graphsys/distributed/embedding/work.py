@@ -1,0 +1,73 @@
+"""What workers of embeddings are told, and what they and the driver make of it alike."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphsys.distributed.embedding.parameter_server import Floats
+from graphsys.embedding import run as runs
+from graphsys.embedding.config import EmbeddingConfig
+from graphsys.embedding.context import TrainingContext
+from graphsys.embedding.data.schedule import Layout, Part
+from graphsys.embedding.model import relation_sets
+from graphsys.embedding.rows.table_files import Table, TableFiles
+from graphsys.embedding.training.hooks.edge_sets import list_steps
+from graphsys.storage.reader import Graph
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingWork:
+    """A training, by paths and settings.
+
+    Attributes:
+        graph: Folder of the store, which every machine sees.
+        path: Folder of the run, which every machine sees.
+        config: The settings; ``threads`` are those of one worker.
+        is_profiled: Whether workers record themselves.
+        first_units: An epoch, and which of its units come first: those trained before.
+    """
+
+    graph: str
+    path: str
+    config: EmbeddingConfig
+    is_profiled: bool = False
+    first_units: tuple[int, tuple[int, ...]] = (0, ())
+
+
+def one_partition_parts(context: TrainingContext) -> set[Part]:
+    """Return the partitions of types that have one, which all workers train."""
+    graph = context.graph
+    parts = {part for step in context.steps for part in (step.src, step.dst)}
+    return {part for part in parts if graph.num_partitions(part[0]) == 1}
+
+
+def tables_of(files: TableFiles, always: Mapping[Part, Table]) -> dict[str, Floats]:
+    """Return what the parameter server holds, float32, by name.
+
+    Args:
+        files: The run's operators and global vectors.
+        always: Rows and states of types with one partition.
+    """
+    tables = {f"relations/{name}": table for name, table in files.operators.items()}
+    tables |= {f"globals/{name}": table for name, table in files.globals.items()}
+    for (node_type, _), (rows, states) in always.items():
+        tables |= {f"rows/{node_type}": rows, f"state/{node_type}": states}
+    return tables
+
+
+def layout_of(state: runs.RunState) -> Layout:
+    """Return the order of a run's units, which a resume keeps."""
+    order = state.order or {"name": "inside_out", "capacity": 2}
+    return Layout(order=order["name"], order_capacity=order["capacity"])
+
+
+def context_of(graph: Graph, work: EmbeddingWork) -> TrainingContext:
+    """Return the training of a worker, with the checkpoint that is there."""
+    path = Path(work.path)
+    model = relation_sets(graph, work.config)
+    state = runs.read_state(path)
+    runs.require_same_graph(state.graph, graph, path)
+    return TrainingContext(
+        path=path, graph=graph, config=work.config, model=model,
+        steps=list_steps(graph, model, work.config), state=state, layout=layout_of(state),
+    )  # fmt: skip
