@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 COUNTED = ("L4", "L4-stalls")
 LEVELS = ("L0", "L1", "L3", *COUNTED)
 _COPY_BYTES = 128 << 20
+_ALL_SETS = 1 << 18
+"""Neighbors of a graph up to which all sets of the caches are simulated."""
 _GEMM = (512, 512, 512)
 _MULTIPLYING = {"operator", "operator_part"}
 """Events of work that multiplies matrices."""
@@ -96,7 +98,7 @@ class Profile:
             from graphsys.analysis.model.caches import SAMPLED_SETS, CacheModel
             from graphsys.analysis.model.schedulers import SchedulerModel
 
-            caches = CacheModel(self._gpu, sampled_sets=SAMPLED_SETS)
+            caches = CacheModel(self._gpu, sampled_sets=SAMPLED_SETS, whole_up_to=_ALL_SETS)
             self._schedulers = SchedulerModel(self._gpu, caches=caches)
             found["rows"] = self._show_rows
         if self.level != "L1":

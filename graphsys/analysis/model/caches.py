@@ -83,6 +83,8 @@ class CacheModel:
         shape: How kernels are launched.
         sampled_sets: Of :data:`CLASSES` classes of sets, how many are looked at, drawn
             once; 0 for all. Fewer where a cache has fewer sets.
+        whole_up_to: Neighbors of the first launch's array up to which all sets are looked
+            at nevertheless: few of them may lie in no set that was drawn.
 
     Attributes:
         tallies: Sums over all launches by SM, or by the class of sets where they are
@@ -97,7 +99,9 @@ class CacheModel:
         sms: int | None = None,
         shape: LaunchShape = LaunchShape(),  # noqa: B008  (frozen)
         sampled_sets: int = 0,
+        whole_up_to: int = -1,
     ) -> None:
+        self._whole_up_to = whole_up_to
         self.gpu, self.shape = gpu, shape
         self.caches = CACHES[gpu.name] if caches is None else caches
         self.sms = min(sms or gpu.num_sms, gpu.num_sms)
@@ -106,16 +110,20 @@ class CacheModel:
         share = self.caches.l2_bytes * self.sms // gpu.num_sms
         self._l2 = self._empty(share, self.caches.l2_ways, 1)[:, 0].copy()
         self._clock = np.zeros(1, dtype=np.int64)
+        self._look_at(sampled_sets)
+        self._places: dict[int, tuple[int, Any]] = {}
+        self._tables: dict[tuple[str, int], int] = {}
+
+    def _look_at(self, sampled_sets: int) -> None:
+        """Begin to count in some classes of sets, or with 0 in all."""
         classes = math.gcd(CLASSES, self._l1.shape[2], self._l2.shape[1])
         self._slots = slots_of(classes, sampled_sets)
         is_sampled = len(self._slots) > 1
         rows = sampled_sets if is_sampled else self.sms
-        self._share = rows / (classes if is_sampled else gpu.num_sms)
+        self._share = rows / (classes if is_sampled else self.gpu.num_sms)
         self.tallies = np.zeros(
             (rows, kernels.NUM_TALLIES, kernels.NUM_ARRAYS), dtype=np.int64
         )
-        self._places: dict[int, tuple[int, Any]] = {}
-        self._tables: dict[tuple[str, int], int] = {}
 
     @staticmethod
     def _empty(num_bytes: int, ways: int, count: int) -> npt.NDArray[np.int64]:
@@ -133,6 +141,8 @@ class CacheModel:
         """Run a launch; return its own tallies, None where it was left out."""
         if visit.indices is None or visit.starts is None:
             return None
+        if not self.launches and len(visit.indices) <= self._whole_up_to:
+            self._look_at(0)
         own = np.zeros_like(self.tallies)
         lengths = visit.steps if visit.loads is None else visit.loads
         warps, places = self.shape.warps, resident_ctas(self.gpu, self.shape)
