@@ -84,15 +84,20 @@ def open_data(
     nodes: Mapping[str, Any] | None = None,
     edges: Mapping[Any, Any] | None = None,
     format: str | None = None,
-    ids: str = "auto",
-    columns: ColumnNames = None,
     separator: str | None = None,
     skip: int = 0,
-    undirected: bool = False,
-    edge_type: EdgeType | Sequence[str] | None = None,
-    num_threads: int | None = None,
+    **reading: Any,
 ) -> "Source":
     """Open what :func:`ingest` is given, with arguments of the same names.
+
+    Args:
+        data: Paths, a Python object, or None where there are tables by type.
+        nodes: Table of each node type.
+        edges: Table of each edge type.
+        format: Format of files; None to guess it.
+        separator: What separates columns in text.
+        skip: Lines to leave out at the beginning of each text file.
+        **reading: ``ids``, ``columns``, ``undirected``, ``edge_type``, ``num_threads``.
 
     Raises:
         InputError: the data cannot be read.
@@ -100,10 +105,6 @@ def open_data(
     """
     if (data is None) == (edges is None and nodes is None):
         raise ConfigError("ingest takes either data, or edges and nodes by their types")
-    reading: dict[str, Any] = {
-        "ids": ids, "columns": columns, "undirected": undirected, "edge_type": edge_type,
-        "num_threads": num_threads,
-    }  # fmt: skip
     if data is None:
         options = read_options(separator=separator, skip=skip, **reading)
         return open_given(nodes or {}, edges or {}, options, format=format)
