@@ -164,7 +164,8 @@ def test_a_budget_that_is_too_small_is_refused_with_one_that_is_not(
     ends = np.array([0, 1, 2]), np.array([1, 2, 0])
     with pytest.raises(BudgetError, match=r"needs .* give --memory (\d+)MB") as refused:
         work(ends)
-    assert int(str(refused.value).split("(memory='")[1].split("MB")[0]) < 2000
+    enough = int(str(refused.value).split("(memory='")[1].split("MB")[0]) << 20
+    assert enough < resident_bytes() + (1 << 30)  # of this process, which ran other tests
 
 
 def test_a_store_is_written_again_with_orbits_as_features(tmp_path: Path) -> None:
