@@ -45,6 +45,14 @@ def test_links_lead_to_files(readme: Path) -> None:
     assert missing == []
 
 
+@pytest.mark.parametrize("readme", READMES, ids=str)
+def test_tables_of_files_name_files_of_their_folder(readme: Path) -> None:
+    cells = re.findall(r"^\| (`[^|]*)\|", (ROOT / readme).read_text(), re.MULTILINE)
+    named = [it for cell in cells for it in re.findall(r"`([\w./-]+\.py)`", cell)]
+    folders = ROOT, (ROOT / readme).parent
+    assert [it for it in named if not any((to / it).exists() for to in folders)] == []
+
+
 def test_readme_stays_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 110
 
