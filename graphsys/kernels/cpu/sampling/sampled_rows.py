@@ -36,7 +36,8 @@ Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
 OUT_OF_RANGE = -1
-_AHEAD = 8  # rows and nodes asked for before they are needed
+_AHEAD = 16  # rows and nodes asked for before they are needed
+_LATER = 8  # rows between asking for a row's neighbors and reading them
 _LINEAR = 24  # up to so many picks, looking through them beats a hash table
 
 
@@ -183,10 +184,31 @@ def _pick_replacing_weighted(
 
 
 @lean_inline_jit
+def _pick(
+    table: Any, wide: Any, part: Any, begin: Any, degree: Any, key: Any, count: Any,
+    is_replacing: Any, is_weighted: Any, places: Any, keys: Any, slots: Any,
+) -> Any:  # fmt: skip
+    """Write the places drawn from a row to ``places``; return how many those are."""
+    if is_weighted and is_replacing:
+        return _pick_replacing_weighted(
+            table, wide, part, begin, degree, key, count, places, keys
+        )
+    if is_weighted:
+        return _pick_weighted(table, wide, part, begin, degree, key, count, places, keys)
+    if is_replacing:
+        for q in range(count):
+            places[q] = below(key, q, degree)
+    else:
+        _pick_floyd(key, degree, count, places, slots)
+    return count
+
+
+@lean_inline_jit
 def _read_neighbors(
-    table: Any, wide: Any, first_entry: Any, part: Any, begin: Any, end: Any, entries: Any,
-    neighbors: Any,
+    offsets: Any, table: Any, wide: Any, first_entry: Any, node: Any, begin: Any, end: Any,
+    entries: Any, neighbors: Any,
 ) -> None:  # fmt: skip
+    part = find_partition(offsets, node)
     for k in range(begin, end):
         place = entries[k] - first_entry[part]
         neighbors[k] = element(table, wide, part, INDICES, place)
@@ -239,8 +261,15 @@ def pick_entries(
         The end of the last row's entries.
     """
     end = indptr[row]
-    before, first = np.int64(0), end  # neighbors are read a row later than asked for
-    for j in range(low, high):
+    for j in range(low, high + _LATER):
+        line = row + j - low + 1
+        if j - _LATER >= low:
+            _read_neighbors(
+                offsets, table, wide, first_entry, nodes[j - _LATER],
+                indptr[line - _LATER - 1], indptr[line - _LATER], entries, neighbors,
+            )  # fmt: skip
+        if j >= high:
+            continue
         if j + _AHEAD < high:
             ask_row(offsets, table, wide, nodes[j + _AHEAD])
         node = nodes[j]
@@ -248,35 +277,22 @@ def pick_entries(
         local = node - offsets[part]
         begin = element(table, wide, part, INDPTR, local)
         degree = element(table, wide, part, INDPTR, local + 1) - begin
-        line = row + j - low + 1
         count = degree
         is_drawn = degree > 0 and fanout >= 0
         is_drawn = is_drawn and (is_replacing or is_weighted or degree > fanout)
         if is_drawn:
             count = fanout if is_replacing else min(fanout, degree)
             own = mix64(key ^ np.uint64(node))
-            if is_weighted and is_replacing:
-                count = _pick_replacing_weighted(
-                    table, wide, part, begin, degree, own, count, places, keys
-                )
-            elif is_weighted:
-                count = _pick_weighted(
-                    table, wide, part, begin, degree, own, count, places, keys
-                )
-            elif is_replacing:
-                for q in range(count):
-                    places[q] = below(own, q, degree)
-            else:
-                _pick_floyd(own, degree, count, places, slots)
+            count = _pick(
+                table, wide, part, begin, degree, own, count, is_replacing, is_weighted,
+                places, keys, slots,
+            )  # fmt: skip
         for q in range(count):
             place = begin + (places[q] if is_drawn else q)
             entries[end + q] = first_entry[part] + place
             prefetch(table[part, INDICES] + np.uint64(place << (2 + wide[part, INDICES])))
-        _read_neighbors(table, wide, first_entry, before, first, end, entries, neighbors)
-        before, first = part, end
         end += count
         indptr[line] = end
-    _read_neighbors(table, wide, first_entry, before, first, end, entries, neighbors)
     return int(end)
 
 
@@ -312,11 +328,11 @@ def number_neighbors(
         if node < 0 or node >= len(positions):
             return OUT_OF_RANGE
         position = positions[node]
-        if position == 0:
-            nodes[num_nodes] = node
-            num_nodes += 1
-            position = np.int32(num_nodes)
-            positions[node] = position
+        is_new = position == 0
+        nodes[num_nodes] = node  # without a branch, which could not be foreseen
+        num_nodes += is_new
+        position = np.int32(num_nodes) if is_new else position
+        positions[node] = position
         indices[k] = position - 1
     return num_nodes
 
