@@ -6,7 +6,6 @@ via a stale synchronous parallel parameter server", NIPS 2013), and how much it 
 is counted.
 """
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -176,7 +175,6 @@ class SharedTables:
 
     Attributes:
         sent_bytes: Bytes that left this worker, or came to it, so far.
-        exchanged_s: When it last did, by the monotonic clock.
     """
 
     def __init__(
@@ -188,7 +186,6 @@ class SharedTables:
         self._exchange = exchange
         self._seen = {name: as_blocks(table).copy() for name, table in self._tables.items()}
         self.sent_bytes = 0
-        self.exchanged_s = 0.0
 
     def exchange(self, *, is_last: bool = False) -> None:
         """Push what was trained since the last exchange, and pull what others did.
@@ -209,7 +206,6 @@ class SharedTables:
             seen = self._seen[name]
             seen[chosen] = values
             write_blocks(self._tables[name], chosen, values)
-        self.exchanged_s = time.monotonic()
         for blocks in (*pushed.values(), *pulled.blocks.values()):
             self.sent_bytes += sum(array.nbytes for array in blocks)
 
