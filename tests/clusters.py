@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from graphsys.core.errors import ClusterError
 from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit, Listed
-from graphsys.distributed.embedding.crew import ServerLostError
+from graphsys.distributed.embedding.far_worker import ServerLostError
+from graphsys.distributed.embedding.gloo import GlooGroup, open_meeting
 from graphsys.distributed.embedding.parameter_server import ParameterServer
-from graphsys.distributed.embedding.work import EmbeddingWork
+from graphsys.distributed.embedding.work import EmbeddingWork, by_exchange
 from graphsys.distributed.embedding.worker import EmbeddingWorker
 from graphsys.distributed.run import combined
 from graphsys.distributed.work import ProgramWork
@@ -48,7 +49,9 @@ class NearCrew:
         serial: int, tables: dict[str, Any], restarts: int,
     ) -> None:  # fmt: skip
         self.restarts, self.parts = restarts, list[Any]()
-        self._locks, self._parameters = BucketLocks(files, serial), ParameterServer(tables)
+        served, self._summed = by_exchange(tables, work.config)
+        self._locks, self._parameters = BucketLocks(files, serial), ParameterServer(served)
+        self._epoch = -1
         self._lock, self._told = threading.RLock(), list[dict[str, Any]]()
         self._tell: Callable[..., None]
         self._failed: list[BaseException] = []
@@ -57,7 +60,11 @@ class NearCrew:
             self._locks.join(name)
             self._parameters.join(name)
         locks, parameters = self._caller(self._locks), self._caller(self._parameters)
-        self._workers = [EmbeddingWorker(name, work, locks, parameters) for name in names]
+        groups = gloo_groups(num_workers) if self._summed else [None] * num_workers
+        self._workers = [
+            EmbeddingWorker(name, work, locks, parameters, group)
+            for name, group in zip(names, groups, strict=True)
+        ]
 
     def _caller(self, server: Any) -> Callable[..., Any]:
         def call(method: str, *arguments: Any, **named: Any) -> Any:
@@ -82,7 +89,7 @@ class NearCrew:
         self, epoch: int, units: Sequence[EpochUnit], done: Sequence[int], tell: Any
     ) -> Any:
         self._locks.begin_epoch(epoch, units, done)
-        size, self._tell = len(self._workers), tell
+        size, self._tell, self._epoch = len(self._workers), tell, epoch
         with ThreadPoolExecutor(size) as pool:
             futures = [pool.submit(self._train, each, epoch) for each in self._workers]
         if self._failed:
@@ -100,15 +107,29 @@ class NearCrew:
 
     def tables(self) -> dict[str, Any]:
         with self._lock:
-            return self._parameters.tables()
+            served = {**self._summed, **self._parameters.tables()}
+        if self._epoch < 0:
+            return served
+        return served | self._workers[0].summed.tables(self._epoch)
 
     def committed(self) -> None:
         with self._lock:
             self._locks.committed()
 
     def figures(self) -> list[dict[str, Any]]:
-        none = {"pushes": 0, "missed_pushes": 0, "staleness_max": 0}
-        return [{"rank": k} | told | none for k, told in enumerate(self._told)]
+        return [{"rank": k} | told for k, told in enumerate(self._told)]
+
+
+def gloo_groups(size: int, timeout_s: float = 30.0) -> list[GlooGroup]:
+    """Return groups of workers that are threads of the test."""
+    host = "127.0.0.1"
+    store, meeting = open_meeting(size, host)
+    with ThreadPoolExecutor(size) as pool:
+        ranks = range(size)
+        made = pool.map(lambda k: GlooGroup(k, size, meeting, host, timeout_s), ranks)
+        groups = list(made)
+    del store
+    return groups
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from graphsys.storage.grouped.affine_plane import ORDERS
 from graphsys.training.config import ConfigLoader
 
 RowDtype = Literal["float32", "bfloat16", "float16"]
+ParameterExchange = Literal["server", "all_reduce"]
 OrderName = Literal[
     "auto", "inside_out", "outside_in", "affinity", "random", "hilbert", "beta", "comet"
 ]
@@ -182,6 +183,12 @@ class EmbeddingConfig(ControlConfig):
     )
     prefetch: bool = option(
         True, "Read and write partitions while others are trained, with one to spare.",
+        group="Machine",
+    )
+    parameter_exchange: ParameterExchange = option(
+        "server",
+        "How workers of a cluster share operators and global vectors: what changed by a "
+        "server, or all of them by all-reduce.",
         group="Machine",
     )
     # fmt: on

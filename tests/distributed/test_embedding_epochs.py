@@ -4,6 +4,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,44 @@ def test_types_with_one_partition_are_trained_by_all_workers(tmp_path: Path) -> 
         train_embedding(
             store, EmbeddingConfig(**SETTINGS, row_dtype="bfloat16"), run, cluster=TWO
         )
+
+
+def test_dense_parameters_are_all_reduced_and_rows_go_through_the_server(
+    tmp_path: Path,
+) -> None:
+    store, run = visits(tmp_path / "graph"), tmp_path / "run"
+    place = NodeTypeConfig(global_embedding=True)
+    config = EmbeddingConfig(
+        **{**SETTINGS, "checkpoint_seconds": 3600.0}, node_types={"place": place},
+        parameter_exchange="all_reduce",
+    )  # fmt: skip
+    metrics = train_embedding(store, config, run, cluster=TWO).metrics
+    assert metrics["allreduce_bytes"] > 0 < metrics["parameter_bytes"]
+    assert metrics["staleness_bound"] == 6  # that of the server
+    assert verify_run(run).ok
+    served = train_embedding(
+        store, replace(config, parameter_exchange="server"), tmp_path / "s", cluster=TWO
+    )
+    assert served.metrics["allreduce_bytes"] == 0
+    moved = [
+        np.linalg.norm(np.load(next((path / "globals").glob("place.*.npy")))[0])
+        for path in (run, tmp_path / "s")
+    ]
+    assert 0 < moved[0] == pytest.approx(moved[1], rel=0.5)
+
+
+def test_a_checkpoint_within_an_epoch_has_what_was_all_reduced(
+    graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a training in which the crew is lost goes on from it."""
+    run = tmp_path / "run"
+    config = EmbeddingConfig(**{**SETTINGS, "parameter_exchange": "all_reduce"})
+    monkeypatch.setattr(NearCrew, "fail_in", [1])
+    report = train_embedding(graph, config, run, cluster=TWO)
+    assert (report.restarts, report.epochs) == (1, 3)
+    assert report.metrics["staleness_max"] <= report.metrics["staleness_bound"] == 2
+    assert read_state(run).losses[-1] < read_state(run).losses[0]
+    assert verify_run(run).ok
 
 
 def test_what_one_machine_left_in_an_epoch_is_gone_on_with(

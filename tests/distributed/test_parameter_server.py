@@ -51,7 +51,7 @@ def test_blocks_are_the_table(size: int) -> None:
     assert blocks.shape == (-(-size // BLOCK), BLOCK)
     np.testing.assert_array_equal(from_blocks(blocks, (1, size)), table)
     written = np.zeros_like(table)
-    write_blocks(written, np.arange(len(blocks)), blocks)
+    write_blocks(written, np.arange(len(blocks), dtype=np.uint32), blocks)
     np.testing.assert_array_equal(written, table)
 
 
@@ -84,15 +84,42 @@ def test_only_changed_blocks_travel(tables: dict[str, Floats]) -> None:
     a.tables["relations/r"][0, 0] += 1.0
     a.shared.exchange()
     b.shared.exchange()
-    assert b.shared.sent_bytes - before == BLOCK * 4 + 8
+    assert b.shared.sent_bytes - before == BLOCK * 4 + 4
     assert list(b.pulled.blocks) == ["relations/r"]
+
+
+@pytest.mark.parametrize("pushes", [1, 5])
+def test_of_rows_travels_one_sum_whatever_was_trained(
+    rng: np.random.Generator, pushes: int
+) -> None:
+    """And its state: the row of a feature that many nodes have is no more than that."""
+    dim = 100
+    tables = {
+        "rows/n": rng.normal(size=(50, dim)).astype(np.float32),
+        "state/n": rng.normal(size=50).astype(np.float32),
+    }
+    server = ParameterServer(tables)
+    a, b = Worker(server, "a", tables), Worker(server, "b", tables)
+    a.shared.exchange()
+    b.shared.exchange()
+    before = a.shared.sent_bytes, b.shared.sent_bytes
+    for _ in range(pushes):  # batches between two exchanges
+        a.tables["rows/n"][7] += 1.0
+        a.tables["state/n"][7] += 0.5
+    a.shared.exchange()
+    b.shared.exchange()
+    one_row = 4 + dim * 4 + 4 + 4
+    assert b.shared.sent_bytes - before[1] == one_row
+    assert a.shared.sent_bytes - before[0] == 2 * one_row  # pushed, and pulled again
+    np.testing.assert_allclose(b.tables["rows/n"][7], tables["rows/n"][7] + pushes, 1e-5)
+    assert b.tables["state/n"][7] == pytest.approx(tables["state/n"][7] + 0.5 * pushes)
 
 
 def test_a_call_that_comes_again_adds_nothing(tables: dict[str, Floats]) -> None:
     server = ParameterServer(tables)
     server.join("a")
     server.exchange("a", 1, {}, is_last=False)
-    chosen = np.array([0])
+    chosen = np.array([0], dtype=np.uint32)
     pushed = {"globals/n": (chosen, np.ones((1, BLOCK), dtype=np.float32))}
     first = server.exchange("a", 2, pushed, is_last=False)
     again = server.exchange("a", 2, pushed, is_last=False)

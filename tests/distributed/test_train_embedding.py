@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,29 @@ def test_one_worker_does_what_one_machine_does(tmp_path: Path) -> None:
     for part in range(2):
         there, here = (run.rows("node", part) for run in runs)
         np.testing.assert_allclose(there, here, atol=1e-4)  # operators travel as sums
+
+
+@pytest.mark.slow
+def test_of_workers_that_all_reduce_a_killed_one_begins_all_again(
+    graph: Path, tmp_path: Path, alone: float
+) -> None:
+    run, done, own = tmp_path / "run", list[ClusterTrainReport](), os.getpid()
+    config = EmbeddingConfig(**{**LONG, "parameter_exchange": "all_reduce"})
+    work = partial(train_embedding, graph, config, run, cluster=TWO)
+    thread = threading.Thread(target=lambda: done.append(work()))
+    thread.start()
+    wait_for(lambda: is_past(run, 2) or not thread.is_alive(), PATIENCE_S)
+    before = set(workers_below(own))
+    os.kill(min(before), signal.SIGKILL)
+    wait_for(
+        lambda: len(set(workers_below(own)) - before) == 2 or not thread.is_alive(),
+        PATIENCE_S,
+    )
+    thread.join(PATIENCE_S)
+    assert (done[0].restarts, done[0].epochs) == (1, 60)
+    assert done[0].metrics["parameter_bytes"] == 0 < done[0].metrics["allreduce_bytes"]
+    assert mrr(run) == pytest.approx(alone, abs=0.1)
+    assert verify_run(run).ok
 
 
 def test_a_killed_worker_is_replaced_and_a_killed_server_begins_all_again(

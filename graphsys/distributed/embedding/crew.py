@@ -1,14 +1,14 @@
 """The processes of a training of embeddings: both servers and the workers, watched.
 
-A lost worker is replaced and its bucket trained again; where a server is lost, or workers
-again and again, all end, and whoever started them begins again from the last checkpoint.
+A lost worker is replaced and its bucket trained again; where a server is lost, or one of
+those that all-reduce, or workers again and again, all end, and whoever started them begins
+again from the last checkpoint.
 """
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from graphsys.core.deps import require
@@ -19,26 +19,25 @@ from graphsys.distributed.embedding.bucket_locks import (
     Finished,
     Listed,
 )
+from graphsys.distributed.embedding.far_worker import (
+    FarEmbeddingWorker,
+    ServerLostError,
+    caller,
+)
 from graphsys.distributed.embedding.parameter_server import Floats, ParameterServer
-from graphsys.distributed.embedding.work import EmbeddingWork
-from graphsys.distributed.embedding.worker import Call, EmbeddingWorker
-from graphsys.distributed.seen import recorded
+from graphsys.distributed.embedding.work import EmbeddingWork, by_exchange
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.embedding.data.schedule import Part
 
-CALL_S = 60.0
-"""How long an answer of a server is waited for before the call is made again."""
-CALLS = 3
 _WATCH_S = 0.5
 _START_S = 120.0
 _LATE_S = 10.0
 """How long workers that are not done are waited for, once the epoch is over."""
 
+_ASIDE = "aside"
+"""The group of calls that a worker answers while it trains."""
+
 Outcome = tuple[list[Finished], dict[Part, Listed], int]
-
-
-class ServerLostError(ClusterError):
-    """What is to be begun again from the last checkpoint."""
 
 
 @dataclass(slots=True)
@@ -46,31 +45,6 @@ class _Member:
     rank: int
     name: str
     actor: Any
-
-
-class FarEmbeddingWorker:
-    """A worker in a process of its own, made ready by its first call.
-
-    Args:
-        name: Its name.
-        work: What to train.
-        locks: The lock server.
-        parameters: The parameter server.
-    """
-
-    def __init__(self, name: str, work: EmbeddingWork, locks: Any, parameters: Any) -> None:
-        self._made_with = name, work, caller(locks), caller(parameters)
-        self._worker: EmbeddingWorker | None = None
-
-    def ready(self) -> None:
-        """Return when the process is there."""
-
-    def train_epoch(self, epoch: int) -> dict[str, Any]:
-        """Train; see :meth:`EmbeddingWorker.train_epoch`."""
-        if self._worker is None:
-            self._worker = EmbeddingWorker(*self._made_with)
-        train = partial(self._worker.train_epoch, epoch)
-        return recorded(train) if self._made_with[1].is_profiled else train()
 
 
 class Crew:
@@ -81,7 +55,7 @@ class Crew:
         num_workers: How many workers.
         files: The files of every partition that has some.
         serial: The last number that was given to a file.
-        tables: What the parameter server holds.
+        tables: What the parameter server holds, or workers all-reduce.
         restarts: How often something was started again before.
 
     Attributes:
@@ -101,11 +75,12 @@ class Crew:
         ray = require("ray", extra="ray")
         self.restarts = restarts
         self.parts: list[tuple[int, dict[str, Any]]] = []
-        self._work, self._num_started = work, 0
+        self._work, self._num_started, self._epoch = work, 0, -1
+        served, self._summed = by_exchange(tables, work.config)
         service: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "max_task_retries": 0}
         self._servers = [
             ray.remote(**service)(BucketLocks).remote(files, serial),
-            ray.remote(**service)(ParameterServer).remote(dict(tables)),
+            ray.remote(**service)(ParameterServer).remote(served),
         ]
         self._locks, self._parameters = map(caller, self._servers)
         self._members = [self._start(rank) for rank in range(num_workers)]
@@ -113,6 +88,8 @@ class Crew:
         self._told: dict[int, dict[str, Any]] = {}
         try:
             ray.get([m.actor.ready.remote() for m in self._members], timeout=_START_S)
+            if self._summed:
+                self._join(ray)
         except ray.exceptions.GetTimeoutError as err:
             raise ClusterError(
                 f"no worker began within {_START_S:.0f} s; look whether the cluster has "
@@ -144,6 +121,7 @@ class Crew:
             ClusterError: Workers are lost again and again.
         """
         ray = require("ray", extra="ray")
+        self._epoch = epoch
         self._locks("begin_epoch", epoch, units, done)
         busy = {member.name for member, _ in self._running.values()}
         for member in self._members:
@@ -165,8 +143,11 @@ class Crew:
         return found
 
     def tables(self) -> dict[str, Floats]:
-        """Return what the parameter server holds."""
-        found: dict[str, Floats] = self._parameters("tables")
+        """Return what the parameter server holds, and what workers all-reduce."""
+        found: dict[str, Floats] = {**self._summed, **self._parameters("tables")}
+        if self._summed and self._epoch >= 0:
+            first = caller(self._members[0].actor, concurrency_group=_ASIDE)
+            found |= first("tables", self._epoch)
         return found
 
     def committed(self) -> None:
@@ -182,7 +163,11 @@ class Crew:
             found.append(
                 {"rank": rank}
                 | {name: value for name, value in told.items() if name != "worker"}
-                | {"pushes": pushes, "missed_pushes": total, "staleness_max": most}
+                | {
+                    "pushes": told["pushes"] + pushes,
+                    "missed_pushes": told["missed_pushes"] + total,
+                    "staleness_max": max(told["staleness_max"], most),
+                }
             )
         return found
 
@@ -215,7 +200,18 @@ class Crew:
             self._send(member, epoch)
         return asked == epoch
 
+    def _join(self, ray: Any) -> None:
+        """Have the workers all-reduce."""
+        size = len(self._members)
+        meeting = ray.get(
+            self._members[0].actor.open_meeting.remote(size), timeout=_START_S
+        )
+        joining = [m.actor.join.remote(m.rank, size, meeting) for m in self._members]
+        ray.get(joining, timeout=_START_S)
+
     def _replace(self, lost: _Member, reason: str) -> None:
+        if self._summed:
+            raise ServerLostError(reason)  # the others cannot go on without it
         if self.restarts == MAX_RESTARTS:
             raise ClusterError(
                 f"workers were lost {MAX_RESTARTS + 1} times, the last one said: {reason}; "
@@ -234,8 +230,9 @@ class Crew:
         self._locks("join", name)
         self._parameters("join", name)
         kind = ray.remote(
-            num_cpus=1, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD"
-        )(FarEmbeddingWorker)
+            num_cpus=1, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD",
+            concurrency_groups={_ASIDE: 1},
+        )(FarEmbeddingWorker)  # fmt: skip
         return _Member(rank, name, kind.remote(name, self._work, *self._servers))
 
     def _send(self, member: _Member, epoch: int) -> None:
@@ -250,32 +247,3 @@ def started(*arguments: Any) -> Iterator[Crew]:
         yield crew
     finally:
         crew.end()
-
-
-def caller(actor: Any) -> Call:
-    """Return what calls the methods of an actor, again where no answer comes.
-
-    Whatever is called may come twice: it carries its number, or changes nothing.
-
-    Args:
-        actor: The actor's handle.
-    """
-    ray = require("ray", extra="ray")
-
-    def call(method: str, *arguments: Any, **named: Any) -> Any:
-        for _ in range(CALLS):
-            asked = getattr(actor, method).remote(*arguments, **named)
-            try:
-                return ray.get(asked, timeout=CALL_S)
-            except ray.exceptions.GetTimeoutError:
-                continue
-            except ray.exceptions.RayTaskError as err:
-                raise (getattr(err, "cause", None) or err) from None
-            except ray.exceptions.RayActorError as err:
-                raise ServerLostError(str(err).splitlines()[0]) from err
-        raise ServerLostError(
-            f"a server of the training did not answer for {CALLS * CALL_S:.0f} s; look at "
-            "its machine, then go on with --resume"
-        )
-
-    return call

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.progress import Progress
+from graphsys.distributed.embedding import all_reduce, parameter_server
 from graphsys.distributed.embedding.bucket_locks import EpochUnit, Finished
 from graphsys.distributed.embedding.crew import Crew, Outcome, started
-from graphsys.distributed.embedding.parameter_server import staleness_bound
 from graphsys.distributed.embedding.work import (
     EmbeddingWork,
+    by_exchange,
     one_partition_parts,
     tables_of,
 )
@@ -251,23 +252,32 @@ class ClusterTrainer:
             metrics[name] = self._before.get(name, 0) + sum(each[name] for each in found)
         for name in LONGEST:
             metrics[name] = self._before.get(name, 0) + max(each[name] for each in found)
-        self.figures = cluster_figures(found, self._num_workers)
+        tables = tables_of(self._files, self._always)
+        served, summed = by_exchange(tables, self.context.config)
+        self.figures = cluster_figures(
+            found, self._num_workers, is_served=bool(served), is_summed=bool(summed)
+        )
 
 
-def cluster_figures(found: Sequence[Mapping[str, Any]], workers: int) -> dict[str, Any]:
+def cluster_figures(
+    found: Sequence[Mapping[str, Any]], workers: int, *, is_served: bool, is_summed: bool
+) -> dict[str, Any]:
     """Return what a report tells of the workers together.
 
     Args:
         found: What each did.
         workers: How many there are.
+        is_served: Whether there are parameters at the server.
+        is_summed: Whether there are all-reduced ones.
 
     Returns:
         ``world_size``; ``parameter_bytes``, to and from the parameter server;
-        ``communication_seconds``, the longest; ``staleness_mean`` and ``staleness_max``,
-        the pushes of others that a worker had not seen at its own, and
-        ``staleness_bound``, which no worker exceeds; ``load_imbalance``, the longest time
-        of training, reading and writing over the mean; ``partitions_read`` for a bucket,
-        and of them ``partitions_ahead``, while others were trained; ``per_worker``.
+        ``allreduce_bytes``, that left workers; ``communication_seconds``, the longest;
+        ``staleness_mean`` and ``staleness_max``, the pushes of others that a worker had not
+        seen at its own, and ``staleness_bound``, which no worker exceeds;
+        ``load_imbalance``, the longest time of training, reading and writing over the mean;
+        ``partitions_read`` for a bucket, and of them ``partitions_ahead``, while others
+        were trained; ``per_worker``.
     """
     busy = [each["compute_seconds"] + each["io_seconds"] for each in found]
     pushes = sum(each["pushes"] for each in found)
@@ -275,10 +285,14 @@ def cluster_figures(found: Sequence[Mapping[str, Any]], workers: int) -> dict[st
     return {
         "world_size": workers,
         "parameter_bytes": sum(each["parameter_bytes"] for each in found),
+        "allreduce_bytes": sum(each["allreduce_bytes"] for each in found),
         "communication_seconds": max(each["communication_seconds"] for each in found),
         "staleness_mean": missed / pushes if pushes else 0.0,
         "staleness_max": max(each["staleness_max"] for each in found),
-        "staleness_bound": staleness_bound(workers),
+        "staleness_bound": max(
+            parameter_server.staleness_bound(workers) * is_served,
+            all_reduce.staleness_bound(workers) * is_summed,
+        ),
         "load_imbalance": max(busy) * len(busy) / (sum(busy) or 1.0),
         "partitions_read": sum(each["partitions_read"] for each in found),
         "partitions_ahead": sum(each["partitions_ahead"] for each in found),

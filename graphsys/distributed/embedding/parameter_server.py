@@ -1,12 +1,12 @@
 """Parameters that all workers train: operators of relations, global vectors, small tables.
 
-Workers add what they changed and take what others did, block by block. How far a worker is
-ahead of the slowest one that trains is bounded (Ho et al., "More effective distributed ML
-via a stale synchronous parallel parameter server", NIPS 2013), and how much it had not seen
-is counted.
+Workers add what they changed and take what others did, block by block: rows (of nodes, or
+of the features that make them) one by one, each with the sum of all that was trained since
+the last exchange, by whichever nodes. How far a worker is ahead of the slowest one that
+trains is bounded (Ho et al., "More effective distributed ML via a stale synchronous
+parallel parameter server", NIPS 2013), and how much it had not seen is counted.
 """
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
-Blocks = tuple[Ints, Floats]
-"""Numbers of blocks ``[n]``, and their values or differences ``[n, BLOCK]``."""
+Chosen = npt.NDArray[np.uint32]
+Blocks = tuple[Chosen, Floats]
+"""Numbers of blocks ``[n]``, and their values or differences ``[n, W]``."""
 
 BLOCK = 64
-"""Numbers that travel together; a table's last block is filled up with zeros."""
+"""Numbers of a dense table that travel together; its last block is filled with zeros."""
 SLACK = 2
 """How many exchanges a worker may be ahead of the slowest that trains."""
 
@@ -61,7 +61,10 @@ class ParameterServer:
 
     def __init__(self, tables: Mapping[str, Floats], slack: int = SLACK) -> None:
         self._shapes = {name: table.shape for name, table in tables.items()}
-        self._blocks = {name: as_blocks(table).copy() for name, table in tables.items()}
+        self._blocks = {
+            name: as_blocks(table, width_of(name, table)).copy()
+            for name, table in tables.items()
+        }
         self._changed = {
             name: np.zeros(len(blocks), dtype=np.int64)
             for name, blocks in self._blocks.items()
@@ -99,7 +102,7 @@ class ParameterServer:
         blocks = {
             name: (chosen, self._blocks[name][chosen])
             for name, changed in self._changed.items()
-            if (chosen := np.flatnonzero(changed > member.seen_before)).size
+            if (chosen := _where(changed > member.seen_before)).size
         }
         member.seen = self._version
         return Pulled(blocks=blocks, is_ahead=self.is_ahead(worker))
@@ -176,7 +179,6 @@ class SharedTables:
 
     Attributes:
         sent_bytes: Bytes that left this worker, or came to it, so far.
-        exchanged_s: When it last did, by the monotonic clock.
     """
 
     def __init__(
@@ -186,9 +188,11 @@ class SharedTables:
     ) -> None:
         self._tables = {name: table for name, table in tables.items() if table.size}
         self._exchange = exchange
-        self._seen = {name: as_blocks(table).copy() for name, table in self._tables.items()}
+        self._seen = {
+            name: as_blocks(table, width_of(name, table)).copy()
+            for name, table in self._tables.items()
+        }
         self.sent_bytes = 0
-        self.exchanged_s = 0.0
 
     def exchange(self, *, is_last: bool = False) -> None:
         """Push what was trained since the last exchange, and pull what others did.
@@ -200,8 +204,8 @@ class SharedTables:
             return
         pushed = {}
         for name, table in self._tables.items():
-            differences = as_blocks(table) - self._seen[name]
-            chosen = np.flatnonzero(differences.any(axis=1))
+            differences = as_blocks(table, width_of(name, table)) - self._seen[name]
+            chosen = _where(differences.any(axis=1))
             if chosen.size and np.isfinite(differences[chosen]).all():
                 pushed[name] = chosen, differences[chosen]
         pulled = self._exchange(pushed, is_last)
@@ -209,18 +213,27 @@ class SharedTables:
             seen = self._seen[name]
             seen[chosen] = values
             write_blocks(self._tables[name], chosen, values)
-        self.exchanged_s = time.monotonic()
         for blocks in (*pushed.values(), *pulled.blocks.values()):
             self.sent_bytes += sum(array.nbytes for array in blocks)
 
 
-def as_blocks(table: Floats) -> Floats:
-    """Return a table as blocks ``[n, BLOCK]``: a view where its size is a multiple."""
+def width_of(name: str, table: Floats) -> int:
+    """Return how many numbers of a table travel together.
+
+    A row, and its state, where few rows change; else what is worth its number.
+    """
+    if name.startswith("rows/"):
+        return int(table.shape[1])
+    return 1 if name.startswith("state/") else BLOCK
+
+
+def as_blocks(table: Floats, width: int = BLOCK) -> Floats:
+    """Return a table as blocks ``[n, width]``: a view where its size is a multiple."""
     flat = np.ascontiguousarray(table).reshape(-1)
-    rest = -len(flat) % BLOCK
+    rest = -len(flat) % width
     if rest:
         flat = np.concatenate([flat, np.zeros(rest, dtype=np.float32)])
-    return flat.reshape(-1, BLOCK)
+    return flat.reshape(-1, width)
 
 
 def from_blocks(blocks: Floats, shape: tuple[int, ...]) -> Floats:
@@ -229,11 +242,15 @@ def from_blocks(blocks: Floats, shape: tuple[int, ...]) -> Floats:
     return blocks.reshape(-1)[:size].reshape(shape).copy()
 
 
-def write_blocks(table: Floats, chosen: Ints, values: Floats) -> None:
+def write_blocks(table: Floats, chosen: Chosen, values: Floats) -> None:
     """Write blocks into a table, which is C-contiguous."""
-    flat = table.reshape(-1)
-    whole = len(flat) // BLOCK
+    flat, width = table.reshape(-1), values.shape[1]
+    whole = len(flat) // width
     inside = chosen < whole
-    flat[: whole * BLOCK].reshape(-1, BLOCK)[chosen[inside]] = values[inside]
+    flat[: whole * width].reshape(-1, width)[chosen[inside]] = values[inside]
     for last in values[~inside]:
-        flat[whole * BLOCK :] = last[: len(flat) - whole * BLOCK]
+        flat[whole * width :] = last[: len(flat) - whole * width]
+
+
+def _where(is_chosen: npt.ArrayLike) -> Chosen:
+    return np.flatnonzero(is_chosen).astype(np.uint32)

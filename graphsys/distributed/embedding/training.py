@@ -21,8 +21,8 @@ from graphsys.distributed.cluster import (
     refuse_views,
     threads_per_worker,
 )
-from graphsys.distributed.embedding.crew import ServerLostError
 from graphsys.distributed.embedding.epochs import ClusterTrainer
+from graphsys.distributed.embedding.far_worker import ServerLostError
 from graphsys.distributed.embedding.work import (
     EmbeddingWork,
     layout_of,

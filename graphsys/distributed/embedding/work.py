@@ -55,6 +55,23 @@ def tables_of(files: TableFiles, always: Mapping[Part, Table]) -> dict[str, Floa
     return tables
 
 
+def by_exchange(
+    tables: Mapping[str, Floats], config: EmbeddingConfig
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Return the tables that are at the parameter server, and those all-reduced.
+
+    Dense, as most of it changes between exchanges, are operators and global vectors;
+    sparse are rows and states of nodes, which always are at the server.
+    """
+    is_reduced = config.parameter_exchange == "all_reduce"
+    summed = {
+        name: table
+        for name, table in tables.items()
+        if is_reduced and name.startswith(("relations/", "globals/"))
+    }
+    return {name: t for name, t in tables.items() if name not in summed}, summed
+
+
 def layout_of(state: runs.RunState) -> Layout:
     """Return the order of a run's units, which a resume keeps."""
     order = state.order or {"name": "inside_out", "capacity": 2}

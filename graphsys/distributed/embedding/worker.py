@@ -3,12 +3,12 @@
 Rows travel by the run's folder, which all machines see: a worker reads the files of its
 bucket's partitions, trains with the kernels of one machine, and writes new files before it
 gives the bucket back. Operators, global vectors and the rows of types with one partition
-travel by the parameter server.
+travel by the parameter server; operators and global vectors by all-reduce if so set.
 """
 
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from graphsys.core.errors import ClusterError
 from graphsys.core.events import count, span
 from graphsys.core.progress import SILENT
+from graphsys.distributed.embedding.all_reduce import Group, SummedTables
 from graphsys.distributed.embedding.bucket_locks import Finished, Turn
 from graphsys.distributed.embedding.parameter_server import (
     Blocks,
@@ -26,8 +27,10 @@ from graphsys.distributed.embedding.parameter_server import (
     SharedTables,
 )
 from graphsys.distributed.embedding.partitions import WorkerPartitions
+from graphsys.distributed.embedding.unit_trainer import LogLines, UnitTrainer
 from graphsys.distributed.embedding.work import (
     EmbeddingWork,
+    by_exchange,
     context_of,
     one_partition_parts,
     tables_of,
@@ -36,19 +39,10 @@ from graphsys.distributed.seen import COMMUNICATION, EXCHANGE
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.data.schedule import BucketTask, Part, Schedule
 from graphsys.embedding.rows.table_files import TableFiles
-from graphsys.embedding.training.bucket_trainer import (
-    BucketTrainer,
-    BucketWork,
-    compile_kernels,
-)
+from graphsys.embedding.training.bucket_trainer import compile_kernels
 from graphsys.embedding.training.hooks.supervision import with_hooks
-from graphsys.embedding.training_log import TrainingLog
 from graphsys.storage.reader import Graph
 
-SYNC_BATCHES = 16
-"""Batches of a thread after which a worker looks whether an exchange is due."""
-SYNC_S = 0.1
-"""Time between two exchanges with the parameter server, and the batches above."""
 PAUSE_S = 0.02
 """How long a worker sleeps before it asks again for what was not there."""
 WAIT_S = 6 * 3600.0
@@ -64,8 +58,9 @@ class WorkerFigures:
 
     ``io_seconds`` is the time that training waited for reads and writes, and
     ``partitions_ahead`` of ``partitions_read`` those read while others were trained.
-    ``communication_seconds`` is the time in calls of the lock and parameter servers,
-    ``waiting_seconds`` the part of it in which there was nothing to do.
+    ``communication_seconds`` is the time in calls of the lock and parameter servers and in
+    rounds of the all-reduce, ``waiting_seconds`` the part of it in which there was nothing
+    to do. ``pushes`` and what they missed are those of the all-reduce.
     """
 
     buckets: int = 0
@@ -77,6 +72,11 @@ class WorkerFigures:
     bytes_read: int = 0
     bytes_written: int = 0
     parameter_bytes: int = 0
+    allreduce_bytes: int = 0
+    allreduce_rounds: int = 0
+    pushes: int = 0
+    missed_pushes: int = 0
+    staleness_max: int = 0
     partitions_read: int = 0
     partitions_ahead: int = 0
 
@@ -89,15 +89,17 @@ class EmbeddingWorker:
         work: What to train.
         locks: Calls methods of the :class:`BucketLocks`.
         parameters: Calls methods of the :class:`ParameterServer`.
+        group: The workers, where parameters are all-reduced.
     """
 
     def __init__(
-        self, name: str, work: EmbeddingWork, locks: Call, parameters: Call
-    ) -> None:
+        self, name: str, work: EmbeddingWork, locks: Call, parameters: Call,
+        group: Group | None = None,
+    ) -> None:  # fmt: skip
         self.name, self._locks, self._parameters = name, locks, parameters
         self.figures = WorkerFigures()
         self._graph = Graph(work.graph)
-        self._log = _Lines()
+        self._log = LogLines()
         context = context_of(self._graph, work)
         self.context, self._hooks = with_hooks(context, self._log)
         steps, layout = self.context.steps, self.context.layout
@@ -110,15 +112,16 @@ class EmbeddingWorker:
             self._files, self._always, prefetch=work.config.prefetch
         )
         resident = self._partitions.resident
-        shared = tables_of(self._files, {p: resident[p] for p in self._always})
-        self._shared = SharedTables(shared, self._exchange)
+        tables = tables_of(self._files, {p: resident[p] for p in self._always})
+        served, summed = by_exchange(tables, work.config)
+        self._shared = SharedTables(served, self._exchange)
+        self.summed = SummedTables(summed, group)
         with single_threaded_blas():
             compile_kernels(self.context)
-        self._trainer = _SharingTrainer(
+        self._trainer = UnitTrainer(
             self.context, resident, self._files.operators, self._files.extras,
-            self._choose_edges,
+            self._choose_edges, self._synchronize,
         )  # fmt: skip
-        self._trainer.shared = self._shared
         self._number = self._exchanges = self._epoch = 0
 
     @property
@@ -155,16 +158,29 @@ class EmbeddingWorker:
         """
         self._epoch, units = epoch, self._schedule.epoch(epoch)
         finished: Finished | None = None
-        with single_threaded_blas(), span("epoch", epoch=epoch):
-            while (turn := self._next(finished)).kind == "train":
-                finished = self._train(epoch, turn, units[turn.unit])
-        self.figures.parameter_bytes = self._shared.sent_bytes
-        self.figures.bytes_read = self._files.bytes_read
-        self.figures.bytes_written = self._files.bytes_written
-        self.figures.partitions_read = self._partitions.num_read
-        self.figures.partitions_ahead = self._partitions.num_ahead
-        names = WorkerFigures.__slots__
-        return {"worker": self.name} | {n: getattr(self.figures, n) for n in names}
+        self.summed.begin()
+        try:
+            with single_threaded_blas(), span("epoch", epoch=epoch):
+                while (turn := self._next(finished)).kind == "train":
+                    finished = self._train(epoch, turn, units[turn.unit])
+                with self._communicating():
+                    self.summed.finish(epoch)
+        except BaseException:
+            self.summed.close()
+            raise
+        return {"worker": self.name} | self._counted()
+
+    def _counted(self) -> dict[str, Any]:
+        figures, summed = self.figures, self.summed
+        figures.parameter_bytes = self._shared.sent_bytes
+        figures.allreduce_bytes, figures.allreduce_rounds = summed.sent_bytes, summed.rounds
+        figures.pushes, figures.missed_pushes = summed.pushes, summed.missed
+        figures.staleness_max = summed.most_missed
+        figures.bytes_read = self._files.bytes_read
+        figures.bytes_written = self._files.bytes_written
+        figures.partitions_read = self._partitions.num_read
+        figures.partitions_ahead = self._partitions.num_ahead
+        return {name: getattr(figures, name) for name in WorkerFigures.__slots__}
 
     def _next(self, finished: Finished | None) -> Turn:
         """Give back what was trained; return when there is more, or nothing."""
@@ -208,12 +224,16 @@ class EmbeddingWorker:
         state, figures = self.context.state, self.figures
         state.unit, state.held_out = turn.unit, [0.0, 0.0]
         self._shared.exchange()
+        self.summed.take(is_training=False)
         for hook in self._hooks:
             hook.before_unit(self, epoch, unit)
+        self.summed.take(is_training=True)
+        self._trainer.synchronized_s = time.monotonic()
         began, before_s = time.monotonic(), figures.communication_seconds
         trained = self._trainer.train(epoch, unit, SILENT)
         exchanged_s = figures.communication_seconds - before_s
         figures.compute_seconds += time.monotonic() - began - exchanged_s
+        self.summed.take(is_training=False)
         self._shared.exchange(is_last=True)
         for hook in self._hooks:
             hook.unit_trained(self, epoch, trained)
@@ -237,50 +257,38 @@ class EmbeddingWorker:
             order = hook.before_bucket(self, epoch, step, order)
         return order
 
+    def _synchronize(self) -> None:
+        """Exchange parameters within a unit, in which no thread trains meanwhile."""
+        with self._communicating():
+            self.summed.exchange()
+        self._shared.exchange()
+
     def _exchange(self, pushed: Mapping[str, Blocks], is_last: bool) -> Pulled:
         """Exchange with the parameter server, and wait for others that are behind."""
         self._exchanges += 1
-        began = time.monotonic()
-        with span(COMMUNICATION):
+        with self._communicating():
             pulled: Pulled = self._parameters(
                 "exchange", self.name, self._exchanges, pushed, is_last=is_last
             )
-            if not pulled.is_member:
-                raise ClusterError(f"worker {self.name} was given up as lost")
-            self.figures.communication_seconds += time.monotonic() - began
-            began, is_ahead = time.monotonic(), pulled.is_ahead
-            while is_ahead:
-                self._pause(began)
-                is_ahead = self._parameters("is_ahead", self.name)
+        if not pulled.is_member:
+            raise ClusterError(f"worker {self.name} was given up as lost")
+        if pulled.is_ahead:
+            with span(COMMUNICATION):
+                self._let_others_catch_up()
         return pulled
 
+    def _let_others_catch_up(self) -> None:
+        was_training = self.summed.is_training
+        self.summed.take(is_training=False)  # those behind may wait for a round
+        began, is_ahead = time.monotonic(), True
+        while is_ahead:
+            self._pause(began)
+            is_ahead = self._parameters("is_ahead", self.name)
+        self.summed.take(is_training=was_training)
 
-class _SharingTrainer(BucketTrainer):
-    """Exchanges parameters between slices, when no thread trains."""
-
-    shared: SharedTables
-
-    def _train_slice(
-        self, pool: ThreadPoolExecutor, bucket: BucketWork, first: int, last: int
-    ) -> None:
-        size = SYNC_BATCHES * self.num_workers
-        for begin in range(first, last, size):
-            super()._train_slice(pool, bucket, begin, min(begin + size, last))
-            if time.monotonic() - self.shared.exchanged_s >= SYNC_S:
-                self.shared.exchange()
-
-
-class _Lines(TrainingLog):
-    """Keeps the lines of a unit for the process that writes the log."""
-
-    def __init__(self) -> None:
-        self._lines: list[tuple[str, Mapping[str, Any]]] = []
-
-    def write(self, event: str, **facts: Any) -> None:
-        """Keep a line."""
-        self._lines.append((event, facts))
-
-    def taken(self) -> tuple[tuple[str, Mapping[str, Any]], ...]:
-        """Return the lines since the last call."""
-        found, self._lines = tuple(self._lines), []
-        return found
+    @contextmanager
+    def _communicating(self) -> Iterator[None]:
+        began = time.monotonic()
+        with span(COMMUNICATION):
+            yield
+        self.figures.communication_seconds += time.monotonic() - began
