@@ -42,16 +42,11 @@ class Ownership:
         graph = topology.graph
         if graph is None:
             raise ConfigError("a cluster takes a graph's folder; these edges are in memory")
-        most = max(graph.num_partitions(kind) for kind in graph.node_types)
-        if most < num_workers:
-            raise ConfigError(
-                f"{graph.path} has {most} partitions, too few for {num_workers} workers; "
-                "ingest it with more --partitions, or take fewer workers"
-            )
+        require_partitions(graph, num_workers)
         spans: list[list[tuple[int, int]]] = [[] for _ in range(num_workers)]
         for kind in graph.node_types:
             bounds = graph.offsets(kind) + topology.numbers.base(kind)
-            cuts = even_cuts(_visits(graph, kind), num_workers)
+            cuts = partition_cuts(graph, kind, num_workers)
             for own, (low, high) in zip(spans, pairwise(cuts), strict=True):
                 if bounds[low] < bounds[high]:
                     own.append((int(bounds[low]), int(bounds[high])))
@@ -70,6 +65,33 @@ class Ownership:
     def num_nodes(self, worker: int) -> int:
         """Return how many nodes a worker owns."""
         return sum(high - low for low, high in self.spans[worker])
+
+
+def most_owners(graph: Graph) -> int:
+    """Return how many workers can own a partition."""
+    return max(graph.num_partitions(kind) for kind in graph.node_types)
+
+
+def require_partitions(graph: Graph, num_workers: int) -> None:
+    """Check that each worker may own a partition.
+
+    Raises:
+        ConfigError: The graph has fewer partitions than there are workers.
+    """
+    most = most_owners(graph)
+    if most < num_workers:
+        raise ConfigError(
+            f"{graph.path} has {most} partitions, too few for {num_workers} workers; "
+            "ingest it with more --partitions, or take fewer workers"
+        )
+
+
+def partition_cuts(graph: Graph, kind: str, num_workers: int) -> tuple[int, ...]:
+    """Return the first partition of a node type of each worker, and their number.
+
+    Each worker gets about as much to visit: nodes, and entries of their rows both ways.
+    """
+    return even_cuts(_visits(graph, kind), num_workers)
 
 
 def even_cuts(weights: npt.NDArray[np.int64], num_pieces: int) -> tuple[int, ...]:

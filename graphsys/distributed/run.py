@@ -18,7 +18,7 @@ from graphsys.distributed.cluster import (
     threads_per_worker,
 )
 from graphsys.distributed.counting.shared_work import SHARED, SharedWork, result_of
-from graphsys.distributed.ownership import Ownership
+from graphsys.distributed.ownership import Ownership, most_owners
 from graphsys.distributed.seen import tell_parts
 from graphsys.distributed.watching import run_until_done
 from graphsys.distributed.work import ProgramWork
@@ -299,4 +299,4 @@ def _graph_for(cluster: Cluster, topology: Topology) -> Graph:
 def _most_workers(topology: Topology) -> int:
     graph = topology.graph
     assert graph is not None  # ClusterRun.of looked
-    return max(graph.num_partitions(kind) for kind in graph.node_types)
+    return most_owners(graph)

@@ -30,6 +30,8 @@ def check_fields(config: GnnSettings) -> None:
     _check_model(config)
     _check_links(config)
     _check_sampler(config)
+    if config.sample_at == "owners":
+        _check_owners(config)
 
 
 def _check_layers(config: GnnSettings) -> None:
@@ -154,4 +156,20 @@ def _check_sampler(config: GnnSettings) -> None:
             raise ConfigError(
                 f"{name}: got {getattr(config, name)} with sampler {config.sampler}, "
                 f"expected otherwise: {reason}"
+            )
+
+
+def _check_owners(config: GnnSettings) -> None:
+    """Check that rows are drawn node by node, so that another can draw them."""
+    spec = spec_of(config.model)
+    for name, is_set, expected in (
+        ("model", spec.messages != "edges" or spec.make_stream is not None,
+         "one whose messages come from edges"),
+        ("batch_size", config.is_whole_graph, "at least 1 and a model that samples"),
+        ("sampler", SAMPLERS.get(config.sampler).has_times, "neighbor or labor"),
+    ):  # fmt: skip
+        if is_set:
+            raise ConfigError(
+                f"{name}: got {getattr(config, name)} with sample_at owners, which draws a "
+                f"row by its node alone; expected {expected}"
             )

@@ -10,12 +10,15 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import distributed, nn
 
 from graphsys.core.errors import ClusterError, ConfigError
 from graphsys.core.events import span
+from graphsys.gnn.data.owners import Owners
 
+Ints = npt.NDArray[np.int64]
 TIMEOUT_S = 120
 """How long a process waits for a silent one in a step; gloo itself waits 30 minutes."""
 _PATIENCE = timedelta(days=30)  # while the first evaluates; who dies is noticed at once
@@ -43,11 +46,13 @@ class ProcessGroup:
         rank: Its number; the first writes the run.
         world_size: How many there are.
         traffic: What this process exchanged.
+        owners: Who has which nodes; None: all have all.
     """
 
     rank: int = 0
     world_size: int = 1
     traffic: Traffic = field(default_factory=Traffic, compare=False)
+    owners: Owners | None = field(default=None, compare=False)
 
     def share(self, items: Any) -> Any:
         """Return this process's part of an array; the first item where it has none."""
@@ -56,6 +61,19 @@ class ProcessGroup:
             if self.world_size == 1
             else items[self.rank % max(len(items), 1) :: self.world_size]
         )
+
+    def share_at(self, items: Any, node_type: str, nodes: Ints) -> Any:
+        """Return as much as :meth:`share`, of items at the own nodes as far as there are.
+
+        Args:
+            items: An array, of n items.
+            node_type: Of the nodes.
+            nodes: The node that each item is at ``[n]``.
+        """
+        if self.owners is None or len(items) < self.world_size:
+            return self.share(items)
+        dealt = deal(self.owners.owner_of(node_type, nodes), self.world_size)
+        return items[dealt == self.rank]
 
     def num_own(self, count: int) -> int:
         """Return how many of so many items are this process's."""
@@ -153,6 +171,27 @@ class ProcessGroup:
             ) from err
         finally:
             self.traffic.communication_s += time.perf_counter() - began
+
+
+def deal(owners: Ints, world_size: int) -> Ints:
+    """Deal items out evenly, to their owners as far as those have room.
+
+    Args:
+        owners: Of every item ``[n]``.
+        world_size: Number of processes.
+
+    Returns:
+        The process of each item; each has as many as it would have in turn ``[n]``.
+    """
+    dealt = np.full(len(owners), -1, dtype=np.int64)
+    missing = np.empty(world_size, dtype=np.int64)
+    for rank in range(world_size):
+        quota = len(range(rank, len(owners), world_size))
+        own = np.flatnonzero(owners == rank)[:quota]
+        dealt[own] = rank
+        missing[rank] = quota - len(own)
+    dealt[dealt < 0] = np.repeat(np.arange(world_size), missing)
+    return dealt
 
 
 def is_first_process() -> bool:

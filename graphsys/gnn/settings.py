@@ -198,6 +198,11 @@ class GnnSettings(Checked):
     weighted: bool = option(
         False, "Draw neighbors in proportion to the edges' weights.", group="Sampling"
     )
+    sample_at: Literal["store", "owners"] = option(
+        "store", "Who reads rows and features: whoever needs them, or, of nodes in another "
+        "worker's partitions, that worker.",
+        group="Sampling", applies="--cluster",
+    )
     num_walks: int = option(
         100, "Walks from a node, which choose its important neighbors.",
         minimum=1, group="Sampling", applies="pinsage",

@@ -1,7 +1,7 @@
 """Features of nodes, gathered from mapped columns into buffers that are reused."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,25 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 _ROWS_SHOWN = 5
 _LARGEST_STEP = 127.0  # of int8 rows that have a scale
+
+
+class DenseRows(Protocol):
+    """Rows of float32 of one node type, wherever they are; see :class:`FeatureRows`."""
+
+    node_type: str
+    num_nodes: int
+
+    @property
+    def dim(self) -> int:
+        """Columns of all features."""
+
+    def gather(
+        self, nodes: Ints, out: Floats | None = None, team: ThreadTeam | None = None
+    ) -> Floats:
+        """Return the rows of nodes, float32 ``[n, dim]``."""
+
+    def check(self, nodes: Ints, out: Floats | None) -> None:
+        """Check nodes and a buffer for :meth:`gather`."""
 
 
 class FeatureRows:
@@ -66,10 +85,15 @@ class FeatureRows:
         """Columns of all features."""
         return sum(column.dim for column in self._columns)
 
-    def find_odd(self) -> tuple[int, list[int]]:
-        """Return how many nodes have a number that is not finite, and the first of them."""
+    def find_odd(self, parts: Sequence[int] | None = None) -> tuple[int, list[int]]:
+        """Return how many nodes have a number that is not finite, and the first of them.
+
+        Args:
+            parts: Partitions to look at; all by default.
+        """
         count, first = 0, list[int]()
-        for part, offset in enumerate(self._offsets[:-1]):
+        for part in range(len(self._offsets) - 1) if parts is None else parts:
+            offset = self._offsets[part]
             is_odd = np.zeros(int(self._offsets[part + 1] - offset), dtype=np.bool_)
             for column, scale in zip(self._columns, self._scales, strict=True):
                 is_odd |= column.are_odd(part)

@@ -34,7 +34,12 @@ class HopSampler:
             time anew (DGL's rule, and GraphSAGE's), or only the ``new`` ones of the hop
             before (PyG's); then a node has the same neighbors in every block.
         seed: Of all draws.
+
+    Attributes:
+        picks_by_node: Whether a row's draws depend on its node, hop, epoch and batch alone.
     """
+
+    picks_by_node = False
 
     def __init__(
         self, rows: Sequence[NeighborRows], num_hops: int, *, frontier: Frontier, seed: int
@@ -108,6 +113,36 @@ class HopSampler:
             groups=growth.groups_by_type(),
             give_back=lambda: self._take_back(buffers),
         )
+
+    def pick(
+        self, relation: str, nodes: Ints, hop: int, *, epoch: int, batch: int
+    ) -> tuple[Ints, Ints]:
+        """Return the rows that :meth:`sample` draws for nodes of a hop, for whoever asks.
+
+        Only of samplers that draw a row by its node and the key (:attr:`picks_by_node`).
+
+        Args:
+            relation: Name of the relation.
+            nodes: Numbers of nodes, all of them in the graph ``[n]``.
+            hop: The hop, 0 next to the seeds.
+            epoch: Part of the key of the draws.
+            batch: Part of the key of the draws.
+
+        Returns:
+            Where rows begin, int64 ``[n + 1]``, and numbers of neighbors, int64 ``[E]``.
+        """
+        rows = next(each for each in self.rows if each.name == relation)
+        growth = Growth(Buffers(), {})
+        growth.nodes(rows.node_type, len(nodes))[: len(nodes)] = nodes
+        indptr = growth.buffers.room(("indptr", relation), len(nodes) + 1, np.int64)
+        indptr[0] = end = 0
+        if len(nodes):
+            end = self._pick(
+                growth, rows, hop, (epoch, batch), (0, len(nodes)), relation, 0
+            )
+        neighbors = growth.buffers.room(("neighbors", relation), end, np.int64)
+        indptr = growth.buffers.room(("indptr", relation), 0, np.int64)
+        return indptr[: len(nodes) + 1], neighbors[:end]
 
     def _begin(
         self, buffers: Buffers, seeds: dict[str, Ints], times: dict[str, Ints] | None

@@ -52,6 +52,8 @@ class NeighborSampler(HopSampler):
         [3, 1]
     """
 
+    picks_by_node = True
+
     def __init__(
         self,
         graph: GraphLike | Sequence[NeighborRows],

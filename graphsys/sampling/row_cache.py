@@ -20,7 +20,7 @@ from graphsys.kernels.cpu.sampling.cached_rows import (
     take_missing,
 )
 from graphsys.sampling.adjacency import NeighborRows
-from graphsys.sampling.features import FeatureRows
+from graphsys.sampling.features import DenseRows
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -41,7 +41,8 @@ class CachedRows:
         rows: Where the features are.
         policy: Who is kept.
         memory: Bytes for the cache; 4 bytes per node of the graph are among them.
-        scores: For ``degree`` and ``importance``: the larger, the sooner kept ``[N]``.
+        scores: For ``degree`` and ``importance``: the larger, the sooner kept; nodes of
+            negative ones never are ``[N]``.
 
     Attributes:
         capacity: Rows that the cache holds at most.
@@ -53,7 +54,7 @@ class CachedRows:
     """
 
     def __init__(
-        self, rows: FeatureRows, policy: Policy, memory: int, scores: Scores | None = None
+        self, rows: DenseRows, policy: Policy, memory: int, scores: Scores | None = None
     ) -> None:
         if policy not in get_args(Policy):
             known = ", ".join(get_args(Policy))
@@ -130,6 +131,7 @@ class CachedRows:
                 f"type {self.rows.node_type!r}"
             )
         best = np.argsort(-scores, kind="stable")[: self.capacity]
+        best = best[scores[best] >= 0]
         best.sort()  # read the file in order
         for begin in range(0, len(best), _AT_A_TIME):
             chosen = best[begin : begin + _AT_A_TIME]

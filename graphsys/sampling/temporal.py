@@ -56,6 +56,8 @@ class TemporalSampler(NeighborSampler):
         array([1, 3])
     """
 
+    picks_by_node = False  # but by its group too
+
     def __init__(
         self,
         graph: GraphLike | Sequence[NeighborRows],

@@ -30,7 +30,7 @@ def tell_sampled(
         edge: Place of each entry in the index files; None where entries are no edges.
         is_exact: Whether the sampler reads no more than it takes.
     """
-    reason = "" if edge is not None else "walks, whose places are not noted"
+    reason = "" if edge is not None else "walks or far rows, whose places are not noted"
     observe(
         "rows",
         lambda: [

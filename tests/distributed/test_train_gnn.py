@@ -39,7 +39,7 @@ def cora(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Path:
     if not folder.is_dir():
         pytest.skip(f"no Planetoid files at {folder}")
     path: Path = tmp_path_factory.mktemp("gnn") / "cora"
-    recipes.build("cora", path, folder=folder)
+    recipes.build("cora", path, folder=folder, partitions=2)
     return path
 
 
@@ -100,9 +100,9 @@ def test_the_command_leaves_the_run_that_one_machine_does(
 def test_a_killed_worker_is_replaced_and_the_run_goes_on(
     cora: Path, tmp_path: Path, alone: float
 ) -> None:
-    """With gradients of 8 bits, whose errors a restart forgets."""
+    """With gradients of 8 bits, whose errors a restart forgets, and rows of owners."""
     run, done = tmp_path / "run", []
-    config = GnnConfig(**SETTINGS, gradient_compression="int8")
+    config = GnnConfig(**SETTINGS, gradient_compression="int8", sample_at="owners")
 
     def train() -> None:
         done.append(train_gnn(cora, config, run, cluster=TWO))
@@ -121,6 +121,7 @@ def test_a_killed_worker_is_replaced_and_the_run_goes_on(
     after = report.metrics["per_worker"][0]["batches"]
     assert after < 200  # it did not begin again
     weights = sum(w.numel() for w in gnn.open_run(run).context.network.parameters())
+    assert report.metrics["feature_bytes"] > 0
     assert report.metrics["allreduce_bytes"] < after * 2 * 4 * weights / 3
     assert accuracy(run) == pytest.approx(alone, abs=0.05)
 

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from graphsys.core.errors import ClusterError
 from graphsys.distributed.exchanging.exchange import (
     TIMEOUT_S,
-    Mailbox,
     Payload,
+    Receiver,
     lost_worker,
 )
 from graphsys.distributed.exchanging.frames import receive, receive_frame, send_frame
@@ -44,7 +44,7 @@ class Connections:
         self.address: Address = (host, self._listener.getsockname()[1])
 
     def open(
-        self, rank: int, addresses: Sequence[Address], key: bytes, mailbox: Mailbox
+        self, rank: int, addresses: Sequence[Address], key: bytes, mailbox: Receiver
     ) -> "list[Connection]":
         """Take what others send from now on; connect to all, this worker itself too.
 
@@ -72,7 +72,7 @@ class Connections:
         """Listen no more."""
         self._listener.close()
 
-    def _accept(self, key: bytes, mailbox: Mailbox) -> None:
+    def _accept(self, key: bytes, mailbox: Receiver) -> None:
         while True:
             try:
                 connection, _ = self._listener.accept()
@@ -133,7 +133,7 @@ def _connect(rank: int, other: int, where: Address, key: bytes) -> socket.socket
         raise lost_worker(other) from err
 
 
-def _take(connection: socket.socket, key: bytes, mailbox: Mailbox) -> None:
+def _take(connection: socket.socket, key: bytes, mailbox: Receiver) -> None:
     """Have whoever connected prove the key; then put what it sends into the mailbox."""
     sender = None
     try:

@@ -29,6 +29,16 @@ class Peer(Protocol):
         """
 
 
+class Receiver(Protocol):
+    """What takes what arrives on a worker's connections."""
+
+    def put(self, number: int, sender: int, payload: Payload) -> None:
+        """Keep what a worker sent."""
+
+    def lose(self, sender: int) -> None:
+        """Note that a worker will send nothing more."""
+
+
 class Mailbox:
     """What has arrived for a worker, by the number of the exchange and the sender."""
 
@@ -128,7 +138,7 @@ class Exchange:
         self._number += 1
         begin = time.perf_counter()
         for peer, payload in zip(self.others, outgoing, strict=True):
-            self.sent_bytes += _bytes_of(payload)
+            self.sent_bytes += bytes_of(payload)
             self._peers[peer].send(self._number, self.rank, payload)
         sent = time.perf_counter()
         with span("exchange"):
@@ -151,9 +161,10 @@ class Exchange:
         return arrived
 
 
-def _bytes_of(payload: Any) -> int:
+def bytes_of(payload: Any) -> int:
+    """Return the bytes of a payload's arrays."""
     if isinstance(payload, np.ndarray):
         return payload.nbytes
     if isinstance(payload, tuple | list):
-        return sum(_bytes_of(part) for part in payload)
+        return sum(bytes_of(part) for part in payload)
     return 0

@@ -1,6 +1,7 @@
 """A network trained on a cluster: workers started, watched, started again from the run."""
 
 import os
+import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +14,9 @@ from graphsys.core.events import is_recording
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.temporary import stored_graph
 from graphsys.distributed.cluster import Cluster, connected, refuse_views
-from graphsys.distributed.gnn.worker import GnnWork, GnnWorker, TrainingEvents
+from graphsys.distributed.exchanging.connections import Address
+from graphsys.distributed.gnn.worker import GnnWork, GnnWorker, Meeting, TrainingEvents
+from graphsys.distributed.ownership import most_owners, require_partitions
 from graphsys.distributed.seen import tell_trainers
 from graphsys.distributed.train_report import ClusterTrainReport
 from graphsys.distributed.watching import MAX_RESTARTS
@@ -46,8 +49,9 @@ def train_gnn(
 ) -> ClusterTrainReport:
     """Train a graph neural network on a cluster and leave the run that one machine leaves.
 
-    Every worker samples its share of each batch from the store; gradients are added by
-    gloo. Workers that are lost are started again from the run's last checkpoint.
+    Every worker samples its share of each batch from the store, or has the owners of nodes
+    sample (``sample_at``); gradients are added by gloo. Workers that are lost are started
+    again from the run's last checkpoint.
 
     Args:
         graph: An open graph, or its path, which all machines see.
@@ -68,7 +72,8 @@ def train_gnn(
         ``load_imbalance`` and ``per_worker``.
 
     Raises:
-        ConfigError: A setting that does not go with a cluster; as on one machine.
+        ConfigError: A setting that does not go with a cluster, or fewer partitions than
+            workers that own them; as on one machine.
         ClusterError: Nothing answers, or workers are lost again and again.
     """
     from graphsys import gnn
@@ -77,11 +82,16 @@ def train_gnn(
     if config is None:
         config = gnn.run_config(out) if resume else GnnConfig()
     _refuse(graph, config, memory, device)
+    if config.sample_at == "owners":
+        require_partitions(graph, cluster.local_workers)
     if dry_run:
-        plan = gnn.train(graph, config, out, dry_run=True, progress=progress)
+        alone = replace(config, sample_at="store")
+        plan = gnn.train(graph, alone, out, dry_run=True, progress=progress)
         return _reported(plan, max(cluster.local_workers, 1), {})
     run_folder.require_free(out, resume=resume, overwrite=overwrite)
     with connected(cluster) as workers:
+        if config.sample_at == "owners":
+            workers = min(workers, most_owners(graph))
         work = GnnWork(
             graph=location_of(graph.path), config=config, out=str(out.resolve()),
             resume=resume, overwrite=overwrite, workers=workers,
@@ -182,11 +192,9 @@ def _train_once(work: GnnWork, progress: Progress) -> list[dict[str, Any]] | Non
     )(FarGnnWorker)  # fmt: skip
     workers = [kind.remote() for _ in range(work.workers)]
     try:
-        master = ray.get(
-            workers[0].address.remote(work.local_workers > 0), timeout=_START_S
-        )
+        meeting = _meeting(ray, workers, is_local=work.local_workers > 0)
         running = [
-            worker.train.remote(rank, master, work) for rank, worker in enumerate(workers)
+            worker.train.remote(rank, meeting, work) for rank, worker in enumerate(workers)
         ]
         shown = _Shown(progress)
         waiting = list(running)
@@ -209,6 +217,14 @@ def _train_once(work: GnnWork, progress: Progress) -> list[dict[str, Any]] | Non
     finally:
         for worker in workers:
             ray.kill(worker)
+
+
+def _meeting(ray: Any, workers: Sequence[Any], *, is_local: bool) -> Meeting:
+    """Ask workers where they listen."""
+    asked = [worker.listening.remote(is_local) for worker in workers]
+    master = workers[0].address.remote(is_local)
+    found = ray.get([master, *asked], timeout=_START_S)
+    return Meeting(master=found[0], listening=found[1:], key=secrets.token_bytes(32))
 
 
 def _failure(reference: Any) -> BaseException | None:
@@ -243,11 +259,20 @@ def _raise_reason(found: Sequence[BaseException]) -> None:
 class FarGnnWorker(GnnWorker):
     """A worker in a process of its own."""
 
-    def address(self, is_local: bool) -> tuple[str, int]:
+    def address(self, is_local: bool) -> Address:
         """Return where the others find this one."""
-        from ray.util import get_node_ip_address
+        return _host(is_local), self.free_port()
 
-        return "127.0.0.1" if is_local else get_node_ip_address(), self.free_port()
+    def listening(self, is_local: bool) -> Address:
+        """Return where this one listens for questions."""
+        return self.listen(_host(is_local))
+
+
+def _host(is_local: bool) -> str:
+    """Return this machine's address; one's own where all workers are here."""
+    from ray.util import get_node_ip_address
+
+    return "127.0.0.1" if is_local else str(get_node_ip_address())
 
 
 class _Shown:

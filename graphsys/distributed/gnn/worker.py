@@ -2,12 +2,16 @@
 
 import os
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from graphsys.core.progress import Progress
+from graphsys.distributed.exchanging.connections import Address, Connections
+from graphsys.distributed.gnn.owned_graph import OwnedGraph
 from graphsys.distributed.seen import recorded
 from graphsys.gnn.config import GnnConfig
+from graphsys.storage.reader import Graph
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,21 @@ class GnnWork:
     workers: int
     local_workers: int
     is_profiled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meeting:
+    """Where workers find each other.
+
+    Attributes:
+        master: Where gloo's first process listens.
+        listening: Where each listens for questions.
+        key: By which they know each other.
+    """
+
+    master: Address
+    listening: Sequence[Address]
+    key: bytes
 
 
 class TrainingEvents(Progress):
@@ -68,12 +87,17 @@ class GnnWorker:
             port: int = free.getsockname()[1]
         return port
 
-    def train(self, rank: int, master: tuple[str, int], work: GnnWork) -> dict[str, Any]:
+    def listen(self, host: str) -> Address:
+        """Return where this worker listens for questions of others from now on."""
+        self._connections = Connections(host)
+        return self._connections.address
+
+    def train(self, rank: int, meeting: Meeting, work: GnnWork) -> dict[str, Any]:
         """Train the own share of every batch.
 
         Args:
             rank: Number of this worker; the first writes the run.
-            master: Where the first one listens.
+            meeting: Where the others are.
             work: What to train.
 
         Returns:
@@ -85,23 +109,36 @@ class GnnWorker:
         """
         from graphsys import gnn
         from graphsys.core.threads import num_cores
-        from graphsys.storage.reader import Graph
 
         here = work.local_workers or num_cores()  # of a running cluster: one processor
         os.environ |= {
             "RANK": str(rank), "WORLD_SIZE": str(work.workers),
             "LOCAL_WORLD_SIZE": str(here),
-            "MASTER_ADDR": master[0], "MASTER_PORT": str(master[1]),
+            "MASTER_ADDR": meeting.master[0], "MASTER_PORT": str(meeting.master[1]),
         }  # fmt: skip
         if work.local_workers:  # a machine's own name may lead nowhere
             os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
         with Graph(work.graph) as graph:
+            owned = self._owned(graph, rank, meeting, work)
 
             def train() -> dict[str, Any]:
                 report = gnn.train(
                     graph, work.config, work.out, resume=work.resume,
-                    overwrite=work.overwrite, progress=self._events,
+                    overwrite=work.overwrite, progress=self._events, owners=owned,
                 )  # fmt: skip
                 return {"report": report}
 
             return recorded(train) if work.is_profiled else train()
+
+    def _owned(
+        self, graph: Graph, rank: int, meeting: Meeting, work: GnnWork
+    ) -> OwnedGraph | None:
+        """Return what this worker owns, if rows are read by their owners."""
+        if work.config.sample_at != "owners":
+            return None
+        owned = OwnedGraph(graph, rank, work.workers)
+        # kept open when the work fails: others are to hear why, not that this one is lost
+        owned.open(
+            self._connections.open(rank, meeting.listening, meeting.key, owned.requests)
+        )
+        return owned

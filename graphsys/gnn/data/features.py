@@ -11,6 +11,7 @@ import torch
 from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
 from graphsys.core.memory import parse_bytes
 from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.data.owners import OwnedRows, Owners
 from graphsys.gnn.ops.cuda.feature_cache import DeviceCache, PartialRows
 from graphsys.sampling import (
     BagRows,
@@ -21,6 +22,7 @@ from graphsys.sampling import (
     message_rows,
 )
 from graphsys.sampling.blocks import Buffers
+from graphsys.sampling.features import DenseRows
 from graphsys.sampling.told_rows import tell_gathered
 from graphsys.storage.reader import Graph
 
@@ -78,13 +80,22 @@ class InputFeatures:
         graph: An open graph.
         node_types: Those that take part.
         config: Names features, and whether to scale them.
+        owners: Who reads those of batches; by default who gathers.
 
     Raises:
         UnknownNameError: No type has a feature that the config names.
-        ConfigError: Several bags of a type, or a bag beside dense features.
+        ConfigError: Several bags of a type, or a bag beside dense features; with owners,
+            any bag.
     """
 
-    def __init__(self, graph: Graph, node_types: Sequence[str], config: GnnConfig) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        node_types: Sequence[str],
+        config: GnnConfig,
+        owners: Owners | None = None,
+    ) -> None:
+        self._owners = owners
         self._graph, self._is_scaling = graph, config.normalize_features
         self._rows: dict[str, FeatureRows | BagRows | None] = {}
         self._sizes = {name: graph.num_nodes_of(name) for name in node_types}
@@ -94,7 +105,12 @@ class InputFeatures:
                 raise unknown_name("feature", name, everything)
         for name in node_types:
             self._rows[name] = _rows_of(graph, name, config)
-        self._cached = {} if config.cache == "none" else self._make_caches(graph, config)
+        far = {} if owners is None else self._far_rows(owners)
+        self._cached = {} if config.cache == "none" else self._make_caches(config, far)
+        self._owned = {} if owners is None else {
+            name: OwnedRows(rows, self._cached.get(name, far[name]), owners)
+            for name, rows in self._dense.items()
+        }  # fmt: skip
         self._on_device: dict[str, DeviceCache] = {}
 
     @property
@@ -115,8 +131,14 @@ class InputFeatures:
         }
 
     def figures(self) -> Mapping[str, float]:
-        """Return how many rows batches found in a cache, and the share that is."""
+        """Return how many rows batches found in a cache, and the share that is.
+
+        With owners the cache is of rows of others, ``far_inputs`` of all ``inputs``.
+        """
         result: dict[str, float] = {}
+        if self._owned:
+            result["inputs"] = sum(rows.num_asked for rows in self._owned.values())
+            result["far_inputs"] = sum(rows.num_far for rows in self._owned.values())
         places: tuple[tuple[str, Mapping[str, CachedRows | DeviceCache]], ...]
         places = ("cache", self._cached), ("device_cache", self._on_device)
         for name, caches in places:
@@ -143,20 +165,40 @@ class InputFeatures:
             cache = DeviceCache(name, scores, rows.dim, share, gather, device)
             self._on_device[name] = cache
 
-    def _make_caches(self, graph: Graph, config: GnnConfig) -> dict[str, CachedRows]:
+    @property
+    def _dense(self) -> dict[str, FeatureRows]:
+        return {n: r for n, r in self._rows.items() if isinstance(r, FeatureRows)}
+
+    def _far_rows(self, owners: Owners) -> dict[str, DenseRows]:
+        """Return the rows as their owners give them, by type."""
+        for name, rows in self._rows.items():
+            if isinstance(rows, BagRows):
+                raise ConfigError(
+                    f"sample_at: got owners, who send arrays of numbers; feature "
+                    f"{rows.name!r} of node type {name!r} is a bag, choose other features "
+                    "or sample_at store"
+                )
+        return {name: owners.features(rows) for name, rows in self._dense.items()}
+
+    def _make_caches(
+        self, config: GnnConfig, far: Mapping[str, DenseRows]
+    ) -> dict[str, CachedRows]:
         policy: Any = config.cache
-        return {
-            name: CachedRows(rows, policy, share, scores)
-            for name, (rows, share, scores) in self._shares(
-                graph, config, config.cache_memory, policy
-            ).items()
-        }
+        shares = self._shares(self._graph, config, config.cache_memory, policy)
+        found = {}
+        for name, (rows, share, scores) in shares.items():
+            if self._owners is not None and scores is not None:
+                nodes = np.arange(rows.num_nodes)
+                is_own = self._owners.owner_of(name, nodes) == self._owners.rank
+                scores[is_own] = -1  # they are here
+            found[name] = CachedRows(far.get(name, rows), policy, share, scores)
+        return found
 
     def _shares(
         self, graph: Graph, config: GnnConfig, memory: str, policy: str
     ) -> dict[str, tuple[FeatureRows, int, Any]]:
         """Return the dense features by type, their shares of a memory, and scores."""
-        dense = {n: r for n, r in self._rows.items() if isinstance(r, FeatureRows)}
+        dense = self._dense
         total = sum(rows.num_nodes * rows.dim for rows in dense.values())
         relations = message_rows(graph, config.edge_types, reverse=config.reverse_edges)
         score = {"degree": degree_scores, "importance": importance_scores}.get(policy)
@@ -170,7 +212,7 @@ class InputFeatures:
         }
 
     def check(self) -> None:
-        """Look at every feature once.
+        """Look at every feature once; with owners, at every own one.
 
         Raises:
             InvalidGraphError: Some are no finite numbers; says how many and where.
@@ -178,7 +220,8 @@ class InputFeatures:
         for name, rows in self._rows.items():
             if not isinstance(rows, FeatureRows):
                 continue
-            count, first = rows.find_odd()
+            parts = None if self._owners is None else self._owners.parts(name)
+            count, first = rows.find_odd(parts)
             if count:
                 ids = self._graph.ids_of(name, first).to_pylist()
                 raise InvalidGraphError(
@@ -212,7 +255,8 @@ class InputFeatures:
             room = buffers.room(("features", name), len(nodes) * rows.dim, np.float32)
             out = room[: len(nodes) * rows.dim].reshape(len(nodes), rows.dim)
         tell_gathered(nodes, rows.dim, np.dtype(np.float32).itemsize)
-        source = rows if out is None else self._cached.get(name, rows)
+        kept: Mapping[str, OwnedRows | CachedRows] = self._owned or self._cached
+        source = rows if out is None else kept.get(name, rows)
         found = torch.from_numpy(self._scaled(source.gather(nodes, out)))
         if cache is None:
             return found

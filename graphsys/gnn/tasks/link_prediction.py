@@ -272,7 +272,9 @@ class PairBatches(Sequence[SeedsByType]):
 
     def pairs_of(self, number: int) -> Ints:
         """Return this process's pairs of a batch, int64 ``[n, 2]``."""
-        return self._task.process_group.share(self.all_pairs(number))  # type: ignore[no-any-return]
+        pairs, task = self.all_pairs(number), self._task
+        kind = task.pairs.src_type
+        return task.process_group.share_at(pairs, kind, pairs[:, 0])  # type: ignore[no-any-return]
 
     def all_pairs(self, number: int) -> Ints:
         """Return the pairs of a batch of all processes, int64 ``[n, 2]``."""

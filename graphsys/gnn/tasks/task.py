@@ -143,7 +143,8 @@ class NodeSeeds:
         if config.is_full_batch:
             return [{self.node_type: self.process_group.share(nodes)}]
         cut = shuffled_batches(nodes, config.batch_size, config.seed, "nodes", epoch)
-        return [{self.node_type: self.process_group.share(part)} for part in cut]
+        kind, group = self.node_type, self.process_group
+        return [{kind: group.share_at(part, kind, part)} for part in cut]
 
     def num_terms(self, batch: Batch) -> int:
         """Return how many nodes a batch of all processes has."""

@@ -21,6 +21,7 @@ from graphsys.gnn.context import TrainingContext
 from graphsys.gnn.data.device_transfer import DeviceTransfer, open_transfer
 from graphsys.gnn.data.features import InputFeatures, require_types
 from graphsys.gnn.data.message_graph import MessageGraph
+from graphsys.gnn.data.owners import Owners
 from graphsys.gnn.model_spec import spec_of
 from graphsys.gnn.models.model import Model
 from graphsys.gnn.models.network import Network
@@ -52,6 +53,7 @@ def train(
     memory: int | str | None = None,
     device: str = "cpu",
     progress: Progress = SILENT,
+    owners: Owners | None = None,
 ) -> TrainReport:
     """Train a graph neural network and leave a run on disk.
 
@@ -68,6 +70,8 @@ def train(
             that needs more is refused.
         device: Where to train, ``cpu`` or ``cuda``; a run may go on on another one.
         progress: Receives an epoch per stage.
+        owners: Who reads which nodes' rows, where several processes train and the config
+            says so; see :func:`graphsys.distributed.train_gnn`.
 
     Returns:
         What was done.
@@ -86,6 +90,11 @@ def train(
     budget = None if memory is None else parse_bytes(memory)
     if config is None:
         config = run_config(out) if resume else GnnConfig()
+    if config.sample_at == "owners" and owners is None:
+        raise ConfigError(
+            "sample_at: got owners without --cluster, but one process has all nodes; add "
+            "--cluster, or leave sample_at out"
+        )
     threads = num_threads(config, graph.num_edges)
     transfer = open_transfer(device, config)
     has_gpu = transfer is not None and transfer.is_real
@@ -101,7 +110,9 @@ def train(
             )
         if not dry_run and not process_group.rank:
             run_folder.require_free(out, resume=resume, overwrite=overwrite)
-        context = replace(build_context(graph, config, transfer), budget=budget)
+        context = replace(
+            build_context(graph, config, transfer, owners=owners), budget=budget
+        )
         if budget is not None and transfer is None:
             needed = bytes_beyond(context, budget)
             if needed is not None:
@@ -127,6 +138,7 @@ def build_context(
     transfer: DeviceTransfer | None = None,
     *,
     is_checking: bool = True,
+    owners: Owners | None = None,
 ) -> TrainingContext:
     """Return what a training is about, with a network that has its first weights.
 
@@ -135,6 +147,7 @@ def build_context(
         config: The settings.
         transfer: Takes batches to a device; the network is there, then.
         is_checking: Whether to look at all features once.
+        owners: Who reads which nodes' rows; by default who needs them.
 
     Raises:
         ConfigError: Settings that do not fit the graph.
@@ -147,10 +160,14 @@ def build_context(
             f"learned_rows: got disk with {task.process_group.world_size} processes, "
             "which do not share their rows; expected memory, or one process"
         )
+    if owners is not None:
+        task.process_group = replace(task.process_group, owners=owners)
     seen = TASKS.get(config.task).view(graph, config)
     message_graph = MessageGraph(seen, config, task.node_type)
     require_types(graph, message_graph.node_types, task.node_type)
-    features = InputFeatures(graph, message_graph.node_types, config)
+    if owners is not None:
+        message_graph.sampler = owners.sampler(message_graph.sampler)
+    features = InputFeatures(graph, message_graph.node_types, config, owners)
     if is_checking:
         features.check()
     torch.manual_seed(int(draw_key(config.seed, "weights")) >> 1)

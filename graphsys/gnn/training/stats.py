@@ -87,12 +87,20 @@ class TrainingStats:
         if alpha is not None:
             metrics["overlap_alpha"] = alpha
 
-    def of_group(self, group: ProcessGroup) -> dict[str, Any]:
+    def of_group(self, group: ProcessGroup, read: Mapping[str, float]) -> dict[str, Any]:
         """Return what all processes tell of this part of the run; nothing where one trains.
 
         ``per_worker`` has of each its batches, edges, seconds of training, of sampling and
         gathering, and in exchanges, and the bytes of gradients that left it.
+        With owners also the ``rows`` it sampled, ``far_rows`` that another drew, and
+        ``row_bytes`` of those with the questions; the ``inputs`` it read, ``far_inputs`` of
+        nodes of others, ``cache_hits`` among them, and ``feature_bytes`` (a cache's first
+        filling is among those); and sums and shares of all.
         ``load_imbalance`` is the longest time outside exchanges over the mean.
+
+        Args:
+            group: The processes.
+            read: What the features of this one tell.
         """
         if group.world_size == 1:
             return {}
@@ -106,6 +114,8 @@ class TrainingStats:
             "gather_seconds": self._sums["gather"],
             "communication_seconds": traffic.communication_s,
             "allreduce_bytes": traffic.allreduce_bytes,
+            **read,
+            **(group.owners.figures() if group.owners else {}),
         })  # fmt: skip
         busy = [
             max(each["train_seconds"] - each["communication_seconds"], 0.0)
@@ -117,4 +127,19 @@ class TrainingStats:
             "communication_seconds": max(each["communication_seconds"] for each in found),
             "load_imbalance": max(busy) * len(busy) / (sum(busy) or 1.0),
             "per_worker": found,
+            **(_fetched(found) if group.owners else {}),
         }
+
+
+def _fetched(workers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what all workers fetched from owners: bytes, and shares of rows."""
+    names = ("row_bytes", "feature_bytes", "rows", "far_rows", "inputs", "far_inputs")
+    total = {name: sum(each[name] for each in workers) for name in names}
+    hits = sum(each.get("cache_hits", 0) for each in workers)
+    return {
+        "row_bytes": total["row_bytes"],
+        "feature_bytes": total["feature_bytes"],
+        "far_row_share": total["far_rows"] / max(total["rows"], 1),
+        "far_input_share": total["far_inputs"] / max(total["inputs"], 1),
+        "far_cache_hit_rate": hits / max(total["far_inputs"], 1),
+    }

@@ -92,7 +92,8 @@ class Trainer:
                 self._evaluate()
             state.is_complete = state.epoch >= config.epochs or self._is_out_of_patience()
             if state.is_complete:
-                state.metrics.update(self.stats.of_group(self.process_group))
+                read = self.context.features.figures()
+                state.metrics.update(self.stats.of_group(self.process_group, read))
             if state.is_complete or self._is_due():
                 self.checkpoint()
         if self._numbers is not None:
