@@ -8,11 +8,16 @@ from graphsys.gnn.data.pace import ADAPTS, Pace
 
 
 def went(pace: Pace, count: int, make_s: float, use_s: float, lock: Any) -> list[int]:
-    """Make and use batches, which take so long each, while they hold a lock."""
+    """Make and use batches, which take so long each, while they hold a lock.
+
+    With a lock that others wait for, a thread of its own makes them thrice as slowly.
+    """
+    own = threading.current_thread()
 
     def make(number: int) -> int:
+        is_dear = threading.current_thread() is not own and not isinstance(lock, Free)
         with lock:
-            time.sleep(make_s)
+            time.sleep(3 * make_s if is_dear else make_s)
         return number
 
     found = []
