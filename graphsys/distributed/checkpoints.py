@@ -24,6 +24,9 @@ from graphsys.engine.execute.executor import Executor, Position
 from graphsys.engine.execute.frontier import Frontier
 from graphsys.storage.transaction import disk_errors
 
+_OF_EDGES = "edge__"
+"""States of edges, which lie by entries, the others' too; all else is of nodes."""
+
 
 class ClusterCheckpoints(Checkpoints):
     """The part of one worker in the checkpoints of a run."""
@@ -121,7 +124,9 @@ class ClusterCheckpoints(Checkpoints):
         rank = executor.exchange.rank
         kept = executor.arrays.kept()
         found = {
-            f"worker-{rank}__{key}": _cut(array, executor.spans)
+            f"worker-{rank}__{key}": (
+                array if key.startswith(_OF_EDGES) else _cut(array, executor.spans)
+            )
             for key, array in kept.items()
         }
         if executor.frontier is not None and not executor.frontier.everyone:
@@ -138,6 +143,9 @@ class ClusterCheckpoints(Checkpoints):
             name = key.removeprefix(prefix)
             if name == "frontier":
                 listed = np.array(array)
+                continue
+            if name.startswith(_OF_EDGES):
+                executor.arrays.put_back(name, array.dtype, len(array))[:] = array
                 continue
             whole = executor.arrays.put_back(name, array.dtype, num_nodes)
             place = 0

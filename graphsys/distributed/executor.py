@@ -5,13 +5,15 @@ import numpy as np
 from graphsys.core.memory import available_bytes
 from graphsys.core.threads import num_cores
 from graphsys.distributed.exchanging.exchange import Exchange
+from graphsys.distributed.own_edges import OwnEdges
 from graphsys.distributed.own_simple import OwnSimple
 from graphsys.distributed.ownership import Ownership, OwnRows
 from graphsys.distributed.supersteps import OwnLauncher, WorkerSupersteps
 from graphsys.engine.codegen.plan import ProgramPlan
-from graphsys.engine.execute.arrays import RunArrays
+from graphsys.engine.execute.arrays import RunArrays, edge_rows
 from graphsys.engine.execute.executor import Executor, Position
 from graphsys.engine.execute.launcher import Kernels
+from graphsys.engine.execute.memory_estimate import Estimate
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.topology import Topology
 
@@ -49,8 +51,14 @@ class WorkerExecutor(Executor):
         self.spans = self.ownership.spans[exchange.rank]
         if program.simple:
             topology = OwnSimple(topology, self.spans, exchange, num_threads)
+        elif plan.spec.edge_states:
+            owners = self.ownership.owner_of(np.arange(topology.num_nodes))
+            directions = edge_rows(plan, topology)
+            topology = OwnEdges(topology, exchange, owners, self.spans, directions)
         self.topology = topology
-        self.rows = OwnRows(topology, self.spans, _room_for_rows(exchange.size))
+        columns = Estimate(plan, topology).columns  # others would be read for nothing
+        room = _room_for_rows(exchange.size)
+        self.rows = OwnRows(topology, self.spans, columns, room)
         self.arrays = RunArrays(plan, topology, np.zeros)
         self.launcher = OwnLauncher(program, kernels, self.arrays, num_threads)
         self.launcher.spans = self.spans

@@ -15,34 +15,48 @@ Nodes = npt.NDArray[np.int64]
 
 
 class Ghosts:
-    """Nodes of other workers that this one reads, and its own that others read.
+    """Nodes of other workers that this one reads, and its own that others read; or entries.
 
     Args:
         exchange: With the other workers.
-        ownership: Who owns which nodes.
-        wanted: The nodes of others that are read here, ascending, int64 ``[G]``.
+        told: Of every other worker the places of what it reads of this one's, int64.
+        read: Of every other worker the places of what is read of its, int64; both workers
+            have these in the same order.
 
     Attributes:
         count: ``G``: with every worker's added up, the values that a superstep must move
             at least if all nodes change, whatever the program.
     """
 
-    def __init__(self, exchange: Exchange, ownership: Ownership, wanted: Nodes) -> None:
+    def __init__(
+        self, exchange: Exchange, told: Sequence[Nodes], read: Sequence[Nodes]
+    ) -> None:
         self._exchange = exchange
-        self.count = len(wanted)
-        owners = ownership.owner_of(wanted)
-        self._read = [wanted[owners == other] for other in exchange.others]
-        asked = exchange.all_to_all([(nodes,) for nodes in self._read])
-        self._told: list[Nodes] = [np.array(nodes) for (nodes,) in asked]
+        self._told, self._read = told, read
+        self.count = sum(len(places) for places in read)
         self._last: dict[str, list[Array | None]] = {}
         self._values: dict[str, list[Array]] = {}
+
+    @classmethod
+    def of_nodes(cls, exchange: Exchange, ownership: Ownership, wanted: Nodes) -> "Ghosts":
+        """Tell the others which of their nodes are read here.
+
+        Args:
+            exchange: With the other workers.
+            ownership: Who owns which nodes.
+            wanted: The nodes of others that are read here, ascending, int64 ``[G]``.
+        """
+        owners = ownership.owner_of(wanted)
+        read = [wanted[owners == other] for other in exchange.others]
+        asked = exchange.all_to_all([(nodes,) for nodes in read])
+        return cls(exchange, [np.array(nodes) for (nodes,) in asked], read)
 
     def update(self, arrays: dict[str, Array]) -> None:
         """Bring the copies in arrays of all nodes up to date.
 
         Args:
-            arrays: Arrays ``[N]`` by a name that stays theirs from call to call; every
-                worker gives the same names.
+            arrays: Of all nodes, or entries, by a name that stays theirs from call to call;
+                every worker gives the same names.
         """
         outgoing: list[tuple[Any, ...]] = []
         for place, nodes in enumerate(self._told):

@@ -1,13 +1,15 @@
 """Which nodes a worker owns, and the rows of edges that belong to them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
+from graphsys.distributed.own_edges import OwnEdges
 from graphsys.distributed.own_simple import OwnSimple
 from graphsys.engine.execute.frontier import Frontier
 from graphsys.engine.execute.rows import NUM_CHUNKS, RowBlock, all_nodes
@@ -135,6 +137,7 @@ class OwnRows(StreamRows):
     Args:
         topology: The graph.
         spans: The nodes.
+        columns: Dtypes of the edges' columns that will be read, by name.
         keeps_bytes: How much stays mapped from pass to pass.
     """
 
@@ -142,9 +145,10 @@ class OwnRows(StreamRows):
         self,
         topology: Topology,
         spans: Sequence[tuple[int, int]],
+        columns: Mapping[str, np.dtype[Any]],
         keeps_bytes: float = 0,
     ) -> None:
-        super().__init__(topology, topology.column_dtypes(), keeps_bytes=keeps_bytes)
+        super().__init__(topology, columns, keeps_bytes=keeps_bytes)
         self._spans = tuple(spans)
 
     def blocks(
@@ -158,8 +162,13 @@ class OwnRows(StreamRows):
         """Return the own partitions' rows of a direction."""
         return [part for part in super().parts(direction) if self._is_own(part.rows)]
 
+    def _blocks(self, direction: Direction) -> list[IndexBlock]:
+        if isinstance(self.topology, OwnEdges):
+            return self.topology.own_blocks(direction)
+        return super()._blocks(direction)
+
     def _sources(self, graph: Graph, block: IndexBlock) -> tuple[tuple[int, int, int], ...]:
-        if isinstance(self.topology, OwnSimple):  # the store knows of stored edges only
+        if isinstance(self.topology, OwnSimple | OwnEdges):  # not by the store's buckets
             num_entries = len(block.index.indices)
             return ((0, self.topology.num_nodes, num_entries),) if num_entries else ()
         return super()._sources(graph, block)

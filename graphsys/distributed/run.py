@@ -280,9 +280,10 @@ def _split(steps: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _refuse(name: str, work: PreparedProgram) -> None:
-    if work.plan.spec.edge_states:
+    if work.plan.spec.edge_states and work.program.simple:
         raise ConfigError(
-            f"{name} keeps states of edges, which lie with both ends; leave out --cluster"
+            f"{name} keeps states of edges of the simple graph, which workers cannot; "
+            "leave out --cluster"
         )
 
 

@@ -20,9 +20,10 @@ from graphsys.distributed.ghosts import (
     neighbors_of_others,
     set_bits,
 )
+from graphsys.distributed.own_edges import OwnEdges
 from graphsys.distributed.ownership import Ownership, OwnRows, span_blocks
 from graphsys.engine.codegen.plan import PhasePlan
-from graphsys.engine.execute.arrays import Array
+from graphsys.engine.execute.arrays import Array, edge_rows
 from graphsys.engine.execute.directions import pull_directions, push_directions
 from graphsys.engine.execute.frontier import Frontier, StepResult
 from graphsys.engine.execute.launch import Launch
@@ -127,7 +128,12 @@ class WorkerSupersteps(Supersteps):
                 if name.removeprefix("at__") in self.arrays.states
             }
         )
-        self.ghosts = Ghosts(exchange, ownership, self._wanted(rows))
+        self.ghosts = Ghosts.of_nodes(exchange, ownership, self._wanted(rows))
+        self._ways_back: Ghosts | None = None
+        if isinstance(self.topology, OwnEdges):
+            shared = self.topology.shared_entries(edge_rows(plan, self.topology))
+            self._ways_back = Ghosts(exchange, *shared)
+        self._old_ways_back = set(plan.spec.edge_states)
         self._shown: set[str] = set()
         self._whole = (0, 0)
         self._compiled = self.compile_seconds = 0.0
@@ -154,12 +160,17 @@ class WorkerSupersteps(Supersteps):
         """Bytes of one value of each phase's messages for every copy held here.
 
         What a superstep in which all nodes send must move into this worker at least, by
-        the partitioning: the largest over the phases.
+        the partitioning: the largest over the phases; and one state of each way back.
         """
         widths = [
             sum(d.itemsize for d in p.message_dtypes) for p in self.arrays.plan.phases
         ]
-        return self.ghosts.count * max(widths, default=0)
+        found = self.ghosts.count * max(widths, default=0)
+        if self._ways_back is not None:
+            states = self.arrays.plan.spec.edge_states.values()
+            width = max(np.dtype(state.dtype).itemsize for state in states)
+            found += self._ways_back.count * width
+        return found
 
     # ---- what base classes ask
 
@@ -214,6 +225,8 @@ class WorkerSupersteps(Supersteps):
     def _pull(self, phase: PhasePlan, sending: Frontier) -> StepResult:
         names = self.launcher.arguments_of(phase, "pull", "gather")
         read = {n for n in _after("col__", names) if n in self.arrays.states}
+        if "reverse_of" in names:
+            self._update_ways_back(_after("edge__", names) & self._old_ways_back)
         if sending.everyone:
             self._update_states(read)
         else:
@@ -221,7 +234,16 @@ class WorkerSupersteps(Supersteps):
             self._update_states(read, {"the senders": is_sending})
             mixed = Frontier.from_words(self.num_nodes, from_mask(is_sending), 0, 0)
             sending = SharedFrontier(mixed, sending.count, sending.edges)
-        return super()._pull(phase, sending)
+        step = super()._pull(phase, sending)
+        if phase.spec.stores is not None:
+            self._old_ways_back.add(phase.spec.stores)
+        return step
+
+    def _update_ways_back(self, names: set[str]) -> None:
+        """Bring copies of edges' states up to date that were stored since."""
+        if names and self._ways_back is not None:
+            self._ways_back.update({n: self.arrays.edge_values(n) for n in sorted(names)})
+            self._old_ways_back -= names
 
     def _send(self, phase: PhasePlan, senders: Frontier) -> None:
         """Compute the own messages; fetch those of neighbors that changed."""

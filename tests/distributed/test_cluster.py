@@ -14,11 +14,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import graphsys as gs
 from graphsys.core.errors import ClusterError, ConfigError
 from graphsys.distributed.cluster import Cluster, connected
 from graphsys.distributed.exchanging.exchange import Exchange, Mailbox
@@ -299,6 +301,27 @@ def test_a_running_cluster_is_connected_to_and_left_as_it_is(
         shutil.rmtree(place, ignore_errors=True)
 
 
+class Kept(gs.VertexProgram):
+    """Keeps what neighbors of the simple graph sent."""
+
+    simple = True
+    heard = gs.edge_state("float64")
+    value = gs.state("float64", default=1.0)
+    schedule, stores, combine, max_supersteps = "all", "heard", gs.sum, 2
+
+    def message(self, src: Any, edge: Any) -> Any:
+        return src.value + edge.heard
+
+    def update(self, node: Any, message: Any) -> Any:
+        return message
+
+
+def test_states_of_edges_of_the_simple_graph_are_refused(store: Path) -> None:
+    work = prepare_program(Kept, str(store))
+    with pytest.raises(ConfigError, match="Kept keeps states of edges of the simple graph"):
+        ClusterRun.of(work, "Kept", {}, Cluster.parse("local:2"))
+
+
 def test_a_cluster_that_is_not_there(run_cli: Run, store: Path) -> None:
     done = run_cli("run", "wcc", store, "--cluster", "127.0.0.1:1")
     assert done.returncode == 1
@@ -312,7 +335,6 @@ def test_a_cluster_that_is_not_there(run_cli: Run, store: Path) -> None:
         (["wcc", "--cluster", "local:0"], "takes 1 to 64 workers, got 'local:0'"),
         (["wcc", "--cluster", "here"], "takes local:N, or HOST:PORT"),
         (["leiden", "--cluster", "local:2"], "leiden has no vertex program"),
-        (["belief_propagation", "--cluster", "local:2"], "keeps states of edges"),
         (["wcc", "--cluster", "local:2", "--memory", "1GB"], "memory does not go with"),
         (["wcc", "--cluster", "local:2", "--check"], "check does not go with --cluster"),
         (

@@ -1,5 +1,6 @@
 """Workers as threads: results are those of one machine, for every listed program."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,9 @@ import numpy as np
 import pytest
 
 from graphsys.core.types import EDGE, EdgeType
+from graphsys.distributed.run import combined
+from graphsys.distributed.work import ProgramWork
+from graphsys.distributed.worker import run_in_threads
 from graphsys.engine.algorithms import get
 from tests.clusters import run_by_workers
 from tests.stores import edge_chunk, make_store
@@ -30,6 +34,8 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("sssp", {"source": 3}),
     ("mst", {}),
     ("k_core", {}),
+    ("belief_propagation", {"coupling": 0.05, "evidence": {3: 1.0, 5: -0.5}}),
+    ("min_cut", {"source": 0, "target": 2}),
 ]
 
 
@@ -88,7 +94,33 @@ def test_values_that_do_not_change_are_not_sent_again(store: Path) -> None:
     assert steps[-1] < steps[0]  # at the fixed point messages stay as they are
 
 
-@pytest.mark.parametrize("name", ["wcc", "pagerank", "coloring", "cdlp"])
+@pytest.mark.parametrize("store", ["undirected"], indirect=True)
+def test_states_of_edges_are_sent_where_they_changed(store: Path) -> None:
+    options = {"coupling": 0.05, "evidence": {3: 1.0}, "iterations": 90}
+    _, parts = run_by_workers("belief_propagation", store, options, 3)
+    steps = np.sum([part["bytes"] for part in parts], axis=0)
+    bound = sum(part["bound"] for part in parts)
+    assert steps.max() <= bound + 3 * 2 * 10 * 8
+    assert steps[-1] < steps.max() / 5  # near the fixed point most stay as they are
+
+
+@pytest.mark.parametrize("store", ["directed"], indirect=True)
+def test_states_of_edges_go_on_from_a_checkpoint(store: Path, tmp_path: Path) -> None:
+    options = {"coupling": 0.05, "evidence": {3: 1.0}, "iterations": 12}
+    expected, _ = run_by_workers("belief_propagation", store, options, 2)
+    work = ProgramWork(
+        graph=str(store), algorithm="belief_propagation", parameters=options, threads=1,
+        checkpoint=str(tmp_path), checkpoint_every=1, max_supersteps=7,
+    )  # fmt: skip
+    run_in_threads([work] * 2)
+    parts = run_in_threads([replace(work, resume=True, max_supersteps=None)] * 2)
+    assert len(parts[0]["steps"]) == 6  # the last was not kept
+    np.testing.assert_array_equal(combined(parts)["value"], expected.column("value"))
+
+
+@pytest.mark.parametrize(
+    "name", ["wcc", "pagerank", "coloring", "cdlp", "belief_propagation"]
+)
 def test_workers_may_have_no_nodes(tmp_path: Path, name: str) -> None:
     make_store(tmp_path / "small", edge_chunk([(1, 2), (2, 1)]), partitions=5)
     table, parts = run_by_workers(name, tmp_path / "small", {}, 5)

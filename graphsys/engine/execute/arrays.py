@@ -120,11 +120,25 @@ class RunArrays:
         key = f"edge__{name}"
         if key not in self._arrays:
             state = self.plan.spec.edge_states[name]
-            length = self.topology.num_edges * len(edge_rows(self.plan, self.topology))
+            length = sum(rows.num_edges for rows in self._edge_rows.values())
             values = self._allocate(length, np.dtype(state.dtype))
             values.fill(state.default)
             self._arrays[key] = values
         return self._arrays[key]
+
+    @cached_property
+    def _edge_rows(self) -> dict[Direction, Csr]:
+        """The rows whose entries hold states, in their order."""
+        return {d: self.topology.csr(d) for d in edge_rows(self.plan, self.topology)}
+
+    def edge_base(self, direction: Direction) -> int:
+        """Return where the states of the entries of a direction begin."""
+        base = 0
+        for name, rows in self._edge_rows.items():
+            if name == direction:
+                break
+            base += rows.num_edges
+        return base
 
     def stored(self, phase: PhasePlan) -> dict[str, Array]:
         """Return where the messages of a phase go that stores them, by argument."""
@@ -154,17 +168,15 @@ class RunArrays:
         the k-th edge from u to v is matched with the k-th from v to u, in the order of
         their weights.
         """
-        directions = edge_rows(self.plan, self.topology)
-        rows = [self.topology.csr(direction) for direction in directions]
-        num_edges = self.topology.num_edges
-        wide = num_edges * len(rows) >= 2**31
-        places = np.full(num_edges * len(rows), -1, np.int64 if wide else np.int32)
-        for i, own in enumerate(rows):
-            other, base = rows[-1 - i], num_edges * (len(rows) - 1 - i)
+        num_entries = sum(rows.num_edges for rows in self._edge_rows.values())
+        places = np.full(num_entries, -1, np.int64 if num_entries >= 2**31 else np.int32)
+        for own, back in zip(self._edge_rows, reversed(self._edge_rows), strict=True):
+            rows, other = self._edge_rows[own], self._edge_rows[back]
+            begin = self.edge_base(own)
             match_entries(
-                own.indptr, own.indices, _weights(own), other.indptr, other.indices,
-                _weights(other), other.indptr[:-1].astype(np.int64), base,
-                places[i * num_edges : (i + 1) * num_edges],
+                rows.indptr, rows.indices, _weights(rows), other.indptr, other.indices,
+                _weights(other), other.indptr[:-1].astype(np.int64), self.edge_base(back),
+                places[begin : begin + rows.num_edges],
             )  # fmt: skip
         return places
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.codegen.lowered import Input
-from graphsys.engine.execute.arrays import Array, RunArrays, edge_rows
+from graphsys.engine.execute.arrays import Array, RunArrays
 from graphsys.engine.execute.directions import out_going
 from graphsys.engine.execute.launch import Launch
 from graphsys.engine.execute.profiling import tell
@@ -269,8 +269,7 @@ class Launcher:
         side: Direction = "in" if launch.block.key[0] == "in" else "out"
         if name == "edge_base":
             side = side if topology.is_directed else "out"
-            place = edge_rows(self.arrays.plan, topology).index(side)
-            return place * topology.num_edges
+            return self.arrays.edge_base(side)
         if not topology.is_directed:
             return True
         is_forward = (side == "in") != (launch.kernel == "push")

@@ -161,7 +161,7 @@ class StreamRows:
         if direction not in self._parts:
             graph = self.topology.graph
             assert graph is not None  # budget.choose streams stores only
-            blocks = self.topology.blocks(direction)
+            blocks = self._blocks(direction)
             parts = [
                 Part(self._rows_of(block, direction, k), self._sources(graph, block))
                 for k, block in enumerate(blocks)
@@ -172,6 +172,9 @@ class StreamRows:
             for array in arrays:
                 self._mapped.expect(array, "in sequence")
         return self._parts[direction]
+
+    def _blocks(self, direction: Direction) -> list[IndexBlock]:
+        return self.topology.blocks(direction)
 
     def _rows_of(self, block: IndexBlock, direction: Direction, place: int) -> RowBlock:
         index = block.index
