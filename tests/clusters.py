@@ -23,12 +23,17 @@ from graphsys.embedding.data.schedule import Part
 from graphsys.engine.execute.prepared import compile_program, table_of
 from graphsys.engine.topology import Topology
 
+_MOST_SUPERSTEPS = 5000  # what never ends is told from what does
+
 
 def run_by_workers(
     name: str, graph: Path | str, options: dict[str, Any], workers: int
 ) -> tuple[pa.Table, list[dict[str, Any]]]:
     """Return an algorithm's table, and what every worker told of the run."""
-    work = ProgramWork(graph=str(graph), algorithm=name, parameters=options, threads=1)
+    work = ProgramWork(
+        graph=str(graph), algorithm=name, parameters=options, threads=1,
+        max_supersteps=_MOST_SUPERSTEPS,
+    )  # fmt: skip
     parts = run_in_threads([work] * workers)
     topology = Topology.of(str(graph))
     plan, _, _ = compile_program(work.program(), topology)

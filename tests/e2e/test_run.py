@@ -1,6 +1,7 @@
 """``graphsys run``, as a user would."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -35,12 +36,19 @@ class ShortestPaths(gs.VertexProgram):
 BROKEN = PROGRAM.replace("src.distance + edge.weight", "src.lenght + edge.weight")
 
 
-@pytest.fixture
-def graph(tmp_path: Path, run_cli: Run) -> Path:
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory: pytest.TempPathFactory, run_cli: Run) -> Path:
+    folder = tmp_path_factory.mktemp("ingested")
     lines = [f"{src} {dst} {weight}" for src, dst, weight in EDGES]
-    (tmp_path / "edges.txt").write_text("\n".join(lines))
-    done = run_cli("ingest", tmp_path / "edges.txt", "-o", tmp_path / "graph")
+    (folder / "edges.txt").write_text("\n".join(lines))
+    done = run_cli("ingest", folder / "edges.txt", "-o", folder / "graph")
     assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def graph(tmp_path: Path, ingested: Path) -> Path:
+    shutil.copytree(ingested, tmp_path, dirs_exist_ok=True)
     return tmp_path / "graph"
 
 
