@@ -18,7 +18,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import scipy.sparse
 
 from graphsys.core.arrays import distinct
 from graphsys.core.errors import ConfigError, InputError
@@ -142,8 +141,10 @@ class PlanetoidSource(Source):
 
 def _dense(file: InputFile) -> npt.NDArray[np.float32]:
     """Return features as a dense matrix."""
+    from scipy.sparse import issparse
+
     matrix = load_pickle(file)
-    if not scipy.sparse.issparse(matrix):
+    if not issparse(matrix):
         raise InputError(f"{file.name}: expected features as a CSR matrix")
     if matrix.shape[0] * matrix.shape[1] > _MAX_FEATURES:
         raise InputError(
