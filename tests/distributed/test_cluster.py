@@ -121,6 +121,7 @@ def test_the_command_gives_what_one_machine_does(
     assert facts[1]["workers"] == 2
 
 
+@pytest.mark.slow
 def test_what_is_sent_is_printed(store: Path, tmp_path: Path, run_cli: Run) -> None:
     out = tmp_path / "out.parquet"
     done = run_cli("run", "wcc", store, "-o", out, "--cluster", "local:2")
@@ -152,6 +153,7 @@ def test_a_killed_worker_is_replaced_and_the_result_is_the_same(
     assert result.supersteps == alone.supersteps
 
 
+@pytest.mark.slow
 def test_a_stopped_worker_is_waited_for(
     store: Path, tmp_path: Path, long_program: str
 ) -> None:
@@ -177,6 +179,7 @@ def test_a_stopped_worker_is_waited_for(
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_killed_driver_leaves_no_process_and_resumes(
     store: Path, tmp_path: Path, long_program: str, graphsys_command: str, run_cli: Run
 ) -> None:
@@ -233,6 +236,7 @@ def is_running(pid: int) -> bool:
     return state != "Z"
 
 
+@pytest.mark.slow
 def test_workers_lost_again_and_again_end_the_run(
     store: Path, long_program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -401,6 +401,7 @@ def test_a_task_that_is_lost_for_good_says_what_to_do() -> None:
         api._result(SimpleNamespace(get=get, exceptions=exceptions), None)
 
 
+@pytest.mark.slow
 @pytest.mark.e2e
 def test_the_command_killed_begun_again_and_its_workers_killed(
     tmp_path: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch

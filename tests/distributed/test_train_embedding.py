@@ -119,6 +119,7 @@ def test_the_command_leaves_the_run_that_one_machine_does(
         assert run_cli(*verb).returncode == 0
 
 
+@pytest.mark.slow
 def test_one_worker_does_what_one_machine_does(tmp_path: Path) -> None:
     """With two partitions, whose buckets both train in the same order."""
     store = ring(tmp_path / "graph", 2)
@@ -155,6 +156,7 @@ def test_of_workers_that_all_reduce_a_killed_one_begins_all_again(
     assert verify_run(run).ok
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_replaced_and_a_killed_server_begins_all_again(
     graph: Path, tmp_path: Path, alone: float
 ) -> None:
@@ -185,6 +187,7 @@ def test_a_killed_worker_is_replaced_and_a_killed_server_begins_all_again(
     assert mrr(run) > alone - 0.1
 
 
+@pytest.mark.slow
 def test_a_stopped_worker_is_waited_for_and_a_profile_tells_of_both(
     graph: Path, tmp_path: Path
 ) -> None:
@@ -219,6 +222,7 @@ def test_a_stopped_worker_is_waited_for_and_a_profile_tells_of_both(
     assert all(row["waiting_seconds"] > 0 for row in rows)
 
 
+@pytest.mark.slow
 def test_a_worker_whose_disk_is_full_ends_the_training_which_resumes(
     graph: Path, tmp_path: Path
 ) -> None:
@@ -248,6 +252,7 @@ def test_a_worker_whose_disk_is_full_ends_the_training_which_resumes(
     assert verify_run(run).ok
 
 
+@pytest.mark.slow
 def test_a_killed_driver_leaves_no_process_and_resumes(
     graph: Path, tmp_path: Path, graphsys_command: str, run_cli: Run, alone: float
 ) -> None:

@@ -97,6 +97,7 @@ def test_the_command_leaves_the_run_that_one_machine_does(
     assert run_cli("verify", run).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_replaced_and_the_run_goes_on(
     cora: Path, tmp_path: Path, alone: float
 ) -> None:
@@ -126,6 +127,7 @@ def test_a_killed_worker_is_replaced_and_the_run_goes_on(
     assert accuracy(run) == pytest.approx(alone, abs=0.05)
 
 
+@pytest.mark.slow
 def test_a_stopped_worker_is_waited_for_and_a_profile_tells_of_both(
     cora: Path, tmp_path: Path
 ) -> None:
@@ -158,6 +160,7 @@ def test_a_stopped_worker_is_waited_for_and_a_profile_tells_of_both(
     assert all(row["waiting_seconds"] > 0 for row in rows)
 
 
+@pytest.mark.slow
 def test_a_killed_driver_leaves_no_process_and_resumes(
     cora: Path, tmp_path: Path, graphsys_command: str, run_cli: Run, alone: float
 ) -> None:

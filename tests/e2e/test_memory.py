@@ -17,6 +17,7 @@ import pytest
 from graphsys.core.memory import parse_bytes
 from graphsys.storage import EdgeChunk
 from tests.conftest import Run
+from tests.marks import slow_but
 from tests.stores import make_store
 
 pytestmark = pytest.mark.e2e
@@ -95,7 +96,9 @@ def small(tmp_path_factory: Any) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", [*MAPPED, *STREAMED])
+@pytest.mark.parametrize(
+    "name", slow_but(["k_core", "pagerank, program"], [*MAPPED, *STREAMED])
+)
 def test_a_run_is_what_was_explained_and_keeps_its_budget(
     name: str, graph: Path, tmp_path: Path, run_installed: Run, graphsys_command: str
 ) -> None:
@@ -128,8 +131,8 @@ def test_a_run_is_what_was_explained_and_keeps_its_budget(
     assert kept.equals(expected)
 
 
-@pytest.mark.parametrize("budget", ["", "450MB"])
-@pytest.mark.parametrize("name", NEAR)
+@pytest.mark.parametrize("budget", slow_but(["450MB"], ["", "450MB"]))
+@pytest.mark.parametrize("name", slow_but(["k_core, program"], NEAR))
 def test_what_is_told_is_near_the_peak_where_nodes_are_many(
     name: str,
     budget: str,
@@ -146,7 +149,9 @@ def test_what_is_told_is_near_the_peak_where_nodes_are_many(
     assert peak <= told <= 1.25 * peak, f"{told / 1e6:.0f} of {peak / 1e6:.0f} MB"
 
 
-@pytest.mark.parametrize("algorithm", ["triangle_count", "leiden", "jaccard"])
+@pytest.mark.parametrize(
+    "algorithm", slow_but(["leiden"], ["triangle_count", "leiden", "jaccard"])
+)
 def test_a_refusal_names_an_amount_that_works(
     algorithm: str, small: Path, tmp_path: Path, run_installed: Run, graphsys_command: str
 ) -> None:
@@ -194,7 +199,7 @@ def test_ingest_says_its_minimum_and_keeps_it(
     assert peak <= parse_bytes(named[1]) + SLACK
 
 
-@pytest.mark.parametrize("kind", ["integers", "strings", "tables"])
+@pytest.mark.parametrize("kind", slow_but(["tables"], ["integers", "strings", "tables"]))
 def test_ingest_keeps_a_budget_that_its_nodes_would_fill(
     kind: str, tmp_path: Path, graphsys_command: str
 ) -> None:
@@ -227,7 +232,11 @@ def test_ingest_keeps_a_budget_that_its_nodes_would_fill(
 
 
 @pytest.mark.parametrize(
-    ("budget", "words"), [("300MB", ("--partitioner", "ldg")), ("210MB", ("--compare",))]
+    ("budget", "words"),
+    [
+        ("300MB", ("--partitioner", "ldg")),
+        pytest.param("210MB", ("--compare",), marks=pytest.mark.slow),
+    ],
 )
 def test_partition_counts_the_nodes(
     budget: str,

@@ -30,11 +30,12 @@ def graph(tmp_path_factory: Any) -> Path:
 @pytest.mark.parametrize(
     "options",
     [
-        ("--motifs", "5"),
-        ("--motifs", "4", "--per-edge", "-o"),
-        ("--pattern", "a>b b>c c>a"),
+        pytest.param(("--motifs", "5"), id="5 nodes"),
+        pytest.param(
+            ("--motifs", "4", "--per-edge", "-o"), id="edges", marks=pytest.mark.slow
+        ),
+        pytest.param(("--pattern", "a>b b>c c>a"), id="arrows", marks=pytest.mark.slow),
     ],
-    ids=["5 nodes", "edges", "arrows"],
 )
 def test_the_least_that_is_named_is_kept(
     options: tuple[str, ...],

@@ -39,6 +39,7 @@ def test_the_buffer_keeps_the_budget(
     assert peak <= told["planned_memory_bytes"] + SLACK
 
 
+@pytest.mark.slow
 def test_a_plan_of_a_network_counts_what_is_evaluated(
     tmp_path: Path, run_installed: Run, graphsys_command: str
 ) -> None:

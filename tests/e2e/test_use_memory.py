@@ -9,6 +9,7 @@ from graphsys.core.memory import parse_bytes
 from graphsys.datasets import recipes
 from tests.conftest import Run
 from tests.e2e.test_memory import SLACK, peak_of
+from tests.marks import slow_but
 
 pytestmark = pytest.mark.e2e
 
@@ -78,7 +79,7 @@ def amount_of(said: str) -> str:
     return named[1]
 
 
-@pytest.mark.parametrize("verb", ASKED)
+@pytest.mark.parametrize("verb", slow_but(["evaluate"], ASKED))
 def test_questions_to_embeddings_keep_the_budget(
     embeddings: Path, tmp_path: Path, run_installed: Run, graphsys_command: str, verb: str
 ) -> None:
@@ -95,7 +96,7 @@ def test_questions_to_embeddings_keep_the_budget(
     assert 0.75 * parse_bytes(enough) <= peak <= parse_bytes(enough) + SLACK
 
 
-@pytest.mark.parametrize("verb", OF_NETWORKS)
+@pytest.mark.parametrize("verb", slow_but(["evaluate"], OF_NETWORKS))
 def test_questions_to_networks_keep_the_budget(
     network: Path, tmp_path: Path, run_installed: Run, graphsys_command: str, verb: str
 ) -> None:

@@ -14,6 +14,7 @@ import torch
 
 from graphsys import gnn
 from graphsys.storage import Graph, NodeChunk
+from tests.marks import slow_but
 from tests.stores import edge_chunk, make_store
 
 pytestmark = pytest.mark.kill
@@ -49,7 +50,7 @@ def progress_of(run: Path) -> tuple[int, int]:
     return state["epoch"], state["batch"]
 
 
-@pytest.mark.parametrize("rows", ["features", "memory", "disk"])
+@pytest.mark.parametrize("rows", slow_but(["disk"], ["features", "memory", "disk"]))
 def test_killed_training_resumes_bit_by_bit(
     tmp_path: Path, graphsys_command: str, rows: str
 ) -> None:

@@ -27,6 +27,7 @@ def torture(state: Path, *arguments: str) -> dict[str, Any]:
     return {**found, "totals": told["totals"]}
 
 
+@pytest.mark.slow
 @pytest.mark.kill
 def test_kills_and_damage_lose_nothing_and_go_on_where_they_ended(tmp_path: Path) -> None:
     state = tmp_path / "state"

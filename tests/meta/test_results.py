@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.marks import slow_but
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "scripts"
 RESULTS = SCRIPTS / "bench" / "results"
@@ -101,7 +103,7 @@ def test_every_script_that_writes_results_is_known_here() -> None:
     assert writers <= SAVERS.keys()
 
 
-@pytest.mark.parametrize("name", SAVERS)
+@pytest.mark.parametrize("name", slow_but(["bench/run", "torture"], SAVERS))
 def test_no_result_is_kept_of_a_tree_with_changes(name: str, tmp_path: Path) -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("no clone: no result states a commit")

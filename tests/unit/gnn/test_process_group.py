@@ -63,6 +63,7 @@ def test_two_processes_train_as_one_does(groups: Store, tmp_path: Path) -> None:
     assert are_close(weights_of(tmp_path / "one"), weights_of(tmp_path / "two"))
 
 
+@pytest.mark.slow
 def test_links_too_and_resumed(library: Graph, tmp_path: Path) -> None:
     settings: dict[str, Any] = {
         "task": "link_prediction", "dim": 8, "batch_size": 67, "fanouts": (4, 4),

@@ -201,6 +201,7 @@ def test_a_plan_grows_with_what_is_asked() -> None:
     assert wide.disk_bytes == pytest.approx(2 * narrow.disk_bytes, rel=0.05)
 
 
+@pytest.mark.slow
 def test_traffic_of_more_partitions_than_are_walked_is_near() -> None:
     # a buffer of two partitions: with as many again, four times the loads of half the size
     def read(partitions: int) -> float:

@@ -191,6 +191,7 @@ def test_a_strangers_parts_train_and_are_missed_where_they_are_not(site: Path) -
     assert json.loads(run(site, *command, "--resume"))["epochs"] == 2
 
 
+@pytest.mark.slow
 def test_a_strangers_link_task_and_loss_train_evaluate_and_predict(site: Path) -> None:
     table = "".join(f"{k} {(k + s) % 60}\n" for s in (1, 2, 5) for k in range(60))
     (site / "links.txt").write_text(table)
