@@ -10,14 +10,16 @@ import io
 import pickle
 import pickletools
 from collections import defaultdict
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from graphsys.core.errors import InputError
 from graphsys.datasets.files import InputFile
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _KINDS: Final = ("b1", "i1", "u1", "i2", "i4", "i8", "f4", "f8")
 
@@ -56,10 +58,12 @@ class _Csr:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.state = state
 
-    def make(self) -> scipy.sparse.csr_array:
+    def make(self) -> "csr_array":
         """Return the matrix, fully checked by SciPy."""
+        from scipy.sparse import csr_array
+
         parts = tuple(self.state[name].make() for name in ("data", "indices", "indptr"))
-        matrix = scipy.sparse.csr_array(parts, shape=self.state["_shape"])
+        matrix = csr_array(parts, shape=self.state["_shape"])
         matrix.check_format(full_check=True)
         # SciPy looks at the row offsets of a matrix with entries only
         offsets = matrix.indptr

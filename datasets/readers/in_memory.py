@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import scipy.sparse
 
 from graphsys.core.errors import InputError
 from graphsys.core.types import EdgeType
@@ -69,7 +68,7 @@ def from_object(
         return obj
     if isinstance(obj, Graph):
         return GraphSource(obj)
-    if scipy.sparse.issparse(obj):
+    if _is_of(obj, "scipy") and hasattr(obj, "tocoo"):
         return _sparse(obj, options)
     for package, reader in _LIBRARIES.items():
         if _is_of(obj, package):

@@ -18,7 +18,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import scipy.io
 
 from graphsys.core.errors import InputError
 from graphsys.core.types import EDGE, EdgeType
@@ -137,9 +136,11 @@ def read_matrix_market(file: InputFile) -> Matrix:
     Raises:
         InputError: SciPy refuses it, or its values are complex.
     """
+    from scipy.io import mminfo, mmread
+
     try:
         packed = None if _ends_with_line(file) else file.read_all() + b"\n"
-        info = scipy.io.mminfo(str(file.path) if packed is None else io.BytesIO(packed))
+        info = mminfo(str(file.path) if packed is None else io.BytesIO(packed))
         rows, cols, num_entries, layout, field, symmetry = info
         if field == "complex":
             raise InputError(
@@ -159,7 +160,7 @@ def read_matrix_market(file: InputFile) -> Matrix:
             if found is not None:
                 return _lower((rows, cols), found, symmetry)
         _refuse_zeros(file, packed)
-        matrix = scipy.io.mmread(
+        matrix = mmread(
             str(file.path) if packed is None else io.BytesIO(packed), spmatrix=False
         )
     except (ValueError, OverflowError, OSError, MemoryError) as err:

@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import scipy.sparse
 
 from graphsys.core.errors import InputError
 from graphsys.datasets.array_files import dense_features, load_arrays, mapped_array
@@ -95,7 +94,7 @@ class NodeArrays:
         found: dict[str, Any] = {}
         for name, values in self._features.items():
             part = values[first:last]
-            if scipy.sparse.issparse(part):
+            if hasattr(part, "toarray"):  # a sparse matrix
                 part = part.toarray()
             found[name] = dense_features(name, np.asarray(part))
         for name, matrix in self._bags.items():
@@ -149,12 +148,14 @@ def _sparse(path: Path) -> Any:
 
 
 def _by_rows(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
+    from scipy.sparse import csr_array
+
     entries = sparse_entries(name, arrays)
     values = entries.values
     if values is None:
         values = np.ones(len(entries.row), dtype=np.float32)
     places = (entries.row, entries.col)
-    return scipy.sparse.csr_array((values.astype(np.float32), places), shape=entries.shape)
+    return csr_array((values.astype(np.float32), places), shape=entries.shape)
 
 
 def _vector(folder: Path, name: str) -> npt.NDArray[Any]:

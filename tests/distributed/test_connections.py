@@ -46,7 +46,7 @@ def opened(size: int) -> tuple[list[Connections], list[list[Connection]], list[M
 def test_a_message_arrives_as_it_was_sent(
     ends: tuple[socket.socket, socket.socket],
 ) -> None:
-    sent = (
+    sent: Any = (
         np.arange(6, dtype=np.uint32).reshape(2, 3)[:, ::2],  # not in one piece
         (np.empty(0), np.array(3.5, np.float32), np.array([True, False])),
         {"file": {"bytes": 3, "name": "x"}}, ("words", None, 1.5),

@@ -124,7 +124,7 @@ def our_training(graph: Any, batches: list[Any], prefetch: int) -> Callable[[], 
 
             outcome = timed(train)
         metrics: dict[str, Any] = {}
-        trainer.figures.update(metrics)
+        trainer.stats.update(metrics)
         figures = {
             f"{stage}_s": metrics[f"{stage}_seconds"]
             for stage in ("sample", "gather", "forward", "backward", "step")
