@@ -17,6 +17,9 @@ Rows = Mapping[str, SparseRows]
 Tensors = dict[str, torch.Tensor]
 Relation = tuple[str, str, str]
 
+_CONTAINERS = nn.ModuleDict(), nn.ParameterDict()
+"""Whose attributes, such as ``items`` and ``to``, cannot be names of what they hold."""
+
 
 class Model(nn.Module, ABC):
     """A model of a run: ``finish(convolve(... convolve(embed(x))))``.
@@ -108,5 +111,13 @@ class Model(nn.Module, ABC):
 
 
 def key_of(name: str) -> str:
-    """Return a name as torch allows it in the names of modules."""
-    return name.replace("%", "%25").replace(".", "%2E")
+    """Return a name as torch allows it in the names of modules.
+
+    Examples:
+        >>> key_of("likes"), key_of("v1.0"), key_of("to"), key_of("items")
+        ('likes', 'v1%2E0', '%74o', '%69tems')
+    """
+    key = name.replace("%", "%25").replace(".", "%2E")
+    if any(hasattr(container, key) for container in _CONTAINERS):
+        return f"%{ord(key[0]):X}{key[1:]}"
+    return key
