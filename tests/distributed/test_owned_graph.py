@@ -290,6 +290,13 @@ def test_bags_are_refused(tmp_path: Path) -> None:
         InputFeatures(graph, ["node"], GnnConfig(), OwnedGraph(graph, 0, 2))
 
 
+def test_without_features_nothing_was_read(tmp_path: Path) -> None:
+    make_store(tmp_path / "g", edge_chunk([(0, 1), (1, 2)]), partitions=2)
+    graph = Graph(tmp_path / "g")
+    features = InputFeatures(graph, ["node"], GnnConfig(), OwnedGraph(graph, 0, 2))
+    assert features.figures() == {"inputs": 0, "far_inputs": 0}
+
+
 @pytest.mark.e2e
 @pytest.mark.slow
 def test_workers_train_what_they_do_from_the_store(shop: Graph, tmp_path: Path) -> None:

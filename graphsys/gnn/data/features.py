@@ -136,7 +136,7 @@ class InputFeatures:
         With owners the cache is of rows of others, ``far_inputs`` of all ``inputs``.
         """
         result: dict[str, float] = {}
-        if self._owned:
+        if self._owners is not None:
             result["inputs"] = sum(rows.num_asked for rows in self._owned.values())
             result["far_inputs"] = sum(rows.num_far for rows in self._owned.values())
         places: tuple[tuple[str, Mapping[str, CachedRows | DeviceCache]], ...]
