@@ -24,6 +24,7 @@ from graphsys.cli.options import (
     RunArgument,
     SeedOption,
     examples,
+    network_on,
     parse_cluster,
 )
 
@@ -120,7 +121,6 @@ def _by_network(
 ) -> dict[str, Any]:
     """Measure a run of a graph neural network."""
     from graphsys import gnn
-    from graphsys.cli.network_on import network_on
 
     with network_on(cluster, run, memory=memory) as (opened, facts):
         found = gnn.evaluate(opened, split=split, memory=memory, progress=progress)

@@ -15,6 +15,7 @@ from graphsys.cli.options import (
     OverwriteOption,
     RunArgument,
     examples,
+    network_on,
     parse_cluster,
     require_no_relation,
 )
@@ -139,7 +140,6 @@ def _export_network(
     memory: str | None, cluster: str | None, *, overwrite: bool,
 ) -> dict[str, Any]:  # fmt: skip
     from graphsys import gnn
-    from graphsys.cli.network_on import network_on
     from graphsys.cli.progress import open_progress
 
     progress = open_progress()

@@ -12,6 +12,7 @@ from graphsys.cli.options import (
     LimitOption,
     RunArgument,
     examples,
+    network_on,
     parse_cluster,
     require_no_relation,
 )
@@ -104,7 +105,6 @@ def _by_network(
     memory: str | None, cluster: str | None,
 ) -> "tuple[pa.Table, dict[str, Any]]":  # fmt: skip
     from graphsys import gnn
-    from graphsys.cli.network_on import network_on
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
 

@@ -16,6 +16,7 @@ from graphsys.cli.options import (
     OverwriteOption,
     RunArgument,
     examples,
+    network_on,
 )
 from graphsys.cli.results import STDOUT, FormatOption, check_target, write_result
 
@@ -199,7 +200,6 @@ def _recommend(
 ) -> None:  # fmt: skip
     """Answer with a network of links what each node should be linked to."""
     from graphsys import gnn
-    from graphsys.cli.network_on import network_on
     from graphsys.cli.progress import open_progress
     from graphsys.gnn.use.predict import read_nodes
 
@@ -229,7 +229,6 @@ def _predict_nodes(
 ) -> None:  # fmt: skip
     """Predict with a run of a graph neural network."""
     from graphsys import gnn
-    from graphsys.cli.network_on import network_on
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
     from graphsys.gnn.use.predict import read_nodes

@@ -207,8 +207,9 @@ class LayerByLayer:
         if before is None:
             x = self._context.features.gather(sample.nodes)
         else:
-            known = {t: n for t, n in sample.nodes.items() if t in before}
-            x = {t: torch.from_numpy(before[t].of(n)) for t, n in known.items()}
+            none = np.empty(0, dtype=np.int64)  # a type that nobody here hears from
+            read = {name: sample.nodes.get(name, none) for name in before}
+            x = {name: torch.from_numpy(before[name].of(n)) for name, n in read.items()}
         if transfer is not None:
             layer = transfer.layer(layer)
             x = transfer.input(x, network.stored if before is None else ())

@@ -84,6 +84,12 @@ def same(one: Any, other: Any) -> bool:
     )
 
 
+def figures(run: Any) -> dict[str, float]:
+    """Return the metrics of a run that are numbers."""
+    found = gnn.evaluate(run)["metrics"]
+    return {name: value for name, value in found.items() if not isinstance(value, dict)}
+
+
 @pytest.mark.usefixtures("near")
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("workers", [2, 9])
@@ -102,13 +108,10 @@ def test_workers_answer_what_one_machine_does(
         assert opened.workers == workers
         for ask in asked:
             assert same(ask(opened), ask(run))
-        metrics = gnn.evaluate(opened)["metrics"]
-        assert metrics == pytest.approx(gnn.evaluate(run)["metrics"], nan_ok=True)
-        rows = [
-            np.load(gnn.export(it, tmp_path / f"{place}.npy", node_type="book"))
-            for place, it in enumerate((opened, run))
-        ]
-    assert np.allclose(*rows, rtol=1e-6, atol=1e-7)
+        assert figures(opened) == pytest.approx(figures(run), nan_ok=True)
+        far = np.load(gnn.export(opened, tmp_path / "far.npy", node_type="book"))
+    near = np.load(gnn.export(run, tmp_path / "near.npy", node_type="book"))
+    assert np.allclose(far, near, rtol=1e-6, atol=1e-7)
     assert not list(run.parent.glob(".*"))
 
 
@@ -224,7 +227,8 @@ def test_the_commands_and_a_worker_killed(
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found.pop("workers") == 2
-    assert found["metrics"] == pytest.approx(gnn.evaluate(run)["metrics"])
+    assert found["metrics"].pop("unfiltered")["mrr"] > 0
+    assert found["metrics"] == pytest.approx(figures(run))
     where = ("--cluster", "local:2", "--json")
     done = run_cli("predict", run, "-o", out, "-k", "3", *where)
     assert json.loads(done.stdout)["workers"] == 2, done.stderr
