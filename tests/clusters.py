@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from graphsys.core.errors import ClusterError
+from graphsys.distributed.cluster import Cluster
 from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit, Listed
 from graphsys.distributed.embedding.far_worker import ServerLostError
 from graphsys.distributed.embedding.gloo import GlooGroup, open_meeting
@@ -123,6 +124,30 @@ class NearCrew:
 
     def figures(self) -> list[dict[str, Any]]:
         return [{"rank": k} | told for k, told in enumerate(self._told)]
+
+
+class NearShards:
+    """Workers that answer for shares, in the process of the test."""
+
+    def __init__(self, kind: type, arguments: Sequence[Any], size: int) -> None:
+        self.size = size
+        self._workers = [kind(rank, size, *arguments) for rank in range(size)]
+
+    def ask_all(self, method: str, *arguments: Any) -> list[Any]:
+        return [getattr(worker, method)(*arguments) for worker in self._workers]
+
+    def stream(self, method: str, questions: Any) -> Iterator[list[Any]]:
+        for question in questions:
+            yield self.ask_all(method, *question)
+
+
+@contextmanager
+def near_shards(
+    cluster: Cluster, kind: type, arguments: Sequence[Any], most: Callable[[], int]
+) -> Iterator[NearShards]:
+    """Stand for ``asking.shards.started``; without a limit of local workers."""
+    assert most() > 0
+    yield NearShards(kind, arguments, cluster.local_workers)
 
 
 def gloo_groups(size: int, timeout_s: float = 30.0) -> list[GlooGroup]:

@@ -33,6 +33,8 @@ settings.register_profile("long", settings.get_profile("default"), max_examples=
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 SLOW_LAST = ("e2e", "kill")
+LEARNING = {"embedding", "gnn", "sampling", "ops"}
+"""Folders whose tests compile other kernels than all other tests."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,7 +43,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run the fast tests first, then end to end, then the kills."""
+    """Run the fast tests first, then end to end, then the kills.
+
+    Files of learning and others take turns, so that two workers that begin without compiled
+    kernels do not compile the same ones at the same time.
+    """
 
     def place(item: pytest.Item) -> int:
         return max(
@@ -49,7 +55,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             default=0,
         )
 
-    items.sort(key=place)
+    turns: dict[Path, int] = {}
+    begun = {True: 0, False: 0}
+    for item in items:
+        if item.path not in turns:
+            is_learning = not LEARNING.isdisjoint(item.path.parts)
+            turns[item.path] = begun[is_learning]
+            begun[is_learning] += 1
+    items.sort(key=lambda item: (place(item), turns[item.path]))
     durations.choose(config, items)
 
 

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -23,6 +24,7 @@ from graphsys.cli.options import (
     RunArgument,
     SeedOption,
     examples,
+    network_on,
     parse_cluster,
 )
 
@@ -82,12 +84,9 @@ def evaluate(
     from graphsys.storage.runs.run_folder import is_gnn_run
 
     progress = open_progress()
-    if is_gnn_run(run) and cluster is None:
-        from graphsys import gnn
-
+    if is_gnn_run(run):
         _refuse_sampling(candidates, queries, draw)
-        found = gnn.evaluate(run, split=split, memory=memory, progress=progress)
-        progress.close()
+        found = _by_network(run, split, memory, cluster, progress)
         if json:
             print_json(found)
         else:
@@ -115,6 +114,18 @@ def evaluate(
         print_json(result)
     else:
         _show(result)
+
+
+def _by_network(
+    run: Path, split: str, memory: str | None, cluster: str | None, progress: Any
+) -> dict[str, Any]:
+    """Measure a run of a graph neural network."""
+    from graphsys import gnn
+
+    with network_on(cluster, run, memory=memory) as (opened, facts):
+        found = gnn.evaluate(opened, split=split, memory=memory, progress=progress)
+        progress.close()
+    return found | facts
 
 
 def _refuse_sampling(candidates: int | None, queries: int | None, draw: str) -> None:

@@ -15,6 +15,7 @@ from graphsys.cli.options import (
     OverwriteOption,
     RunArgument,
     examples,
+    network_on,
     parse_cluster,
     require_no_relation,
 )
@@ -81,11 +82,11 @@ def export(
 
     written = [out]
     facts: dict[str, Any] = {}
-    if cluster is not None:
+    is_network = is_gnn_run(run)
+    if cluster is not None and not is_network:
         where = parse_cluster(
             cluster, memory=memory, relation=relation, relation_types=relation_types
         )
-    is_network = is_gnn_run(run)
     if relation_types is not None and (is_network or node_type is not None):
         raise ConfigError(
             "--relation-types writes all of a run of embeddings, as PyTorch-BigGraph does; "
@@ -98,12 +99,14 @@ def export(
         )
     if relation_types is None:
         check_target(out, overwrite=overwrite)  # before anything is loaded
-    if cluster is not None:
+    if is_network:
+        facts = _export_network(
+            run, out, node_type, relation, memory, cluster, overwrite=overwrite
+        )
+    elif cluster is not None:
         facts["workers"] = _export_on(
             where, run, out, node_type=node_type, overwrite=overwrite
         )
-    elif is_network:
-        _export_network(run, out, node_type, relation, memory, overwrite=overwrite)
     elif relation_types is None:
         from graphsys import embedding
 
@@ -134,14 +137,16 @@ def _export_on(where: Any, run: Path, out: Path, **options: Any) -> int:
 
 def _export_network(
     run: Path, out: Path, node_type: str | None, relation: str | None,
-    memory: str | None, *, overwrite: bool,
-) -> None:  # fmt: skip
+    memory: str | None, cluster: str | None, *, overwrite: bool,
+) -> dict[str, Any]:  # fmt: skip
     from graphsys import gnn
     from graphsys.cli.progress import open_progress
 
     progress = open_progress()
-    gnn.export(
-        run, out, node_type=node_type, relation=relation, overwrite=overwrite,
-        memory=memory, progress=progress,
-    )  # fmt: skip
-    progress.close()
+    with network_on(cluster, run, memory=memory) as (opened, facts):
+        gnn.export(
+            opened, out, node_type=node_type, relation=relation, overwrite=overwrite,
+            memory=memory, progress=progress,
+        )  # fmt: skip
+        progress.close()
+    return facts

@@ -12,6 +12,7 @@ from graphsys.cli.options import (
     LimitOption,
     RunArgument,
     examples,
+    network_on,
     parse_cluster,
     require_no_relation,
 )
@@ -60,8 +61,14 @@ def nearest(
     json: JsonOption = False,
 ) -> None:
     """Show the nodes whose rows are most like that of NODE."""
+    from graphsys.storage.runs.run_folder import is_gnn_run
+
     facts: dict[str, Any] = {}
-    if cluster is None:
+    if is_gnn_run(run):
+        found, facts = _by_network(
+            run, node, k, node_type, relation, index, memory, cluster
+        )
+    elif cluster is None:
         found = _on_one_machine(run, node, k, node_type, relation, index, memory)
     else:
         from graphsys import distributed
@@ -85,10 +92,7 @@ def _on_one_machine(
     memory: str | None,
 ) -> "pa.Table":  # fmt: skip
     from graphsys import embedding
-    from graphsys.storage.runs.run_folder import is_gnn_run
 
-    if is_gnn_run(run):
-        return _by_network(run, node, k, node_type, relation, index, memory)
     require_no_relation(relation)
     return embedding.nearest(
         run, node, k, node_type=node_type, memory=memory,
@@ -98,8 +102,8 @@ def _on_one_machine(
 
 def _by_network(
     run: Path, node: str, k: int, node_type: str | None, relation: str | None, index: str,
-    memory: str | None,
-) -> "pa.Table":  # fmt: skip
+    memory: str | None, cluster: str | None,
+) -> "tuple[pa.Table, dict[str, Any]]":  # fmt: skip
     from graphsys import gnn
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
@@ -110,9 +114,10 @@ def _by_network(
             "computed and looked at: leave it out"
         )
     progress = open_progress()
-    found = gnn.nearest(
-        run, node, k, node_type=node_type, relation=relation, memory=memory,
-        progress=progress,
-    )  # fmt: skip
-    progress.close()
-    return found
+    with network_on(cluster, run, memory=memory) as (opened, facts):
+        found = gnn.nearest(
+            opened, node, k, node_type=node_type, relation=relation, memory=memory,
+            progress=progress,
+        )  # fmt: skip
+        progress.close()
+    return found, facts

@@ -1,7 +1,9 @@
 """Arguments and options that several verbs share, so that they read the same everywhere."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -103,6 +105,31 @@ def parse_cluster(text: str, **refused: object) -> "Cluster":
             option = "--" + name.replace("_", "-")
             raise ConfigError(f"{option} does not go with --cluster; leave out one of them")
     return Cluster.parse(text)
+
+
+@contextmanager
+def network_on(
+    cluster: str | None, run: Path, graph: Any = None, *, memory: str | None
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield what functions of :mod:`graphsys.gnn` take as a run, and what to tell of it.
+
+    Args:
+        cluster: What ``--cluster`` was given.
+        run: Folder of the run.
+        graph: The graph, if it is not where it was.
+        memory: What ``--memory`` was given, which a cluster does not take.
+
+    Yields:
+        The run, and ``workers`` where there are any.
+    """
+    if cluster is None:
+        yield run, {}
+        return
+    where = parse_cluster(cluster, memory=memory)
+    from graphsys import distributed
+
+    with distributed.opened_network(run, cluster=where, graph=graph) as opened:
+        yield opened, {"workers": opened.workers}
 
 
 PartitionsOption = Annotated[

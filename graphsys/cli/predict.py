@@ -10,11 +10,13 @@ from graphsys.cli.console import print_json, print_note
 from graphsys.cli.options import (
     INPUT,
     OUTPUT,
+    ClusterOption,
     JsonOption,
     LimitOption,
     OverwriteOption,
     RunArgument,
     examples,
+    network_on,
 )
 from graphsys.cli.results import STDOUT, FormatOption, check_target, write_result
 
@@ -30,6 +32,7 @@ EPILOG = examples(
     "graphsys predict gnn-run -o classes.parquet",
     "graphsys predict recommender --top-k 20 --nodes users.txt -o recommended.csv",
     "graphsys predict gnn-run --graph grown --nodes new.txt -o classes.parquet",
+    "graphsys predict gnn-run -o classes.parquet --cluster local:2",
 )
 
 
@@ -105,6 +108,7 @@ def predict(
     ] = None,
     format_: FormatOption = None,
     memory: LimitOption = None,
+    cluster: ClusterOption = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -115,6 +119,7 @@ def predict(
     to recommend to each node. Else networks say for every node: columns id, prediction and
     probability, or id and embedding.
     """
+    from graphsys.core.errors import ConfigError
     from graphsys.storage.reader import open_graph
     from graphsys.storage.runs.run_folder import is_gnn_run
 
@@ -123,9 +128,16 @@ def predict(
     is_network = is_gnn_run(run)
     chosen = None if graph is None else open_graph(graph)
     if is_network and top_k is not None:
-        _recommend(run, chosen, target, nodes, relation, memory, top_k, known or "drop")
+        _recommend(
+            run, chosen, target, nodes, relation, memory, cluster, top_k, known or "drop"
+        )
     elif is_network:
-        _predict_nodes(run, chosen, target, nodes, relation, memory, known)
+        _predict_nodes(run, chosen, target, nodes, relation, memory, cluster, known)
+    elif cluster is not None:
+        raise ConfigError(
+            f"--cluster: {run} is a run of embeddings, whose questions one machine answers "
+            "here; leave it out"
+        )
     else:
         _answer(run, chosen, target, nodes, relation, memory, top_k or 10, known or "drop")
 
@@ -184,7 +196,7 @@ def _answer(
 
 def _recommend(
     run: Path, graph: "Graph | None", target: _Target, nodes: Path | None,
-    relation: str | None, memory: str | None, k: int, known: str,
+    relation: str | None, memory: str | None, cluster: str | None, k: int, known: str,
 ) -> None:  # fmt: skip
     """Answer with a network of links what each node should be linked to."""
     from graphsys import gnn
@@ -194,23 +206,26 @@ def _recommend(
     begin = time.monotonic()
     chosen = None if nodes is None else read_nodes(nodes)
     progress = open_progress()
-    found = gnn.recommend(
-        run, chosen, k, relation=relation, graph=graph, memory=memory, progress=progress,
-        known=known,  # type: ignore[arg-type]  # checked there
-    )  # fmt: skip
-    progress.close()
+    with network_on(cluster, run, graph, memory=memory) as (opened, told):
+        found = gnn.recommend(
+            opened, chosen, k, relation=relation, graph=graph, memory=memory,
+            progress=progress,
+            known=known,  # type: ignore[arg-type]  # checked there
+        )  # fmt: skip
+        progress.close()
     asked = len(found["query"].unique()) if chosen is None else len(chosen)
     facts = {
         "num_queries": asked,
         "num_answers": found.num_rows,
         "seconds": time.monotonic() - begin,
+        **told,
     }
     target.write(found, facts, f"{found.num_rows:,} answers for {asked:,} nodes")
 
 
 def _predict_nodes(
     run: Path, graph: "Graph | None", target: _Target, nodes: Path | None,
-    relation: str | None, memory: str | None, known: str | None,
+    relation: str | None, memory: str | None, cluster: str | None, known: str | None,
 ) -> None:  # fmt: skip
     """Predict with a run of a graph neural network."""
     from graphsys import gnn
@@ -223,9 +238,11 @@ def _predict_nodes(
     begin = time.monotonic()
     progress = open_progress()
     chosen = None if nodes is None else read_nodes(nodes)
-    found = gnn.predict(
-        run, chosen, graph=graph, relation=relation, memory=memory, progress=progress
-    )
-    progress.close()
-    facts = {"num_nodes": found.num_rows, "seconds": time.monotonic() - begin}
+    with network_on(cluster, run, graph, memory=memory) as (opened, told):
+        found = gnn.predict(
+            opened, chosen, graph=graph, relation=relation, memory=memory,
+            progress=progress,
+        )  # fmt: skip
+        progress.close()
+    facts = {"num_nodes": found.num_rows, "seconds": time.monotonic() - begin, **told}
     target.write(found, facts, f"{found.num_rows:,} nodes")

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from graphsys.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from graphsys.distributed.asking.network_run import NetworkRun as NetworkRun
+    from graphsys.distributed.asking.network_run import opened_network as opened_network
     from graphsys.distributed.asking.run_questions import evaluate as evaluate
     from graphsys.distributed.asking.run_questions import export as export
     from graphsys.distributed.asking.run_questions import nearest as nearest

@@ -13,6 +13,7 @@ from graphsys.distributed.worker import Work
 MAX_RESTARTS = 3
 """How often lost workers are started again before a run is given up."""
 _WATCH_S = 0.5
+_START_S = 120.0
 
 
 def run_until_done(
@@ -49,7 +50,7 @@ def _run_once(
 
     workers = start_workers(num_workers)
     try:
-        addresses = ray.get([worker.address.remote() for worker in workers])
+        addresses = ray.get([it.address.remote() for it in workers], timeout=_START_S)
         key = secrets.token_bytes(32)
         running = [
             worker.run_among.remote(rank, addresses, key, work)
@@ -63,6 +64,11 @@ def _run_once(
             done = _tell(ray, workers[0], progress, done)
         parts: list[dict[str, Any]] = ray.get(running)
         return parts
+    except ray.exceptions.GetTimeoutError as err:
+        raise ClusterError(
+            f"workers did not begin within {_START_S:.0f} s; look whether the cluster has "
+            f"{num_workers} free processors (ray status), then run the command again"
+        ) from err
     except ray.exceptions.RayActorError:
         return None
     except ray.exceptions.RayTaskError as err:

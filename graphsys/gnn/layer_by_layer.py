@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from graphsys.core.memory import release_free_memory
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
 from graphsys.gnn.context import TrainingContext
-from graphsys.gnn.data.message_graph import Layer, MessageGraph
+from graphsys.gnn.data.message_graph import Layer
 from graphsys.sampling import Sample
 from graphsys.storage.transaction import disk_errors
 
@@ -24,6 +24,14 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 _NODES_AT_A_TIME = 8192
 _PROBED = 8
+
+
+class LayerRows(Protocol):
+    """The rows of a layer, by number of the node."""
+
+    def of(self, nodes: Ints) -> Floats:
+        """Return the rows of nodes that have one, float32 ``[n, F]``."""
+        ...
 
 
 class LayerByLayer:
@@ -46,12 +54,12 @@ class LayerByLayer:
     def run(self, node_type: str, nodes: Ints | None) -> Floats:
         """Return the output for nodes of a type; for all of them by default."""
         before: dict[str, _Known] | None = None
-        for k, wanted in enumerate(self._wanted(node_type, nodes)):
+        for k, wanted in enumerate(self.wanted(node_type, nodes)):
             total = sum(len(numbers) for numbers in wanted.values())
             what = "all" if nodes is None else f"{total}"
             self._progress.stage(f"layer {k + 1} of {what} nodes", total, "nodes")
             after = {
-                name: self._compute(k, name, numbers, before)
+                name: self.compute(k, name, numbers, before)
                 for name, numbers in wanted.items()
             }
             before = {
@@ -62,10 +70,11 @@ class LayerByLayer:
         assert before is not None  # there is at least one layer
         return before[node_type].rows
 
-    def _wanted(self, node_type: str, nodes: Ints | None) -> list[dict[str, Ints]]:
+    def wanted(self, node_type: str, nodes: Ints | None) -> list[dict[str, Ints]]:
         """Return the nodes of each layer, the first first: those that the next one reads.
 
-        All nodes of a layer whose next one reads more than half of them.
+        By type, ascending but for the last layer's, which are as asked for; all nodes of
+        a layer whose next one reads more than half of them.
         """
         sizes, num_layers = self._context.message_graph.sampler.sizes, self._num_layers
         every = {name: np.arange(size, dtype=np.int64) for name, size in sizes.items()}
@@ -86,7 +95,7 @@ class LayerByLayer:
         seen = {name: np.zeros(size, dtype=bool) for name, size in sizes.items()}
         for node_type, nodes in wanted.items():
             seen[node_type][nodes] = True
-            for span in _spans(message_graph, node_type, nodes, self._entries):
+            for span in self.spans(node_type, nodes):
                 with sampler.sample({node_type: nodes[slice(*span)]}) as sample:
                     for name, numbers in sample.nodes.items():
                         seen[name][numbers] = True
@@ -102,10 +111,10 @@ class LayerByLayer:
         """
         before: dict[str, _Known] | None = None
         sums = [0]
-        for k, wanted in enumerate(self._wanted(node_type, nodes)):
+        for k, wanted in enumerate(self.wanted(node_type, nodes)):
             after: dict[str, Floats] = {}
             for name, numbers in wanted.items():
-                rows = self._compute(k, name, self._probed(name, numbers), before)
+                rows = self.compute(k, name, self._probed(name, numbers), before)
                 if rows is not None:
                     zeros = np.zeros((1, rows.shape[1]), dtype=np.float32)
                     after[name] = np.broadcast_to(zeros, (len(numbers), rows.shape[1]))
@@ -115,22 +124,51 @@ class LayerByLayer:
 
     def _probed(self, node_type: str, nodes: Ints) -> Ints:
         """Return the nodes of some batches: evenly spaced ones, then the largest."""
-        message_graph = self._context.message_graph
-        work = np.append(0, np.cumsum(_work(message_graph, node_type, nodes)))
-        spans = _spans(message_graph, node_type, nodes, self._entries)
+        work = np.append(0, np.cumsum(self.num_entries(node_type, nodes)))
+        spans = self.spans(node_type, nodes)
         by_size = sorted(spans, key=lambda span: int(work[span[1]] - work[span[0]]))
         step = max(len(spans) // _PROBED, 1)
         chosen = [*spans[::step][: _PROBED - 2], *by_size[-2:]]
         return np.concatenate([nodes[slice(*span)] for span in chosen] or [nodes])
 
+    def spans(self, node_type: str, nodes: Ints) -> list[tuple[int, int]]:
+        """Cut nodes into batches of so many nodes and entries, at least one node each."""
+        work = np.cumsum(self.num_entries(node_type, nodes))
+        spans, begin = [], 0
+        while begin < len(nodes):
+            spent = int(work[begin - 1]) if begin else 0
+            end = int(np.searchsorted(work, spent + self._entries, side="right"))
+            end = min(max(end, begin + 1), begin + _NODES_AT_A_TIME, len(nodes))
+            spans.append((begin, end))
+            begin = end
+        return spans
+
+    def num_entries(self, node_type: str, nodes: Ints) -> Ints:
+        """Return how many entries each node has, of all types of edges, int64 ``[n]``."""
+        found = np.zeros(len(nodes), dtype=np.int64)
+        for rows in self._context.message_graph.rows:
+            if rows.node_type == node_type:
+                found += rows.degrees()[nodes]
+        return found
+
     @property
     def _num_layers(self) -> int:
         return self._context.config.layers
 
-    def _compute(
-        self, k: int, node_type: str, nodes: Ints, before: dict[str, "_Known"] | None
+    def compute(
+        self, k: int, node_type: str, nodes: Ints, before: Mapping[str, LayerRows] | None
     ) -> Floats | None:
-        """Compute layer ``k`` of nodes of a type; None if no messages reach it."""
+        """Compute layer ``k`` of nodes of a type.
+
+        Args:
+            k: Number of the layer.
+            node_type: The type.
+            nodes: Numbers of nodes ``[n]``.
+            before: Rows of the layer before by type, of all that it reads; None: features.
+
+        Returns:
+            float32 ``[n, F]``; None if there are no nodes, or no messages reach the type.
+        """
         message_graph, network = self._context.message_graph, self._context.network
         result: Floats | None = None
         sampler = message_graph.one_hop(k)
@@ -139,7 +177,7 @@ class LayerByLayer:
             sample = sampler.sample({node_type: nodes[slice(*span)]})
             return span, sample, message_graph.wrap(sample.layers)[0]
 
-        spans = _spans(message_graph, node_type, nodes, self._entries)
+        spans = self.spans(node_type, nodes)
         for span, sample, rows in map_in_order(make, spans, num_threads=1):
             h, layer = self._inputs(sample, rows, before)
             num_seeds = sample.num_seeds.get(node_type, 0)
@@ -151,7 +189,7 @@ class LayerByLayer:
                     values = network.finish({node_type: values})[node_type]
                 values = values.cpu()[torch.from_numpy(sample.seed_places[node_type])]
                 if result is None:
-                    result = _room((len(nodes), values.shape[1]), self._scratch)
+                    result = room_for((len(nodes), values.shape[1]), self._scratch)
                 result[slice(*span)] = values.numpy()
             sample.release()
             if self._context.budget is not None:
@@ -161,7 +199,7 @@ class LayerByLayer:
         return result
 
     def _inputs(
-        self, sample: Sample, layer: Layer, before: dict[str, "_Known"] | None
+        self, sample: Sample, layer: Layer, before: Mapping[str, LayerRows] | None
     ) -> tuple[Mapping[str, torch.Tensor], Layer]:
         """Return the rows that a layer reads, of the layer before, and its entries."""
         network, transfer = self._context.network, self._context.transfer
@@ -169,8 +207,9 @@ class LayerByLayer:
         if before is None:
             x = self._context.features.gather(sample.nodes)
         else:
-            known = {t: n for t, n in sample.nodes.items() if t in before}
-            x = {t: torch.from_numpy(before[t].of(n)) for t, n in known.items()}
+            none = np.empty(0, dtype=np.int64)  # a type that nobody here hears from
+            read = {name: sample.nodes.get(name, none) for name in before}
+            x = {name: torch.from_numpy(before[name].of(n)) for name, n in read.items()}
         if transfer is not None:
             layer = transfer.layer(layer)
             x = transfer.input(x, network.stored if before is None else ())
@@ -196,31 +235,8 @@ class _Known:
         return self.rows[places]
 
 
-def _spans(
-    message_graph: MessageGraph, node_type: str, nodes: Ints, entries: int
-) -> list[tuple[int, int]]:
-    """Cut nodes into batches of so many nodes and entries, at least one node each."""
-    work = np.cumsum(_work(message_graph, node_type, nodes))
-    spans, begin = [], 0
-    while begin < len(nodes):
-        spent = int(work[begin - 1]) if begin else 0
-        end = int(np.searchsorted(work, spent + entries, side="right"))
-        end = min(max(end, begin + 1), begin + _NODES_AT_A_TIME, len(nodes))
-        spans.append((begin, end))
-        begin = end
-    return spans
-
-
-def _work(message_graph: MessageGraph, node_type: str, nodes: Ints) -> Ints:
-    """Return how many entries each node has, of all types of edges."""
-    work = np.zeros(len(nodes), dtype=np.int64)
-    for rows in message_graph.rows:
-        if rows.node_type == node_type:
-            work += rows.degrees()[nodes]
-    return work
-
-
-def _room(shape: tuple[int, int], folder: Path | None) -> Floats:
+def room_for(shape: tuple[int, int], folder: Path | None) -> Floats:
+    """Return an array of rows, in memory or in a file without a name in a folder."""
     if folder is None:
         return np.empty(shape, dtype=np.float32)
     with disk_errors(folder), tempfile.TemporaryFile(dir=folder) as file:

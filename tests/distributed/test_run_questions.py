@@ -4,8 +4,6 @@ import fcntl
 import json
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +20,12 @@ from graphsys.core.errors import (
 )
 from graphsys.distributed import Cluster
 from graphsys.distributed.asking import run_questions
-from graphsys.distributed.asking.run_shard import RunShard, RunWork, checkpoint_of
+from graphsys.distributed.asking.run_shard import RunShard
+from graphsys.distributed.asking.run_work import RunWork, checkpoint_of
 from graphsys.distributed.asking.shards import started
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding.run import read_state
+from tests.clusters import near_shards
 from tests.conftest import Run
 from tests.runs import reseal
 from tests.stores import edge_chunk, make_store
@@ -37,21 +37,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "distances": {"operator": "translation", "comparator": "l2", "bias": True},
     "halves": {"row_dtype": "float16", "comparator": "cos", "global_embedding": True},
 }
-
-
-class NearShards:
-    """Workers in the process of the test."""
-
-    def __init__(self, kind: type, arguments: list[Any], size: int) -> None:
-        self.size = size
-        self._workers = [kind(rank, size, *arguments) for rank in range(size)]
-
-    def ask_all(self, method: str, *arguments: Any) -> list[Any]:
-        return [getattr(worker, method)(*arguments) for worker in self._workers]
-
-    def stream(self, method: str, questions: Any) -> Iterator[list[Any]]:
-        for question in questions:
-            yield self.ask_all(method, *question)
 
 
 @pytest.fixture(scope="module")
@@ -76,13 +61,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def near(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have workers in this process."""
 
-    @contextmanager
-    def near_started(
-        cluster: Cluster, kind: type, arguments: list[Any], most: Any
-    ) -> Iterator[NearShards]:
-        yield NearShards(kind, arguments, min(cluster.local_workers, 2 * most()))
-
-    monkeypatch.setattr(run_questions, "started", near_started)
+    monkeypatch.setattr(run_questions, "started", near_shards)
 
 
 @pytest.mark.usefixtures("near")
@@ -232,5 +211,5 @@ def test_refusals_are_one_line(
 
 def test_a_networks_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_questions, "is_gnn_run", lambda path: True)
-    with pytest.raises(ConfigError, match="takes runs of embeddings here; leave out"):
+    with pytest.raises(ConfigError, match="takes runs of embeddings; open it by"):
         distributed.evaluate(tmp_path, cluster=TWO)

@@ -1,11 +1,7 @@
 """What is asked of a run of embeddings on a cluster: ranks, neighbors, all its rows."""
 
-import fcntl
-import os
-import re
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +12,9 @@ import pyarrow as pa
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.remote.locations import is_remote
-from graphsys.distributed.asking.run_shard import (
-    Questions,
-    RunShard,
-    RunWork,
-    checkpoint_of,
-    files_where,
-)
+from graphsys.distributed.asking.parts_folder import parts_beside
+from graphsys.distributed.asking.run_shard import Questions, RunShard, files_where
+from graphsys.distributed.asking.run_work import RunWork, checkpoint_of
 from graphsys.distributed.asking.shards import Shards, started
 from graphsys.distributed.cluster import Cluster, refuse_views, threads_per_worker
 from graphsys.embedding.data.candidates import Draw
@@ -170,7 +162,7 @@ def export(
     check_target(out, overwrite=overwrite)
     opened = _open(run)
     types = types_for(opened, out, node_type)
-    with _shards(cluster, opened) as shards, disk_errors(out), _parts_beside(out) as folder:
+    with _shards(cluster, opened) as shards, disk_errors(out), parts_beside(out) as folder:
 
         def batches(names: list[str]) -> Iterator[pa.RecordBatch]:
             for name in names:
@@ -195,8 +187,8 @@ def _open(run: str | Path) -> Embeddings:
     path = Path(run)
     if is_gnn_run(path):
         raise ConfigError(
-            f"{path} is a run of a graph neural network, --cluster takes runs of "
-            "embeddings here; leave out --cluster"
+            f"{path} is a run of a graph neural network, this takes runs of embeddings; "
+            "open it by graphsys.distributed.opened_network"
         )
     opened = Embeddings(path, content=False)
     check_files(
@@ -256,35 +248,3 @@ def _read(part: Path) -> Iterator[pa.RecordBatch]:
         reader = pa.ipc.open_file(mapped)
         for place in range(reader.num_record_batches):
             yield reader.get_batch(place)
-
-
-@contextmanager
-def _parts_beside(out: Path) -> Iterator[Path]:
-    """Have a folder beside a file; those of killed commands for the same file go."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    left = re.compile(rf"\.{re.escape(out.name)}\.\d+\.parts")
-    for path in filter(lambda path: left.fullmatch(path.name), out.parent.iterdir()):
-        with suppress(OSError), _locked(path):
-            shutil.rmtree(path, ignore_errors=True)
-    folder = out.with_name(f".{out.name}.{os.getpid()}.parts")
-    folder.mkdir()
-    try:
-        with _locked(folder):
-            yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold a folder.
-
-    Raises:
-        OSError: Another process does.
-    """
-    lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(lock)

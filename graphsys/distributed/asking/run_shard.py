@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from graphsys.core.checksums import digest
-from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT
+from graphsys.distributed.asking.run_work import RunWork, require_checkpoint
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.data.held_out import HeldOut
@@ -29,23 +28,6 @@ from graphsys.training.row_files import to_batches
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunWork:
-    """A run by its folders, which every machine sees.
-
-    Attributes:
-        path: Folder of the run.
-        graph: Folder of the graph it was trained on.
-        checkpoint: What tells its last checkpoint from others.
-        threads: Of a worker.
-    """
-
-    path: str
-    graph: str
-    checkpoint: str
-    threads: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +49,6 @@ class Questions:
     columns: dict[str, npt.NDArray[np.generic]]
     samples: list[Ints] | None
     negatives: list[Ints] | None
-
-
-def checkpoint_of(state: runs.RunState) -> str:
-    """Return what tells a checkpoint of a run from others."""
-    return f"{state.serial} {digest(repr(sorted(state.checksums.items())).encode())}"
 
 
 class RunShard:
@@ -97,11 +74,7 @@ class RunShard:
         """The run."""
         if self._run is None:
             run = Embeddings(self._work.path, graph=self._work.graph, content=False)
-            if checkpoint_of(run.state) != self._work.checkpoint:
-                raise ConfigError(
-                    f"{run.path} was trained further while it was asked; ask again when "
-                    "the training is over"
-                )
+            require_checkpoint(self._work, run.path, run.state)
             names = {
                 runs.find_file(run.state, runs.rows_file(name, part, 0))
                 for name in run.node_types

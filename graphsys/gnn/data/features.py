@@ -119,15 +119,16 @@ class InputFeatures:
         return {name: self._shape(name) for name in self._rows}
 
     def gather(self, nodes: Mapping[str, Ints], buffers: Buffers | None = None) -> Any:
-        """Return the input of nodes by type: float32 ``[n, F]``, bags, or numbers ``[n]``.
+        """Return input of all types: float32 ``[n, F]``, bags, or numbers ``[n]``.
 
         Args:
-            nodes: Numbers of nodes by type.
+            nodes: Numbers of nodes by type; of types without, layers read no rows.
             buffers: Where the rows of a batch are written; then the cache is asked, if
                 there is one. Fresh arrays by default.
         """
+        none = np.empty(0, dtype=np.int64)
         return {
-            name: self._gather(name, numbers, buffers) for name, numbers in nodes.items()
+            name: self._gather(name, nodes.get(name, none), buffers) for name in self._rows
         }
 
     def figures(self) -> Mapping[str, float]:

@@ -127,11 +127,11 @@ class Gatne(Model):
     def _edge_rows(self, name: str, values: Any) -> torch.Tensor:
         """Return the first edge rows of nodes ``[n, relations, edge_dim]``."""
         found = _rows_from(self.edge[key_of(name)], values)
-        return found.reshape(len(found), -1, self.config.edge_dim)
+        return torch.unflatten(found, 1, (-1, self.config.edge_dim))
 
     def _edges_of(self, h: Mapping[str, torch.Tensor]) -> Tensors:
         dim, size = self.config.dim, self.config.edge_dim
-        return {n: v[:, dim:].reshape(len(v), -1, size) for n, v in h.items()}
+        return {n: torch.unflatten(v[:, dim:], 1, (-1, size)) for n, v in h.items()}
 
     def _aggregate(self, rows: Rows, edge: Tensors, own: Tensors) -> Tensors:
         """Return the means of neighbors' edge rows, relation by relation."""

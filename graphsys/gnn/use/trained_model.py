@@ -140,7 +140,7 @@ class OpenedRun:
                     context, chosen, nodes=nodes, progress=progress, scratch=scratch,
                     entries=entries_within(context),
                 )  # fmt: skip
-                self._require_still()
+                self.require_still()
                 return found
             sizes = context.message_graph.sampler.sizes
             everything = {name: np.arange(size) for name, size in sizes.items()}
@@ -192,8 +192,8 @@ class OpenedRun:
                 "does not tell relations apart; leave it out"
             )
 
-    def _require_still(self) -> None:
-        """Check that no training has written over the rows that were read.
+    def require_still(self) -> None:
+        """Check that no training has written over rows on disk that were read.
 
         Raises:
             StoreBusyError: A training has.

@@ -167,7 +167,7 @@ class HGT(nn.Module):
         if key not in part:
             return None
         found: torch.Tensor = part[key](x)
-        return found.reshape(len(found), self.num_heads, -1)
+        return torch.unflatten(found, 1, (self.num_heads, -1))
 
     def _turned(self, x: torch.Tensor | None, name: str, is_key: bool) -> torch.Tensor:
         assert x is not None  # only relations whose sources are known get here

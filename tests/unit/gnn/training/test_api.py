@@ -300,7 +300,7 @@ def test_hidden_rows_that_a_budget_has_no_room_for_lie_in_files(
         folders.append(folder)
         return np.empty(shape, dtype=np.float32)
 
-    monkeypatch.setattr("graphsys.gnn.layer_by_layer._room", room)
+    monkeypatch.setattr("graphsys.gnn.layer_by_layer.room_for", room)
     monkeypatch.setattr("graphsys.gnn.inference.resident_bytes", lambda: 4 * 10**9)
     config = config_of(epochs=1, eval_every=1)
     gnn.train(groups(1), config, tmp_path / "run", memory=memory)
@@ -324,14 +324,14 @@ def test_batches_of_evaluation_keep_to_a_budget(
     assert within(now + 153_600_000) == 25_000
     assert within(now - 1) == 1 << 12
     monkeypatch.setattr("graphsys.gnn.inference._LEAST_ENTRIES", 8)
-    cut = layer_by_layer._spans
+    cut = layer_by_layer.LayerByLayer.spans
 
     def spans(*given: Any) -> Any:
         found = cut(*given)
         sizes.append(len(found))
         return found
 
-    monkeypatch.setattr("graphsys.gnn.layer_by_layer._spans", spans)
+    monkeypatch.setattr("graphsys.gnn.layer_by_layer.LayerByLayer.spans", spans)
     losses = []
     budget = resident_bytes() + 4 * 10**9  # has room for all but the evaluation
     monkeypatch.setattr("graphsys.gnn.inference.resident_bytes", lambda: budget + 1)

@@ -68,7 +68,7 @@ def test_a_few_nodes_are_planned_as_what_they_need(groups: Store) -> None:
     context = build_context(groups(2), config_of())
     num_out = context.network.num_out
     lonely = int(np.argmin(context.message_graph.rows[0].degrees()))
-    read = LayerByLayer(context, None, 40)._wanted("node", np.array([lonely]))
+    read = LayerByLayer(context, None, 40).wanted("node", np.array([lonely]))
     num_read = sum(map(len, read[0].values()))
     assert num_read < NUM_NODES // 2
     assert probe(context, "node", np.array([lonely])) == 4 * (num_read * 16 + num_out)

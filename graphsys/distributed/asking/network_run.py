@@ -1,0 +1,175 @@
+"""A network's run on a cluster: workers compute the rows of nodes, layer by layer.
+
+All that is asked of an opened run, one machine answers from the rows of its nodes. Here
+those are computed by workers: each layer's nodes are dealt out in the batches of one
+machine, and rows of the layer before are read from files that all workers see.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsys.core.errors import ConfigError
+from graphsys.core.progress import SILENT, Progress
+from graphsys.core.remote.locations import is_remote
+from graphsys.datasets.temporary import GraphLike, stored_graph
+from graphsys.distributed.asking.network_shard import LayerShares, NetworkShard, PieceRows
+from graphsys.distributed.asking.parts_folder import parts_beside
+from graphsys.distributed.asking.run_work import RunWork, checkpoint_of
+from graphsys.distributed.asking.shards import Shards, started
+from graphsys.distributed.cluster import Cluster, refuse_views, threads_per_worker
+from graphsys.distributed.ownership import even_cuts
+from graphsys.gnn.inference import entries_within, scratch_of
+from graphsys.gnn.layer_by_layer import LayerByLayer, room_for
+from graphsys.gnn.models.stream import StreamNetwork
+from graphsys.gnn.part_specs import SAMPLERS
+from graphsys.gnn.use.trained_model import OpenedRun
+from graphsys.storage.objects.copies import location_of
+from graphsys.storage.transaction import disk_errors
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+_NODES = 1 << 13
+"""A running cluster has a worker for so many nodes, at most."""
+
+
+class NetworkRun(OpenedRun):
+    """A run of a network whose rows workers compute; they are those of one machine.
+
+    Args:
+        path: The run's folder, which all machines see.
+        graph: As of :class:`~graphsys.gnn.use.trained_model.OpenedRun`.
+
+    Attributes:
+        shards: The workers.
+    """
+
+    shards: Shards
+
+    @property
+    def workers(self) -> int:
+        """How many workers there are."""
+        return self.shards.size
+
+    def output(
+        self,
+        nodes: Ints | None = None,
+        *,
+        node_type: str | None = None,
+        progress: Progress = SILENT,
+    ) -> Floats:
+        """Have the network's output for nodes computed; see :meth:`OpenedRun.output`."""
+        chosen = node_type or self.node_type
+        layers = LayerByLayer(self.context, None, entries_within(self.context))
+        known: dict[str, LayerShares] = {}
+        with disk_errors(self.path), parts_beside(self.path.absolute()) as folder:
+            for k, wanted in enumerate(layers.wanted(chosen, nodes)):
+                total = sum(map(len, wanted.values()))
+                progress.stage(f"layer {k + 1} of {total} nodes", total, "nodes")
+                known = self._layer(layers, folder, k, wanted, known)
+                progress.advance(total)
+            rows = PieceRows(known[chosen])
+            found = room_for(rows.shape, scratch_of(self.context, folder))
+            rows.write_to(found)
+        progress.close()
+        self.require_still()
+        return found
+
+    def _layer(
+        self, layers: LayerByLayer, folder: Path, k: int, wanted: Mapping[str, Ints],
+        before: Mapping[str, LayerShares],
+    ) -> dict[str, LayerShares]:  # fmt: skip
+        """Have a layer computed, and drop the one before; return where its rows are."""
+        asked = {
+            name: self._dealt(layers, f"{folder}/{k}-{place}", name, nodes)
+            for place, (name, nodes) in enumerate(wanted.items())
+            if len(nodes)
+        }
+        written = self.shards.ask_all("compute", k, asked, before)
+        for shares in before.values():
+            shares.remove()
+        return {
+            name: asked[name] for name in asked if any(name in each for each in written)
+        }
+
+    def _dealt(
+        self, layers: LayerByLayer, stem: str, node_type: str, nodes: Ints
+    ) -> LayerShares:
+        """Deal nodes out, whole batches of about as much work to each worker."""
+        spans = layers.spans(node_type, nodes)
+        begins = np.array([*(low for low, _ in spans), len(nodes)], dtype=np.int64)
+        visits = np.append(0, np.cumsum(layers.num_entries(node_type, nodes) + 1))
+        cuts = even_cuts(np.diff(visits[begins]), self.shards.size)
+        is_all = len(nodes) == self.graph.num_nodes_of(node_type) and bool(
+            (nodes == np.arange(len(nodes))).all()
+        )
+        shares = LayerShares(stem=stem, bounds=begins[list(cuts)].tolist(), is_all=is_all)
+        if not is_all:
+            np.save(shares.list_file, nodes, allow_pickle=False)
+        return shares
+
+
+@contextmanager
+def opened_network(
+    run: str | Path, *, cluster: Cluster, graph: GraphLike | None = None
+) -> Iterator[NetworkRun]:
+    """Open a network's run on a cluster, for all of :mod:`graphsys.gnn` that takes one.
+
+    ``gnn.evaluate``, ``predict``, ``recommend``, ``nearest`` and ``export`` give what they
+    give on one machine.
+
+    Args:
+        run: The run's folder, which all machines see.
+        cluster: Where.
+        graph: The graph trained on, if it is not where it was, or another.
+
+    Yields:
+        The run, until the context ends.
+
+    Raises:
+        ConfigError: As on one machine; a run whose rows are not computed layer by layer.
+        ClusterError: Nothing answers, or a worker is lost again and again.
+    """
+    if is_remote(run):
+        raise ConfigError(
+            f"{run} is on an object store, and workers leave rows of layers beside the "
+            "run; copy it to a folder that all of them mount, or leave out --cluster"
+        )
+    given = None if graph is None else stored_graph(graph)
+    opened = NetworkRun(run, graph=given)
+    refuse_views(opened.graph)
+    _refuse(opened)
+    is_local = cluster.local_workers > 0
+    work = RunWork(
+        path=location_of(opened.path), graph=location_of(Path(opened.graph.path)),
+        checkpoint=checkpoint_of(opened.state),
+        threads=threads_per_worker(max(cluster.local_workers, 1), is_local=is_local),
+    )  # fmt: skip
+    most = sum(map(opened.graph.num_nodes_of, opened.graph.node_types)) // _NODES + 1
+    with started(cluster, NetworkShard, [work], lambda: most) as shards:
+        opened.shards = shards
+        yield opened
+
+
+def _refuse(run: NetworkRun) -> None:
+    """Refuse a run whose rows are not computed layer by layer.
+
+    Raises:
+        ConfigError: With why.
+    """
+    reason = ""
+    if run.config.is_whole_graph:
+        given = "batch_size 0" if run.config.is_full_batch else f"model {run.config.model}"
+        reason = f"{given} computes all rows at once"
+    elif isinstance(run.context.network, StreamNetwork):
+        reason = f"model {run.config.model} follows events in their order"
+    elif SAMPLERS.get(run.config.sampler).has_times:
+        reason = f"sampler {run.config.sampler} draws a sample for each node and time"
+    if reason:
+        raise ConfigError(
+            f"{run.path}: {reason}, and workers share the nodes of layers; leave out "
+            "--cluster"
+        )

@@ -1,0 +1,171 @@
+"""One worker's share of a network's layers: rows of some nodes, left in files for all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from graphsys.core.arrays import distinct, load_array
+from graphsys.distributed.asking.run_work import RunWork, require_checkpoint
+from graphsys.gnn.inference import entries_within, scratch_of
+from graphsys.gnn.layer_by_layer import LayerByLayer
+from graphsys.gnn.ops.adjacency import kernel_threads
+from graphsys.gnn.use.trained_model import OpenedRun
+from graphsys.storage.reader import Graph
+from graphsys.storage.transaction import disk_errors
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerShares:
+    """Nodes of a type in a layer, dealt out to workers.
+
+    Attributes:
+        stem: How the names of its files begin, folder and all.
+        bounds: Where each worker's nodes begin, and the end, in the list of the nodes.
+        is_all: Whether that list is all nodes of the type; else it is in a file.
+    """
+
+    stem: str
+    bounds: Sequence[int]
+    is_all: bool
+
+    @property
+    def list_file(self) -> Path:
+        """The file with the numbers of the nodes, int64 ``[n]``."""
+        return Path(f"{self.stem}.nodes.npy")
+
+    def piece_file(self, rank: int) -> Path:
+        """Return the file with a worker's rows, float32 ``[m, F]``."""
+        return Path(f"{self.stem}.{rank}.npy")
+
+    def numbers(self, rank: int) -> Ints:
+        """Return the numbers of a worker's nodes, int64 ``[m]``."""
+        low, high = self.bounds[rank], self.bounds[rank + 1]
+        if self.is_all:
+            return np.arange(low, high, dtype=np.int64)
+        return np.array(load_array(self.list_file)[low:high])
+
+    def remove(self) -> None:
+        """Remove its files."""
+        self.list_file.unlink(missing_ok=True)
+        for rank in range(len(self.bounds) - 1):
+            self.piece_file(rank).unlink(missing_ok=True)
+
+
+class PieceRows:
+    """The rows of a layer as workers left them, mapped.
+
+    Args:
+        shares: Whose rows are where; nodes that are listed ascend.
+    """
+
+    def __init__(self, shares: LayerShares) -> None:
+        self._numbers = None if shares.is_all else load_array(shares.list_file)
+        self._bounds = np.asarray(shares.bounds, dtype=np.int64)
+        self._pieces: list[Floats | None] = [
+            load_array(shares.piece_file(rank)) if low < high else None
+            for rank, (low, high) in enumerate(
+                zip(shares.bounds[:-1], shares.bounds[1:], strict=True)
+            )
+        ]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows there are, and how long they are."""
+        dims = [piece.shape[1] for piece in self._pieces if piece is not None]
+        return int(self._bounds[-1]), dims[0]
+
+    def of(self, nodes: Ints) -> Floats:
+        """Return the rows of nodes that have one, float32 ``[n, F]``."""
+        places = nodes
+        if self._numbers is not None:
+            places = np.searchsorted(self._numbers, nodes)
+        found = np.empty((len(nodes), self.shape[1]), dtype=np.float32)
+        ranks = np.searchsorted(self._bounds, places, side="right") - 1
+        for rank in distinct(ranks):
+            piece, is_its = self._pieces[rank], ranks == rank
+            assert piece is not None  # a node lies in it
+            found[is_its] = piece[places[is_its] - self._bounds[rank]]
+        return found
+
+    def write_to(self, out: Floats) -> None:
+        """Write all rows, in the order of the list, float32 ``[n, F]``."""
+        for low, piece in zip(self._bounds, self._pieces, strict=False):
+            if piece is not None:
+                out[low : low + len(piece)] = piece
+
+
+class NetworkShard:
+    """A worker that has a network's run open, and computes its share of a layer.
+
+    Args:
+        rank: Number of the worker.
+        size: How many there are.
+        work: The run.
+
+    Raises:
+        ConfigError: The run is not what the others have opened.
+        CorruptStoreError: A file of it is damaged.
+    """
+
+    def __init__(self, rank: int, size: int, work: RunWork) -> None:
+        self._rank, self._work = rank, work
+        self._run: OpenedRun | None = None
+
+    @property
+    def run(self) -> OpenedRun:
+        """The run."""
+        if self._run is None:
+            run = OpenedRun(self._work.path, graph=Graph(self._work.graph))
+            require_checkpoint(self._work, run.path, run.state)
+            self._run = run
+        return self._run
+
+    def ready(self) -> None:
+        """Return when the network is there; what is wrong with the run ends here."""
+        _ = self.run.context
+
+    def compute(
+        self, k: int, asked: Mapping[str, LayerShares], known: Mapping[str, LayerShares]
+    ) -> list[str]:
+        """Compute the own rows of a layer; twice leaves what once does.
+
+        Args:
+            k: Number of the layer.
+            asked: Its nodes by type.
+            known: The rows of the layer before by type; none before the first.
+
+        Returns:
+            The types whose rows are in files now.
+
+        Raises:
+            StorageFullError: They cannot be written.
+        """
+        before = {name: PieceRows(shares) for name, shares in known.items()} if k else None
+        context, written = self.run.context, []
+        with kernel_threads(self._work.threads), torch.no_grad():
+            for name, shares in asked.items():
+                file = shares.piece_file(self._rank)
+                layers = LayerByLayer(
+                    context, scratch_of(context, file.parent), entries_within(context)
+                )
+                rows = layers.compute(k, name, shares.numbers(self._rank), before)
+                if rows is not None:
+                    _write(file, rows)
+                    written.append(name)
+        return written
+
+
+def _write(file: Path, rows: Floats) -> None:
+    """Write an array, whole or not at all."""
+    new = file.with_suffix(".new")
+    with disk_errors(file.parent):
+        with new.open("wb") as stream:
+            np.save(stream, rows, allow_pickle=False)
+        new.replace(file)
