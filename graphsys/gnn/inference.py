@@ -58,6 +58,8 @@ def infer(
         float32 ``[n, num_out]``.
     """
     context.network.eval()
+    if nodes is not None and not len(nodes):
+        return np.empty((0, context.network.num_out), dtype=np.float32)
     with torch.no_grad():
         if isinstance(context.network, StreamNetwork):
             if nodes is None:

@@ -78,7 +78,7 @@ def same(one: Any, other: Any) -> bool:
         return False
     return all(
         np.allclose(a, b, rtol=1e-6, atol=1e-7)
-        if isinstance(a[0], float | list)
+        if a and isinstance(a[0], float | list)
         else a == b
         for a, b in ((one[n].to_pylist(), other[n].to_pylist()) for n in one.column_names)
     )
@@ -100,6 +100,7 @@ def test_workers_answer_what_one_machine_does(
     asked: list[Callable[[Any], Any]] = [
         lambda it: gnn.predict(it),
         lambda it: gnn.predict(it, [3, 1, 3]),
+        lambda it: gnn.predict(it, []),
         lambda it: gnn.nearest(it, 7, 4, node_type="book"),
     ]
     if is_of_links:

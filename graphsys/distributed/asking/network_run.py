@@ -62,6 +62,8 @@ class NetworkRun(OpenedRun):
         progress: Progress = SILENT,
     ) -> Floats:
         """Have the network's output for nodes computed; see :meth:`OpenedRun.output`."""
+        if nodes is not None and not len(nodes):
+            return np.empty((0, self.context.network.num_out), dtype=np.float32)
         chosen = node_type or self.node_type
         layers = LayerByLayer(self.context, None, entries_within(self.context))
         known: dict[str, LayerShares] = {}

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.kernels.cpu.hashing import mix64
-from graphsys.kernels.cpu.pointers import address, prefetch
+from graphsys.kernels.cpu.pointers import address, load_int64, load_uint32, prefetch
 from graphsys.kernels.cpu.rows.row_table import (
     INDICES,
     INDPTR,
@@ -209,9 +209,13 @@ def _read_neighbors(
     entries: Any, neighbors: Any,
 ) -> None:  # fmt: skip
     part = find_partition(offsets, node)
-    for k in range(begin, end):
-        place = entries[k] - first_entry[part]
-        neighbors[k] = element(table, wide, part, INDICES, place)
+    first, indices = first_entry[part], table[part, INDICES]
+    if wide[part, INDICES]:
+        for k in range(np.uint64(begin), np.uint64(end)):
+            neighbors[k] = load_int64(indices, entries[k] - first)
+    else:
+        for k in range(np.uint64(begin), np.uint64(end)):
+            neighbors[k] = load_uint32(indices, entries[k] - first)
 
 
 @lean_jit
@@ -287,10 +291,12 @@ def pick_entries(
                 table, wide, part, begin, degree, own, count, is_replacing, is_weighted,
                 places, keys, slots,
             )  # fmt: skip
+        first, indices = first_entry[part], table[part, INDICES]
+        width = 2 + wide[part, INDICES]
         for q in range(count):
             place = begin + (places[q] if is_drawn else q)
-            entries[end + q] = first_entry[part] + place
-            prefetch(table[part, INDICES] + np.uint64(place << (2 + wide[part, INDICES])))
+            entries[end + q] = first + place
+            prefetch(indices + np.uint64(place << width))
         end += count
         indptr[line] = end
     return int(end)
@@ -320,21 +326,23 @@ def number_neighbors(
     Returns:
         How many nodes there are now, or ``OUT_OF_RANGE`` if a neighbor is not in the graph.
     """
-    base = np.uint64(address(positions))
-    for k in range(begin, end):
-        if k + _AHEAD < end:
-            prefetch(base + np.uint64(4 * neighbors[k + _AHEAD]))
-        node = neighbors[k]
-        if node < 0 or node >= len(positions):
+    # counted without a sign: an index that might be negative is looked at each time
+    base, stop, ahead = np.uint64(address(positions)), np.uint64(end), np.uint64(_AHEAD)
+    found = np.uint64(num_nodes)
+    for k in range(np.uint64(begin), stop):
+        if k + ahead < stop:
+            prefetch(base + np.uint64(4) * np.uint64(neighbors[k + ahead]))
+        node = np.uint64(neighbors[k])
+        if node >= np.uint64(len(positions)):
             return OUT_OF_RANGE
         position = positions[node]
         is_new = position == 0
-        nodes[num_nodes] = node  # without a branch, which could not be foreseen
-        num_nodes += is_new
-        position = np.int32(num_nodes) if is_new else position
+        nodes[found] = np.int64(node)  # without a branch, which could not be foreseen
+        found += np.uint64(is_new)
+        position = np.int32(found) if is_new else position
         positions[node] = position
-        indices[k] = position - 1
-    return num_nodes
+        indices[k] = position - np.int32(1)
+    return np.int64(found)
 
 
 @lean_jit
