@@ -22,10 +22,13 @@ import pytest
 
 import graphsys as gs
 from graphsys.core.errors import ClusterError, ConfigError
+from graphsys.core.progress import SILENT
+from graphsys.distributed import watching
 from graphsys.distributed.cluster import Cluster, connected
 from graphsys.distributed.exchanging.exchange import Exchange, Mailbox
 from graphsys.distributed.run import ClusterResult, ClusterRun
 from graphsys.distributed.watching import MAX_RESTARTS
+from graphsys.distributed.work import ProgramWork
 from graphsys.distributed.worker import NearPeer, Worker
 from graphsys.engine.algorithms import get
 from graphsys.engine.load_program import load_program
@@ -358,9 +361,9 @@ def test_what_a_cluster_does_not_take_is_said_in_one_line(
     assert message in last
 
 
-def test_edges_in_memory_and_two_connections_are_refused(store: Path) -> None:
-    import graphsys as gs
-
+def test_edges_in_memory_two_connections_and_too_few_processors_are_refused(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     edges = gs.Topology.from_edges(np.array([0, 1]), np.array([1, 0]), num_nodes=2)
     work = get("wcc").prepare(edges, implementation="program")
     with pytest.raises(ConfigError, match="a cluster takes a graph's folder"):
@@ -369,8 +372,14 @@ def test_edges_in_memory_and_two_connections_are_refused(store: Path) -> None:
     with pytest.raises(ConfigError, match="wcc is native, a cluster runs vertex programs"):
         ClusterRun.of(native, "wcc", {}, Cluster.parse("local:2"))
     again = pytest.raises(ConfigError, match="connected to a Ray cluster; leave that")
-    with connected(Cluster.parse("local:1")), again, connected(Cluster.parse("local:1")):
-        pass
+    monkeypatch.setattr(watching, "_START_S", 5.0)
+    with connected(Cluster.parse("local:1")):
+        with again, connected(Cluster.parse("local:1")):
+            pass
+        two = ProgramWork(graph=str(store), algorithm="wcc")
+        message = r"within 5 s; look whether the cluster has 2 free processors \(ray status"
+        with pytest.raises(ClusterError, match=message):
+            watching.run_until_done(two, 2, SILENT)
 
 
 def test_mail_is_kept_once_and_waited_for_with_a_limit() -> None:
