@@ -143,7 +143,7 @@ def machines() -> Iterator[Machines]:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path: Path = tmp_path_factory.mktemp("net") / "web"
-    ingest(generators.rmat(10, 8, seed=2), path, partitions=4).graph.close()
+    ingest(generators.rmat(10, 8, seed=2), path, partitions=4, coalesce=True).graph.close()
     return path
 
 
