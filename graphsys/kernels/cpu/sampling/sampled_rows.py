@@ -342,7 +342,7 @@ def number_neighbors(
         position = np.int32(found) if is_new else position
         positions[node] = position
         indices[k] = position - np.int32(1)
-    return np.int64(found)
+    return int(np.int64(found))
 
 
 @lean_jit
