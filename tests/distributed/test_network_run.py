@@ -220,9 +220,7 @@ def test_what_is_not_computed_layer_by_layer_is_refused(
 
 
 @pytest.mark.e2e
-def test_the_commands_and_a_worker_killed(
-    runs: dict[str, Path], tmp_path: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_commands(runs: dict[str, Path], tmp_path: Path, run_cli: Run) -> None:
     run, out = runs["links"], tmp_path / "rows.csv"
     done = run_cli("evaluate", run, "--cluster", "local:2", "--json")
     assert done.returncode == 0, done.stderr
@@ -234,6 +232,14 @@ def test_the_commands_and_a_worker_killed(
     done = run_cli("predict", run, "-o", out, "-k", "3", *where)
     assert json.loads(done.stdout)["workers"] == 2, done.stderr
     assert len(out.read_text().splitlines()) > 30
+
+
+@pytest.mark.e2e
+@pytest.mark.slow  # whoever is lost is Ray's to start again: test_run_questions.py
+def test_a_killed_worker_computes_its_rows_again(
+    runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = runs["links"]
     mark = tmp_path / "killed"
 
     class Fragile(NetworkShard):  # here, so that it travels by value
