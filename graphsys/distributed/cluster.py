@@ -86,6 +86,7 @@ def connected(cluster: Cluster) -> Iterator[int]:
         "logging_level": logging.ERROR, "configure_logging": True,
     }  # fmt: skip
     folder = None
+    _keep_off_stdout()
     try:
         if cluster.local_workers:
             _sweep()
@@ -102,6 +103,24 @@ def connected(cluster: Cluster) -> Iterator[int]:
         ray.shutdown()
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _keep_off_stdout() -> None:
+    """Have what Ray says of lost workers go to stderr: stdout has a command's answer.
+
+    Ray has no setting for it (its logs are off), and its thread looks the function up.
+    """
+    from ray._private import worker
+
+    tell = getattr(worker, "print_to_stdstream", None)
+    if tell is None or getattr(tell, "is_of_graphsys", False):
+        return
+
+    def told(data: dict[str, Any], *arguments: Any, **named: Any) -> Any:
+        return tell({**data, "is_err": True}, *arguments, **named)
+
+    told.is_of_graphsys = True  # type: ignore[attr-defined]
+    worker.print_to_stdstream = told
 
 
 def _sweep() -> None:

@@ -136,7 +136,7 @@ def test_what_is_sent_is_printed(store: Path, tmp_path: Path, run_cli: Run) -> N
 
 
 def test_a_killed_worker_is_replaced_and_the_result_is_the_same(
-    store: Path, tmp_path: Path, long_program: str
+    store: Path, tmp_path: Path, long_program: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     run = prepared(store, long_program, tmp_path / "kept")
     done: list[ClusterResult] = []
@@ -154,6 +154,9 @@ def test_a_killed_worker_is_replaced_and_the_result_is_the_same(
     found, expected = (t.column("value").to_numpy() for t in (result.table, alone.table))
     np.testing.assert_allclose(found, expected, rtol=1e-9)
     assert result.supersteps == alone.supersteps
+    printed = capfd.readouterr()
+    assert printed.out == ""  # where the answer of a command is
+    assert "A worker died" in printed.err  # as Ray says
 
 
 @pytest.mark.slow
