@@ -110,8 +110,7 @@ def _keep_off_stdout() -> None:
 
     Ray has no setting for it (its logs are off), and its thread looks the function up.
     """
-    from ray._private import worker
-
+    worker = getattr(getattr(require("ray", extra="ray"), "_private", None), "worker", None)
     tell = getattr(worker, "print_to_stdstream", None)
     if tell is None or getattr(tell, "is_of_graphsys", False):
         return
@@ -120,7 +119,7 @@ def _keep_off_stdout() -> None:
         return tell({**data, "is_err": True}, *arguments, **named)
 
     told.is_of_graphsys = True  # type: ignore[attr-defined]
-    worker.print_to_stdstream = told
+    setattr(worker, tell.__name__, told)
 
 
 def _sweep() -> None:

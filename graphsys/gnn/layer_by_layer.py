@@ -179,7 +179,7 @@ class LayerByLayer:
 
         spans = self.spans(node_type, nodes)
         for span, sample, rows in map_in_order(make, spans, num_threads=1):
-            h, layer = self._inputs(sample, rows, before)
+            h, layer = self._inputs(k, sample, rows, before)
             num_seeds = sample.num_seeds.get(node_type, 0)
             own = {t: v[:num_seeds] for t, v in h.items() if t == node_type}
             found = network.convolve(k, layer, h, own)
@@ -198,8 +198,20 @@ class LayerByLayer:
             self._progress.advance(span[1] - span[0])
         return result
 
+    def _types_before(self, k: int) -> set[str]:
+        """Return the types that have rows before layer ``k``: those that messages reach."""
+        found = set(self._context.features.shapes)
+        for _ in range(k):
+            relations = self._context.message_graph.rows
+            found = {r.node_type for r in relations if r.neighbor_type in found}
+        return found
+
     def _inputs(
-        self, sample: Sample, layer: Layer, before: Mapping[str, LayerRows] | None
+        self,
+        k: int,
+        sample: Sample,
+        layer: Layer,
+        before: Mapping[str, LayerRows] | None,
     ) -> tuple[Mapping[str, torch.Tensor], Layer]:
         """Return the rows that a layer reads, of the layer before, and its entries."""
         network, transfer = self._context.network, self._context.transfer
@@ -210,6 +222,9 @@ class LayerByLayer:
             none = np.empty(0, dtype=np.int64)  # a type that nobody here hears from
             read = {name: sample.nodes.get(name, none) for name in before}
             x = {name: torch.from_numpy(before[name].of(n)) for name, n in read.items()}
+            width = next((rows.shape[1] for rows in x.values()), 0)
+            for name in self._types_before(k) - x.keys():  # none of it was asked for
+                x[name] = torch.empty((0, width))
         if transfer is not None:
             layer = transfer.layer(layer)
             x = transfer.input(x, network.stored if before is None else ())

@@ -15,7 +15,7 @@ from graphsys import distributed, gnn
 from graphsys.core.errors import ConfigError, CorruptStoreError, StorageFullError
 from graphsys.core.types import EdgeType
 from graphsys.distributed import Cluster
-from graphsys.distributed.asking import network_run, network_shard
+from graphsys.distributed.asking import network_run, network_shard, run_work
 from graphsys.distributed.asking.network_shard import LayerShares, NetworkShard, PieceRows
 from graphsys.gnn import GnnConfig
 from graphsys.storage import NodeChunk
@@ -110,6 +110,11 @@ def test_workers_answer_what_one_machine_does(
         for ask in asked:
             assert same(ask(opened), ask(run))
         assert figures(opened) == pytest.approx(figures(run), nan_ok=True)
+        lonely = opened.graph.lookup("reader", [30]).astype(np.int64)
+        if is_of_links:
+            alone = opened.output(lonely, node_type="reader")
+            expected = gnn.open_run(run).output(lonely, node_type="reader")
+            assert np.allclose(alone, expected, rtol=1e-6, atol=1e-7)
         far = np.load(gnn.export(opened, tmp_path / "far.npy", node_type="book"))
     near = np.load(gnn.export(run, tmp_path / "near.npy", node_type="book"))
     assert np.allclose(far, near, rtol=1e-6, atol=1e-7)
@@ -175,7 +180,8 @@ def test_pieces_are_found_by_numbers_and_may_be_empty(tmp_path: Path) -> None:
 def test_a_run_that_went_on_or_is_damaged_is_refused(
     runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(network_run, "checkpoint_of", lambda state: "another")
+    names = iter("ab")
+    monkeypatch.setattr(run_work, "checkpoint_of", lambda state: next(names))
     with (
         pytest.raises(ConfigError, match="trained further while it was asked; ask again"),
         distributed.opened_network(runs["links"], cluster=TWO) as opened,

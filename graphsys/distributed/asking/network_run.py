@@ -18,16 +18,15 @@ from graphsys.core.remote.locations import is_remote
 from graphsys.datasets.temporary import GraphLike, stored_graph
 from graphsys.distributed.asking.network_shard import LayerShares, NetworkShard, PieceRows
 from graphsys.distributed.asking.parts_folder import parts_beside
-from graphsys.distributed.asking.run_work import RunWork, checkpoint_of
+from graphsys.distributed.asking.run_work import work_of
 from graphsys.distributed.asking.shards import Shards, started
-from graphsys.distributed.cluster import Cluster, refuse_views, threads_per_worker
+from graphsys.distributed.cluster import Cluster, refuse_views
 from graphsys.distributed.ownership import even_cuts
 from graphsys.gnn.inference import entries_within, scratch_of
 from graphsys.gnn.layer_by_layer import LayerByLayer, room_for
 from graphsys.gnn.models.stream import StreamNetwork
 from graphsys.gnn.part_specs import SAMPLERS
 from graphsys.gnn.use.trained_model import OpenedRun
-from graphsys.storage.objects.copies import location_of
 from graphsys.storage.transaction import disk_errors
 
 Ints = npt.NDArray[np.int64]
@@ -144,12 +143,7 @@ def opened_network(
     opened = NetworkRun(run, graph=given)
     refuse_views(opened.graph)
     _refuse(opened)
-    is_local = cluster.local_workers > 0
-    work = RunWork(
-        path=location_of(opened.path), graph=location_of(Path(opened.graph.path)),
-        checkpoint=checkpoint_of(opened.state),
-        threads=threads_per_worker(max(cluster.local_workers, 1), is_local=is_local),
-    )  # fmt: skip
+    work = work_of(opened.path, opened.graph.path, opened.state, cluster)
     most = sum(map(opened.graph.num_nodes_of, opened.graph.node_types)) // _NODES + 1
     with started(cluster, NetworkShard, [work], lambda: most) as shards:
         opened.shards = shards

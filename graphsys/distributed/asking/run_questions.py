@@ -14,9 +14,9 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.core.remote.locations import is_remote
 from graphsys.distributed.asking.parts_folder import parts_beside
 from graphsys.distributed.asking.run_shard import Questions, RunShard, files_where
-from graphsys.distributed.asking.run_work import RunWork, checkpoint_of
+from graphsys.distributed.asking.run_work import work_of
 from graphsys.distributed.asking.shards import Shards, started
-from graphsys.distributed.cluster import Cluster, refuse_views, threads_per_worker
+from graphsys.distributed.cluster import Cluster, refuse_views
 from graphsys.embedding.data.candidates import Draw
 from graphsys.embedding.data.held_out import HeldOut, held_out_edges, with_split
 from graphsys.embedding.embeddings import Embeddings
@@ -29,7 +29,6 @@ from graphsys.embedding.evaluation.evaluate import (
 )
 from graphsys.embedding.files.export import InSlices, metadata_of, types_for
 from graphsys.embedding.query.nearest import answers
-from graphsys.storage.objects.copies import location_of
 from graphsys.storage.runs.run_folder import check_files, is_gnn_run
 from graphsys.storage.transaction import disk_errors
 from graphsys.training.row_files import check_target, write_rows
@@ -202,12 +201,7 @@ def _open(run: str | Path) -> Embeddings:
 @contextmanager
 def _shards(cluster: Cluster, run: Embeddings) -> Iterator[Shards]:
     """Start workers that have a run open."""
-    is_local = cluster.local_workers > 0
-    work = RunWork(
-        path=location_of(run.path), graph=location_of(Path(run.graph.path)),
-        checkpoint=checkpoint_of(run.state),
-        threads=threads_per_worker(max(cluster.local_workers, 1), is_local=is_local),
-    )  # fmt: skip
+    work = work_of(run.path, run.graph.path, run.state, cluster)
 
     def most() -> int:
         return max(run.graph.num_partitions(name) for name in run.node_types)

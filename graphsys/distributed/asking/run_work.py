@@ -6,6 +6,8 @@ from typing import Any, Protocol
 
 from graphsys.core.checksums import digest
 from graphsys.core.errors import ConfigError
+from graphsys.distributed.cluster import Cluster, threads_per_worker
+from graphsys.storage.objects.copies import location_of
 
 
 class RunState(Protocol):
@@ -30,6 +32,16 @@ class RunWork:
     graph: str
     checkpoint: str
     threads: int
+
+
+def work_of(path: Path, graph: str | Path, state: RunState, cluster: Cluster) -> RunWork:
+    """Return what the workers of a cluster are told of a run that is open here."""
+    is_local = cluster.local_workers > 0
+    return RunWork(
+        path=location_of(path), graph=location_of(Path(graph)),
+        checkpoint=checkpoint_of(state),
+        threads=threads_per_worker(max(cluster.local_workers, 1), is_local=is_local),
+    )  # fmt: skip
 
 
 def checkpoint_of(state: RunState) -> str:

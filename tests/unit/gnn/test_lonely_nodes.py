@@ -47,6 +47,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"model": "sage"}, {"model": "sage", "aggregator": "lstm"},
         {"model": "sage", "aggregator": "max"}, {"model": "sage", "residual": True},
         {"model": "gcn"}, {"model": "gat"}, {"model": "rgcn"}, {"model": "hgt"},
+        {"model": "sage", "norm": "layer"}, {"model": "sage", "learned_rows": "disk"},
+        {"model": "sage", "cache": "lru", "cache_memory": "1kB"},
     ],
     ids=lambda it: " ".join(map(str, it.values())),
 )  # fmt: skip
@@ -64,3 +66,18 @@ def test_a_batch_of_lonely_nodes_trains_and_has_rows(
     alone = gnn.open_run(tmp_path / "run").output()
     assert np.isfinite(among_others).all()
     assert alone == pytest.approx(among_others, abs=1e-5)
+
+
+@pytest.mark.parametrize("model", ["sage", "rgcn", "hgt"])
+def test_lonely_nodes_may_be_all_that_is_asked(
+    library: Path, tmp_path: Path, model: str
+) -> None:
+    config = GnnConfig(
+        model=model, dim=8, fanouts=(3, 3), batch_size=4, epochs=1, node_type="reader"
+    )
+    gnn.train(library, config, tmp_path / "run")
+    opened = gnn.open_run(tmp_path / "run")
+    ids = list(range(NUM_READERS - NUM_LONELY, NUM_READERS))
+    lonely = opened.graph.lookup("reader", ids).astype(np.int64)
+    alone = opened.output(lonely[:1], node_type="reader")
+    assert alone == pytest.approx(opened.output()[lonely[:1]], abs=1e-5)
