@@ -1,5 +1,6 @@
 """What numpy does too, faster or safer."""
 
+import io
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -27,6 +28,21 @@ def load_array(file: Path, mapped: Literal["r", "c"] | None = "r") -> npt.NDArra
     with PARSER:
         array: npt.NDArray[Any] = np.load(file, mmap_mode=mapped, allow_pickle=False)
     return array
+
+
+def npy_pieces(array: npt.NDArray[Any]) -> tuple[bytes, memoryview]:
+    """Return the header and the numbers of a .npy file, to be written one after the other.
+
+    ``np.save`` hides why a disk refuses to write.
+
+    Args:
+        array: Of any shape, of a dtype without objects.
+    """
+    array, header = np.asarray(array, order="C"), io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, np.lib.format.header_data_from_array_1_0(array)
+    )
+    return header.getvalue(), array.reshape(-1).view(np.uint8).data
 
 
 def distinct(values: npt.NDArray[Number]) -> npt.NDArray[Number]:

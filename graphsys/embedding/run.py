@@ -7,7 +7,6 @@ at any moment leaves the checkpoint before or the one after.
 
 import contextlib
 import dataclasses
-import io
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.arrays import load_array
+from graphsys.core.arrays import load_array, npy_pieces
 from graphsys.core.checksums import digest
 from graphsys.core.errors import CorruptStoreError
 from graphsys.embedding.config import EmbeddingConfig
@@ -184,7 +183,7 @@ def write_array(file: Path, array: npt.NDArray[Any]) -> int:
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
             with file.open("wb") as stream:
-                for piece in _pieces(array):
+                for piece in npy_pieces(array):
                     stream.write(piece)
                 return stream.tell()
         except BaseException:
@@ -194,16 +193,7 @@ def write_array(file: Path, array: npt.NDArray[Any]) -> int:
 
 def array_checksum(array: npt.NDArray[Any]) -> str:
     """Return the checksum of the file that :func:`write_array` makes of an array."""
-    return digest(*_pieces(array))
-
-
-def _pieces(array: npt.NDArray[Any]) -> tuple[bytes, memoryview]:
-    """Return the header and the numbers of a .npy file."""
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        header, np.lib.format.header_data_from_array_1_0(array)
-    )
-    return header.getvalue(), array.reshape(-1).view(np.uint8).data
+    return digest(*npy_pieces(array))
 
 
 def sync_file(file: Path) -> None:

@@ -159,6 +159,21 @@ def test_files_of_a_layer_go_with_the_next_and_all_when_a_worker_fails(
     assert not list(runs["deep"].parent.glob(".*"))
 
 
+@pytest.mark.usefixtures("near")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_is_one_line(
+    runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "with_suffix", lambda path, suffix: Path("/dev/full"))
+    message = "cannot write to .*: no space left on device; free some space"
+    with (
+        distributed.opened_network(runs["links"], cluster=TWO) as opened,
+        pytest.raises(StorageFullError, match=message),
+    ):
+        opened.output(node_type="reader")
+    assert not list(runs["links"].parent.glob(".*"))
+
+
 def test_pieces_are_found_by_numbers_and_may_be_empty(tmp_path: Path) -> None:
     shares = LayerShares(stem=str(tmp_path / "0-0"), bounds=(0, 2, 2, 3), is_all=False)
     np.save(shares.list_file, np.array([4, 7, 9]))

@@ -16,7 +16,12 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.remote.locations import is_remote
 from graphsys.datasets.temporary import GraphLike, stored_graph
-from graphsys.distributed.asking.network_shard import LayerShares, NetworkShard, PieceRows
+from graphsys.distributed.asking.network_shard import (
+    LayerShares,
+    NetworkShard,
+    PieceRows,
+    write_whole,
+)
 from graphsys.distributed.asking.parts_folder import parts_beside
 from graphsys.distributed.asking.run_work import work_of
 from graphsys.distributed.asking.shards import Shards, started
@@ -109,7 +114,7 @@ class NetworkRun(OpenedRun):
         )
         shares = LayerShares(stem=stem, bounds=begins[list(cuts)].tolist(), is_all=is_all)
         if not is_all:
-            np.save(shares.list_file, nodes, allow_pickle=False)
+            write_whole(shares.list_file, nodes)
         return shares
 
 

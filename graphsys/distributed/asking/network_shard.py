@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from graphsys.core.arrays import distinct, load_array
+from graphsys.core.arrays import distinct, load_array, npy_pieces
 from graphsys.distributed.asking.run_work import RunWork, require_checkpoint
 from graphsys.gnn.inference import entries_within, scratch_of
 from graphsys.gnn.layer_by_layer import LayerByLayer
@@ -157,15 +158,19 @@ class NetworkShard:
                 )
                 rows = layers.compute(k, name, shares.numbers(self._rank), before)
                 if rows is not None:
-                    _write(file, rows)
+                    write_whole(file, rows)
                     written.append(name)
         return written
 
 
-def _write(file: Path, rows: Floats) -> None:
-    """Write an array, whole or not at all."""
+def write_whole(file: Path, array: npt.NDArray[Any]) -> None:
+    """Write an array as a .npy file, whole or not at all.
+
+    Raises:
+        StorageFullError: It cannot be written.
+    """
     new = file.with_suffix(".new")
     with disk_errors(file.parent):
         with new.open("wb") as stream:
-            np.save(stream, rows, allow_pickle=False)
+            stream.writelines(npy_pieces(array))
         new.replace(file)

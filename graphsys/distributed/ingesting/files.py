@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from graphsys.core.arrays import load_array
+from graphsys.core.arrays import load_array, npy_pieces
 from graphsys.storage.manifest import FileEntry
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.transaction import Transaction
@@ -29,7 +29,7 @@ def save(path: Path, values: "npt.NDArray[Any] | pa.Array") -> None:
     new = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     if isinstance(values, np.ndarray):
         with new.open("wb") as stream:
-            np.save(stream, values)
+            stream.writelines(npy_pieces(values))
     else:
         batch = pa.record_batch([values], ["value"])
         with new.open("wb") as stream, pa.ipc.new_file(stream, batch.schema) as writer:

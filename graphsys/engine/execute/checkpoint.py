@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.arrays import load_array
+from graphsys.core.arrays import load_array, npy_pieces
 from graphsys.core.errors import ConfigError, CorruptStoreError, OutputExistsError
 from graphsys.core.plain_files import read_json
 from graphsys.engine.codegen.cpu import module_source
@@ -338,9 +338,7 @@ def write_array(folder: Path, key: str, array: npt.NDArray[Any]) -> _File:
     """Write an array as a file ``KEY.npy``, flushed, and return what tells it is whole."""
     path = folder / f"{key}.npy"
     with path.open("wb") as file:
-        header = np.lib.format.header_data_from_array_1_0(array)
-        np.lib.format.write_array_header_1_0(file, header)
-        file.write(array.reshape(-1).view(np.uint8).data)  # tofile() hides the reason
+        file.writelines(npy_pieces(array))
         file.flush()
         os.fsync(file.fileno())
     return _File(path.stat().st_size, _hash_file(path))

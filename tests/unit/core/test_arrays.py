@@ -7,11 +7,12 @@ from typing import Any
 
 import hypothesis.extra.numpy as hnp
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsys.core.arrays import distinct, load_array
+from graphsys.core.arrays import distinct, load_array, npy_pieces
 
 KINDS = ("int8", "uint32", "int64", "uint64", "float32", "bool")
 
@@ -71,3 +72,26 @@ def test_arrays_are_mapped_and_read(tmp_path: Path) -> None:
     np.save(tmp_path / "o.npy", np.array([{}]), allow_pickle=True)
     with pytest.raises(ValueError, match="Object arrays"):
         load_array(tmp_path / "o.npy", None)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6, dtype=np.int32).reshape(2, 3),
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.arange(12, dtype=np.uint8)[::3],
+        np.empty((0, 4), np.float32),
+        np.array(2.5),
+        np.array([True, False]),
+    ],
+    ids=["rows", "columns", "strided", "empty", "number", "flags"],
+)
+def test_npy_pieces_are_a_file_that_numpy_reads(
+    array: npt.NDArray[Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "a.npy"
+    file.write_bytes(b"".join(npy_pieces(array)))
+    found = load_array(file, None)
+    assert found.dtype == array.dtype
+    assert found.shape == array.shape
+    assert found.tolist() == array.tolist()
