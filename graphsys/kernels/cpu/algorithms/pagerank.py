@@ -8,7 +8,7 @@ are kept by chunk and added in the order of the chunks, whoever worked on them.
 Four accumulators break the chain of additions (2 to 8 percent: shared baselines); they
 are float64 whatever the scores are, because hubs have more entries than float32 digits.
 Nodes are counted without a sign: an index that might be negative is looked at in every
-array that it is used in (a tenth to a fifth of the time where rows are short).
+array that it is used in, which tells where rows are short.
 """
 
 from typing import Any
