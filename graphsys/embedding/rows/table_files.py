@@ -254,7 +254,11 @@ class TableFiles:
         return runs.read_array(self.path, found or name(0))
 
     def flush(self, state: runs.RunState) -> None:
-        """Make everything stored durable and list it in the checkpoint to be committed."""
+        """Make everything stored durable and list it in the checkpoint to be committed.
+
+        Until :meth:`committed` both stay, this checkpoint's files and those of the one
+        before: a commit that fails may have replaced ``run.json`` first.
+        """
         for name, table in self.operators.items():
             if not np.isfinite(table).all():
                 raise TrainingFailedError(
@@ -267,6 +271,7 @@ class TableFiles:
         for name in sorted(self._volatile):
             runs.sync_file(self.path / name)
         self._volatile.clear()
+        self._committed |= self._current.keys()
         state.serial = self._serial
         state.files = dict(self._current)
         known = self._checksums

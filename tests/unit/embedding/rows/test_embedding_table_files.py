@@ -1,9 +1,17 @@
+import dataclasses
 import tracemalloc
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
+from graphsys.core.errors import StorageFullError
 from graphsys.embedding import EmbeddingConfig
-from graphsys.embedding.rows.table_files import first_rows
+from graphsys.embedding import run as runs
+from graphsys.embedding.rows.table_files import TableFiles, first_rows
+from graphsys.embedding.training import api
+from tests.stores import edge_chunk, make_store
 
 ROWS = 150_000  # three blocks
 
@@ -37,3 +45,35 @@ def test_rows_in_16_bits_never_take_the_memory_of_32() -> None:
         tracemalloc.stop()
     assert rows.nbytes == 2 * 64 * ROWS
     assert peak < 1.5 * rows.nbytes
+
+
+def test_files_of_a_commit_that_failed_after_its_rename_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that cannot be synced fails a commit whose run.json is there already."""
+    graph = make_store(tmp_path / "graph", edge_chunk([("a", "b"), ("b", "c")])).graph
+    config, run = EmbeddingConfig(dim=4, operator="complex_diagonal"), tmp_path / "run"
+    run.mkdir()
+    context = api.open_context(graph, config, run)
+    state = api.open_state(run, graph, config, context.layout, resume=False)
+    files = TableFiles(dataclasses.replace(context, path=run, state=state))
+    part = ("node", 0)
+
+    def full(*_: Any) -> None:
+        raise StorageFullError("no room")
+
+    for _ in range(2):
+        files.store(part, files.load(part))
+        files.flush(state)
+        with monkeypatch.context() as patch:
+            patch.setattr(runs.run_folder, "sync_folder", full)
+            with pytest.raises(StorageFullError):
+                runs.commit(run, state)
+    files.store(part, files.load(part))
+    runs.check_files(run, runs.read_state(run))
+    files.flush(state)
+    runs.check_files(run, runs.read_state(run))
+    runs.commit(run, state)
+    files.committed()
+    there = {each.relative_to(run).as_posix() for each in run.rglob("*.npy")}
+    assert there == runs.read_state(run).files.keys()
