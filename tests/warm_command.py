@@ -32,8 +32,11 @@ NOT_IMPORTED = ("__main__", "cuda", "distributed", "interop", "testing", "triton
 The threads that imports start, those of BLAS and of Arrow's allocator, are started again in
 a fork by handlers of their own; numba and torch start theirs at their first loop.
 """
-OF_THE_TEST = ("PYTEST_CURRENT_TEST",)
-"""Variables that differ from test to test and mean nothing to the command."""
+OF_THE_TEST = ("PYTEST_CURRENT_TEST", "PYTHONBREAKPOINT")
+"""Variables that tests, or Ray in them, set, and that mean nothing to the command."""
+OF_RAY = "RAY_"
+"""What the names of variables of Ray begin with. It is not imported before a fork, and sets
+some for good in the process of the test: a fork gets those of its caller."""
 
 
 class WarmCommand:
@@ -68,10 +71,11 @@ class WarmCommand:
         """
         with tempfile.TemporaryDirectory() as folder:
             texts = [Path(folder, name) for name in ("out", "err")]
-            asked = {
+            asked: dict[str, Any] = {
                 "arguments": list(arguments),
                 "cwd": str(cwd or Path.cwd()),
                 "texts": list(map(str, texts)),
+                "of_ray": _of_ray(),
             }
             end = time.monotonic() + timeout
             pid = self._ask(asked)
@@ -108,7 +112,12 @@ class WarmCommand:
 
 
 def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in OF_THE_TEST}
+    left_out = (*OF_THE_TEST, *_of_ray())
+    return {name: value for name, value in os.environ.items() if name not in left_out}
+
+
+def _of_ray() -> dict[str, str]:
+    return {n: value for n, value in os.environ.items() if n.startswith(OF_RAY)}
 
 
 def serve() -> None:
@@ -132,10 +141,15 @@ def _import_all(package: ModuleType) -> None:
             _import_all(module)
 
 
-def _be_the_command(arguments: list[str], cwd: str, texts: list[str]) -> None:
+def _be_the_command(
+    arguments: list[str], cwd: str, texts: list[str], of_ray: dict[str, str]
+) -> None:
     """Be the child: never returns."""
     code = 1
     try:
+        for name in _of_ray().keys() - of_ray.keys():
+            del os.environ[name]
+        os.environ.update(of_ray)
         for descriptor, name in enumerate([os.devnull, *texts]):
             flags = os.O_WRONLY | os.O_CREAT if descriptor else os.O_RDONLY
             opened = os.open(name, flags)
