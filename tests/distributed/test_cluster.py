@@ -375,12 +375,12 @@ def test_edges_in_memory_two_connections_and_too_few_processors_are_refused(
     with pytest.raises(ConfigError, match="wcc is native, a cluster runs vertex programs"):
         ClusterRun.of(native, "wcc", {}, Cluster.parse("local:2"))
     again = pytest.raises(ConfigError, match="connected to a Ray cluster; leave that")
-    monkeypatch.setattr(watching, "_START_S", 5.0)
+    monkeypatch.setattr(watching, "_START_S", 2.0)
     with connected(Cluster.parse("local:1")):
         with again, connected(Cluster.parse("local:1")):
             pass
         two = ProgramWork(graph=str(store), algorithm="wcc")
-        message = r"within 5 s; look whether the cluster has 2 free processors \(ray status"
+        message = r"within 2 s; look whether the cluster has 2 free processors \(ray status"
         with pytest.raises(ClusterError, match=message):
             watching.run_until_done(two, 2, SILENT)
 

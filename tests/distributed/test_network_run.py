@@ -241,14 +241,22 @@ def test_what_is_not_computed_layer_by_layer_is_refused(
 
 
 @pytest.mark.e2e
-def test_the_commands(runs: dict[str, Path], tmp_path: Path, run_cli: Run) -> None:
-    run, out = runs["links"], tmp_path / "rows.csv"
+def test_the_command_that_evaluates(runs: dict[str, Path], run_cli: Run) -> None:
+    run = runs["links"]
     done = run_cli("evaluate", run, "--cluster", "local:2", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found.pop("workers") == 2
     assert found["metrics"].pop("unfiltered")["mrr"] > 0
     assert found["metrics"] == pytest.approx(figures(run))
+
+
+@pytest.mark.e2e
+@pytest.mark.slow  # its workers are those above
+def test_the_command_that_predicts(
+    runs: dict[str, Path], tmp_path: Path, run_cli: Run
+) -> None:
+    run, out = runs["links"], tmp_path / "rows.csv"
     where = ("--cluster", "local:2", "--json")
     done = run_cli("predict", run, "-o", out, "-k", "3", *where)
     assert json.loads(done.stdout)["workers"] == 2, done.stderr

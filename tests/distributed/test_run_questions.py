@@ -143,21 +143,32 @@ def test_a_worker_checks_its_own_files_and_the_checkpoint(
 
 
 @pytest.mark.e2e
-def test_the_commands_and_a_worker_killed(
-    runs: dict[str, Path], tmp_path: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run, out = runs["products"], tmp_path / "rows.csv"
+def test_the_command_that_evaluates(runs: dict[str, Path], run_cli: Run) -> None:
+    run = runs["products"]
     done = run_cli("evaluate", run, "--cluster", "local:2", "--json")
     assert done.returncode == 0, done.stderr
-    expected = embedding.evaluate(run)
-    assert json.loads(done.stdout) == expected | {"workers": 2}
+    assert json.loads(done.stdout) == embedding.evaluate(run) | {"workers": 2}
+
+
+@pytest.mark.e2e
+@pytest.mark.slow  # its workers are those above, its answers those of the functions
+def test_the_commands_that_find_and_export(
+    runs: dict[str, Path], tmp_path: Path, run_cli: Run
+) -> None:
+    run, out = runs["products"], tmp_path / "rows.csv"
     done = run_cli("nearest", run, "7", "-k", "4", "--cluster", "local:2", "--json")
     rows = embedding.nearest(run, 7, 4).to_pylist()
     assert json.loads(done.stdout) == {"neighbors": rows, "workers": 2}
     done = run_cli("export", run, "-o", out, "--cluster", "local:2", "--json")
     assert json.loads(done.stdout) == {"output": str(out), "workers": 2}
     assert out.read_bytes() == embedding.export(run, tmp_path / "one.csv").read_bytes()
-    mark = tmp_path / "killed"
+
+
+@pytest.mark.e2e
+def test_a_killed_worker_is_asked_again_as_another(
+    runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, mark = runs["products"], tmp_path / "killed"
 
     class Fragile(RunShard):  # here, so that it travels by value
         def count(self, asked: Any) -> Any:
@@ -169,7 +180,7 @@ def test_the_commands_and_a_worker_killed(
     monkeypatch.setattr(run_questions, "RunShard", Fragile)
     found = distributed.evaluate(run, cluster=TWO)
     assert mark.exists()
-    assert found == expected | {"workers": 2}
+    assert found == embedding.evaluate(run) | {"workers": 2}
 
     class Hopeless:
         def __init__(self, rank: int, size: int) -> None:

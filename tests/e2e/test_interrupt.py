@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import Run
 
 pytestmark = pytest.mark.e2e
-TRAIN = ("--set", "dim=4", "--set", "epochs=800", "--set", "eval_fraction=0")
+TRAIN = ("--set", "dim=4", "--set", "epochs=250", "--set", "eval_fraction=0")
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_an_interrupted_training_says_how_to_go_on(
     assert "Traceback" not in error
     again = run_cli("train", "embedding", graph, "-o", out, "--resume", "--json")
     assert again.returncode == 0, again.stderr
-    assert json.loads(again.stdout)["epochs"] == 800
+    assert json.loads(again.stdout)["epochs"] == 250
 
 
 def test_an_interrupted_run_says_what_its_checkpoint_keeps(

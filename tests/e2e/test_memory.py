@@ -259,6 +259,7 @@ def test_partition_counts_the_nodes(
     assert peak <= parse_bytes(named[1]) + SLACK, f"{peak / 1e6:.0f} MB"
 
 
+@pytest.mark.slow  # test_mine_memory.py: other patterns, on a smaller graph
 def test_mining_keeps_its_budget(
     graph: Path, run_installed: Run, graphsys_command: str
 ) -> None:

@@ -11,7 +11,7 @@ from graphsys.datasets import recipes
 from graphsys.embedding import baselines, evaluate, load_config, train
 
 
-@pytest.mark.parametrize("partitions", [1, 4])
+@pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_the_demo_is_learnt_far_above_popularity(tmp_path: Path, partitions: int) -> None:
     graph = recipes.build("demo", tmp_path / "graph", partitions=partitions).graph
     config = load_config(preset="demo-complex", overrides=["epochs=4", "threads=2"])

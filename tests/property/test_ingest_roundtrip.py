@@ -41,7 +41,7 @@ def tiny_limits(is_tiny: bool) -> Iterator[None]:
         yield
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(plain_graphs(), ingest_options(), st.booleans())
 def test_what_is_read_back_is_what_went_in(
     plain: PlainGraph, options: dict[str, Any], is_tiny: bool

@@ -23,7 +23,7 @@ def skewed() -> SimpleGraph:
         ("diamond", "edge"),
         ("house", "edge"),
         ("4-cycle", "vertex"),
-        ("bull", "vertex"),
+        pytest.param("bull", "vertex", marks=pytest.mark.slow),
     ],
 )
 def test_the_interval_holds_in_95_of_100_seeds(

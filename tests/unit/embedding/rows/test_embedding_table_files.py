@@ -11,6 +11,7 @@ from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding import run as runs
 from graphsys.embedding.rows.table_files import TableFiles, first_rows
 from graphsys.embedding.training import api
+from graphsys.storage.runs import run_folder
 from tests.stores import edge_chunk, make_store
 
 ROWS = 150_000  # three blocks
@@ -66,7 +67,7 @@ def test_files_of_a_commit_that_failed_after_its_rename_stay(
         files.store(part, files.load(part))
         files.flush(state)
         with monkeypatch.context() as patch:
-            patch.setattr(runs.run_folder, "sync_folder", full)
+            patch.setattr(run_folder, "sync_folder", full)
             with pytest.raises(StorageFullError):
                 runs.commit(run, state)
     files.store(part, files.load(part))
