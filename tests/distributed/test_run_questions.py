@@ -20,6 +20,7 @@ from graphsys.core.errors import (
 )
 from graphsys.distributed import Cluster
 from graphsys.distributed.asking import run_questions
+from graphsys.distributed.asking.parts_folder import parts_beside
 from graphsys.distributed.asking.run_shard import RunShard
 from graphsys.distributed.asking.run_work import RunWork, checkpoint_of
 from graphsys.distributed.asking.shards import started
@@ -118,6 +119,14 @@ def test_what_killed_exports_left_goes_and_what_others_write_stays(
     assert sorted(tmp_path.iterdir()) == sorted([out, held])
     with pytest.raises(OutputExistsError, match="exists; replace it with --overwrite"):
         distributed.export(runs["products"], out, cluster=TWO)
+
+
+def test_processes_of_one_number_on_two_machines_have_a_folder_each(
+    tmp_path: Path,
+) -> None:
+    with parts_beside(tmp_path / "run") as one, parts_beside(tmp_path / "run") as other:
+        assert sorted(tmp_path.iterdir()) == sorted([one, other])
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_worker_checks_its_own_files_and_the_checkpoint(

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,11 +17,12 @@ def parts_beside(out: Path) -> Iterator[Path]:
     Those of killed commands for the same file go.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
-    left = re.compile(rf"\.{re.escape(out.name)}\.\d+\.parts")
+    left = re.compile(rf"\.{re.escape(out.name)}\.[0-9a-f]+\.parts")
     for path in filter(lambda path: left.fullmatch(path.name), out.parent.iterdir()):
         with suppress(OSError), _locked(path):
             shutil.rmtree(path, ignore_errors=True)
-    folder = out.with_name(f".{out.name}.{os.getpid()}.parts")
+    # not by the process: machines that share the folder number theirs alike
+    folder = out.with_name(f".{out.name}.{secrets.token_hex(8)}.parts")
     folder.mkdir()
     try:
         with _locked(folder):
