@@ -15,6 +15,7 @@ from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit, 
 from graphsys.distributed.embedding.far_worker import ServerLostError
 from graphsys.distributed.embedding.gloo import GlooGroup, open_meeting
 from graphsys.distributed.embedding.parameter_server import ParameterServer
+from graphsys.distributed.embedding.split_servers import SplitServers
 from graphsys.distributed.embedding.work import EmbeddingWork, by_exchange
 from graphsys.distributed.embedding.worker import EmbeddingWorker
 from graphsys.distributed.run import combined
@@ -56,7 +57,12 @@ class NearCrew:
     ) -> None:  # fmt: skip
         self.restarts, self.parts = restarts, list[Any]()
         served, self._summed = by_exchange(tables, work.config)
-        self._locks, self._parameters = BucketLocks(files, serial), ParameterServer(served)
+        self._locks = BucketLocks(files, serial)
+        size = work.config.parameter_servers or 1
+        parts = [served] if size == 1 else SplitServers.parts(served, size)
+        servers = [self._caller(ParameterServer(part)) for part in parts]
+        self._parameters = SplitServers.of(servers, served)
+        self.num_parameter_servers, self.exchanges = size, None
         self._epoch = -1
         self._lock, self._told = threading.RLock(), list[dict[str, Any]]()
         self._tell: Callable[..., None]
@@ -64,17 +70,21 @@ class NearCrew:
         names = [str(rank) for rank in range(num_workers)]
         for name in names:
             self._locks.join(name)
-            self._parameters.join(name)
-        locks, parameters = self._caller(self._locks), self._caller(self._parameters)
+            self._parameters("join", name)
+        locks = self._caller(self._locks)
         groups = gloo_groups(num_workers) if self._summed else [None] * num_workers
         self._workers = [
-            EmbeddingWorker(name, work, locks, parameters, group)
+            EmbeddingWorker(name, work, locks, servers, group)
             for name, group in zip(names, groups, strict=True)
         ]
 
     def _caller(self, server: Any) -> Callable[..., Any]:
+        # one call at a time, as of an actor; parameter servers are asked by other threads
+        # while this one holds the lock server's
+        lock = self._lock if server is self._locks else threading.RLock()
+
         def call(method: str, *arguments: Any, **named: Any) -> Any:
-            with self._lock:
+            with lock:
                 if self._failed:
                     raise ClusterError("another worker failed")
                 found = getattr(server, method)(*arguments, **named)
@@ -112,8 +122,7 @@ class NearCrew:
             return self._locks.hold()
 
     def tables(self) -> dict[str, Any]:
-        with self._lock:
-            served = {**self._summed, **self._parameters.tables()}
+        served = {**self._summed, **self._parameters("tables")}
         if self._epoch < 0:
             return served
         return served | self._workers[0].summed.tables(self._epoch)

@@ -191,6 +191,11 @@ class EmbeddingConfig(ControlConfig):
         "server, or all of them by all-reduce.",
         group="Machine",
     )
+    parameter_servers: int = option(
+        0, "Servers that share out the parameters of a training on a cluster; 0: one, or, "
+        "of some megabytes, as many as make exchanges fast, by a model of measured times.",
+        minimum=0, group="Machine",
+    )
     # fmt: on
 
     def __post_init__(self) -> None:

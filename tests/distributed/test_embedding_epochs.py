@@ -69,10 +69,10 @@ def visits(path: Path) -> Path:
 def test_types_with_one_partition_are_trained_by_all_workers(tmp_path: Path) -> None:
     store = visits(tmp_path / "graph")
     place = NodeTypeConfig(global_embedding=True)
-    config = EmbeddingConfig(**SETTINGS, node_types={"place": place})
+    config = EmbeddingConfig(**SETTINGS, node_types={"place": place}, parameter_servers=3)
     run = tmp_path / "run"
     report = train_embedding(store, config, run, cluster=TWO)
-    assert report.workers == 2
+    assert (report.workers, report.metrics["parameter_servers"]) == (2, 3)
     assert [each["buckets"] > 0 for each in report.metrics["per_worker"]] == [True, True]
     assert report.metrics["parameter_bytes"] > 0
     embedding.train(store, config, tmp_path / "alone")

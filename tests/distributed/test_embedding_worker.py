@@ -13,8 +13,9 @@ from graphsys.core.errors import ClusterError
 from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit, Turn
 from graphsys.distributed.embedding.parameter_server import ParameterServer
 from graphsys.distributed.embedding.partitions import WorkerPartitions
+from graphsys.distributed.embedding.split_servers import Call
 from graphsys.distributed.embedding.work import EmbeddingWork, tables_of
-from graphsys.distributed.embedding.worker import Call, EmbeddingWorker
+from graphsys.distributed.embedding.worker import EmbeddingWorker
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding import run as runs
 from graphsys.embedding.data.schedule import Schedule
@@ -66,7 +67,7 @@ class Servers:
         self.parameters.join(name)
         work = EmbeddingWork(graph=str(graph), path=str(self._path), config=self._config)
         locks, parameters = self.caller(self.locks), self.caller(self.parameters)
-        return EmbeddingWorker(name, work, locks, parameters)
+        return EmbeddingWorker(name, work, locks, [parameters])
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,11 @@
-"""The processes of a training of embeddings: both servers and the workers, watched.
+"""The processes of a training of embeddings: servers and workers, watched.
 
 A lost worker is replaced and its bucket trained again; where a server is lost, or one of
 those that all-reduce, or workers again and again, all end, and whoever started them begins
 again from the last checkpoint.
 """
 
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,12 @@ from graphsys.distributed.embedding.far_worker import (
     caller,
 )
 from graphsys.distributed.embedding.parameter_server import Floats, ParameterServer
+from graphsys.distributed.embedding.split_servers import (
+    LEAST_BYTES,
+    Call,
+    ExchangeModel,
+    SplitServers,
+)
 from graphsys.distributed.embedding.work import EmbeddingWork, by_exchange
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.embedding.data.schedule import Part
@@ -37,6 +44,8 @@ _LATE_S = 10.0
 _ASIDE = "aside"
 """The group of calls that a worker answers while it trains."""
 
+_SERVICE: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "max_task_retries": 0}
+
 Outcome = tuple[list[Finished], dict[Part, Listed], int]
 
 
@@ -48,7 +57,7 @@ class _Member:
 
 
 class Crew:
-    """Both servers and the workers.
+    """The servers and the workers.
 
     Args:
         work: What to train.
@@ -61,6 +70,7 @@ class Crew:
     Attributes:
         restarts: How often something was started again so far.
         parts: Ranks and what they recorded, where they are profiled.
+        exchanges: What was measured to choose the number of parameter servers, if it was.
     """
 
     def __init__(
@@ -76,13 +86,14 @@ class Crew:
         self.restarts = restarts
         self.parts: list[tuple[int, dict[str, Any]]] = []
         self._work, self._num_started, self._epoch = work, 0, -1
+        self._num_workers = num_workers
         served, self._summed = by_exchange(tables, work.config)
-        service: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "max_task_retries": 0}
-        self._servers = [
-            ray.remote(**service)(BucketLocks).remote(files, serial),
-            ray.remote(**service)(ParameterServer).remote(served),
-        ]
-        self._locks, self._parameters = map(caller, self._servers)
+        self._lock_server = ray.remote(**_SERVICE)(BucketLocks).remote(files, serial)
+        self._locks = caller(self._lock_server)
+        self.exchanges: ExchangeModel | None = None
+        size = work.config.parameter_servers or self._chosen(served)
+        self._parameter_servers = _servers(served, size)
+        self._parameters = SplitServers.of([*map(caller, self._parameter_servers)], served)
         self._members = [self._start(rank) for rank in range(num_workers)]
         self._running: dict[Any, tuple[_Member, int]] = {}
         self._told: dict[int, dict[str, Any]] = {}
@@ -171,11 +182,34 @@ class Crew:
             )
         return found
 
+    @property
+    def num_parameter_servers(self) -> int:
+        """How many servers share the parameters."""
+        return len(self._parameter_servers)
+
     def end(self) -> None:
         """End all processes."""
         ray = require("ray", extra="ray")
-        for actor in (*(member.actor for member in self._members), *self._servers):
+        workers = [member.actor for member in self._members]
+        for actor in (*workers, self._lock_server, *self._parameter_servers):
             ray.kill(actor)
+
+    def _chosen(self, tables: Mapping[str, Floats]) -> int:
+        """Return how many servers are to share these tables: one, if they are small."""
+        if sum(table.nbytes for table in tables.values()) < LEAST_BYTES:
+            return 1
+        tried: list[Any] = []
+
+        def start(size: int) -> Call:
+            tried.append(_servers(tables, size))
+            return SplitServers.of([*map(caller, tried[-1])], tables)
+
+        try:
+            self.exchanges = ExchangeModel.timed(start, tables, self._num_workers)
+        finally:
+            for actor in itertools.chain.from_iterable(tried):
+                require("ray", extra="ray").kill(actor)
+        return self.exchanges.best(max(self._num_workers, max(self.exchanges.measured)))
 
     def _returned(self, reference: Any, epoch: int) -> bool:
         """Take what a worker tells at its end; return whether the epoch is over."""
@@ -233,10 +267,18 @@ class Crew:
             num_cpus=1, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD",
             concurrency_groups={_ASIDE: 1},
         )(FarEmbeddingWorker)  # fmt: skip
-        return _Member(rank, name, kind.remote(name, self._work, *self._servers))
+        servers = self._lock_server, self._parameter_servers
+        return _Member(rank, name, kind.remote(name, self._work, *servers))
 
     def _send(self, member: _Member, epoch: int) -> None:
         self._running[member.actor.train_epoch.remote(epoch)] = member, epoch
+
+
+def _servers(tables: Mapping[str, Floats], size: int) -> list[Any]:
+    """Start so many parameter servers, with a part of the tables each."""
+    kind = require("ray", extra="ray").remote(**_SERVICE)(ParameterServer)
+    parts = [tables] if size == 1 else SplitServers.parts(tables, size)
+    return [kind.options(scheduling_strategy="SPREAD").remote(part) for part in parts]
 
 
 @contextmanager

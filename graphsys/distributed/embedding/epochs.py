@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.notes import note
 from graphsys.core.progress import Progress
 from graphsys.distributed.embedding import all_reduce, parameter_server
 from graphsys.distributed.embedding.bucket_locks import EpochUnit, Finished
@@ -101,6 +102,9 @@ class ClusterTrainer:
             tables, self.restarts,
         )  # fmt: skip
         with explained_full_disk(self.context.path), started(*arguments) as self._crew:
+            if self._crew.exchanges is not None:
+                size = self._crew.num_parameter_servers
+                note(self._crew.exchanges.text(size))
             try:
                 self._train(progress)
             finally:
@@ -256,7 +260,7 @@ class ClusterTrainer:
         served, summed = by_exchange(tables, self.context.config)
         self.figures = cluster_figures(
             found, self._num_workers, is_served=bool(served), is_summed=bool(summed)
-        )
+        ) | {"parameter_servers": self._crew.num_parameter_servers * bool(served)}
 
 
 def cluster_figures(

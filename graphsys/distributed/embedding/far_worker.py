@@ -1,6 +1,7 @@
 """Ray's side of a training of embeddings: a worker's process, and calls between actors."""
 
 import threading
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -8,8 +9,9 @@ from graphsys.core.deps import require
 from graphsys.core.errors import ClusterError
 from graphsys.distributed.embedding.gloo import Address, GlooGroup, open_meeting
 from graphsys.distributed.embedding.parameter_server import Floats
+from graphsys.distributed.embedding.split_servers import Call
 from graphsys.distributed.embedding.work import EmbeddingWork
-from graphsys.distributed.embedding.worker import Call, EmbeddingWorker
+from graphsys.distributed.embedding.worker import EmbeddingWorker
 from graphsys.distributed.seen import recorded
 
 CALL_S = 60.0
@@ -28,11 +30,13 @@ class FarEmbeddingWorker:
         name: Its name.
         work: What to train.
         locks: The lock server.
-        parameters: The parameter server.
+        parameters: The parameter servers.
     """
 
-    def __init__(self, name: str, work: EmbeddingWork, locks: Any, parameters: Any) -> None:
-        self._made_with = name, work, caller(locks), caller(parameters)
+    def __init__(
+        self, name: str, work: EmbeddingWork, locks: Any, parameters: Sequence[Any]
+    ) -> None:
+        self._made_with = name, work, caller(locks), [*map(caller, parameters)]
         self._worker: EmbeddingWorker | None = None
         self._is_made = threading.Event()
         self._group: GlooGroup | None = None

@@ -7,7 +7,7 @@ travel by the parameter server; operators and global vectors by all-reduce if so
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +27,7 @@ from graphsys.distributed.embedding.parameter_server import (
     SharedTables,
 )
 from graphsys.distributed.embedding.partitions import WorkerPartitions
+from graphsys.distributed.embedding.split_servers import Call, SplitServers
 from graphsys.distributed.embedding.unit_trainer import LogLines, UnitTrainer
 from graphsys.distributed.embedding.work import (
     EmbeddingWork,
@@ -47,9 +48,6 @@ PAUSE_S = 0.02
 """How long a worker sleeps before it asks again for what was not there."""
 WAIT_S = 6 * 3600.0
 """How long it waits for others before it gives up: their bucket may be large."""
-
-Call = Callable[..., Any]
-"""Calls a method of a service by name, with its arguments."""
 
 
 @dataclass(slots=True)
@@ -88,15 +86,15 @@ class EmbeddingWorker:
         name: Its name, which no worker had before.
         work: What to train.
         locks: Calls methods of the :class:`BucketLocks`.
-        parameters: Calls methods of the :class:`ParameterServer`.
+        parameters: Call methods of each :class:`ParameterServer`.
         group: The workers, where parameters are all-reduced.
     """
 
     def __init__(
-        self, name: str, work: EmbeddingWork, locks: Call, parameters: Call,
+        self, name: str, work: EmbeddingWork, locks: Call, parameters: Sequence[Call],
         group: Group | None = None,
     ) -> None:  # fmt: skip
-        self.name, self._locks, self._parameters = name, locks, parameters
+        self.name, self._locks = name, locks
         self.figures = WorkerFigures()
         self._graph = Graph(work.graph)
         self._log = LogLines()
@@ -114,6 +112,7 @@ class EmbeddingWorker:
         resident = self._partitions.resident
         tables = tables_of(self._files, {p: resident[p] for p in self._always})
         served, summed = by_exchange(tables, work.config)
+        self._parameters = SplitServers.of(parameters, served)
         self._shared = SharedTables(served, self._exchange)
         self.summed = SummedTables(summed, group)
         with single_threaded_blas():
