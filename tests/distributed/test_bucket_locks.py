@@ -143,6 +143,15 @@ def test_a_partition_trained_before_comes_first_as_in_pbg() -> None:
     assert [walk.ask("a").kind for _ in range(3)] == ["train", "train", "over"]
 
 
+def test_partitions_whose_other_ends_all_workers_train_begin_side_by_side() -> None:
+    """Users in partitions, places in one: rows of places are what users have in common."""
+    units = [EpochUnit(needs=frozenset({part}), has_shared=True) for part in (A, B)]
+    locks = BucketLocks({}, 0)
+    locks.begin_epoch(0, units)
+    walk = Walk(locks, units, "ab")
+    assert [walk.ask(name).unit for name in "ab"] == [0, 1]
+
+
 def test_a_lost_unit_is_trained_again_on_the_files_from_before() -> None:
     units = units_of(2)[:2]
     before = files_of([A, B], 0)

@@ -27,10 +27,13 @@ class EpochUnit:
     Attributes:
         needs: Those partitions, one or two; types with one partition apart.
         phase: Position in the sequence of edge sets and parts; phases do not mix.
+        has_shared: Whether all of its buckets end in rows that all workers train, which
+            bring their other ends into one space.
     """
 
     needs: frozenset[Part]
     phase: int = 0
+    has_shared: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +229,11 @@ class BucketLocks:
         phase = min((self._units[k].phase for k in (*self._waiting, *active)), default=0)
         free = self._free(phase, active)
         if self._is_anchored and self._known:
-            anchored = [k for k in free if self._units[k].needs & self._known]
+            anchored = [
+                k
+                for k in free
+                if self._units[k].has_shared or self._units[k].needs & self._known
+            ]
             free = anchored if anchored or active else free
         has, others = member.held | member.ahead, self._ahead_of_others(member)
 

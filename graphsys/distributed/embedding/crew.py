@@ -5,7 +5,6 @@ those that all-reduce, or workers again and again, all end, and whoever started 
 again from the last checkpoint.
 """
 
-import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -198,18 +197,8 @@ class Crew:
         """Return how many servers are to share these tables: one, if they are small."""
         if sum(table.nbytes for table in tables.values()) < LEAST_BYTES:
             return 1
-        tried: list[Any] = []
-
-        def start(size: int) -> Call:
-            tried.append(_servers(tables, size))
-            return SplitServers.of([*map(caller, tried[-1])], tables)
-
-        try:
-            self.exchanges = ExchangeModel.timed(start, tables, self._num_workers)
-        finally:
-            for actor in itertools.chain.from_iterable(tried):
-                require("ray", extra="ray").kill(actor)
-        return self.exchanges.best(max(self._num_workers, max(self.exchanges.measured)))
+        self.exchanges = exchange_model(tables, self._num_workers)
+        return self.exchanges.best(max(self._num_workers, *self.exchanges.measured))
 
     def _returned(self, reference: Any, epoch: int) -> bool:
         """Take what a worker tells at its end; return whether the epoch is over."""
@@ -272,6 +261,28 @@ class Crew:
 
     def _send(self, member: _Member, epoch: int) -> None:
         self._running[member.actor.train_epoch.remote(epoch)] = member, epoch
+
+
+def exchange_model(tables: Mapping[str, Floats], workers: int) -> ExchangeModel:
+    """Time exchanges with servers of their own, which end with it.
+
+    Args:
+        tables: What they hold, float32, by name.
+        workers: How many exchange at once.
+    """
+    ray = require("ray", extra="ray")
+    tried: list[Any] = []
+
+    def start(size: int) -> Call:
+        servers = _servers(tables, size)
+        tried.extend(servers)
+        return SplitServers.of([*map(caller, servers)], tables)
+
+    try:
+        return ExchangeModel.timed(start, tables, workers)
+    finally:
+        for actor in tried:
+            ray.kill(actor)
 
 
 def _servers(tables: Mapping[str, Floats], size: int) -> list[Any]:

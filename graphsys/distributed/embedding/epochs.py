@@ -196,9 +196,15 @@ class ClusterTrainer:
     def _units(self, epoch: int) -> list[EpochUnit]:
         units, needs = self._schedule.epoch(epoch), self._schedule.needs(epoch)
         return [
-            EpochUnit(needs=need, phase=unit[0].phase)
+            EpochUnit(
+                needs=need, phase=unit[0].phase, has_shared=all(map(self._is_shared, unit))
+            )
             for unit, need in zip(units, needs, strict=True)
         ]
+
+    def _is_shared(self, step: BucketTask) -> bool:
+        """Return whether all workers train rows of one end of a bucket."""
+        return not self._always.keys().isdisjoint((step.src, step.dst))
 
     def _count(self, finished: Sequence[Finished]) -> None:
         """Count what was trained and is not counted, and write its lines in the log."""

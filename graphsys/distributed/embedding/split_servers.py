@@ -30,7 +30,7 @@ Call = Callable[..., Any]
 
 TRIED: Final = (1, 2, 4)
 """Numbers of servers with which exchanges are timed."""
-LEAST_BYTES: Final = 4 << 20
+LEAST_BYTES: Final = 16 << 20
 """Tables below are at one server: calls cost more than their bytes."""
 _CHANGED: Final = 8
 """Of so many blocks one is changed in the exchanges that are timed."""
