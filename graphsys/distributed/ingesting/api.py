@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,7 +21,9 @@ from graphsys.distributed.ingesting.steps import ClusterSteps
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.storage.ingest.ingest import IngestReport
 from graphsys.storage.ingest.options import IngestOptions
+from graphsys.storage.manifest import MANIFEST_NAME
 from graphsys.storage.reader import Graph
+from graphsys.storage.remote.publishing import published
 from graphsys.storage.transaction import Transaction, disk_errors, refuse_existing
 
 AnyPath: TypeAlias = str | os.PathLike[str]
@@ -59,7 +61,8 @@ def ingest(
         files: Files as ``graphsys.ingest`` takes them, which all machines see; none where
             there are ``edges``. Tasks read files of text and tables, and a description's
             tables, side by side; one task reads other formats.
-        out: Folder of the store, which all machines see.
+        out: Folder of the store, which all machines see. Or, by workers of this machine, a
+            location (``s3://...``): the store is made in the user's cache and uploaded.
         cluster: Where.
         nodes: File of each node type, as ``graphsys.ingest`` takes them.
         edges: File or files of each edge type, likewise.
@@ -87,7 +90,15 @@ def ingest(
         "nodes": nodes or None,
         "edges": edges or None,
     }
-    _refuse(settings, [out, *_paths(given)])
+    _refuse(settings, cluster, out, _paths(given))
+    if is_remote(out):
+        with published(out, MANIFEST_NAME, overwrite=overwrite) as folder:
+            report = ingest(
+                files, folder, cluster=cluster, nodes=nodes, edges=edges, memory=memory,
+                progress=progress, reading=reading, **options,
+            )  # fmt: skip
+            report.graph.close()
+        return replace(report, graph=Graph(out), seconds=time.perf_counter() - began)
     target = Path(out).absolute()
     refuse_existing(target, overwrite=overwrite)  # before a cluster is started
     source = open_data(**given, **reading)
@@ -119,7 +130,9 @@ def ingest(
     )
 
 
-def _refuse(settings: IngestOptions, places: Sequence[AnyPath]) -> None:
+def _refuse(
+    settings: IngestOptions, cluster: Cluster, out: AnyPath, places: Sequence[AnyPath]
+) -> None:
     """Refuse what only one machine takes.
 
     Raises:
@@ -131,12 +144,17 @@ def _refuse(settings: IngestOptions, places: Sequence[AnyPath]) -> None:
             "whole graph, which --cluster does not; leave out --cluster, or partition "
             "the graph afterwards"
         )
-    for place in places:
-        if is_remote(place):
-            raise ConfigError(
-                f"{place} is on an object store, which ingest --cluster neither reads nor "
-                "writes; leave out --cluster, or use a folder that all machines see"
-            )
+    for place in filter(is_remote, places):
+        raise ConfigError(
+            f"{place} is on an object store, which ingest --cluster does not read; leave "
+            "out --cluster, or copy it to a folder that all machines see"
+        )
+    if is_remote(out) and not cluster.local_workers:
+        raise ConfigError(
+            f"{out} is on an object store, and workers of several machines share the "
+            "folder of the store they make; ingest to a folder that all of them mount, or "
+            "by --cluster local:N"
+        )
 
 
 def _paths(given: Any) -> list[AnyPath]:

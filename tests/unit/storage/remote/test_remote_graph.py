@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 import graphsys
+from graphsys import distributed
 from graphsys.core.errors import (
     ConfigError,
     CorruptStoreError,
     InvalidGraphError,
     ObjectStoreError,
+    OutputExistsError,
     StorageFullError,
 )
 from graphsys.core.types import EDGE, EdgeType
@@ -303,3 +305,18 @@ def test_workers_of_a_cluster_are_told_the_location(bucket: Bucket) -> None:
         table, parts = run_by_workers("wcc", run.work.graph, {}, 2)
         assert len(parts) == 2
         assert table == graphsys.algorithms.wcc(graph).table
+
+
+@pytest.mark.e2e
+def test_workers_of_this_machine_make_a_store_there(bucket: Bucket, tmp_path: Path) -> None:
+    file = tmp_path / "edges.txt"
+    file.write_text("1 2\n2 3\n3 1\n4 1\n")
+    place, where = bucket.place("made"), Cluster.parse("local:2")
+    how: dict[str, Any] = {"cluster": where, "partitions": 2}
+    report = distributed.ingest([file], place, **how)
+    assert (report.workers, report.graph.num_edges) == (2, 4)
+    assert "graph.json" in bucket.names("made")
+    assert verify_folder(place).ok
+    with pytest.raises(OutputExistsError, match="already holds a graph"):
+        distributed.ingest([file], place, **how)
+    assert distributed.ingest([file], place, overwrite=True, **how).graph.num_edges == 4
