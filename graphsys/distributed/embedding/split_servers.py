@@ -35,6 +35,7 @@ LEAST_BYTES: Final = 16 << 20
 _CHANGED: Final = 8
 """Of so many blocks one is changed in the exchanges that are timed."""
 _ROUNDS: Final = 5
+_THREADS: Final = 16
 
 
 class SplitServers:
@@ -49,7 +50,8 @@ class SplitServers:
         self._calls = calls
         self._shapes = {name: table.shape for name, table in tables.items()}
         self._widths = {name: width_of(name, table) for name, table in tables.items()}
-        self._pool = ThreadPoolExecutor(len(calls))  # they wait for answers
+        # they wait for answers, of all workers where these are timed through one object
+        self._pool = ThreadPoolExecutor(_THREADS * len(calls))
 
     @staticmethod
     def parts(tables: Mapping[str, Floats], size: int) -> list[dict[str, Floats]]:
