@@ -86,6 +86,10 @@ def test_types_with_one_partition_are_trained_by_all_workers(tmp_path: Path) -> 
         train_embedding(
             store, EmbeddingConfig(**SETTINGS, row_dtype="bfloat16"), run, cluster=TWO
         )
+    with pytest.raises(ConfigError, match="parameter_servers: got 65, expected at most 64"):
+        train_embedding(
+            store, EmbeddingConfig(**SETTINGS, parameter_servers=65), run, cluster=TWO
+        )
 
 
 def test_dense_parameters_are_all_reduced_and_rows_go_through_the_server(

@@ -43,6 +43,8 @@ from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs.run_folder import writing
 
+_MOST_SERVERS = 64
+
 
 def train_embedding(
     graph: Graph | str | os.PathLike[str],
@@ -212,6 +214,11 @@ def _refuse(
         raise ConfigError(
             f"device: got {device} with --cluster, whose workers train on the cpu; leave "
             "out one of them"
+        )
+    if config.parameter_servers > _MOST_SERVERS:
+        raise ConfigError(
+            f"parameter_servers: got {config.parameter_servers}, expected at most "
+            f"{_MOST_SERVERS}: each is a process"
         )
     if config.numbers:
         raise ConfigError(
