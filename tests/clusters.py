@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from graphsys.core.errors import ClusterError
 from graphsys.distributed.cluster import Cluster
-from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit, Listed
+from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit
 from graphsys.distributed.embedding.far_worker import ServerLostError
 from graphsys.distributed.embedding.gloo import GlooGroup, open_meeting
 from graphsys.distributed.embedding.parameter_server import ParameterServer
@@ -19,6 +19,7 @@ from graphsys.distributed.embedding.split_servers import SplitServers
 from graphsys.distributed.embedding.work import EmbeddingWork, by_exchange
 from graphsys.distributed.embedding.worker import EmbeddingWorker
 from graphsys.distributed.run import combined
+from graphsys.distributed.run_files import Listed
 from graphsys.distributed.work import ProgramWork
 from graphsys.distributed.worker import run_in_threads
 from graphsys.embedding.data.schedule import Part
@@ -29,12 +30,12 @@ _MOST_SUPERSTEPS = 5000  # what never ends is told from what does
 
 
 def run_by_workers(
-    name: str, graph: Path | str, options: dict[str, Any], workers: int
+    name: str, graph: Path | str, options: dict[str, Any], workers: int, **settings: Any
 ) -> tuple[pa.Table, list[dict[str, Any]]]:
     """Return an algorithm's table, and what every worker told of the run."""
     work = ProgramWork(
         graph=str(graph), algorithm=name, parameters=options, threads=1,
-        max_supersteps=_MOST_SUPERSTEPS,
+        max_supersteps=_MOST_SUPERSTEPS, **settings,
     )  # fmt: skip
     parts = run_in_threads([work] * workers)
     topology = Topology.of(str(graph))

@@ -284,9 +284,11 @@ def run(
 
 def _kept(checkpoint: Path | None) -> str:
     """Return what an interrupted run left, and how to go on."""
+    from graphsys.engine.execute.checkpoint_place import has_checkpoint
+
     if checkpoint is None:
         return "nothing is kept; vertex programs keep their state with --checkpoint FOLDER"
-    if not (checkpoint / "checkpoint.json").exists():
+    if not has_checkpoint(checkpoint):
         return f"{checkpoint} holds no checkpoint yet, nothing is kept"
     return f"{checkpoint} keeps the last checkpoint; go on by the same command and --resume"
 

@@ -5,7 +5,6 @@ spans only, and their names begin with the worker's number.
 """
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,9 @@ from graphsys.distributed.work import ProgramWork
 from graphsys.engine.execute.checkpoint import (
     Checkpoints,
     fingerprint_of,
-    flush_folder,
     write_array,
 )
+from graphsys.engine.execute.checkpoint_place import CheckpointPlace
 from graphsys.engine.execute.executor import Executor, Position
 from graphsys.engine.execute.frontier import Frontier
 from graphsys.storage.transaction import disk_errors
@@ -68,14 +67,9 @@ class ClusterCheckpoints(Checkpoints):
                 resume=work.resume,
             )  # fmt: skip
             return
-        self.folder = Path(work.checkpoint)
+        self._place = CheckpointPlace.at(work.checkpoint)
         self._every, self._fingerprint = work.checkpoint_every, fingerprint
         self._found = self._read()
-
-    def close(self) -> None:
-        """Let another run write here."""
-        if self.is_first:
-            super().close()
 
     def write(self, executor: Executor) -> None:
         """Write a checkpoint together with all other workers.
@@ -85,20 +79,21 @@ class ClusterCheckpoints(Checkpoints):
         """
         if not isinstance(executor, WorkerExecutor):
             raise ClusterError("a checkpoint of a cluster is written by its workers")
-        exchange, name = executor.exchange, f"superstep-{executor.at.superstep}"
-        if self._found is not None and self._found["folder"] == name:
+        exchange = executor.exchange
+        if self._is_at(executor):
             return
-        target = self.folder / name
         if self.is_first:
             with disk_errors(self.folder):
                 self._sweep()
-                target.mkdir()
-        exchange.collect(())
+        name: str = exchange.collect((self._place.name_of(executor.at.superstep),))[0][0]
+        target = self.folder / name
         with disk_errors(self.folder):
+            target.mkdir(exist_ok=True)
             files = {
                 key: asdict(write_array(target, key, array))
                 for key, array in self._own_arrays(executor).items()
             }
+            self._place.send(name)
         every = exchange.collect((files,))
         frontier = executor.frontier
         content = {
@@ -114,9 +109,7 @@ class ClusterCheckpoints(Checkpoints):
         }  # fmt: skip
         if self.is_first:
             with disk_errors(self.folder), self._tidied():
-                flush_folder(target)
                 self._commit(content)
-                self._sweep()
         self._found = content
         exchange.collect(())
 

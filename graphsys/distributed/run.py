@@ -1,5 +1,6 @@
 """A vertex program on a cluster: workers started, watched, started again, and asked."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from graphsys.core.errors import ConfigError, NotConvergedError
 from graphsys.core.events import is_recording
 from graphsys.core.progress import SILENT, Progress
+from graphsys.core.remote.locations import Location, is_remote
 from graphsys.distributed.cluster import (
     Cluster,
     connected,
@@ -137,7 +139,7 @@ class ClusterRun:
             parameters=dict(parameters),
             max_supersteps=settings.get("max_supersteps"),
             threads=settings.get("num_threads"),
-            checkpoint=None if checkpoint is None else str(Path(checkpoint).resolve()),
+            checkpoint=None if checkpoint is None else _same_everywhere(checkpoint),
             checkpoint_every=settings.get("checkpoint_every", 10),
             resume=bool(settings.get("resume", False)),
         )
@@ -264,6 +266,13 @@ def combined(parts: Sequence[Mapping[str, Any]]) -> dict[str, npt.NDArray[Any]]:
         }
         states[name] = np.concatenate([pieces[low] for low in sorted(pieces)])
     return states
+
+
+def _same_everywhere(place: str | os.PathLike[str]) -> str:
+    """Return a path or a location as workers in other folders are told it."""
+    if is_remote(place):
+        return str(Location.parse(place))
+    return str(Path(place).resolve())
 
 
 def _split(steps: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """What one training is about: handed whole to everything that takes part in it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +29,7 @@ class TrainingContext:
         budget: Most memory of the process, in bytes; None: what is free.
         path: The run's folder; None: nothing is written.
         state: The checkpoint to go on from; the training changes it.
+        on_commit: Called with the state after each commit to ``path``, if anything is.
     """
 
     graph: Graph
@@ -40,3 +42,4 @@ class TrainingContext:
     budget: int | None = None
     path: Path | None = None
     state: RunState = field(default_factory=lambda: RunState(graph={}))
+    on_commit: Callable[[RunState], None] | None = None

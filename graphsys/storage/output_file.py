@@ -13,10 +13,10 @@ from pathlib import Path
 
 from graphsys.core.errors import ConfigError, OutputExistsError
 from graphsys.core.remote.locations import Location, is_remote, new_progress
-from graphsys.storage.folder_kinds import RUN_NAME, require_outside
-from graphsys.storage.manifest import MANIFEST_NAME
+from graphsys.storage.folder_kinds import require_outside
 from graphsys.storage.objects.object_store import ObjectStore
 from graphsys.storage.objects.staging import staging
+from graphsys.storage.remote import surroundings
 from graphsys.storage.transaction import disk_errors, sync_folder
 
 
@@ -49,13 +49,7 @@ def _kind_of_object(target: Path) -> str | None:
     kind = ObjectStore(location.parent).kind(location.name)
     if kind is None:
         ObjectStore(location).require_bucket()
-    for folder in location.parents():
-        for head, name in ((MANIFEST_NAME, "graph"), (RUN_NAME, "training run")):
-            if ObjectStore(folder).kind(head) == "file":
-                raise ConfigError(
-                    f"{location} lies inside {folder}, which is a {name} and holds no "
-                    "other files; choose an output outside of it"
-                )
+    surroundings.require_outside(location)
     return kind
 
 

@@ -11,9 +11,9 @@ from graphsys.distributed.embedding.bucket_locks import (
     BucketLocks,
     EpochUnit,
     Finished,
-    Listed,
     Turn,
 )
+from graphsys.distributed.run_files import Listed
 from graphsys.embedding.data.schedule import Part
 
 A, B, C, D = (("node", k) for k in range(4))

@@ -278,6 +278,17 @@ def test_doctor_asks_every_node(run_cli: Run) -> None:
 def test_a_running_cluster_is_connected_to_and_left_as_it_is(
     store: Path, tmp_path: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with running_cluster(monkeypatch) as address:
+        for name in ("wcc", "pagerank"):  # the second finds it as the first did
+            out = tmp_path / f"{name}.parquet"
+            done = run_cli("run", name, store, "-o", out, "--json", "--cluster", address)
+            assert done.returncode == 0, done.stderr
+            assert json.loads(done.stdout)["workers"] == 2
+
+
+@contextlib.contextmanager
+def running_cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Have a cluster of two processors, as users start one; its environment is ours."""
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -294,13 +305,8 @@ def test_a_running_cluster_is_connected_to_and_left_as_it_is(
     )  # fmt: skip
     try:
         wait_for(lambda: list(place.glob("session_latest/sockets/raylet")))
-        for name in ("wcc", "pagerank"):  # the second finds it as the first did
-            out = tmp_path / f"{name}.parquet"
-            where = ["--cluster", f"127.0.0.1:{port}"]
-            done = run_cli("run", name, store, "-o", out, "--json", *where)
-            assert done.returncode == 0, done.stderr
-            assert json.loads(done.stdout)["workers"] == 2
-        assert head.poll() is None
+        yield f"127.0.0.1:{port}"
+        assert head.poll() is None  # it is left as it is
     finally:
         below = [pid for pid, _ in descendants(head.pid)]
         head.terminate()

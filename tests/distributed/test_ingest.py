@@ -36,6 +36,7 @@ from graphsys.storage.ingest.options import IngestOptions
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import NodeChunk
 from graphsys.storage.transaction import Transaction
+from tests.buckets import Bucket
 from tests.conftest import Run
 from tests.distributed.test_cluster import wait_for
 
@@ -55,7 +56,7 @@ def run_twice(
     return results
 
 
-def by_tasks(files: Sequence[Path], out: Path, bits: int = 2, **options: Any) -> None:
+def by_tasks(files: Sequence[Path | str], out: Path, bits: int = 2, **options: Any) -> None:
     """Ingest by tasks in this process."""
     names = ("format", "ids", "columns", "separator", "skip", "nodes", "edges")
     data = {name: options.pop(name) for name in names if name in options}
@@ -346,16 +347,29 @@ def test_what_one_machine_alone_takes_is_refused(tmp_path: Path) -> None:
         assert message in refused(tmp_path, texts)
 
 
-@pytest.mark.parametrize("at", ["out", "in"])
-def test_object_stores_are_refused_and_leave_no_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+def test_stores_of_several_machines_on_an_object_store_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_text("1 2\n")
-    file, out = ("a.txt", "s3://bucket/g") if at == "out" else ("s3://bucket/a.txt", "g")
-    with pytest.raises(ConfigError, match=r"is on an object store, (and workers|which)"):
-        distributed.ingest([file], out, cluster=Cluster.parse("localhost:6379"))
+    with pytest.raises(ConfigError, match="is on an object store, and workers"):
+        distributed.ingest(
+            ["a.txt"], "s3://bucket/g", cluster=Cluster.parse("localhost:6379")
+        )
     assert [it.name for it in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_files_on_an_object_store_are_read(bucket: Bucket, tmp_path: Path) -> None:
+    texts = {"a.csv": "src,dst\n1,2\n2,3\n", "b.csv": "src,dst\n3,1\n1,4\n"}
+    for name, text in texts.items():
+        bucket.write(name, text.encode())
+    files = [bucket.place(name) for name in texts]
+    datasets.ingest(files, tmp_path / "one")
+    by_tasks(files, tmp_path / "tasks")
+    assert content(tmp_path / "tasks") == content(tmp_path / "one")
+    bucket.write("b.csv", b"src,dst\n3,1\n1,x\n")
+    with pytest.raises(InputError, match=rf"s3://{bucket.name}/b\.csv:3: found 'x' as dst"):
+        by_tasks(files, tmp_path / "none")
 
 
 def test_integers_and_names_in_one_type_are_refused(tmp_path: Path) -> None:

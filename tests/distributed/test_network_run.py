@@ -234,8 +234,8 @@ def test_what_is_not_computed_layer_by_layer_is_refused(
     ):
         pass
     with (
-        pytest.raises(ConfigError, match="is on an object store, and workers leave rows"),
-        distributed.opened_network("s3://bucket/run", cluster=TWO),
+        pytest.raises(ConfigError, match="is on an object store, and workers of several"),
+        distributed.opened_network("s3://b/run", cluster=Cluster.parse("a.b:6379")),
     ):
         pass
 

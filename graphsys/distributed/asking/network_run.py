@@ -139,10 +139,11 @@ def opened_network(
         ConfigError: As on one machine; a run whose rows are not computed layer by layer.
         ClusterError: Nothing answers, or a worker is lost again and again.
     """
-    if is_remote(run):
+    if is_remote(run) and not cluster.local_workers:
         raise ConfigError(
-            f"{run} is on an object store, and workers leave rows of layers beside the "
-            "run; copy it to a folder that all of them mount, or leave out --cluster"
+            f"{run} is on an object store, and workers of several machines leave rows of "
+            "layers beside the run; copy it to a folder that all of them mount, take "
+            "--cluster local:N, or leave out --cluster"
         )
     given = None if graph is None else stored_graph(graph)
     opened = NetworkRun(run, graph=given)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
-from graphsys.core.remote.locations import is_remote
+from graphsys.core.remote.locations import Location, is_remote
 from graphsys.distributed.asking.parts_folder import parts_beside
 from graphsys.distributed.asking.run_shard import Questions, RunShard, files_where
 from graphsys.distributed.asking.run_work import work_of
@@ -29,6 +29,7 @@ from graphsys.embedding.evaluation.evaluate import (
 )
 from graphsys.embedding.files.export import InSlices, metadata_of, types_for
 from graphsys.embedding.query.nearest import answers
+from graphsys.storage.objects.staging import staging
 from graphsys.storage.runs.run_folder import check_files, is_gnn_run
 from graphsys.storage.transaction import disk_errors
 from graphsys.training.row_files import check_target, write_rows
@@ -137,7 +138,8 @@ def export(
 
     Args:
         run: The run's folder, which all machines see.
-        out: The file, as in :func:`graphsys.embedding.export`; its folder is seen by all.
+        out: The file, as in :func:`graphsys.embedding.export`; its folder is seen by all,
+            or it is on an object store and all workers are on this machine.
         cluster: Where.
         node_type: Only this type.
         overwrite: Replace the file if there is one.
@@ -152,16 +154,17 @@ def export(
         StorageFullError: It cannot be written.
         ClusterError: Nothing answers, or a worker is lost again and again.
     """
-    if is_remote(out):
+    if is_remote(out) and not cluster.local_workers:
         raise ConfigError(
-            f"{out} is on an object store, and workers leave what they make beside the "
-            "file; write to a folder that all of them mount, or leave out --cluster"
+            f"{out} is on an object store, and workers of several machines leave what they "
+            "make beside the file; write to a folder that all of them mount, take "
+            "--cluster local:N, or leave out --cluster"
         )
-    out = Path(out).absolute()
+    out = Path(out) if is_remote(out) else Path(out).absolute()
     check_target(out, overwrite=overwrite)
     opened = _open(run)
     types = types_for(opened, out, node_type)
-    with _shards(cluster, opened) as shards, disk_errors(out), parts_beside(out) as folder:
+    with _shards(cluster, opened) as shards, disk_errors(out), _parts_for(out) as folder:
 
         def batches(names: list[str]) -> Iterator[pa.RecordBatch]:
             for name in names:
@@ -175,6 +178,18 @@ def export(
             metadata=metadata_of(opened), batches=batches, progress=progress,
         )  # fmt: skip
         return shards.size
+
+
+@contextmanager
+def _parts_for(out: Path) -> Iterator[Path]:
+    """Have a folder for what goes into a file: beside it, or in the user's cache."""
+    if not is_remote(out):
+        with parts_beside(out) as folder:
+            yield folder
+        return
+    with staging(Location.parse(out).parent) as folder:
+        folder.mkdir()
+        yield folder
 
 
 def _open(run: str | Path) -> Embeddings:

@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from graphsys.core.errors import ClusterError
+from graphsys.distributed.run_files import Listed
 from graphsys.embedding.data.schedule import Part
-
-Listed = Mapping[str, tuple[int, str]]
-"""Files of a partition: bytes and checksum by name."""
 
 NUM_FILES = 4
 """Rows and states of two partitions."""

@@ -13,12 +13,7 @@ from typing import Any
 
 from graphsys.core.deps import require
 from graphsys.core.errors import ClusterError
-from graphsys.distributed.embedding.bucket_locks import (
-    BucketLocks,
-    EpochUnit,
-    Finished,
-    Listed,
-)
+from graphsys.distributed.embedding.bucket_locks import BucketLocks, EpochUnit, Finished
 from graphsys.distributed.embedding.far_worker import (
     FarEmbeddingWorker,
     ServerLostError,
@@ -32,6 +27,7 @@ from graphsys.distributed.embedding.split_servers import (
     SplitServers,
 )
 from graphsys.distributed.embedding.work import EmbeddingWork, by_exchange
+from graphsys.distributed.run_files import Listed
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.embedding.data.schedule import Part
 

@@ -19,6 +19,7 @@ from graphsys.distributed.embedding.work import (
     one_partition_parts,
     tables_of,
 )
+from graphsys.distributed.run_files import RunFiles
 from graphsys.distributed.seen import tell_trainers
 from graphsys.embedding import run as runs
 from graphsys.embedding.context import TrainingContext
@@ -64,6 +65,7 @@ class ClusterTrainer:
         self.figures: dict[str, Any] = {}
         self._log, self._num_workers = log, num_workers
         self._files = TableFiles(context)
+        self._travel = RunFiles.of_driver(context.path, work.through)
         self._always = {
             p: self._files.load(p) for p in sorted(one_partition_parts(context))
         }
@@ -91,6 +93,7 @@ class ClusterTrainer:
         state = self.context.state
         if state.is_complete:
             return
+        self._travel.publish(state)
         parts = {part for step in self.context.steps for part in (step.src, step.dst)}
         files = {p: self._files.listed(p) for p in parts - self._always.keys()}
         # by the clock: a worker of a driver that died, and does not know it yet, goes on
@@ -132,6 +135,7 @@ class ClusterTrainer:
         self._count(finished)
         files.number_above(serial)
         for part, names in listed.items():
+            self._travel.bring(names)
             files.adopt(part, names)
         tables = self._crew.tables()
         for name, own in tables_of(files, self._always).items():
@@ -141,6 +145,7 @@ class ClusterTrainer:
         files.flush(state)
         self._measure(state.metrics)
         self.commit()
+        self._travel.publish(state)
         files.committed()
         self._crew.committed()
         self._saved_s, self._saved = time.monotonic(), (state.epoch, state.unit)

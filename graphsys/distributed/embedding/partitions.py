@@ -9,8 +9,9 @@ import threading
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from graphsys.core.errors import CorruptStoreError
-from graphsys.distributed.embedding.bucket_locks import Listed, Turn
+from graphsys.core.errors import CorruptStoreError, ObjectStoreError
+from graphsys.distributed.embedding.bucket_locks import Turn
+from graphsys.distributed.run_files import Listed, RunFiles
 from graphsys.embedding.data.schedule import Part
 from graphsys.embedding.rows.table_files import Table, TableFiles
 
@@ -20,6 +21,7 @@ class WorkerPartitions:
 
     Args:
         files: Where they come from and go to.
+        travel: How the files come from other machines, and go there.
         always: Partitions that stay, whose changes travel by the parameter server.
         prefetch: Whether to read ahead, in a thread; it takes the room of a partition.
 
@@ -30,11 +32,18 @@ class WorkerPartitions:
     """
 
     def __init__(
-        self, files: TableFiles, always: Collection[Part], *, prefetch: bool
+        self,
+        files: TableFiles,
+        travel: RunFiles,
+        always: Collection[Part],
+        *,
+        prefetch: bool,
     ) -> None:
-        self.resident: dict[Part, Table] = {part: files.load(part) for part in always}
+        self._files, self._travel, self._always = files, travel, set(always)
+        self.resident: dict[Part, Table] = {
+            part: self._brought(part, files.listed(part)) for part in always
+        }
         self.num_read = self.num_ahead = 0
-        self._files, self._always = files, set(always)
         self._versions: dict[Part, tuple[str, ...]] = {}
         self._lock = threading.Lock()  # of the files
         self._pool = ThreadPoolExecutor(1) if prefetch else None
@@ -54,7 +63,7 @@ class WorkerPartitions:
                     continue
                 self.num_read += 1
                 self.num_ahead += found is not None
-                self.resident[part] = self._files.load(part) if found is None else found
+                self.resident[part] = found or self._brought(part, listed)
         self._begin_ahead(turn.ahead)
 
     def store(self, parts: Collection[Part], serial: int) -> dict[Part, Listed]:
@@ -64,7 +73,18 @@ class WorkerPartitions:
             for part in sorted(parts):
                 self._files.store(part, self.resident[part])
                 self._versions[part] = tuple(sorted(self._files.listed(part)))
-            return {part: self._files.listed(part) for part in parts}
+            stored: dict[Part, Listed] = {p: self._files.listed(p) for p in parts}
+        for listed in stored.values():
+            self._travel.send(listed)
+            self._travel.let_go(listed)
+        return stored
+
+    def _brought(self, part: Part, listed: Listed) -> Table:
+        """Read a partition whose files the tables have adopted."""
+        self._travel.bring(listed)
+        table = self._files.load(part)
+        self._travel.let_go(listed)
+        return table
 
     def _begin_ahead(self, ahead: Mapping[Part, Listed]) -> None:
         """Read a partition ahead, unless it was; drop another one."""
@@ -80,12 +100,13 @@ class WorkerPartitions:
 
     def _read(self, part: Part, listed: Listed) -> Table | None:
         """Read a partition; None where its files are gone, being superseded."""
-        with self._lock:
-            self._files.adopt(part, listed)
-            try:
-                return self._files.load(part)
-            except (CorruptStoreError, OSError):
-                return None
+        try:
+            self._travel.bring(listed)  # takes longest, and needs no tables
+            with self._lock:
+                self._files.adopt(part, listed)
+                return self._brought(part, listed)
+        except (CorruptStoreError, ObjectStoreError, OSError):
+            return None
 
     def _taken(self, part: Part, version: tuple[str, ...]) -> Table | None:
         """Return what was read ahead of those files, if it was."""

@@ -57,13 +57,14 @@ def train_embedding(
     dry_run: bool = False,
     memory: int | str | None = None,
     device: str = "cpu",
+    through: str = "",
     progress: Progress = SILENT,
 ) -> ClusterTrainReport:
     """Train embeddings on a cluster and leave the run that one machine leaves.
 
     A lock server gives workers buckets that share no partition, rows travel by the run's
-    folder, operators by a parameter server. A worker that is lost is replaced and its
-    bucket trained again; checkpoints are made between epochs.
+    folder or an object store, operators by a parameter server. A worker that is lost is
+    replaced and its bucket trained again; checkpoints are made between epochs.
 
     Source: Lerer et al., "PyTorch-BigGraph: A large-scale graph embedding system", MLSys
     2019, section 4.
@@ -72,13 +73,16 @@ def train_embedding(
         graph: An open graph, or its path, which all machines see.
         config: The settings; None as in :func:`graphsys.embedding.train`.
             ``join_partitions`` is turned off; ``threads`` are those of a worker.
-        out: Folder of the run, which all machines see.
+        out: Folder of the run, which all machines see unless ``through`` is given.
         cluster: Where to train.
         resume: Go on from the last checkpoint of ``out``, with any number of workers.
         overwrite: Replace a run in ``out``, once the new one is complete.
         dry_run: Only plan: what one process with two partitions would take.
         memory: Refused: budgets are of one process, a worker holds two partitions.
         device: ``cpu``; others are refused.
+        through: Folder on an object store (``s3://...``) through which files travel
+            between machines that do not see ``out``; what is left there at the end, the
+            run's files among it, is the caller's to use or to remove.
         progress: Receives an epoch per stage.
 
     Returns:
@@ -107,7 +111,8 @@ def train_embedding(
         workers = _num_workers(available, most, config)
         is_local = cluster.local_workers > 0
         threads = config.threads or threads_per_worker(workers, is_local=is_local)
-        crew = _Trained(context, out, workers, replace(config, threads=threads))
+        told = replace(config, threads=threads)
+        crew = _Trained(context, out, workers, told, through)
         try:
             crew.train(progress, resume=resume, overwrite=overwrite)
         finally:
@@ -123,10 +128,11 @@ class _Trained:
     """Trains, again from the last checkpoint where a server was lost."""
 
     def __init__(
-        self, context: TrainingContext, out: Path, workers: int, config: EmbeddingConfig
-    ) -> None:
+        self, context: TrainingContext, out: Path, workers: int, config: EmbeddingConfig,
+        through: str,
+    ) -> None:  # fmt: skip
         self._context, self._out, self._workers = context, out, workers
-        self._config = config  # of a worker
+        self._config, self._through = config, through  # of a worker
         self.state = context.state
         self.restarts = 0
         self.figures: dict[str, Any] = {}
@@ -173,7 +179,7 @@ class _Trained:
     ) -> None:
         work = EmbeddingWork(
             graph=location_of(context.graph.path), path=str(context.path.resolve()),
-            config=self._config, is_profiled=is_recording(),
+            config=self._config, through=self._through, is_profiled=is_recording(),
         )  # fmt: skip
         with supervised(
             context, source, progress,

@@ -21,8 +21,9 @@ class EmbeddingWork:
 
     Attributes:
         graph: Folder of the store, which every machine sees.
-        path: Folder of the run, which every machine sees.
+        path: Folder of the run, which every machine sees unless ``through`` is given.
         config: The settings; ``threads`` are those of one worker.
+        through: Location on an object store by which files of the run travel, or "".
         is_profiled: Whether workers record themselves.
         first_units: An epoch, and which of its units come first: those trained before.
     """
@@ -30,6 +31,7 @@ class EmbeddingWork:
     graph: str
     path: str
     config: EmbeddingConfig
+    through: str = ""
     is_profiled: bool = False
     first_units: tuple[int, tuple[int, ...]] = (0, ())
 
@@ -78,9 +80,8 @@ def layout_of(state: runs.RunState) -> Layout:
     return Layout(order=order["name"], order_capacity=order["capacity"])
 
 
-def context_of(graph: Graph, work: EmbeddingWork) -> TrainingContext:
-    """Return the training of a worker, with the checkpoint that is there."""
-    path = Path(work.path)
+def context_of(graph: Graph, work: EmbeddingWork, path: Path) -> TrainingContext:
+    """Return the training of a worker, with the checkpoint that is in a folder."""
     model = relation_sets(graph, work.config)
     state = runs.read_state(path)
     runs.require_same_graph(state.graph, graph, path)

@@ -36,6 +36,7 @@ from graphsys.distributed.embedding.work import (
     one_partition_parts,
     tables_of,
 )
+from graphsys.distributed.run_files import RunFiles
 from graphsys.distributed.seen import COMMUNICATION, EXCHANGE
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.data.schedule import BucketTask, Part, Schedule
@@ -98,7 +99,10 @@ class EmbeddingWorker:
         self.figures = WorkerFigures()
         self._graph = Graph(work.graph)
         self._log = LogLines()
-        context = context_of(self._graph, work)
+        self._travel = RunFiles.of_worker(
+            work.path, work.through, left_out=("rows/", "state/")
+        )
+        context = context_of(self._graph, work, self._travel.path)
         self.context, self._hooks = with_hooks(context, self._log)
         steps, layout = self.context.steps, self.context.layout
         partitions = {t: self._graph.num_partitions(t) for t in self._graph.node_types}
@@ -107,7 +111,7 @@ class EmbeddingWorker:
         self._files = TableFiles(self.context)
         self._always = one_partition_parts(self.context)
         self._partitions = WorkerPartitions(
-            self._files, self._always, prefetch=work.config.prefetch
+            self._files, self._travel, self._always, prefetch=work.config.prefetch
         )
         resident = self._partitions.resident
         tables = tables_of(self._files, {p: resident[p] for p in self._always})
@@ -198,8 +202,7 @@ class EmbeddingWorker:
         began = time.monotonic()
         turn: Turn = self._locks("turn", self.name, self._number, self._epoch, finished)
         self.figures.communication_seconds += time.monotonic() - began
-        for name in turn.drop:
-            (self.context.path / name).unlink(missing_ok=True)
+        self._travel.drop(turn.drop)
         return turn
 
     def _pause(self, since: float) -> None:

@@ -17,6 +17,7 @@ from graphsys.distributed.cluster import Cluster, connected, refuse_views
 from graphsys.distributed.exchanging.connections import Address
 from graphsys.distributed.gnn.worker import GnnWork, GnnWorker, Meeting, TrainingEvents
 from graphsys.distributed.ownership import most_owners, require_partitions
+from graphsys.distributed.run_files import RunFiles, is_begun
 from graphsys.distributed.seen import tell_trainers
 from graphsys.distributed.train_report import ClusterTrainReport
 from graphsys.distributed.watching import MAX_RESTARTS
@@ -45,6 +46,7 @@ def train_gnn(
     dry_run: bool = False,
     memory: int | str | None = None,
     device: str = "cpu",
+    through: str = "",
     progress: Progress = SILENT,
 ) -> ClusterTrainReport:
     """Train a graph neural network on a cluster and leave the run that one machine leaves.
@@ -56,7 +58,7 @@ def train_gnn(
     Args:
         graph: An open graph, or its path, which all machines see.
         config: The settings; None as in :func:`graphsys.gnn.train`.
-        out: Folder of the run, which all machines see.
+        out: Folder of the run, which all machines see unless ``through`` is given.
         cluster: Where to train.
         resume: Go on from the last checkpoint of ``out``, with any number of workers.
         overwrite: Replace a run in ``out``, once the new one is complete.
@@ -64,6 +66,9 @@ def train_gnn(
             than a worker's share does.
         memory: Refused: budgets are of one process.
         device: ``cpu``; others are refused.
+        through: Folder on an object store (``s3://...``) through which files travel
+            between machines that do not see ``out``; what is left there at the end, the
+            run's files among it, is the caller's to use or to remove.
         progress: Receives an epoch per stage.
 
     Returns:
@@ -82,6 +87,11 @@ def train_gnn(
     if config is None:
         config = gnn.run_config(out) if resume else GnnConfig()
     _refuse(graph, config, memory, device)
+    if through and config.tensorboard:
+        raise ConfigError(
+            "tensorboard: got true with a run on an object store, where workers of several "
+            "machines put checkpoints only; expected false, or a folder all of them mount"
+        )
     if config.sample_at == "owners":
         require_partitions(graph, cluster.local_workers)
     if dry_run:
@@ -95,12 +105,14 @@ def train_gnn(
         work = GnnWork(
             graph=location_of(graph.path), config=config, out=str(out.resolve()),
             resume=resume, overwrite=overwrite, workers=workers,
-            local_workers=cluster.local_workers, is_profiled=is_recording(),
+            local_workers=cluster.local_workers, through=through,
+            is_profiled=is_recording(),
         )  # fmt: skip
         try:
             told, restarts = _train_until_done(work, progress)
         finally:
             progress.close()
+        RunFiles.of_driver(out, through).bring_checkpoint()
     report: TrainReport = told[0]["report"]
     _tell(told, restarts)
     found = _reported(report, workers, {"restarts": restarts})
@@ -166,8 +178,11 @@ def _train_until_done(
         told = _train_once(work, progress)
         if told is not None:
             return told, restarts
-        is_begun = is_staged(out) or _identity(out) != before
-        work = replace(first, resume=first.resume or is_begun)
+        if work.through:
+            goes_on = is_begun(work.through)
+        else:
+            goes_on = is_staged(out) or _identity(out) != before
+        work = replace(first, resume=first.resume or goes_on)
     raise ClusterError(
         f"workers were lost {MAX_RESTARTS + 1} times; look at the memory and the system "
         "logs of the machines, then go on with --resume"

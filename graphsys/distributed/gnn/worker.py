@@ -9,6 +9,7 @@ from typing import Any
 from graphsys.core.progress import Progress
 from graphsys.distributed.exchanging.connections import Address, Connections
 from graphsys.distributed.gnn.owned_graph import OwnedGraph
+from graphsys.distributed.run_files import RunFiles
 from graphsys.distributed.seen import recorded
 from graphsys.gnn.config import GnnConfig
 from graphsys.storage.reader import Graph
@@ -21,11 +22,12 @@ class GnnWork:
     Attributes:
         graph: Folder of the store, which every machine sees.
         config: The settings.
-        out: Folder of the run, which every machine sees.
+        out: Folder of the run, which every machine sees unless ``through`` is given.
         resume: Whether to go on from its checkpoint.
         overwrite: Whether to replace a run that is there.
         workers: How many train together.
         local_workers: How many on this machine; 0: each has one processor.
+        through: Location on an object store by which files of the run travel, or "".
         is_profiled: Whether workers record themselves.
     """
 
@@ -36,6 +38,7 @@ class GnnWork:
     overwrite: bool
     workers: int
     local_workers: int
+    through: str = ""
     is_profiled: bool = False
 
 
@@ -120,11 +123,13 @@ class GnnWorker:
             os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
         with Graph(work.graph) as graph:
             owned = self._owned(graph, rank, meeting, work)
+            files = RunFiles.of_worker(work.out, work.through)
 
             def train() -> dict[str, Any]:
                 report = gnn.train(
-                    graph, work.config, work.out, resume=work.resume,
+                    graph, work.config, files.path, resume=work.resume,
                     overwrite=work.overwrite, progress=self._events, owners=owned,
+                    on_commit=files.publish,
                 )  # fmt: skip
                 return {"report": report}
 

@@ -14,6 +14,7 @@ from graphsys.core.memory import MemoryMeter, parse_bytes
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.remote.locations import is_remote
 from graphsys.datasets.build_store import open_data
+from graphsys.datasets.files import as_uri
 from graphsys.distributed.cluster import Cluster, connected
 from graphsys.distributed.ingesting.far_writer import RunAll
 from graphsys.distributed.ingesting.plan import IngestWork
@@ -58,9 +59,10 @@ def ingest(
     """Read files into a store, byte for byte the one that one machine makes.
 
     Args:
-        files: Files as ``graphsys.ingest`` takes them, which all machines see; none where
-            there are ``edges``. Tasks read files of text and tables, and a description's
-            tables, side by side; one task reads other formats.
+        files: Files as ``graphsys.ingest`` takes them, which all machines see, or which
+            lie on an object store; none where there are ``edges``. Tasks read files of text
+            and tables, and a description's tables, side by side; one task reads other
+            formats.
         out: Folder of the store, which all machines see. Or, by workers of this machine, a
             location (``s3://...``): the store is made in the user's cache and uploaded.
         cluster: Where.
@@ -90,7 +92,7 @@ def ingest(
         "nodes": nodes or None,
         "edges": edges or None,
     }
-    _refuse(settings, cluster, out, _paths(given))
+    _refuse(settings, cluster, out)
     if is_remote(out):
         with published(out, MANIFEST_NAME, overwrite=overwrite) as folder:
             report = ingest(
@@ -130,9 +132,7 @@ def ingest(
     )
 
 
-def _refuse(
-    settings: IngestOptions, cluster: Cluster, out: AnyPath, places: Sequence[AnyPath]
-) -> None:
+def _refuse(settings: IngestOptions, cluster: Cluster, out: AnyPath) -> None:
     """Refuse what only one machine takes.
 
     Raises:
@@ -143,11 +143,6 @@ def _refuse(
             f"partitioner {settings.partitioner} with order {settings.order} looks at the "
             "whole graph, which --cluster does not; leave out --cluster, or partition "
             "the graph afterwards"
-        )
-    for place in filter(is_remote, places):
-        raise ConfigError(
-            f"{place} is on an object store, which ingest --cluster does not read; leave "
-            "out --cluster, or copy it to a folder that all machines see"
         )
     if is_remote(out) and not cluster.local_workers:
         raise ConfigError(
@@ -167,12 +162,12 @@ def _paths(given: Any) -> list[AnyPath]:
 
 
 def _absolute(given: Any) -> Any:
-    """Return lists and mappings of paths with whole paths."""
+    """Return lists and mappings of paths with whole paths; locations stay."""
     if isinstance(given, Mapping):
         return {name: _absolute(item) for name, item in given.items()}
     if isinstance(given, (list, tuple)):
         return [_absolute(item) for item in given]
-    return given if given is None else str(Path(given).absolute())
+    return given if given is None else as_uri(given) or str(Path(given).absolute())
 
 
 @contextmanager
@@ -186,9 +181,10 @@ def _named(paths: Sequence[AnyPath]) -> Iterator[None]:
         yield
     except InputError as err:
         text = str(err)
-        for path in map(Path, paths):
+        here = [Path(path) for path in paths if as_uri(path) is None]
+        for path in here:
             text = text.replace(str(path.absolute()), str(path))
-        for folder in {Path(path).parent for path in paths}:
+        for folder in {path.parent for path in here}:
             shown = "" if str(folder) == "." else f"{folder}/"
             text = text.replace(f"{folder.absolute()}/", shown)
         raise InputError(text) from None

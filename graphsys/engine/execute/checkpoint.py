@@ -1,9 +1,9 @@
 """Checkpoints of a run: everything the next supersteps depend on, committed by one rename.
 
-A folder holds ``checkpoint.json`` and the arrays of the superstep that it names, as .npy
-files in a folder of their own. A new checkpoint is written beside the old one, flushed, and
-becomes the checkpoint when ``checkpoint.json`` is replaced; then the old one goes. So a
-kill at any moment leaves the one or the other, whole.
+A folder, or a location on an object store, holds ``checkpoint.json`` and the arrays of the
+superstep that it names, as .npy files in a folder of their own. A new checkpoint is written
+beside the old one, flushed, and becomes the checkpoint when ``checkpoint.json`` is
+replaced; then the old one goes. So a kill at any moment leaves the one or the other, whole.
 """
 
 import contextlib
@@ -11,8 +11,6 @@ import hashlib
 import inspect
 import json
 import os
-import re
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,17 +24,14 @@ from graphsys.core.errors import ConfigError, CorruptStoreError, OutputExistsErr
 from graphsys.core.plain_files import read_json
 from graphsys.engine.codegen.cpu import module_source
 from graphsys.engine.codegen.plan import ProgramPlan
+from graphsys.engine.execute.checkpoint_place import NAME, CheckpointPlace
 from graphsys.engine.execute.executor import Executor, Position
 from graphsys.engine.execute.frontier import Frontier
 from graphsys.engine.program import VertexProgram
 from graphsys.engine.topology import Topology
-from graphsys.storage.folder_kinds import require_outside
-from graphsys.storage.locks import WriterLock
 from graphsys.storage.transaction import disk_errors
 
-NAME = "checkpoint.json"
 FORMAT_VERSION = 1
-_STEP = re.compile(r"superstep-\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +46,7 @@ class Checkpoints:
     """The checkpoints of one run in one folder.
 
     Args:
-        folder: Where they go; made when missing.
+        folder: Where they go, ``s3://...`` too; made when missing.
         every: Supersteps between two checkpoints.
         fingerprint: See :func:`fingerprint_of`.
         resume: Whether to go on from the checkpoint that is there, if one is.
@@ -63,6 +58,7 @@ class Checkpoints:
             something else.
         StoreBusyError: another run writes here.
         StorageFullError: the folder cannot be made.
+        ObjectStoreError: the storage fails.
     """
 
     def __init__(
@@ -75,29 +71,31 @@ class Checkpoints:
     ) -> None:
         if every < 1:
             raise ConfigError(f"checkpoint_every must be 1 or more, got {every}")
-        self.folder = Path(folder)
-        require_outside(self.folder)
         self._every = every
         self._fingerprint = dict(fingerprint)
-        with disk_errors(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = WriterLock(self.folder)
+        self._place = CheckpointPlace.at(folder)
+        self._place.claim()
         try:
             self._found = self._read()
             if self._found is not None and not resume:
                 at = self._found["position"]["superstep"]
                 raise OutputExistsError(
-                    f"{self.folder} holds a checkpoint of {self._found['run']['program']} "
+                    f"{self._place} holds a checkpoint of {self._found['run']['program']} "
                     f"after {at} supersteps; resume it, or remove the folder"
                 )
-            self._check_empty()
+            self._place.require_own()
         except BaseException:
             self.close()
             raise
 
+    @property
+    def folder(self) -> Path:
+        """Where they are on this machine."""
+        return self._place.folder
+
     def close(self) -> None:
         """Let another run write here."""
-        self._lock.release()
+        self._place.release()
 
     # ---- writing
 
@@ -115,17 +113,17 @@ class Checkpoints:
             StorageFullError: there is no room; the checkpoint before stays.
         """
         with disk_errors(self.folder), self._tidied():
-            self._sweep()
-            name = f"superstep-{executor.at.superstep}"
-            target = self.folder / name
-            if self._found is not None and self._found["folder"] == name:
+            if self._is_at(executor):
                 return  # nothing has happened since
+            self._sweep()
+            name = self._place.name_of(executor.at.superstep)
+            target = self.folder / name
             target.mkdir()
             arrays, frontier = executor.arrays.kept(), _frontier_of(executor.frontier)
             if executor.frontier is not None and not executor.frontier.everyone:
                 arrays[f"frontier__{frontier['form']}"] = _bits_or_list(executor.frontier)
             files = {key: write_array(target, key, array) for key, array in arrays.items()}
-            flush_folder(target)
+            self._place.send(name)
             content = {
                 "format": FORMAT_VERSION,
                 "run": self._fingerprint,
@@ -135,19 +133,17 @@ class Checkpoints:
                 "files": {key: asdict(file) for key, file in files.items()},
             }
             self._commit(content)
-            self._sweep()
+
+    def _is_at(self, executor: Executor) -> bool:
+        """Return whether the checkpoint that is there is of this superstep."""
+        found = self._found
+        return found is not None and found["position"]["superstep"] == executor.at.superstep
 
     def _commit(self, content: dict[str, Any]) -> None:
         text = json.dumps(content, indent=1, sort_keys=True)
         whole = {"checksum": _hash(text.encode()), "content": content}
-        temporary = self.folder / f".{NAME}.new"
-        with temporary.open("w") as file:
-            json.dump(whole, file, indent=1, sort_keys=True)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self.folder / NAME)
+        self._place.commit(json.dumps(whole, indent=1, sort_keys=True), content["folder"])
         self._found = content
-        flush_folder(self.folder)
 
     @contextlib.contextmanager
     def _tidied(self) -> Iterator[None]:
@@ -161,12 +157,7 @@ class Checkpoints:
 
     def _sweep(self) -> None:
         """Remove what is not the committed checkpoint."""
-        kept = None if self._found is None else self._found["folder"]
-        for path in self.folder.iterdir():
-            if _STEP.fullmatch(path.name) and path.name != kept:
-                shutil.rmtree(path)
-            elif path.name == f".{NAME}.new":
-                path.unlink()
+        self._place.sweep(None if self._found is None else self._found["folder"])
 
     # ---- reading
 
@@ -199,6 +190,7 @@ class Checkpoints:
         return True
 
     def _read(self) -> dict[str, Any] | None:
+        self._place.look()
         path = self.folder / NAME
         if not path.exists():
             return None
@@ -212,7 +204,7 @@ class Checkpoints:
             raise self._corrupt(NAME, str(err)) from err
         if content["format"] != FORMAT_VERSION:
             raise ConfigError(
-                f"{path} has format {content['format']}, this version reads "
+                f"{self._place}/{NAME} has format {content['format']}, this version reads "
                 f"{FORMAT_VERSION}; remove the folder to start again"
             )
         self._refuse_others(content["run"])
@@ -232,7 +224,7 @@ class Checkpoints:
                 pairs = [f"{n} = {theirs.get(n)!r}, now {ours.get(n)!r}" for n in names]
                 detail = "other parameters: " + "; ".join(pairs)
             raise ConfigError(
-                f"the checkpoint in {self.folder} cannot be resumed: it has {detail}; "
+                f"the checkpoint in {self._place} cannot be resumed: it has {detail}; "
                 "remove the folder to start again"
             )
 
@@ -245,7 +237,9 @@ class Checkpoints:
         file = _File(**said)
         assert self._found is not None  # restore() checked
         path = self.folder / self._found["folder"] / f"{key}.npy"
+        name = f"{self._found['folder']}/{path.name}"
         try:
+            self._place.bring(name, file.bytes, file.checksum)
             if path.stat().st_size != file.bytes:
                 raise ValueError(f"{path.stat().st_size} bytes, expected {file.bytes}")
             if _hash_file(path) != file.checksum:
@@ -257,18 +251,9 @@ class Checkpoints:
 
     def _corrupt(self, name: str, what: str) -> CorruptStoreError:
         return CorruptStoreError(
-            f"checkpoint {self.folder} cannot be read: {name}: {what}; remove the folder "
+            f"checkpoint {self._place} cannot be read: {name}: {what}; remove the folder "
             "to start again"
         )
-
-    def _check_empty(self) -> None:
-        ours = {NAME, f".{NAME}.new", self._lock.path.name}
-        for path in self.folder.iterdir():
-            if path.name not in ours and not _STEP.fullmatch(path.name):
-                raise OutputExistsError(
-                    f"{self.folder} holds {path.name} and is no folder of checkpoints; "
-                    "choose another"
-                )
 
 
 def fingerprint_of(
@@ -351,12 +336,3 @@ def _hash(data: bytes) -> str:
 def _hash_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def flush_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

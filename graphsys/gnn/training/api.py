@@ -3,7 +3,7 @@
 import contextlib
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,7 @@ def train(
     device: str = "cpu",
     progress: Progress = SILENT,
     owners: Owners | None = None,
+    on_commit: Callable[[runs.RunState], None] | None = None,
 ) -> TrainReport:
     """Train a graph neural network and leave a run on disk.
 
@@ -72,6 +73,7 @@ def train(
         progress: Receives an epoch per stage.
         owners: Who reads which nodes' rows, where several processes train and the config
             says so; see :func:`graphsys.distributed.train_gnn`.
+        on_commit: Called with the state after each commit to ``out``, by whoever writes.
 
     Returns:
         What was done.
@@ -111,8 +113,9 @@ def train(
         if not dry_run and not process_group.rank:
             run_folder.require_free(out, resume=resume, overwrite=overwrite)
         context = replace(
-            build_context(graph, config, transfer, owners=owners), budget=budget
-        )
+            build_context(graph, config, transfer, owners=owners),
+            budget=budget, on_commit=on_commit,
+        )  # fmt: skip
         if budget is not None and transfer is None:
             needed = bytes_beyond(context, budget)
             if needed is not None:
@@ -284,4 +287,6 @@ def _open_state(path: Path, context: TrainingContext, *, resume: bool) -> runs.R
     )
     if not context.task.process_group.rank:
         runs.begin(path, config, state)
+        if context.on_commit is not None:
+            context.on_commit(state)
     return state

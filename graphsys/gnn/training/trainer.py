@@ -119,6 +119,8 @@ class Trainer:
             tensors["best"] = None if self._is_best_saved else self._best
         with span("checkpoint"):
             runs.commit(self.path, self.state, tensors, self.network.stored)
+            if self.context.on_commit is not None:
+                self.context.on_commit(self.state)
         self._is_best_saved = True
         self._saved_s = time.monotonic()
 

@@ -14,7 +14,7 @@ import contextlib
 import dataclasses
 import secrets
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,20 +37,25 @@ from graphsys.storage.objects.object_store import ObjectStore
 from graphsys.storage.objects.s3_writer import S3Writer
 from graphsys.storage.objects.staging import staging
 from graphsys.storage.remote.fetching import with_files
+from graphsys.storage.remote.surroundings import KINDS, require_outside
 
 _THREADS: Final = 4
-_KINDS: Final = {MANIFEST_NAME: "graph", RUN_NAME: "training run"}
 _RANDOM_BITS: Final = 20
 
 
 @contextmanager
-def published(place: Place, head_name: str, *, overwrite: bool) -> Iterator[Path]:
+def published(
+    place: Place, head_name: str, *, overwrite: bool, number: int | None = None
+) -> Iterator[Path]:
     """Give a folder that does not exist; what is there at the end is at ``place`` then.
 
     Args:
         place: A location of an object store.
         head_name: ``graph.json`` or ``run.json``.
         overwrite: Whether what is there may be replaced; it stays if anything fails.
+        number: Of the generation, from :func:`own_number`, where others put files of the
+            run into its folder meanwhile: those of the right size are not uploaded again,
+            all others go at the end.
 
     Raises:
         OutputExistsError: something is there that may not be replaced.
@@ -60,12 +65,24 @@ def published(place: Place, head_name: str, *, overwrite: bool) -> Iterator[Path
         ObjectStoreError: the storage fails.
     """
     location = Location.parse(place)
-    publication = _Publication(location, head_name)
+    publication = _Publication(location, head_name, number)
     publication.begin(overwrite=overwrite)
     with staging(location) as folder:
-        yield folder
+        with publication.cleaned():
+            yield folder
         if (folder / head_name).exists():  # a dry run leaves nothing
             publication.publish(folder)
+
+
+def own_number() -> int:
+    """Return the number of a generation that no other writer has, and later is larger."""
+    milliseconds = time.time_ns() // 1_000_000
+    return (milliseconds << _RANDOM_BITS) + secrets.randbits(_RANDOM_BITS)
+
+
+def generation_folder(place: Place, number: int) -> str:
+    """Return the location of a generation's files."""
+    return f"{Location.parse(place)}/gen-{number}"
 
 
 @dataclass(slots=True)
@@ -79,14 +96,16 @@ class _Upload:
 class _Publication:
     """One writer of a location."""
 
-    def __init__(self, location: Location, head_name: str) -> None:
+    def __init__(self, location: Location, head_name: str, number: int | None) -> None:
         self._location, self._head_name = location, head_name
+        self._is_shared = number is not None
+        self._number = own_number() if number is None else number
         self._writer, self._store = S3Writer(location), ObjectStore(location)
         self._before: tuple[bytes, str] | None = None
 
     def begin(self, *, overwrite: bool) -> None:
         """Read the state that is to be replaced, before anything is uploaded."""
-        here, kind = self._location, _KINDS[self._head_name]
+        here, kind = self._location, KINDS[self._head_name]
         self._before = self._writer.read(self._head_name)
         if self._before is not None and not overwrite:
             raise OutputExistsError(
@@ -96,31 +115,24 @@ class _Publication:
         if not found:
             self._store.require_bucket()
         self._refuse_strange(found)
-        for parent in here.parents():
-            for name, other in _KINDS.items():
-                if ObjectStore(parent).read(name) is not None:
-                    raise ConfigError(
-                        f"{here} lies inside {parent}, which is a {other} and holds no "
-                        "other files; choose an output outside of it"
-                    )
+        require_outside(here)
 
     def _refuse_strange(self, names: Iterable[str]) -> None:
         for name in sorted(names):
             if name != self._head_name and not name.startswith("gen-"):
                 raise OutputExistsError(
                     f"{self._location} already exists: it holds {name!r}, which is no part "
-                    f"of a {_KINDS[self._head_name]}; choose another output"
+                    f"of a {KINDS[self._head_name]}; choose another output"
                 )
 
     def publish(self, folder: Path) -> None:
         """Upload what is in a folder, and commit it."""
-        number = _own_number()
-        generation = f"gen-{number}"
+        generation = f"gen-{self._number}"
         make = _graph_upload if self._head_name == MANIFEST_NAME else _run_upload
-        upload = make(folder, number)
+        upload = make(folder, self._number)
         try:
             self._upload(upload.files)
-            left = self._others(generation)
+            left = self._others(upload.files)
         except BaseException:
             self._remove(upload.files, [generation])
             raise
@@ -134,16 +146,34 @@ class _Publication:
             )
         self._remove(left, {name.partition("/")[0] for name in left})
 
+    @contextmanager
+    def cleaned(self) -> Iterator[None]:
+        """Remove what others put into the folder if the block fails."""
+        try:
+            yield
+        except BaseException:
+            if self._is_shared:
+                generation = f"gen-{self._number}"
+                with contextlib.suppress(GraphsysError):
+                    found = [*self._store.sizes(), *self._writer.begun()]
+                    own = [name for name in found if name.startswith(f"{generation}/")]
+                    self._remove(own, [generation])
+            raise
+
     def _upload(self, files: dict[str, Path]) -> None:
         sizes = {name: file.stat().st_size for name, file in files.items()}
+        there = self._store.sizes() if self._is_shared else {}
+        missing = [name for name, size in sizes.items() if there.get(name) != size]
         progress = new_progress()
-        progress.stage(f"upload {self._location}", sum(sizes.values()), "bytes")
+        progress.stage(
+            f"upload {self._location}", sum(sizes[name] for name in missing), "bytes"
+        )
 
         def send(name: str) -> str:
             self._store.upload(files[name], name)
             return name
 
-        for name in map_in_order(send, files, num_threads=_THREADS):
+        for name in map_in_order(send, missing, num_threads=_THREADS):
             progress.advance(sizes[name])
         progress.close()
         found = self._store.sizes()
@@ -154,15 +184,11 @@ class _Publication:
                     "after its upload; run the command again"
                 )
 
-    def _others(self, generation: str) -> list[str]:
-        """Return the files that no other writer can commit once we have."""
+    def _others(self, files: Collection[str]) -> list[str]:
+        """Return the files that nobody can commit once we have these."""
         names = {*self._store.sizes(), *self._writer.begun()}
         self._refuse_strange(names)  # a run beside a graph would take its files for left
-        return sorted(
-            name
-            for name in names
-            if name.startswith("gen-") and not name.startswith(f"{generation}/")
-        )
+        return sorted(it for it in names if it.startswith("gen-") and it not in files)
 
     def _commit(self, upload: _Upload) -> bool:
         """Put the head; false where another writer was first.
@@ -192,12 +218,6 @@ class _Publication:
     def _remove(self, names: Iterable[str], folders: Iterable[str]) -> None:
         self._writer.remove(names)
         self._writer.drop_parts(folders)
-
-
-def _own_number() -> int:
-    """Return the number of a generation that no other writer has, and later is larger."""
-    milliseconds = time.time_ns() // 1_000_000
-    return (milliseconds << _RANDOM_BITS) + secrets.randbits(_RANDOM_BITS)
 
 
 def _graph_upload(folder: Path, number: int) -> _Upload:

@@ -9,7 +9,7 @@ from typing import Any
 from graphsys.core.errors import ConfigError
 from graphsys.core.remote.locations import is_remote
 from graphsys.storage.folder_kinds import RUN_NAME
-from graphsys.storage.remote.publishing import published
+from graphsys.storage.remote.publishing import generation_folder, own_number, published
 
 
 def refuse_remote_resume(out: Path) -> None:
@@ -35,10 +35,11 @@ def run_target(out: Path, cluster: str | None, how: dict[str, Any]) -> Iterator[
     Args:
         out: What the user named.
         cluster: Where it is trained.
-        how: Arguments of ``train``; nothing is left to overwrite in a folder of our own.
+        how: Arguments of ``train``; nothing is left to overwrite in a folder of our own,
+            and ``through`` is added where machines do not share it.
 
     Raises:
-        ConfigError: it is trained by processes that would have to share that folder.
+        ConfigError: it is trained by processes of torchrun.
         OutputExistsError: a run is there and may not be replaced.
         StoreBusyError: another process wrote there meanwhile.
         ObjectStoreError: the storage fails.
@@ -47,11 +48,14 @@ def run_target(out: Path, cluster: str | None, how: dict[str, Any]) -> Iterator[
         yield out
         return
     is_shared = cluster is not None and not cluster.startswith("local:")
-    if is_shared or os.environ.get("WORLD_SIZE", "1") != "1":
+    if os.environ.get("WORLD_SIZE", "1") != "1":
         raise ConfigError(
-            f"{out} is on an object store, and processes of several machines share the "
-            "folder of the run they train; train to a folder that all of them mount"
+            f"{out} is on an object store, and processes of torchrun share the folder of "
+            "the run they train; train to a folder that all of them mount, or by --cluster"
         )
     overwrite, how["overwrite"] = how["overwrite"], False
-    with published(out, RUN_NAME, overwrite=overwrite) as folder:
+    number = own_number() if is_shared else None
+    if number is not None:
+        how["through"] = generation_folder(out, number)
+    with published(out, RUN_NAME, overwrite=overwrite, number=number) as folder:
         yield folder

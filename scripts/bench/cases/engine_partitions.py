@@ -20,6 +20,8 @@ EDGE_FACTOR = 16
 ONE = "one partition"
 SEVERAL = f"{OURS}, {PARTITIONS} partitions"
 SMALL = {"adamic_adar", "apsp", "closeness", "harmonic", "jaccard"}
+MEDIUM = {"leiden"}
+"""That takes minutes for a graph without communities."""
 OTHER_INPUT = {"label_propagation", "survey_propagation"}
 """Those that need labels, or a formula, and not a graph like this one."""
 QUICK = {"betweenness", "mst", "sssp"}
@@ -35,10 +37,12 @@ def works(
     from graphsys.engine.topology import Topology
 
     missing += sorted(OTHER_INPUT)
-    scales = (12, 8) if quick else (20, 12)
-    large, small = (_stores(folder / f"rmat{scale}", scale) for scale in scales)
+    scales = (12, 8, 8) if quick else (20, 12, 16)
+    stores = [_stores(folder / f"rmat{scale}", scale) for scale in dict.fromkeys(scales)]
     for name in sorted(QUICK if quick else algorithms.ALGORITHMS.keys() - OTHER_INPUT):
-        pair, scale = (small, scales[1]) if name in SMALL else (large, scales[0])
+        place = 1 if name in SMALL else 2 if name in MEDIUM else 0
+        scale = scales[place]
+        pair = stores[[*dict.fromkeys(scales)].index(scale)]
         topology = Topology.of(str(pair[ONE]))
         for kind, options in _ways(name, _ends(topology)):
             yield Work(

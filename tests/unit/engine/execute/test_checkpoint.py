@@ -1,6 +1,6 @@
 """Checkpoints: a resumed run ends as an unbroken one, and nothing else is resumed."""
 
-import json
+import os
 import shutil
 import subprocess
 import sys
@@ -268,13 +268,12 @@ def test_a_disk_that_fills_up_at_the_commit_leaves_the_checkpoint_before(
     folder = tmp_path / "checkpoint"
     broken_off(graph, folder)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    dump = json.dump
 
-    def fail(whole: Any, file: Any, **options: Any) -> None:
-        dump(whole, file, **options)
+    def fail(new: Path, target: Path) -> None:
+        assert (new.name, target.name) == (".checkpoint.json.new", "checkpoint.json")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(json, "dump", fail)
+    monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(StorageFullError, match="no space left"):
         resumed(PageRank(iterations=9), graph, folder)
     assert {

@@ -16,8 +16,8 @@ from graphsys.storage.manifest import MANIFEST_NAME
 from graphsys.storage.objects.s3_writer import S3Writer
 from graphsys.storage.remote.publishing import published
 from graphsys.storage.verify.folder import verify_folder
+from tests.buckets import Bucket
 from tests.stores import edge_chunk, make_store
-from tests.unit.storage.remote.conftest import Bucket
 
 ONE = [(1, 2), (2, 3)]
 TWO = [(1, 2), (2, 3), (3, 4)]

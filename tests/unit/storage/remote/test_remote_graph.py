@@ -26,10 +26,10 @@ from graphsys.storage.manifest import Manifest, checksum_of
 from graphsys.storage.objects import copies
 from graphsys.storage.objects.object_store import ObjectStore
 from graphsys.storage.verify.folder import verify_folder
+from tests.buckets import SECRET, Bucket
 from tests.clusters import run_by_workers
 from tests.object_server import every
 from tests.stores import edge_chunk, make_store
-from tests.unit.storage.remote.conftest import SECRET, Bucket
 
 PAIRS = [(n, (n * 7 + 1) % 40) for n in range(40)]
 

@@ -16,8 +16,8 @@ from graphsys.cli.main import main
 from graphsys.storage.remote.fetching import run_folder, with_files
 from graphsys.storage.runs.run_folder import is_gnn_run
 from graphsys.storage.verify.folder import verify_folder
+from tests.buckets import SECRET, Bucket
 from tests.stores import edge_chunk, make_store
-from tests.unit.storage.remote.conftest import SECRET, Bucket
 
 Capture = pytest.CaptureFixture[str]
 
@@ -107,11 +107,11 @@ REFUSED = {
     "run pagerank GRAPH -o GRAPH/ranks.parquet": "which is a graph and holds no other",
     "run pagerank GRAPH -o s3://nobody/ranks.parquet": "there is no bucket 'nobody'",
     "run pagerank GRAPH -o GRAPH.rtf": "expected a name that ends in one of",
-    "export vectors -o GRAPH.csv --cluster local:2": "folder that all of them mount",
-    "run pagerank GRAPH -o x.csv --implementation program --checkpoint GRAPH-kept "
-    "--checkpoint-every 1": "write this to a local folder",
+    "export vectors -o GRAPH.csv --cluster a.b:6379": "folder that all of them mount",
+    "run pagerank GRAPH -o x.csv --implementation program --checkpoint GRAPH/kept "
+    "--checkpoint-every 1": "which is a graph and holds no",
     "train embedding GRAPH -o GRAPH-run --resume": "have no checkpoints to go on from",
-    "train embedding GRAPH -o GRAPH-run --cluster a.b:6379": "that all of them mount",
+    "train gnn GRAPH -o GRAPH-run --cluster a.b:6379 --set tensorboard=true": "put chec",
     "evaluate GRAPH": "holds no run (no run.json); expected what `graphsys train ... -o s3",
     "info s3://nobody/graph": "there is no bucket 'nobody'; make it, or look at its name",
     "info s3://key:hush@b/graph": "belong into the environment",
