@@ -16,6 +16,7 @@ from graphsys.engine.execute.rows import NUM_CHUNKS, RowBlock, all_nodes
 from graphsys.engine.execute.stream import Part, StreamRows
 from graphsys.engine.topology import Topology
 from graphsys.engine.united_rows import Direction, IndexBlock
+from graphsys.graph.shares import even_cuts
 from graphsys.storage.reader import Graph
 
 Spans = Sequence[tuple[int, int]]
@@ -94,30 +95,6 @@ def partition_cuts(graph: Graph, kind: str, num_workers: int) -> tuple[int, ...]
     Each worker gets about as much to visit: nodes, and entries of their rows both ways.
     """
     return even_cuts(_visits(graph, kind), num_workers)
-
-
-def even_cuts(weights: npt.NDArray[np.int64], num_pieces: int) -> tuple[int, ...]:
-    """Cut a sequence into runs of about the same weight, none empty if there are enough.
-
-    Args:
-        weights: Of the members, not negative, int64 ``[M]``.
-        num_pieces: How many runs, ``P``.
-
-    Returns:
-        Where each run begins, and ``M``: ``P + 1`` numbers, ascending.
-    """
-    before = np.concatenate([[0], np.cumsum(weights)])
-    cuts = [0]
-    for piece in range(1, num_pieces):
-        wanted = before[-1] * piece / num_pieces
-        after = int(np.searchsorted(before, wanted))
-        nearest = after - (
-            after > 0 and wanted - before[after - 1] < before[after] - wanted
-        )
-        least = min(cuts[-1] + 1, len(weights))
-        most = max(len(weights) - (num_pieces - piece), cuts[-1])
-        cuts.append(min(max(nearest, least), most))
-    return (*cuts, len(weights))
 
 
 def _visits(graph: Graph, kind: str) -> npt.NDArray[np.int64]:

@@ -65,11 +65,23 @@ def infer(
             if nodes is None:
                 nodes = np.arange(context.graph.num_nodes_of(node_type), dtype=np.int64)
             return context.network.node_rows(node_type, nodes).numpy()
-        if SAMPLERS.get(context.config.sampler).has_times:
-            return _infer_sampled(context, node_type, nodes, progress)
+        if draws_for_each(context):
+            if nodes is None:
+                size = context.message_graph.sampler.sizes[node_type]
+                nodes = np.arange(size, dtype=np.int64)
+            return infer_sampled(context, node_type, nodes, progress=progress)
         found = LayerByLayer(context, scratch, entries, progress).run(node_type, nodes)
     progress.close()
     return found
+
+
+def is_by_layers(context: TrainingContext) -> bool:
+    """Return whether :func:`infer` computes each layer of all nodes before the next."""
+    return not (
+        context.config.is_whole_graph
+        or isinstance(context.network, StreamNetwork)
+        or draws_for_each(context)
+    )
 
 
 def probe(context: TrainingContext, node_type: str, nodes: Ints | None = None) -> int:
@@ -86,7 +98,7 @@ def probe(context: TrainingContext, node_type: str, nodes: Ints | None = None) -
     context.network.eval()
     if isinstance(context.network, StreamNetwork):
         return 0  # rows at a time, a batch's worth of them
-    if SAMPLERS.get(context.config.sampler).has_times:
+    if draws_for_each(context):
         num_nodes = context.message_graph.sampler.sizes[node_type]
         num_rows = num_nodes if nodes is None else len(nodes)
         return 4 * num_rows * context.network.num_out
@@ -94,17 +106,36 @@ def probe(context: TrainingContext, node_type: str, nodes: Ints | None = None) -
         return LayerByLayer(context, None, entries_within(context)).probe(node_type, nodes)
 
 
-def _infer_sampled(
-    context: TrainingContext, node_type: str, nodes: Ints | None, progress: Progress
+def draws_for_each(context: TrainingContext) -> bool:
+    """Return whether :func:`infer` draws a sample for each node, as in training."""
+    return bool(SAMPLERS.get(context.config.sampler).has_times)
+
+
+def infer_sampled(
+    context: TrainingContext,
+    node_type: str,
+    nodes: Ints,
+    *,
+    first_batch: int = 0,
+    progress: Progress = SILENT,
 ) -> Floats:
-    """Compute nodes from samples, a batch at a time."""
+    """Compute the output for nodes from samples, a batch of ``batch_size`` at a time.
+
+    Args:
+        context: The network, in evaluation mode, and what it reads.
+        node_type: Of the nodes.
+        nodes: Their numbers ``[n]``.
+        first_batch: Number of the first batch, part of the key of its draws.
+        progress: Receives a stage.
+
+    Returns:
+        float32 ``[n, num_out]``.
+    """
     network, message_graph = context.network, context.message_graph
-    if nodes is None:
-        nodes = np.arange(message_graph.sampler.sizes[node_type], dtype=np.int64)
     result = np.empty((len(nodes), network.num_out), dtype=np.float32)
     size = context.config.batch_size
     progress.stage("samples of all nodes", len(nodes), "nodes")
-    for number, begin in enumerate(range(0, len(nodes), size)):
+    for number, begin in enumerate(range(0, len(nodes), size), first_batch):
         seeds = {node_type: nodes[begin : begin + size]}
         with message_graph.sample(seeds, epoch=0, batch=number) as sample:
             hops = message_graph.wrap(sample.layers)

@@ -3,7 +3,7 @@
 import itertools
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +17,7 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
 from graphsys.gnn.context import TrainingContext
 from graphsys.gnn.data.message_graph import Layer
+from graphsys.graph.shares import even_cuts
 from graphsys.sampling import Sample
 from graphsys.storage.transaction import disk_errors
 
@@ -34,6 +35,28 @@ class LayerRows(Protocol):
         ...
 
 
+class Together(Protocol):
+    """Processes that do the same at the same time."""
+
+    @property
+    def rank(self) -> int:
+        """Number of this one."""
+        ...
+
+    @property
+    def world_size(self) -> int:
+        """How many there are."""
+        ...
+
+    def gather(self, value: Any) -> list[Any]:
+        """Return what every process gave, in their order."""
+        ...
+
+    def share_rows(self, rows: Floats, bounds: Sequence[int]) -> None:
+        """Have every process fill in the rows between its bounds for all others."""
+        ...
+
+
 class LayerByLayer:
     """Computes each layer for all nodes before the next.
 
@@ -42,14 +65,15 @@ class LayerByLayer:
         scratch: Folder for files that hold the rows of layers; None: memory.
         entries: How many a batch has.
         progress: Receives a stage per layer.
+        group: Processes that compute the same together, a share of each layer each.
     """
 
     def __init__(
         self, context: TrainingContext, scratch: Path | None, entries: int,
-        progress: Progress = SILENT,
+        progress: Progress = SILENT, group: Together | None = None,
     ) -> None:  # fmt: skip
         self._context, self._scratch = context, scratch
-        self._entries, self._progress = entries, progress
+        self._entries, self._progress, self._group = entries, progress, group
 
     def run(self, node_type: str, nodes: Ints | None) -> Floats:
         """Return the output for nodes of a type; for all of them by default."""
@@ -58,9 +82,9 @@ class LayerByLayer:
             total = sum(len(numbers) for numbers in wanted.values())
             what = "all" if nodes is None else f"{total}"
             self._progress.stage(f"layer {k + 1} of {what} nodes", total, "nodes")
+            compute = self.compute if self._group is None else self._compute_together
             after = {
-                name: self.compute(k, name, numbers, before)
-                for name, numbers in wanted.items()
+                name: compute(k, name, numbers, before) for name, numbers in wanted.items()
             }
             before = {
                 name: _Known(wanted[name], rows)
@@ -143,6 +167,19 @@ class LayerByLayer:
             begin = end
         return spans
 
+    def shares(self, node_type: str, nodes: Ints, num_shares: int) -> list[int]:
+        """Deal nodes out, whole batches of about as much work to each.
+
+        Returns:
+            Where each share begins among the nodes, and their number: ``num_shares + 1``.
+        """
+        firsts = [low for low, _ in self.spans(node_type, nodes)]
+        begins = np.array([*firsts, len(nodes)], dtype=np.int64)
+        visits = np.append(0, np.cumsum(self.num_entries(node_type, nodes) + 1))
+        cuts = even_cuts(np.diff(visits[begins]), num_shares)
+        found: list[int] = begins[list(cuts)].tolist()
+        return found
+
     def num_entries(self, node_type: str, nodes: Ints) -> Ints:
         """Return how many entries each node has, of all types of edges, int64 ``[n]``."""
         found = np.zeros(len(nodes), dtype=np.int64)
@@ -197,6 +234,24 @@ class LayerByLayer:
                 release_free_memory()
             self._progress.advance(span[1] - span[0])
         return result
+
+    def _compute_together(
+        self, k: int, node_type: str, nodes: Ints, before: Mapping[str, LayerRows] | None
+    ) -> Floats | None:
+        """Compute the own share of what :meth:`compute` returns, and get the others'."""
+        group = self._group
+        assert group is not None  # run() looked
+        bounds = self.shares(node_type, nodes, group.world_size)
+        own = slice(bounds[group.rank], bounds[group.rank + 1])
+        found = self.compute(k, node_type, nodes[own], before)
+        width = max(group.gather(0 if found is None else found.shape[1]))
+        if not width:
+            return None
+        rows = room_for((len(nodes), width), self._scratch)
+        if found is not None:
+            rows[own] = found
+        group.share_rows(rows, bounds)
+        return rows
 
     def _types_before(self, k: int) -> set[str]:
         """Return the types that have rows before layer ``k``: those that messages reach."""

@@ -1,10 +1,11 @@
 """Processes that train together: each has a share of every batch, all have the network."""
 
 import contextlib
+import itertools
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -21,7 +22,8 @@ from graphsys.gnn.data.owners import Owners
 Ints = npt.NDArray[np.int64]
 TIMEOUT_S = 120
 """How long a process waits for a silent one in a step; gloo itself waits 30 minutes."""
-_PATIENCE = timedelta(days=30)  # while the first evaluates; who dies is noticed at once
+_PATIENCE = timedelta(days=30)  # while others evaluate; who dies is noticed at once
+_GIVEN_BYTES = 256 << 20  # by one call of gloo
 _patient: Any = None
 
 
@@ -31,10 +33,13 @@ class Traffic:
 
     Attributes:
         allreduce_bytes: Bytes of gradients that left it, by the algorithms on a ring.
+        evaluation_bytes: Bytes of rows that it computed for evaluations, for each other
+            process that got them.
         communication_s: Time in exchanges, which is mostly waiting for the others.
     """
 
     allreduce_bytes: int = 0
+    evaluation_bytes: int = 0
     communication_s: float = 0.0
 
 
@@ -151,6 +156,34 @@ class ProcessGroup:
                 data = torch.from_numpy(text)
             distributed.broadcast(data, 0, group=_patient)
         return json.loads(data.numpy().tobytes())
+
+    def give(self, array: npt.NDArray[Any], rank: int = 0) -> None:
+        """Have the other processes hold in an array of theirs what it holds in one's.
+
+        The others wait for as long as it takes.
+
+        Args:
+            array: Of one shape and dtype everywhere; a view of whole rows of another.
+            rank: Whose it is.
+        """
+        step = max(_GIVEN_BYTES // max(array[:1].nbytes, 1), 1)
+        with self._exchanging():
+            for begin in range(0, len(array), step):
+                piece = torch.from_numpy(array[begin : begin + step])
+                distributed.broadcast(piece, rank, group=_patient)
+
+    def share_rows(self, rows: npt.NDArray[Any], bounds: Sequence[int]) -> None:
+        """Have every process fill in the rows between its bounds for all others.
+
+        Args:
+            rows: ``[n, F]``; the own ones are there.
+            bounds: Where each process's begin, and ``n``.
+        """
+        for rank, (low, high) in enumerate(itertools.pairwise(bounds)):
+            self.give(rows[low:high], rank)
+            if rank == self.rank:
+                sent = rows[low:high].nbytes * (self.world_size - 1)
+                self.traffic.evaluation_bytes += sent
 
     @contextlib.contextmanager
     def _exchanging(self) -> Iterator[None]:

@@ -87,4 +87,28 @@ class Share:
         return found
 
 
+def even_cuts(weights: npt.NDArray[np.int64], num_pieces: int) -> tuple[int, ...]:
+    """Cut a sequence into runs of about the same weight, none empty if there are enough.
+
+    Args:
+        weights: Of the members, not negative, int64 ``[M]``.
+        num_pieces: How many runs, ``P``.
+
+    Returns:
+        Where each run begins, and ``M``: ``P + 1`` numbers, ascending.
+    """
+    before = np.concatenate([[0], np.cumsum(weights)])
+    cuts = [0]
+    for piece in range(1, num_pieces):
+        wanted = before[-1] * piece / num_pieces
+        after = int(np.searchsorted(before, wanted))
+        nearest = after - (
+            after > 0 and wanted - before[after - 1] < before[after] - wanted
+        )
+        least = min(cuts[-1] + 1, len(weights))
+        most = max(len(weights) - (num_pieces - piece), cuts[-1])
+        cuts.append(min(max(nearest, least), most))
+    return (*cuts, len(weights))
+
+
 WHOLE: Final = Share()

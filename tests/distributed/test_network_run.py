@@ -34,6 +34,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "links": {"task": "link_prediction", "edge_type": "reads"},
     "deep": {"task": "link_prediction", "edge_type": "reads", "fanouts": (3, 3, 3),
              "layers": 3},
+    "times": {"sampler": "temporal"},
 }  # fmt: skip
 
 
@@ -50,13 +51,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             node_type="book",
             columns={
                 "label": pa.array([f"taste {b % 2}" for b in range(24)]),
+                "time": 40 + 5 * np.arange(24),
                 "split": pa.array(["train"] * 14 + ["valid"] * 4 + ["test"] * 6),
             },
             features={"x": rng.normal(0, 1, (24, 6)).astype(np.float32)},
         ),
         NodeChunk(ids=np.arange(31), node_type="reader"),  # the last reads nothing
-        edge_chunk(pairs[:230], READS),
-        edge_chunk(pairs[230:], READS, "test"),
+        edge_chunk(pairs[:230], READS, time=np.arange(230)),
+        edge_chunk(pairs[230:], READS, "test", time=np.arange(230, 260)),
         partitions={"book": 2, "reader": 3},
     )
     for name, settings in SETTINGS.items():
@@ -96,7 +98,7 @@ def figures(run: Any) -> dict[str, float]:
 def test_workers_answer_what_one_machine_does(
     runs: dict[str, Path], tmp_path: Path, name: str, workers: int
 ) -> None:
-    run, is_of_links = runs[name], name != "classes"
+    run, is_of_links = runs[name], name in ("links", "deep")
     asked: list[Callable[[Any], Any]] = [
         lambda it: gnn.predict(it),
         lambda it: gnn.predict(it, [3, 1, 3]),

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphsys as gs
-from graphsys.distributed.ownership import Ownership, even_cuts
+from graphsys.distributed.ownership import Ownership
 from graphsys.engine.topology import Topology
+from graphsys.graph.shares import even_cuts
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,9 @@ from graphsys.distributed.asking.parts_folder import parts_beside
 from graphsys.distributed.asking.run_work import work_of
 from graphsys.distributed.asking.shards import Shards, started
 from graphsys.distributed.cluster import Cluster, refuse_views
-from graphsys.distributed.ownership import even_cuts
-from graphsys.gnn.inference import entries_within, scratch_of
+from graphsys.gnn.inference import draws_for_each, entries_within, scratch_of
 from graphsys.gnn.layer_by_layer import LayerByLayer, room_for
 from graphsys.gnn.models.stream import StreamNetwork
-from graphsys.gnn.part_specs import SAMPLERS
 from graphsys.gnn.use.trained_model import OpenedRun
 from graphsys.storage.transaction import disk_errors
 
@@ -69,20 +67,46 @@ class NetworkRun(OpenedRun):
         if nodes is not None and not len(nodes):
             return np.empty((0, self.context.network.num_out), dtype=np.float32)
         chosen = node_type or self.node_type
-        layers = LayerByLayer(self.context, None, entries_within(self.context))
-        known: dict[str, LayerShares] = {}
         with disk_errors(self.path), parts_beside(self.path.absolute()) as folder:
-            for k, wanted in enumerate(layers.wanted(chosen, nodes)):
-                total = sum(map(len, wanted.values()))
-                progress.stage(f"layer {k + 1} of {total} nodes", total, "nodes")
-                known = self._layer(layers, folder, k, wanted, known)
-                progress.advance(total)
-            rows = PieceRows(known[chosen])
+            make = self._sampled if draws_for_each(self.context) else self._by_layers
+            rows = PieceRows(make(folder, chosen, nodes, progress))
             found = room_for(rows.shape, scratch_of(self.context, folder))
             rows.write_to(found)
         progress.close()
         self.require_still()
         return found
+
+    def _by_layers(
+        self, folder: Path, node_type: str, nodes: Ints | None, progress: Progress
+    ) -> LayerShares:
+        """Have each layer computed of all nodes that the next one reads."""
+        layers = LayerByLayer(self.context, None, entries_within(self.context))
+        known: dict[str, LayerShares] = {}
+        for k, wanted in enumerate(layers.wanted(node_type, nodes)):
+            total = sum(map(len, wanted.values()))
+            progress.stage(f"layer {k + 1} of {total} nodes", total, "nodes")
+            known = self._layer(layers, folder, k, wanted, known)
+            progress.advance(total)
+        return known[node_type]
+
+    def _sampled(
+        self, folder: Path, node_type: str, nodes: Ints | None, progress: Progress
+    ) -> LayerShares:
+        """Have each node's row computed from a sample of its own, in batches."""
+        total = self.graph.num_nodes_of(node_type) if nodes is None else len(nodes)
+        size, workers = self.config.batch_size, self.shards.size
+        num_batches = -(-total // size)
+        cuts = [rank * num_batches // workers for rank in range(workers + 1)]
+        shares = LayerShares(
+            stem=f"{folder}/0", bounds=[min(cut * size, total) for cut in cuts],
+            is_all=nodes is None,
+        )  # fmt: skip
+        if nodes is not None:
+            write_whole(shares.list_file, np.ascontiguousarray(nodes, dtype=np.int64))
+        progress.stage("samples of all nodes", total, "nodes")
+        self.shards.ask_all("compute_sampled", node_type, shares)
+        progress.advance(total)
+        return shares
 
     def _layer(
         self, layers: LayerByLayer, folder: Path, k: int, wanted: Mapping[str, Ints],
@@ -105,14 +129,11 @@ class NetworkRun(OpenedRun):
         self, layers: LayerByLayer, stem: str, node_type: str, nodes: Ints
     ) -> LayerShares:
         """Deal nodes out, whole batches of about as much work to each worker."""
-        spans = layers.spans(node_type, nodes)
-        begins = np.array([*(low for low, _ in spans), len(nodes)], dtype=np.int64)
-        visits = np.append(0, np.cumsum(layers.num_entries(node_type, nodes) + 1))
-        cuts = even_cuts(np.diff(visits[begins]), self.shards.size)
+        bounds = layers.shares(node_type, nodes, self.shards.size)
         is_all = len(nodes) == self.graph.num_nodes_of(node_type) and bool(
             (nodes == np.arange(len(nodes))).all()
         )
-        shares = LayerShares(stem=stem, bounds=begins[list(cuts)].tolist(), is_all=is_all)
+        shares = LayerShares(stem=stem, bounds=bounds, is_all=is_all)
         if not is_all:
             write_whole(shares.list_file, nodes)
         return shares
@@ -168,8 +189,6 @@ def _refuse(run: NetworkRun) -> None:
         reason = f"{given} computes all rows at once"
     elif isinstance(run.context.network, StreamNetwork):
         reason = f"model {run.config.model} follows events in their order"
-    elif SAMPLERS.get(run.config.sampler).has_times:
-        reason = f"sampler {run.config.sampler} draws a sample for each node and time"
     if reason:
         raise ConfigError(
             f"{run.path}: {reason}, and workers share the nodes of layers; leave out "

@@ -11,7 +11,7 @@ import torch
 
 from graphsys.core.arrays import distinct, load_array, npy_pieces
 from graphsys.distributed.asking.run_work import RunWork, require_checkpoint
-from graphsys.gnn.inference import entries_within, scratch_of
+from graphsys.gnn.inference import entries_within, infer_sampled, scratch_of
 from graphsys.gnn.layer_by_layer import LayerByLayer
 from graphsys.gnn.ops.adjacency import kernel_threads
 from graphsys.gnn.use.trained_model import OpenedRun
@@ -161,6 +161,24 @@ class NetworkShard:
                     write_whole(file, rows)
                     written.append(name)
         return written
+
+    def compute_sampled(self, node_type: str, shares: LayerShares) -> None:
+        """Compute the own nodes' output, each from a sample; twice leaves what once does.
+
+        Args:
+            node_type: Of the nodes.
+            shares: The nodes, whole batches for each worker.
+
+        Raises:
+            StorageFullError: The rows cannot be written.
+        """
+        context, numbers = self.run.context, shares.numbers(self._rank)
+        first = shares.bounds[self._rank] // context.config.batch_size
+        context.network.eval()
+        if len(numbers):
+            with kernel_threads(self._work.threads), torch.no_grad():
+                rows = infer_sampled(context, node_type, numbers, first_batch=first)
+            write_whole(shares.piece_file(self._rank), rows)
 
 
 def write_whole(file: Path, array: npt.NDArray[Any]) -> None:

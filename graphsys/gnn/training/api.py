@@ -92,7 +92,7 @@ def train(
     budget = None if memory is None else parse_bytes(memory)
     if config is None:
         config = run_config(out) if resume else GnnConfig()
-    if config.sample_at == "owners" and owners is None:
+    if config.sample_at == "owners" and owners is None and not resume:
         raise ConfigError(
             "sample_at: got owners without --cluster, but one process has all nodes; add "
             "--cluster, or leave sample_at out"

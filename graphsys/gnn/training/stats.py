@@ -91,7 +91,8 @@ class TrainingStats:
         """Return what all processes tell of this part of the run; nothing where one trains.
 
         ``per_worker`` has of each its batches, edges, seconds of training, of sampling and
-        gathering, and in exchanges, and the bytes of gradients that left it.
+        gathering, and in exchanges, and the bytes of gradients that left it and of rows
+        that it computed for evaluations, for each other process that got them.
         With owners also the ``rows`` it sampled, ``far_rows`` that another drew, and
         ``row_bytes`` of those with the questions; the ``inputs`` it read, ``far_inputs`` of
         nodes of others, ``cache_hits`` among them, and ``feature_bytes`` (a cache's first
@@ -114,6 +115,7 @@ class TrainingStats:
             "gather_seconds": self._sums["gather"],
             "communication_seconds": traffic.communication_s,
             "allreduce_bytes": traffic.allreduce_bytes,
+            "evaluation_bytes": traffic.evaluation_bytes,
             **read,
             **(group.owners.figures() if group.owners else {}),
         })  # fmt: skip
@@ -124,6 +126,7 @@ class TrainingStats:
         return {
             "world_size": group.world_size,
             "allreduce_bytes": sum(each["allreduce_bytes"] for each in found),
+            "evaluation_bytes": sum(each["evaluation_bytes"] for each in found),
             "communication_seconds": max(each["communication_seconds"] for each in found),
             "load_imbalance": max(busy) * len(busy) / (sum(busy) or 1.0),
             "per_worker": found,

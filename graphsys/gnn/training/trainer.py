@@ -29,6 +29,7 @@ from graphsys.gnn.tasks.task import Seeds, epoch_seeds
 from graphsys.gnn.training.number_watch import NumberWatch
 from graphsys.gnn.training.optimizer import dump_optimizer, load_optimizer
 from graphsys.gnn.training.out_of_memory import explained, explained_whole
+from graphsys.gnn.training.shared_output import SharedOutput
 from graphsys.gnn.training.stats import TrainingStats
 from graphsys.gnn.training.step import Stepper
 from graphsys.gnn.training.told_batches import tell_batch
@@ -57,6 +58,7 @@ class Trainer:
         self._best: runs.Weights | None = None
         self._is_best_saved = True
         self._saved_s = time.monotonic()
+        self._shared: SharedOutput | None = None  # while all evaluate
         self.path = path = context.path
         if path is not None:
             self.network.stored.open(path, self.state.files, is_writing=True)
@@ -133,6 +135,8 @@ class Trainer:
             found = whole_output(self.network, layer, x, node_type).cpu()
             return found[torch.from_numpy(nodes)]
         release_free_memory()  # of batches, whose sizes are others
+        if self._shared is not None:
+            return torch.from_numpy(self._shared.ask(node_type, nodes))
         rows = infer(
             context, node_type, nodes=nodes, scratch=scratch_of(context, self.path),
             entries=entries_within(context),
@@ -236,8 +240,7 @@ class Trainer:
     def _evaluate(self) -> None:
         began = time.monotonic()
         with span("evaluate"):
-            own = None if self.process_group.rank else self.context.task.watch(self.output)
-            found = self.process_group.broadcast(own)
+            found = self._watched()
         if found is None:
             return
         state, metric = self.state, self.context.task.metric
@@ -257,6 +260,26 @@ class Trainer:
                 self._best, self._is_best_saved = _copy(self.network), False
                 if self.path is not None:
                     self.network.stored.hold_best(state.epoch)
+
+    def _watched(self) -> tuple[float, float] | None:
+        """Return what the first process found by looking at a split."""
+        if SharedOutput.is_for(self.context):
+            self._shared = SharedOutput(self.context)
+            self._shared.begin()
+        try:
+            if self.process_group.rank:
+                own = None
+                if self._shared is not None:
+                    release_free_memory()
+                    self._shared.answer()
+            else:
+                own = self.context.task.watch(self.output)
+                if self._shared is not None:
+                    self._shared.end()
+        finally:
+            self._shared = None
+        found: tuple[float, float] | None = self.process_group.broadcast(own)
+        return found
 
     def _is_out_of_patience(self) -> bool:
         state, patience = self.state, self.config.patience

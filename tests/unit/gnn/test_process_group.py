@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -60,6 +61,11 @@ def test_two_processes_train_as_one_does(groups: Store, tmp_path: Path) -> None:
     assert two.state.losses == pytest.approx(one.state.losses, rel=1e-5)
     assert two.state.is_complete
     assert two.state.best_epoch == report.metrics["best_epoch"]
+    watched = [[row[:3] for row in run.state.history] for run in (one, two)]
+    assert np.allclose(watched[0], watched[1], rtol=1e-4)
+    shared = [each["evaluation_bytes"] for each in two.state.metrics["per_worker"]]
+    assert len(shared) == 2
+    assert two.state.metrics["evaluation_bytes"] == sum(shared) > 0
     assert are_close(weights_of(tmp_path / "one"), weights_of(tmp_path / "two"))
 
 

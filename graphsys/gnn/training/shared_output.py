@@ -1,0 +1,85 @@
+"""The network's output for an evaluation within a training of several processes.
+
+The first process evaluates. What it asks the network for, all compute together, layer by
+layer: the others answer until it says that it has enough.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from graphsys.gnn.context import TrainingContext
+from graphsys.gnn.inference import entries_within, is_by_layers, scratch_of
+from graphsys.gnn.layer_by_layer import LayerByLayer
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+_BATCHES = 8  # of each process, where they are large enough
+_LEAST_ENTRIES = 1 << 12
+
+
+class SharedOutput:
+    """Output that processes compute together; as :func:`~graphsys.gnn.inference.infer`'s.
+
+    Args:
+        context: The training of this process; its weights are those of all.
+    """
+
+    def __init__(self, context: TrainingContext) -> None:
+        self._context, self._group = context, context.task.process_group
+
+    @staticmethod
+    def is_for(context: TrainingContext) -> bool:
+        """Return whether there are several processes, and layers that they can share."""
+        return context.task.process_group.world_size > 1 and is_by_layers(context)
+
+    def begin(self) -> None:
+        """Have all networks alike: means of batches, say, are each process's own."""
+        for buffer in self._context.network.buffers():
+            self._group.give(buffer.reshape(-1).numpy())
+
+    def ask(self, node_type: str, nodes: Ints) -> Floats:
+        """Return the output for nodes, with the help of who answers; the first's call.
+
+        Args:
+            node_type: Of the nodes.
+            nodes: Their numbers ``[n]``.
+        """
+        asked = {"node_type": node_type, "size": len(nodes), "entries": self._entries()}
+        self._group.broadcast(asked)
+        return self._computed(asked, np.ascontiguousarray(nodes, dtype=np.int64))
+
+    def _entries(self) -> int:
+        """Return how many entries batches have: few enough that all get some."""
+        every = sum(int(r.degrees().sum()) for r in self._context.message_graph.rows)
+        shared = every // (_BATCHES * self._group.world_size)
+        return max(min(entries_within(self._context), shared), _LEAST_ENTRIES)
+
+    def end(self) -> None:
+        """Let the others go on."""
+        self._group.broadcast(None)
+
+    def answer(self) -> None:
+        """Help until the first process says that it has enough; the others' call."""
+        while (asked := self._group.broadcast(None)) is not None:
+            self._computed(asked, np.empty(asked["size"], dtype=np.int64))
+
+    def _computed(self, asked: dict[str, Any], nodes: Ints) -> Floats:
+        context = self._context
+        self._group.give(nodes)
+        if not len(nodes):
+            return np.empty((0, context.network.num_out), dtype=np.float32)
+        context.network.eval()
+        layers = LayerByLayer(
+            context, scratch_of(context, _folder(context.path)), asked["entries"],
+            group=self._group,
+        )  # fmt: skip
+        with torch.no_grad():
+            return layers.run(asked["node_type"], nodes)
+
+
+def _folder(path: Path | None) -> Path | None:
+    return path if path is not None and path.is_dir() else None
