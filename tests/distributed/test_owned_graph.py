@@ -16,6 +16,7 @@ from graphsys.core.errors import (
     TrainingFailedError,
     WorkerLostError,
 )
+from graphsys.core.progress import Progress
 from graphsys.core.types import EdgeType
 from graphsys.distributed import Cluster, train_gnn
 from graphsys.distributed.exchanging.connections import Connection, Connections
@@ -268,6 +269,8 @@ def test_what_owners_cannot_give_is_refused(shop: Graph, tmp_path: Path) -> None
         ConfigError, match=r"^sample_at: got owners without --cluster, but o"
     ):
         gnn.train(shop, config, tmp_path / "run")
+    with pytest.raises(ConfigError, match="holds no run"):  # of one that is gone on with
+        gnn.train(shop, config, tmp_path / "run", resume=True)
     owned = OwnedGraph(shop, 0, 2)
 
     class Whole(NeighborSampler):
@@ -295,6 +298,29 @@ def test_without_features_nothing_was_read(tmp_path: Path) -> None:
     graph = Graph(tmp_path / "g")
     features = InputFeatures(graph, ["node"], GnnConfig(), OwnedGraph(graph, 0, 2))
     assert features.figures() == {"inputs": 0, "far_inputs": 0}
+
+
+class Stop(Progress):
+    """Ends a training when its second epoch begins."""
+
+    def stage(self, name: str, total: int | None = None, unit: str = "") -> None:
+        if name == "epoch 2":
+            raise KeyboardInterrupt
+
+
+def test_one_process_goes_on_with_what_owners_began(shop: Graph, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {
+        "node_type": "user", "dim": 8, "batch_size": 20, "fanouts": (3, 3), "epochs": 2,
+        "checkpoint_seconds": 0.0,
+    }  # fmt: skip
+    gnn.train(shop, GnnConfig(**settings), tmp_path / "store")
+    owned, run = OwnedGraph(shop, 0, 1), tmp_path / "owners"
+    config = GnnConfig(**settings, sample_at="owners")
+    with pytest.raises(KeyboardInterrupt):
+        gnn.train(shop, config, run, owners=owned, progress=Stop())
+    gnn.train(shop, None, run, resume=True)
+    expected = read_state(tmp_path / "store").losses
+    assert read_state(run).losses == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.e2e

@@ -233,11 +233,11 @@ def test_a_running_cluster_trains_from_an_object_store_into_it(
             assert done.returncode == 0, done.stderr
         done = run_cli("evaluate", vectors, "--cluster", address, "--json")
         assert done.returncode == 0, done.stderr
-        words = ["run", "pagerank", store, "--cluster", address, "-o", tmp_path / "a.csv"]
+        words = ["run", "pagerank", store, "--cluster", address, "-o", f"{tmp_path}/a.csv"]
         kept = ["--checkpoint", bucket.place("kept"), "--checkpoint-every", "4"]
         assert run_cli(*words, *kept).returncode == 0
-        assert run_cli(*words[:-1], tmp_path / "b.csv", *kept).returncode == 2
-        assert run_cli(*words[:-1], tmp_path / "b.csv", *kept, "--resume").returncode == 0
+        assert run_cli(*words[:-1], f"{tmp_path}/b.csv", *kept).returncode == 2
+        assert run_cli(*words[:-1], f"{tmp_path}/b.csv", *kept, "--resume").returncode == 0
         assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
     for out in (vectors, network):
         place = out.rpartition("/")[2]

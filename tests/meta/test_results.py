@@ -24,6 +24,7 @@ SAVERS = {
     "bench/bsp_workers": ("--save",),
     "bench/embedding_workers": ("--save",),
     "bench/gnn_workers": ("--save",),
+    "bench/network_evaluation": ("--save",),
     "bench/parameter_servers": ("--save",),
     "bench/neighbor_cache": ("--save",),
     "bench/partition_groups": ("--save",),

@@ -124,6 +124,8 @@ class GnnWorker:
         with Graph(work.graph) as graph:
             owned = self._owned(graph, rank, meeting, work)
             files = RunFiles.of_worker(work.out, work.through)
+            if rank and work.through:
+                files.path.mkdir(exist_ok=True)  # for rows of layers, where memory is short
 
             def train() -> dict[str, Any]:
                 report = gnn.train(
