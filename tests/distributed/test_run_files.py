@@ -1,6 +1,10 @@
 """Runs of machines that share no folder: their files travel by an object store."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +30,7 @@ from graphsys.storage.verify.run import verify_run
 from tests.buckets import Bucket
 from tests.clusters import NearCrew, near_crew, near_shards
 from tests.conftest import Run
-from tests.distributed.test_cluster import running_cluster
+from tests.distributed.test_cluster import running_cluster, wait_for
 from tests.distributed.test_embedding_epochs import SETTINGS, two_processors, visits
 from tests.distributed.test_train_embedding import ring
 from tests.object_server import every
@@ -245,3 +249,41 @@ def test_a_running_cluster_trains_from_an_object_store_into_it(
         assert len(folders) == 1  # one generation, and nothing beside it
         number = folders.pop()
         assert f"{number}/{RUN_NAME}" not in bucket.names(place)
+
+
+@pytest.mark.e2e
+@pytest.mark.slow  # as test_train_embedding.py and test_train_gnn.py have it
+@pytest.mark.parametrize("model", ["gnn", "embedding"])
+def test_a_killed_worker_is_replaced_there_too(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    store, out = bucket.place("graph"), bucket.place("out")
+    ring(Path(store), 4)
+    settings = {
+        "embedding": ("dim=8", "epochs=60", "checkpoint_seconds=0.5"),
+        "gnn": ("task=link_prediction", "epochs=12", "checkpoint_seconds=0"),
+    }
+    words = ["train", model, store, "-o", out, "--json"]
+    for setting in settings[model]:
+        words += ["--set", setting]
+
+    def is_past() -> bool:
+        heads = [it for it in bucket.names("out") if it.endswith(f"/{RUN_NAME}")]
+        said = json.loads(bucket.read(f"out/{heads[0]}")) if heads else {"epoch": 0}
+        return bool(said["epoch"] >= 2)
+
+    with running_cluster(monkeypatch) as address:
+        command = [Path(sys.executable).parent / "graphsys", *words, "--cluster", address]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as driver:
+            wait_for(is_past)
+            name = {"gnn": "FarGnn", "embedding": "FarEmbedding"}[model]
+            asked = ["pgrep", "-f", f"ray::{name}"]
+            workers = subprocess.run(asked, capture_output=True, text=True, check=True)
+            os.kill(int(workers.stdout.split()[-1]), signal.SIGKILL)
+            told = json.loads(driver.communicate(timeout=300)[0])
+    assert told["metrics"]["restarts"] == 1
+    assert told["epochs"] == int(settings[model][1].partition("=")[2])
+    assert main(["verify", out]) == 0
+    assert len({it.split("/")[0] for it in bucket.names("out")}) == 2
