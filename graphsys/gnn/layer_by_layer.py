@@ -118,7 +118,10 @@ class LayerByLayer:
         sizes, sampler = message_graph.sampler.sizes, message_graph.one_hop(k)
         seen = {name: np.zeros(size, dtype=bool) for name, size in sizes.items()}
         for node_type, nodes in wanted.items():
-            seen[node_type][nodes] = True
+            seen[node_type][nodes] = True  # a layer reads the rows of its own nodes, too
+        if 2 * sum(int(s.sum()) for s in seen.values()) > sum(sizes.values()):
+            return None
+        for node_type, nodes in wanted.items():
             for span in self.spans(node_type, nodes):
                 with sampler.sample({node_type: nodes[slice(*span)]}) as sample:
                     for name, numbers in sample.nodes.items():

@@ -166,10 +166,8 @@ class ProcessGroup:
             array: Of one shape and dtype everywhere; a view of whole rows of another.
             rank: Whose it is.
         """
-        step = max(_GIVEN_BYTES // max(array[:1].nbytes, 1), 1)
         with self._exchanging():
-            for begin in range(0, len(array), step):
-                piece = torch.from_numpy(array[begin : begin + step])
+            for piece in _pieces(array):
                 distributed.broadcast(piece, rank, group=_patient)
 
     def share_rows(self, rows: npt.NDArray[Any], bounds: Sequence[int]) -> None:
@@ -179,11 +177,22 @@ class ProcessGroup:
             rows: ``[n, F]``; the own ones are there.
             bounds: Where each process's begin, and ``n``.
         """
-        for rank, (low, high) in enumerate(itertools.pairwise(bounds)):
-            self.give(rows[low:high], rank)
-            if rank == self.rank:
-                sent = rows[low:high].nbytes * (self.world_size - 1)
-                self.traffic.evaluation_bytes += sent
+        parts = [rows[low:high] for low, high in itertools.pairwise(bounds)]
+        self.traffic.evaluation_bytes += parts[self.rank].nbytes * (self.world_size - 1)
+        others = [rank for rank in range(self.world_size) if rank != self.rank]
+        with self._exchanging():  # both ways at once
+            going = [
+                distributed.isend(piece, rank, group=_patient)
+                for rank in others
+                for piece in _pieces(parts[self.rank])
+            ] + [
+                distributed.irecv(piece, rank, group=_patient)
+                for rank in others
+                for piece in _pieces(parts[rank])
+            ]
+            for work in going:
+                if work is not None:
+                    work.wait()
 
     @contextlib.contextmanager
     def _exchanging(self) -> Iterator[None]:
@@ -204,6 +213,13 @@ class ProcessGroup:
             ) from err
         finally:
             self.traffic.communication_s += time.perf_counter() - began
+
+
+def _pieces(array: npt.NDArray[Any]) -> list[torch.Tensor]:
+    """Return views of an array's rows that one call of gloo can send."""
+    step = max(_GIVEN_BYTES // max(array[:1].nbytes, 1), 1)
+    begins = range(0, len(array), step)
+    return [torch.from_numpy(array[begin : begin + step]) for begin in begins]
 
 
 def deal(owners: Ints, world_size: int) -> Ints:
