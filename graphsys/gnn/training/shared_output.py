@@ -1,7 +1,9 @@
 """The network's output for an evaluation within a training of several processes.
 
-The first process evaluates. What it asks the network for, all compute together, layer by
-layer: the others answer until it says that it has enough.
+The first process evaluates. What it asks the network for, all may compute together, layer
+by layer: the others answer until it says that it has enough. That is faster where
+processes have processors of their own and slower where rows take longer to send than to
+compute; so it is tried both ways at first.
 """
 
 from pathlib import Path
@@ -19,6 +21,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 _BATCHES = 8  # of each process, where they are large enough
 _LEAST_ENTRIES = 1 << 12
+_TRIALS = 2
 
 
 class SharedOutput:
@@ -48,15 +51,10 @@ class SharedOutput:
             node_type: Of the nodes.
             nodes: Their numbers ``[n]``.
         """
-        asked = {"node_type": node_type, "size": len(nodes), "entries": self._entries()}
+        entries = entries_shared(self._context)
+        asked = {"node_type": node_type, "size": len(nodes), "entries": entries}
         self._group.broadcast(asked)
         return self._computed(asked, np.ascontiguousarray(nodes, dtype=np.int64))
-
-    def _entries(self) -> int:
-        """Return how many entries batches have: few enough that all get some."""
-        every = sum(int(r.degrees().sum()) for r in self._context.message_graph.rows)
-        shared = every // (_BATCHES * self._group.world_size)
-        return max(min(entries_within(self._context), shared), _LEAST_ENTRIES)
 
     def end(self) -> None:
         """Let the others go on."""
@@ -79,6 +77,34 @@ class SharedOutput:
         )  # fmt: skip
         with torch.no_grad():
             return layers.run(asked["node_type"], nodes)
+
+
+class Turns:
+    """Whether the next evaluation is shared: as took less time before."""
+
+    def __init__(self) -> None:
+        self._times: dict[bool, list[float]] = {False: [], True: []}
+
+    def next(self) -> bool:
+        """Return whether to share it."""
+        alone, shared = self._times[False], self._times[True]
+        if min(len(alone), len(shared)) < _TRIALS:
+            return len(shared) < len(alone)
+        return min(shared) < min(alone)
+
+    def tell(self, seconds: float, *, is_shared: bool) -> None:
+        """Say how long one took."""
+        self._times[is_shared].append(seconds)
+
+
+def entries_shared(context: TrainingContext) -> int:
+    """Return how many entries batches of layers have: few enough that all get some.
+
+    So they are whether one process computes all of them or each some: rows are the same.
+    """
+    every = sum(int(rows.degrees().sum()) for rows in context.message_graph.rows)
+    shared = every // (_BATCHES * context.task.process_group.world_size)
+    return max(min(entries_within(context), shared), _LEAST_ENTRIES)
 
 
 def _folder(path: Path | None) -> Path | None:

@@ -29,7 +29,7 @@ from graphsys.gnn.tasks.task import Seeds, epoch_seeds
 from graphsys.gnn.training.number_watch import NumberWatch
 from graphsys.gnn.training.optimizer import dump_optimizer, load_optimizer
 from graphsys.gnn.training.out_of_memory import explained, explained_whole
-from graphsys.gnn.training.shared_output import SharedOutput
+from graphsys.gnn.training.shared_output import SharedOutput, Turns, entries_shared
 from graphsys.gnn.training.stats import TrainingStats
 from graphsys.gnn.training.step import Stepper
 from graphsys.gnn.training.told_batches import tell_batch
@@ -59,6 +59,7 @@ class Trainer:
         self._is_best_saved = True
         self._saved_s = time.monotonic()
         self._shared: SharedOutput | None = None  # while all evaluate
+        self._turns = Turns()
         self.path = path = context.path
         if path is not None:
             self.network.stored.open(path, self.state.files, is_writing=True)
@@ -137,9 +138,10 @@ class Trainer:
         release_free_memory()  # of batches, whose sizes are others
         if self._shared is not None:
             return torch.from_numpy(self._shared.ask(node_type, nodes))
+        is_one = self.process_group.world_size == 1
         rows = infer(
             context, node_type, nodes=nodes, scratch=scratch_of(context, self.path),
-            entries=entries_within(context),
+            entries=entries_within(context) if is_one else entries_shared(context),
         )  # fmt: skip
         return torch.from_numpy(rows)
 
@@ -263,22 +265,26 @@ class Trainer:
 
     def _watched(self) -> tuple[float, float] | None:
         """Return what the first process found by looking at a split."""
-        if SharedOutput.is_for(self.context):
+        group, began = self.process_group, time.monotonic()
+        own: tuple[float, float] | None = None
+        is_shared = SharedOutput.is_for(self.context) and group.broadcast(
+            self._turns.next()
+        )
+        if is_shared:
             self._shared = SharedOutput(self.context)
             self._shared.begin()
         try:
-            if self.process_group.rank:
-                own = None
-                if self._shared is not None:
-                    release_free_memory()
-                    self._shared.answer()
-            else:
+            if not group.rank:
                 own = self.context.task.watch(self.output)
-                if self._shared is not None:
-                    self._shared.end()
+            if self._shared is not None and group.rank:
+                release_free_memory()
+                self._shared.answer()
+            elif self._shared is not None:
+                self._shared.end()
         finally:
             self._shared = None
-        found: tuple[float, float] | None = self.process_group.broadcast(own)
+        self._turns.tell(time.monotonic() - began, is_shared=is_shared)
+        found: tuple[float, float] | None = group.broadcast(own)
         return found
 
     def _is_out_of_patience(self) -> bool:

@@ -15,6 +15,7 @@ from graphsys.gnn import GnnConfig
 from graphsys.gnn.context import TrainingContext
 from graphsys.gnn.layer_by_layer import LayerByLayer
 from graphsys.gnn.training.api import build_context
+from graphsys.gnn.training.shared_output import Turns
 from graphsys.storage import Graph
 from tests.unit.gnn.conftest import NUM_NODES, Store
 
@@ -117,3 +118,13 @@ def test_shares_are_whole_batches_of_about_as_much_work(groups: Store) -> None:
     work = layers.num_entries("node", nodes)
     parts = [int(work[a:b].sum()) for a, b in itertools.pairwise(bounds)]
     assert max(parts) <= sum(parts) / 3 + ENTRIES + int(work.max())
+
+
+def test_the_faster_way_is_taken_after_both_were_tried() -> None:
+    for shared_s, alone_s in ((1.0, 2.0), (2.0, 1.0)):
+        turns, taken = Turns(), []
+        for _ in range(7):
+            taken.append(turns.next())
+            turns.tell(shared_s if taken[-1] else alone_s, is_shared=taken[-1])
+        assert taken[:4] == [False, True, False, True]
+        assert taken[4:] == [shared_s < alone_s] * 3
