@@ -235,12 +235,9 @@ def test_a_running_cluster_trains_from_an_object_store_into_it(
             assert (facts["run"], facts["workers"]) == (out, 2)
             done = run_cli("verify", out)
             assert done.returncode == 0, done.stderr
-        done = run_cli("evaluate", vectors, "--cluster", address, "--json")
-        assert done.returncode == 0, done.stderr
         words = ["run", "pagerank", store, "--cluster", address, "-o", f"{tmp_path}/a.csv"]
         kept = ["--checkpoint", bucket.place("kept"), "--checkpoint-every", "4"]
         assert run_cli(*words, *kept).returncode == 0
-        assert run_cli(*words[:-1], f"{tmp_path}/b.csv", *kept).returncode == 2
         assert run_cli(*words[:-1], f"{tmp_path}/b.csv", *kept, "--resume").returncode == 0
         assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
     for out in (vectors, network):
@@ -273,7 +270,8 @@ def test_a_killed_worker_is_replaced_there_too(
         return bool(said["epoch"] >= 2)
 
     with running_cluster(monkeypatch) as address:
-        command = [Path(sys.executable).parent / "graphsys", *words, "--cluster", address]
+        graphsys = str(Path(sys.executable).parent / "graphsys")
+        command = [graphsys, *words, "--cluster", address]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         ) as driver:
