@@ -211,12 +211,14 @@ class Checkpoints:
         return content
 
     def _refuse_others(self, found: Mapping[str, Any]) -> None:
-        for what, ours in self._fingerprint.items():
-            theirs = found.get(what)
+        for what in {**self._fingerprint, **found}:
+            ours, theirs = self._fingerprint.get(what), found.get(what)
             if theirs == ours:
                 continue
             detail = f"{what} {theirs!r}, this run {ours!r}"
-            if what in ("graph", "source"):
+            if what == "workers":
+                detail = f"the parts of {theirs or 1} (workers), this run has {ours or 1}"
+            elif what in ("graph", "source"):
                 changed = {"graph": "graph", "source": "program's source"}[what]
                 detail = f"another {changed} ({theirs} there, {ours} now)"
             elif what == "parameters" and isinstance(theirs, dict):

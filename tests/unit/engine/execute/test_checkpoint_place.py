@@ -160,6 +160,9 @@ def test_workers_write_and_read_one_checkpoint(bucket: Bucket, graph: Graph) -> 
     )  # fmt: skip
     assert again.equals(expected)
     assert not any(part.get("steps") for part in parts)  # all of it was there
+    message = r"cannot be resumed: it has the parts of 2 \(workers\), this run has 1; rem"
+    with pytest.raises(ConfigError, match=message):
+        run(PROGRAM, graph, checkpoint=place, resume=True)
 
 
 def test_a_folder_is_a_place_too(tmp_path: Path) -> None:
