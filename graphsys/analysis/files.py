@@ -11,6 +11,7 @@ from typing import Any
 from graphsys.analysis.report import SCHEMA_VERSION
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.plain_files import read_json
+from graphsys.core.remote.locations import is_remote
 from graphsys.storage.output_file import new_files, require_writable
 from graphsys.storage.transaction import disk_errors
 
@@ -37,6 +38,8 @@ def check_target(page: Path, *, overwrite: bool) -> None:
             "written beside it)"
         )
     require_writable(page, json_path(page), overwrite=overwrite)
+    if is_remote(page):  # there are no folders to make
+        return
     if page.parent.exists() and not page.parent.is_dir():
         raise ConfigError(f"{page.parent} is a file; name a folder for {page.name}")
     try:

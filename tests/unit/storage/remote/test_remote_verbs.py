@@ -131,7 +131,10 @@ def test_what_is_not_done_there_is_refused_in_a_line(
     assert {it.name for it in tmp_path.iterdir()} == {"cache"}
 
 
-def test_files_are_written_there(bucket: Bucket, tmp_path: Path, capsys: Capture) -> None:
+def test_files_are_written_there(
+    bucket: Bucket, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     graph, here = bucket.place("graph"), tmp_path / "ranks.parquet"
     make_store(graph, edge_chunk([(1, 2), (2, 3)]))
     there = bucket.place("out/ranks.parquet")
@@ -152,6 +155,7 @@ def test_files_are_written_there(bucket: Bucket, tmp_path: Path, capsys: Capture
     )
     assert b"<html" in bucket.read("report.html")
     assert json.loads(bucket.read("report.json"))
+    assert {it.name for it in tmp_path.iterdir()} == {"cache", here.name}
 
 
 def test_an_upload_that_fails_leaves_the_old_file(
