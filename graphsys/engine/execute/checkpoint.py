@@ -212,7 +212,8 @@ class Checkpoints:
 
     def _refuse_others(self, found: Mapping[str, Any]) -> None:
         for what in {**self._fingerprint, **found}:
-            ours, theirs = self._fingerprint.get(what), found.get(what)
+            ours: Any = self._fingerprint.get(what)
+            theirs: Any = found.get(what)
             if theirs == ours:
                 continue
             detail = f"{what} {theirs!r}, this run {ours!r}"
