@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,13 @@ import pytest
 
 from graphsys import distributed, embedding, gnn
 from graphsys.cli.main import main
-from graphsys.core.errors import ConfigError, CorruptStoreError, ObjectStoreError
+from graphsys.core.errors import (
+    ConfigError,
+    CorruptStoreError,
+    ObjectStoreError,
+    StoreBusyError,
+)
+from graphsys.core.progress import Progress
 from graphsys.core.remote.locations import Location
 from graphsys.distributed import Cluster
 from graphsys.distributed.asking import network_run, run_questions
@@ -30,10 +38,10 @@ from graphsys.storage.verify.run import verify_run
 from tests.buckets import Bucket
 from tests.clusters import NearCrew, near_crew, near_shards
 from tests.conftest import Run
-from tests.distributed.test_cluster import running_cluster, wait_for
 from tests.distributed.test_embedding_epochs import SETTINGS, two_processors, visits
 from tests.distributed.test_train_embedding import ring
 from tests.object_server import every
+from tests.processes import running_cluster, wait_for
 
 TWO = Cluster.parse("local:2")
 
@@ -285,3 +293,62 @@ def test_a_killed_worker_is_replaced_there_too(
     assert told["epochs"] == int(settings[model][1].partition("=")[2])
     assert main(["verify", out]) == 0
     assert len({it.split("/")[0] for it in bucket.names("out")}) == 2
+
+
+class Meanwhile(Progress):
+    """Has somebody else write the same place when the second epoch begins."""
+
+    def __init__(self, place: str, run: Path) -> None:
+        self.place, self.run = place, run
+
+    def stage(self, name: str, total: int | None = None, unit: str = "") -> None:
+        if name == "epoch 2":
+            with published(self.place, RUN_NAME, overwrite=False) as folder:
+                shutil.copytree(self.run, folder)
+
+
+@pytest.mark.usefixtures("_near")
+def test_of_two_trainings_into_one_place_the_later_ends_in_a_line(
+    bucket: Bucket, tmp_path: Path
+) -> None:
+    store, place = ring(tmp_path / "graph", 4), bucket.place("vectors")
+    config = EmbeddingConfig(**{**SETTINGS, "checkpoint_seconds": 3600.0})
+    number = own_number()
+    embedding.train(store, replace(config, epochs=1), tmp_path / "other")
+    with (
+        pytest.raises(CorruptStoreError, match="is missing, maybe since somebody wrote s3"),
+        published(place, RUN_NAME, overwrite=False, number=number) as run,
+    ):
+        train_embedding(
+            store, config, run, cluster=TWO, through=generation_folder(place, number),
+            progress=Meanwhile(place, tmp_path / "other"),
+        )  # fmt: skip
+    assert embedding.open_run(place).state.epoch == 1  # the other's, whole
+    folders = {it.partition("/")[0] for it in bucket.names("vectors")} - {RUN_NAME}
+    assert len(folders) == 1
+    assert f"gen-{number}" not in folders
+
+
+def test_what_workers_put_goes_where_another_run_was_first(
+    bucket: Bucket, tmp_path: Path
+) -> None:
+    store, place, number = (
+        ring(tmp_path / "graph", 4),
+        bucket.place("vectors"),
+        own_number(),
+    )
+    embedding.train(store, replace(EmbeddingConfig(**SETTINGS), epochs=1), tmp_path / "run")
+
+    def write(number: int | None) -> Iterator[None]:
+        with published(place, RUN_NAME, overwrite=False, number=number) as folder:
+            yield
+            shutil.copytree(tmp_path / "run", folder)
+
+    late = write(number)
+    next(late)
+    for _ in write(None):
+        pass
+    bucket.write(f"vectors/gen-{number}/rows/superseded.npy", b"rows")
+    with pytest.raises(StoreBusyError, match="was written by another process meanwhile"):
+        next(late, None)
+    assert not [it for it in bucket.names("vectors") if it.startswith(f"gen-{number}")]

@@ -127,18 +127,17 @@ class _Publication:
 
     def publish(self, folder: Path) -> None:
         """Upload what is in a folder, and commit it."""
-        generation = f"gen-{self._number}"
         make = _graph_upload if self._head_name == MANIFEST_NAME else _run_upload
         upload = make(folder, self._number)
         try:
             self._upload(upload.files)
             left = self._others(upload.files)
         except BaseException:
-            self._remove(upload.files, [generation])
+            self._remove_own(upload.files)
             raise
         is_ours = self._commit(upload)
         if not is_ours:
-            self._remove(upload.files, [generation])
+            self._remove_own(upload.files)
             raise StoreBusyError(
                 f"{self._location} was written by another process meanwhile, and stays as "
                 "that wrote it; nothing of this command is kept: to replace it, run the "
@@ -153,11 +152,7 @@ class _Publication:
             yield
         except BaseException:
             if self._is_shared:
-                generation = f"gen-{self._number}"
-                with contextlib.suppress(GraphsysError):
-                    found = [*self._store.sizes(), *self._writer.begun()]
-                    own = [name for name in found if name.startswith(f"{generation}/")]
-                    self._remove(own, [generation])
+                self._remove_own(())
             raise
 
     def _upload(self, files: dict[str, Path]) -> None:
@@ -203,7 +198,7 @@ class _Publication:
         try:
             return self._writer.put_if(self._head_name, upload.head, etag)
         except ConfigError:  # refused
-            self._remove(upload.files, [])
+            self._remove_own(upload.files)
             raise
         except ObjectStoreError as err:
             with contextlib.suppress(GraphsysError):
@@ -214,6 +209,15 @@ class _Publication:
                 f"{err}; it is not known whether this was committed, and its files stay: "
                 f"look with `graphsys verify {self._location}`"
             ) from None
+
+    def _remove_own(self, names: Iterable[str]) -> None:
+        """Remove files of this writer: those named, and what others put beside them."""
+        generation, own = f"gen-{self._number}", set(names)
+        if self._is_shared:
+            with contextlib.suppress(GraphsysError):
+                found = self._store.sizes()
+                own.update(it for it in found if it.startswith(f"{generation}/"))
+        self._remove(own, [generation])
 
     def _remove(self, names: Iterable[str], folders: Iterable[str]) -> None:
         self._writer.remove(names)
