@@ -173,6 +173,11 @@ class LayerByLayer:
     def shares(self, node_type: str, nodes: Ints, num_shares: int) -> list[int]:
         """Deal nodes out, whole batches of about as much work to each.
 
+        Args:
+            node_type: Their type.
+            nodes: Their numbers ``[n]``.
+            num_shares: To how many.
+
         Returns:
             Where each share begins among the nodes, and their number: ``num_shares + 1``.
         """

@@ -22,7 +22,7 @@ from graphsys.storage.objects.object_store import ObjectStore
 from graphsys.storage.objects.s3_writer import S3Writer
 from graphsys.storage.objects.staging import staging
 from graphsys.storage.remote.surroundings import require_outside
-from graphsys.storage.transaction import disk_errors
+from graphsys.storage.transaction import disk_errors, sync_folder
 
 NAME: Final = "checkpoint.json"
 _STEP: Final = re.compile(r"superstep-\d+(-[0-9a-f]+)?")
@@ -99,7 +99,7 @@ class CheckpointPlace:
 
     def send(self, step: str) -> None:
         """Have what this process wrote for a superstep where a commit may name it."""
-        flush_folder(self.folder / step)
+        sync_folder(self.folder / step)
 
     def commit(self, text: str, step: str) -> None:
         """Make ``checkpoint.json`` say something else, in one step; older arrays go.
@@ -113,7 +113,7 @@ class CheckpointPlace:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, self.folder / NAME)
-        flush_folder(self.folder)
+        sync_folder(self.folder)
         self.sweep(step)
 
     def sweep(self, kept: str | None) -> None:
@@ -205,12 +205,3 @@ def has_checkpoint(place: Place) -> bool:
     with contextlib.suppress(GraphsysError, OSError):
         return ObjectStore(Location.parse(place)).kind(NAME) == "file"
     return False
-
-
-def flush_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
