@@ -1,18 +1,12 @@
 """Runs on Ray: results, kills, resumption, and what is refused."""
 
-import contextlib
 import json
 import os
-import secrets
-import shutil
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +28,7 @@ from graphsys.engine.algorithms import get
 from graphsys.engine.load_program import load_program
 from graphsys.engine.program_run import prepare_program
 from tests.conftest import Run
+from tests.processes import descendants, is_running, running_cluster, wait_for
 from tests.stores import edge_chunk, make_store
 
 pytestmark = pytest.mark.e2e
@@ -75,28 +70,8 @@ def long_program(tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"{path}:Long"
 
 
-def descendants(process: int) -> Iterator[tuple[int, str]]:
-    """Yield the processes below one, with their command lines."""
-    listed = subprocess.run(
-        ["ps", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
-    )
-    rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
-    found = {process}
-    for pid, parent, *command in sorted(rows, key=lambda row: int(row[0])):
-        if int(parent) in found:
-            found.add(int(pid))
-            yield int(pid), " ".join(command)
-
-
 def workers_below(process: int) -> list[int]:
     return [pid for pid, command in descendants(process) if "FarWorker" in command]
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def prepared(store: Path, program: str, checkpoint: Path | None = None) -> ClusterRun:
@@ -234,14 +209,6 @@ def test_ctrl_c_ends_the_workers_and_leaves_no_output(
     assert not out.exists()
 
 
-def is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
-
-
 @pytest.mark.slow
 def test_workers_lost_again_and_again_end_the_run(
     store: Path, long_program: str, monkeypatch: pytest.MonkeyPatch
@@ -284,37 +251,6 @@ def test_a_running_cluster_is_connected_to_and_left_as_it_is(
             done = run_cli("run", name, store, "-o", out, "--json", "--cluster", address)
             assert done.returncode == 0, done.stderr
             assert json.loads(done.stdout)["workers"] == 2
-
-
-@contextlib.contextmanager
-def running_cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Have a cluster of two processors, as users start one; its environment is ours."""
-    monkeypatch.setenv("RAY_AUTH_MODE", "token")
-    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    place = Path(tempfile.mkdtemp(prefix="gs-ray-"))  # sockets need short paths
-    head = subprocess.Popen(
-        [
-            Path(sys.executable).parent / "ray", "start", "--head", "--block",
-            "--num-cpus=2",
-            f"--port={port}", f"--temp-dir={place}", "--include-dashboard=false",
-            "--object-store-memory=100000000", "--disable-usage-stats",
-        ],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        wait_for(lambda: list(place.glob("session_latest/sockets/raylet")))
-        yield f"127.0.0.1:{port}"
-        assert head.poll() is None  # it is left as it is
-    finally:
-        below = [pid for pid, _ in descendants(head.pid)]
-        head.terminate()
-        head.wait(30)
-        for pid in below:  # Ray's agents outlive a head that is ended
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        shutil.rmtree(place, ignore_errors=True)
 
 
 class Kept(gs.VertexProgram):

@@ -38,7 +38,7 @@ from graphsys.storage.source import NodeChunk
 from graphsys.storage.transaction import Transaction
 from tests.buckets import Bucket
 from tests.conftest import Run
-from tests.distributed.test_cluster import wait_for
+from tests.processes import wait_for
 
 PATIENCE_S = 120
 

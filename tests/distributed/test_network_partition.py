@@ -19,7 +19,7 @@ import pytest
 from graphsys.datasets import generators
 from graphsys.engine import algorithms
 from graphsys.storage import ingest
-from tests.distributed.test_cluster import descendants, wait_for
+from tests.processes import descendants, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 

@@ -23,7 +23,7 @@ from graphsys.embedding.run import check_files, read_state
 from graphsys.embedding.training_log import read_log
 from graphsys.storage.verify.run import verify_run
 from tests.conftest import Run
-from tests.distributed.test_cluster import descendants, is_running, wait_for
+from tests.processes import descendants, is_running, wait_for
 from tests.stores import edge_chunk, make_store
 
 pytestmark = pytest.mark.e2e

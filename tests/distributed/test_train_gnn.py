@@ -20,7 +20,7 @@ from graphsys.distributed.gnn.training import _identity, _raise_reason
 from graphsys.gnn import GnnConfig
 from graphsys.gnn.run import read_state
 from tests.conftest import Run
-from tests.distributed.test_cluster import descendants, is_running, wait_for
+from tests.processes import descendants, is_running, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.shared]
 

@@ -1,0 +1,75 @@
+"""Processes of a test: those below one, waiting for something, a running Ray cluster."""
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+
+def descendants(process: int) -> Iterator[tuple[int, str]]:
+    """Yield the processes below one, with their command lines."""
+    listed = subprocess.run(
+        ["ps", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    )
+    rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
+    found = {process}
+    for pid, parent, *command in sorted(rows, key=lambda row: int(row[0])):
+        if int(parent) in found:
+            found.add(int(pid))
+            yield int(pid), " ".join(command)
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+@contextlib.contextmanager
+def running_cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Have a cluster of two processors, as users start one; its environment is ours."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    place = Path(tempfile.mkdtemp(prefix="gs-ray-"))  # sockets need short paths
+    head = subprocess.Popen(
+        [
+            Path(sys.executable).parent / "ray", "start", "--head", "--block",
+            "--num-cpus=2",
+            f"--port={port}", f"--temp-dir={place}", "--include-dashboard=false",
+            "--object-store-memory=100000000", "--disable-usage-stats",
+        ],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        wait_for(lambda: list(place.glob("session_latest/sockets/raylet")))
+        yield f"127.0.0.1:{port}"
+        assert head.poll() is None  # it is left as it is
+    finally:
+        below = [pid for pid, _ in descendants(head.pid)]
+        head.terminate()
+        head.wait(30)
+        for pid in below:  # Ray's agents outlive a head that is ended
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(place, ignore_errors=True)
