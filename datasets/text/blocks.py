@@ -209,9 +209,7 @@ def _thread_buffer(size: int) -> Bytes:
     return buffer[:size]
 
 
-def _fill(
-    read_into: ReadInto, buffer: Bytes, start: int, filled: int, size: int
-) -> int:
+def _fill(read_into: ReadInto, buffer: Bytes, start: int, filled: int, size: int) -> int:
     """Read ``size`` bytes more behind ``filled``; return how far the buffer is filled."""
     view = memoryview(buffer.data)
     stop = filled + size
