@@ -58,13 +58,13 @@ class InputFile:
 
     @property
     def is_plain(self) -> bool:
-        """Its bytes are on disk as they are read, so that any piece can be read alone."""
-        return (
-            self.compression is None
-            and self.member is None
-            and self.encoding is None
-            and self.uri is None
-        )
+        """Its bytes are on disk as they are read."""
+        return self.has_pieces and self.uri is None
+
+    @property
+    def has_pieces(self) -> bool:
+        """Its bytes lie as they are read, here or elsewhere: any piece is read alone."""
+        return self.compression is None and self.member is None and self.encoding is None
 
     @property
     def name(self) -> str:

@@ -155,9 +155,12 @@ class NearShards:
 def near_shards(
     cluster: Cluster, kind: type, arguments: Sequence[Any], most: Callable[[], int]
 ) -> Iterator[NearShards]:
-    """Stand for ``asking.shards.started``; without a limit of local workers."""
+    """Stand for ``asking.shards.started``; without a limit of local workers.
+
+    A running cluster has two.
+    """
     assert most() > 0
-    yield NearShards(kind, arguments, cluster.local_workers)
+    yield NearShards(kind, arguments, cluster.local_workers or 2)
 
 
 def gloo_groups(size: int, timeout_s: float = 30.0) -> list[GlooGroup]:

@@ -2,10 +2,11 @@
 
 import os
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,9 @@ MAX_LINE_BYTES: Final = 1 << 20
 """A longer line means that the file is not text."""
 
 _LF: Final = 10
+_HEAD_BYTES: Final = 1 << 16
+
+ReadInto: TypeAlias = Callable[[memoryview, int], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +46,22 @@ def text_blocks(
 ) -> Generator[Callable[[], TextBlock], None, None]:
     """Yield loaders of consecutive blocks of whole lines.
 
-    A loader of an uncompressed file reads its own piece of it, so that threads read and
-    parse side by side; its block is valid until the same thread loads the next one. Other
-    files are read and decompressed by the caller, in order.
+    A loader of an uncompressed file, here or on an object store, reads its own piece of
+    it, so that threads read and parse side by side; its block is valid until the same
+    thread loads the next one. Other files are read and decompressed by the caller, in
+    order.
 
     Args:
         file: What to read.
         skip: Lines to leave out at the beginning.
         block_bytes: About how long a block is.
     """
-    if file.is_plain:
-        size = file.num_bytes
-        begin = _content_start(file, skip)
+    if file.has_pieces:
+        size, pieces = file.num_bytes, _Pieces(file)
+        begin = _content_start(pieces, skip)
         for first in range(begin, size, block_bytes):
             last = min(first + block_bytes, size)
-            yield _PieceLoader(file, begin, first, last)
+            yield _PieceLoader(pieces, begin, first, last)
     else:
         for block in _streamed_blocks(file, skip, block_bytes):
             yield partial(_same, block)
@@ -72,16 +77,15 @@ def lines_before_block(file: InputFile, number: int, *, skip: int = 0) -> int:
         number: Which of the blocks of :func:`text_blocks`, from 0.
         skip: Lines that are left out at the beginning, which count here.
     """
-    begin = _content_start(file, skip)
+    pieces = _Pieces(file)
+    begin = _content_start(pieces, skip)
     left = number * BLOCK_BYTES - 1  # a line feed right before the block ends a line there
     if left < 0:
         return skip
     lines = skip + 1
-    with file.path.open("rb") as stream:
-        stream.seek(begin)
-        while left and (data := stream.read(min(left, BLOCK_BYTES))):
-            lines += data.count(b"\n")
-            left -= len(data)
+    while left and (data := pieces.read(min(left, BLOCK_BYTES), begin)):
+        lines += data.count(b"\n")
+        begin, left = begin + len(data), left - len(data)
     return lines
 
 
@@ -89,21 +93,76 @@ def _same(block: TextBlock) -> TextBlock:
     return block
 
 
-def _content_start(file: InputFile, skip: int) -> int:
+class _Pieces:
+    """A plain file, of which several threads read pieces."""
+
+    def __init__(self, file: InputFile) -> None:
+        self.file = file
+        try:
+            self._far: Any = None if file.uri is None else file.remote()
+        except OSError as err:
+            raise self._failed(err) from err
+
+    def read(self, size: int, at: int) -> bytes:
+        """Return up to ``size`` bytes from a place on, fewer only at the end.
+
+        Raises:
+            InputError: they cannot be read.
+        """
+        buffer = np.empty(size, dtype=np.uint8)
+        with self.opened() as read_into:
+            return buffer[: _fill(read_into, buffer, at, 0, size)].tobytes()
+
+    @contextmanager
+    def opened(self) -> Iterator[ReadInto]:
+        """Give what reads bytes from a place into memory, and says how many.
+
+        Raises:
+            InputError: they cannot be read.
+        """
+        handle = -1
+        try:
+            if self._far is None:
+                handle = os.open(self.file.path, os.O_RDONLY)
+            yield partial(_read_near, handle) if handle >= 0 else self._read_far
+        except OSError as err:
+            raise self._failed(err) from err
+        finally:
+            if handle >= 0:
+                os.close(handle)
+
+    def _read_far(self, view: memoryview, at: int) -> int:
+        data = self._far.read_at(len(view), at)
+        view[: len(data)] = data
+        return len(data)
+
+    def _failed(self, err: OSError) -> InputError:
+        return InputError(f"{self.file.name}: cannot be read: {describe(err)}")
+
+
+def _read_near(handle: int, view: memoryview, at: int) -> int:
+    return os.preadv(handle, [view], at)
+
+
+def _content_start(pieces: _Pieces, skip: int) -> int:
     """Return the offset behind the byte order mark and the skipped lines."""
-    with file.path.open("rb") as stream:
-        if stream.read(3) != UTF8_MARK:
-            stream.seek(0)
-        for _ in range(skip):
-            stream.readline()
-        return stream.tell()
+    begin, data = 0, pieces.read(_HEAD_BYTES, 0)
+    at = len(UTF8_MARK) if data.startswith(UTF8_MARK) else 0
+    while skip and data:
+        found = data.find(b"\n", at)
+        if found >= 0:
+            skip, at = skip - 1, found + 1
+        else:
+            begin, at = begin + len(data), 0
+            data = pieces.read(_HEAD_BYTES, begin)
+    return begin + at
 
 
 class _PieceLoader:
     """Reads the lines that begin in bytes ``first .. last`` of a plain file."""
 
-    def __init__(self, file: InputFile, begin: int, first: int, last: int) -> None:
-        self._file = file
+    def __init__(self, pieces: _Pieces, begin: int, first: int, last: int) -> None:
+        self._pieces = pieces
         self._begin = begin
         self._first = first
         self._last = last
@@ -112,9 +171,8 @@ class _PieceLoader:
         # From one byte before, to see whether a line begins at `first`.
         start = max(self._first - 1, self._begin)
         buffer = _thread_buffer(self._last - start + MAX_LINE_BYTES + 1)
-        handle = os.open(self._file.path, os.O_RDONLY)
-        try:
-            filled = _fill(handle, buffer, start, 0, self._last - start)
+        with self._pieces.opened() as read_into:
+            filled = _fill(read_into, buffer, start, 0, self._last - start)
             if filled == 0:  # the file became shorter meanwhile
                 return TextBlock(buffer[:0], self._last - self._first)
             head = 0
@@ -124,21 +182,16 @@ class _PieceLoader:
                     return TextBlock(buffer[:0], self._last - self._first)
             end = filled
             while buffer[end - 1] != _LF:
-                more = _fill(
-                    handle, buffer, start, filled, min(1 << 16, len(buffer) - 1 - filled)
-                )
+                room = min(_HEAD_BYTES, len(buffer) - 1 - filled)
+                more = _fill(read_into, buffer, start, filled, room)
                 if more == filled:
                     break
                 stop = _find(buffer, filled, more) + 1
                 filled = more
                 end = stop or more
-        except OSError as err:
-            raise InputError(f"{self._file.name}: cannot be read: {describe(err)}") from err
-        finally:
-            os.close(handle)
         if buffer[end - 1] != _LF:
             if filled - (self._last - start) >= MAX_LINE_BYTES:
-                raise _too_long(self._file)
+                raise _too_long(self._pieces.file)
             buffer[end] = _LF
             end += 1
         return TextBlock(buffer[head:end], self._last - self._first)
@@ -156,12 +209,12 @@ def _thread_buffer(size: int) -> Bytes:
     return buffer[:size]
 
 
-def _fill(handle: int, buffer: Bytes, start: int, filled: int, size: int) -> int:
+def _fill(read_into: ReadInto, buffer: Bytes, start: int, filled: int, size: int) -> int:
     """Read ``size`` bytes more behind ``filled``; return how far the buffer is filled."""
     view = memoryview(buffer.data)
     stop = filled + size
     while filled < stop:
-        count = os.preadv(handle, [view[filled:stop]], start + filled)
+        count = read_into(view[filled:stop], start + filled)
         if count == 0:
             break
         filled += count

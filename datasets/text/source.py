@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphsys.core.errors import InputError
-from graphsys.core.threads import map_in_order
+from graphsys.core.threads import map_in_order, num_cores
 from graphsys.core.types import DEFAULT_SPLIT, EdgeType
 from graphsys.datasets.files import InputFile, read_head
 from graphsys.datasets.text.blocks import (
@@ -69,7 +69,7 @@ class TextPart:
         looked at.
         """
         has_weight = any(column.name == "weight" for column in self.layout.columns)
-        if has_weight or not self.file.is_plain:
+        if has_weight or not self.file.has_pieces:
             return [self]
         num_blocks = max(-(-self.file.num_bytes // BLOCK_BYTES), 1)
         firsts = range(0, num_blocks, STRETCH_BLOCKS)
@@ -107,8 +107,10 @@ def parse_file(
     if blocks is not None:
         first_block = blocks[0]
         loaders = islice(loaders, *blocks)
-    if not file.is_plain:
+    if not file.has_pieces:
         loaders = prefetch(loaders)
+    elif file.uri is not None:  # threads wait for answers, too
+        num_threads = 2 * (num_threads or num_cores())
     lines_before = skip
     work = partial(_parse_block, layout)
     for parsed in map_in_order(work, loaders, num_threads=num_threads):

@@ -253,12 +253,11 @@ def _settings_of(
     resume: bool,
 ) -> Any:
     """Return the settings of a training: those of the run, if it only goes on."""
-    if resume:
-        from graphsys.storage.runs.run_target import refuse_remote_resume
-
-        refuse_remote_resume(out)
     if resume and preset is None and config is None:
-        return library.run_config(out, overrides or [])
+        from graphsys.storage.runs.far_checkpoint import settings_folder
+
+        with settings_folder(out) as folder:
+            return library.run_config(folder, overrides or [])
     return library.load_config(preset=preset, file=config, overrides=overrides or [])
 
 
@@ -322,13 +321,16 @@ def _kept(model: str, graph: Path, out: Path) -> str:
     import importlib
 
     from graphsys.core.errors import GraphsysError
+    from graphsys.storage.runs.far_checkpoint import settings_folder
 
-    if locations.is_remote(out):
-        return f"{out} gets whole runs only, nothing is kept; begin again"
     try:
-        state = importlib.import_module(f"graphsys.{model}.run").read_state(out)
+        with settings_folder(out) as folder:
+            state = importlib.import_module(f"graphsys.{model}.run").read_state(folder)
     except (GraphsysError, OSError):
-        return "the training had no checkpoint yet, nothing is kept; begin again"
+        why = "the training had no checkpoint yet"
+        if locations.is_remote(out):
+            why = f"{out} gets whole runs, and checkpoints by --cluster HOST:PORT alone"
+        return f"{why}, nothing is kept; begin again"
     if state.is_complete:
         return f"the run {out} that was there stays as it was; begin again"
     epochs = f"{state.epoch} whole epoch{'' if state.epoch == 1 else 's'}"

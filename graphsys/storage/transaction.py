@@ -68,9 +68,10 @@ class Transaction:
     Args:
         path: The graph's folder; made if missing.
         overwrite: Whether a graph that is there may be replaced.
+        generation: Number of the new generation, larger than any; None for the next.
 
     Attributes:
-        generation: Number of the new generation.
+        generation: That number.
         scratch_dir: Folder for temporary files on the same file system.
         files: What :meth:`add_file` wrote so far.
 
@@ -82,7 +83,10 @@ class Transaction:
         StorageFullError: the folder cannot be made.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, overwrite: bool = False,
+        generation: int | None = None,
+    ) -> None:  # fmt: skip
         self.path = Path(path)
         self.files: list[FileEntry] = []
         self._is_committed = False
@@ -99,17 +103,17 @@ class Transaction:
         try:
             refuse_existing(self.path, overwrite=overwrite)  # again, now under the lock
             with disk_errors(self.path):
-                self._begin()
+                self._begin(generation)
         except BaseException:
             self._abort()
             raise
 
-    def _begin(self) -> None:
+    def _begin(self, generation: int | None) -> None:
         current = self._current_generation()
         if current is not None:
             sweep(self.path, keep=current)
         numbers = [current or 0, *(number for number, _ in generations(self.path))]
-        self.generation = max(numbers) + 1
+        self.generation = generation or max(numbers) + 1
         self.folder = self.path / f"gen-{self.generation}"
         self.scratch_dir = self.folder / "scratch"
         self.scratch_dir.mkdir(parents=True)
@@ -134,6 +138,10 @@ class Transaction:
     ) -> None:
         if not self._is_committed:
             self._abort()
+
+    def file(self, path: str) -> Path:
+        """Return where a file is that was added, to be mapped."""
+        return self.path / path
 
     def add_file(self, path: str, batch: pa.RecordBatch | pa.Table) -> FileEntry:
         """Write an Arrow file, flush it to disk, hash it and list it.

@@ -1,12 +1,11 @@
 """Ingest by tasks: byte for byte the store of one machine, kills, what is refused."""
 
-import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,61 +23,20 @@ from graphsys.core.errors import (
     InputError,
     OutputExistsError,
 )
-from graphsys.core.progress import SILENT
 from graphsys.datasets.text import source as text_source
 from graphsys.distributed import Cluster
 from graphsys.distributed.ingesting import api
 from graphsys.distributed.ingesting import tasks as ingest_tasks
-from graphsys.distributed.ingesting.files import load
-from graphsys.distributed.ingesting.plan import IngestWork, NodeFiles
-from graphsys.distributed.ingesting.steps import ClusterSteps
-from graphsys.storage.ingest.options import IngestOptions
+from graphsys.distributed.ingesting.plan import NodeFiles
+from graphsys.distributed.shared_files import SharedFiles
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import NodeChunk
-from graphsys.storage.transaction import Transaction
 from tests.buckets import Bucket
 from tests.conftest import Run
+from tests.distributed.ingests import by_tasks, content
 from tests.processes import wait_for
 
 PATIENCE_S = 120
-
-
-def run_twice(
-    function: Callable[..., Any], questions: Sequence[tuple[Any, ...]], told: Any = None
-) -> list[Any]:
-    """Run every task twice, as where a worker was lost after its work was done."""
-    for question in questions:
-        function(*question)
-    results = [function(*question) for question in questions]
-    if told is not None:
-        for place, result in enumerate(results):
-            told(place, result)
-    return results
-
-
-def by_tasks(files: Sequence[Path | str], out: Path, bits: int = 2, **options: Any) -> None:
-    """Ingest by tasks in this process."""
-    names = ("format", "ids", "columns", "separator", "skip", "nodes", "edges")
-    data = {name: options.pop(name) for name in names if name in options}
-    data |= {"data": files or None, "undirected": options.get("undirected", False)}
-    settings = IngestOptions(**options)
-    with Transaction(out) as transaction:
-        work = IngestWork(
-            data=data, out=out, shard_bits=bits,
-            folder=transaction.scratch_dir / "tasks", generation=transaction.generation,
-            memory_bytes=settings.memory_bytes,
-        )  # fmt: skip
-        steps = ClusterSteps(work.source(), settings, transaction, SILENT, work, run_twice)
-        transaction.commit(steps.run())
-
-
-def content(store: Path) -> dict[str, str]:
-    """Return a checksum of every file of a store."""
-    return {
-        str(file.relative_to(store)): hashlib.sha256(file.read_bytes()).hexdigest()
-        for file in store.rglob("*")
-        if file.is_file() and file.name != "lock"
-    }
 
 
 def integers(folder: Path) -> list[Path]:
@@ -271,10 +229,10 @@ def test_bags_and_features_keep_their_order(tmp_path: Path) -> None:
     bags = pa.array([[1, 2], [], [3]], pa.large_list(pa.uint32()))
     features = {"b": np.ones((3, 2), "f4"), "words": bags, "a": np.zeros((3, 1), "i1")}
     chunk = NodeChunk(ids=[1, 2, 3], columns={"of/day": [1, 2, 3]}, features=features)
-    work: Any = SimpleNamespace(shard_bits=1)
-    ids = ingest_tasks._save_ids(work, tmp_path / "ids", np.arange(3), "node", weight=0)
-    assert not load(tmp_path / "ids.counts").any()
-    found: Any = NodeFiles.save(chunk, tmp_path / "nodes", ids).chunk()
+    files = SharedFiles(tmp_path)
+    ids = ingest_tasks._save_ids(files, 1, "ids", np.arange(3), "node", weight=0)
+    assert not files.load("ids.counts").any()
+    found: Any = NodeFiles.save(files, chunk, "nodes", ids).chunk(files)
     assert list(found.features) == ["b", "words", "a"]
     assert found.features["words"].equals(bags)
     assert found.features["a"].dtype == np.int8
@@ -345,18 +303,6 @@ def test_what_one_machine_alone_takes_is_refused(tmp_path: Path) -> None:
         ({"a.txt": "1 2\n1 x\n"}, "expected an integer id"),
     ):
         assert message in refused(tmp_path, texts)
-
-
-def test_stores_of_several_machines_on_an_object_store_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("a.txt").write_text("1 2\n")
-    with pytest.raises(ConfigError, match="is on an object store, and workers"):
-        distributed.ingest(
-            ["a.txt"], "s3://bucket/g", cluster=Cluster.parse("localhost:6379")
-        )
-    assert [it.name for it in tmp_path.iterdir()] == ["a.txt"]
 
 
 def test_files_on_an_object_store_are_read(bucket: Bucket, tmp_path: Path) -> None:

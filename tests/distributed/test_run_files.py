@@ -223,17 +223,50 @@ def test_runs_there_are_asked_by_workers_of_this_machine(
     assert np.allclose(rows, expected, rtol=1e-6, atol=1e-7)
 
 
+def test_and_by_workers_of_several_machines(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network_run, "started", near_shards)
+    monkeypatch.setattr(run_questions, "started", near_shards)
+    vectors, network, far = bucket.place("v"), bucket.place("n"), Cluster.parse("a.b:6379")
+    ring(tmp_path / "graph", 4)
+    with published(vectors, RUN_NAME, overwrite=False) as run:
+        brief = replace(EmbeddingConfig(**SETTINGS), epochs=1)
+        embedding.train(tmp_path / "graph", brief, run)
+    assert run_questions.export(vectors, bucket.place("rows.csv"), cluster=far) == 2
+    here = embedding.export(vectors, tmp_path / "rows.csv")
+    assert bucket.read("rows.csv") == here.read_bytes()
+    base = gnn.GnnConfig(
+        task="link_prediction", epochs=1, dim=8, fanouts=(3, 2), layers=2, batch_size=8
+    )
+    configs = {"layers": base, "samples": replace(base, sampler="labor")}
+    for name, config in configs.items():
+        with published(f"{network}-{name}", RUN_NAME, overwrite=False) as run:
+            gnn.train(tmp_path / "graph", config, run)
+        with distributed.opened_network(f"{network}-{name}", cluster=far) as opened:
+            for nodes in (None, np.array([3, 5])):
+                rows = opened.output(nodes)
+                expected = gnn.open_run(f"{network}-{name}").output(nodes)
+                assert np.allclose(rows, expected, rtol=1e-6, atol=1e-7)
+        assert not bucket.names(f".n-{name}.parts")
+    assert not bucket.names(".rows.csv.parts")
+
+
 @pytest.mark.e2e
 def test_a_running_cluster_trains_from_an_object_store_into_it(
     bucket: Bucket, tmp_path: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, vectors, network = (bucket.place(it) for it in ("graph", "vectors", "network"))
-    ring(Path(store), 4)
+    edges = tmp_path / "ring.txt"
+    edges.write_text("".join(f"{k} {(k + d) % 96}\n" for k in range(96) for d in (1, 2)))
     small = {
         "embedding": ("dim=8", "epochs=2"),
         "gnn": ("task=link_prediction", "epochs=1"),
     }
     with running_cluster(monkeypatch) as address:
+        words = ["ingest", edges, "-o", store, "--partitions", "4", "--cluster", address]
+        done = run_cli(*words)
+        assert done.returncode == 0, done.stderr
         for model, out in (("embedding", vectors), ("gnn", network)):
             settings = [word for it in small[model] for word in ("--set", it)]
             words = ["train", model, store, "-o", out, *settings, "--cluster", address]
@@ -243,6 +276,10 @@ def test_a_running_cluster_trains_from_an_object_store_into_it(
             assert (facts["run"], facts["workers"]) == (out, 2)
             done = run_cli("verify", out)
             assert done.returncode == 0, done.stderr
+            target = bucket.place(f"{model}.csv")
+            done = run_cli("export", out, "-o", target, "--cluster", address)
+            assert done.returncode == 0, done.stderr
+            assert bucket.read(f"{model}.csv").count(b"\n") == 97
         words = ["run", "pagerank", store, "--cluster", address, "-o", f"{tmp_path}/a.csv"]
         kept = ["--checkpoint", bucket.place("kept"), "--checkpoint-every", "4"]
         assert run_cli(*words, *kept).returncode == 0

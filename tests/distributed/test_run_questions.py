@@ -125,7 +125,7 @@ def test_processes_of_one_number_on_two_machines_have_a_folder_each(
     tmp_path: Path,
 ) -> None:
     with parts_beside(tmp_path / "run") as one, parts_beside(tmp_path / "run") as other:
-        assert sorted(tmp_path.iterdir()) == sorted([one, other])
+        assert sorted(tmp_path.iterdir()) == sorted([one.path, other.path])
     assert not list(tmp_path.iterdir())
 
 

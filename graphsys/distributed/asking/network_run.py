@@ -14,18 +14,19 @@ import numpy.typing as npt
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
-from graphsys.core.remote.locations import is_remote
+from graphsys.core.remote.locations import Place, is_remote
 from graphsys.datasets.temporary import GraphLike, stored_graph
 from graphsys.distributed.asking.network_shard import (
     LayerShares,
     NetworkShard,
     PieceRows,
-    write_whole,
+    save_rows,
 )
 from graphsys.distributed.asking.parts_folder import parts_beside
 from graphsys.distributed.asking.run_work import work_of
 from graphsys.distributed.asking.shards import Shards, started
 from graphsys.distributed.cluster import Cluster, refuse_views
+from graphsys.distributed.shared_files import SharedFiles
 from graphsys.gnn.inference import draws_for_each, entries_within, scratch_of
 from graphsys.gnn.layer_by_layer import LayerByLayer, room_for
 from graphsys.gnn.models.stream import StreamNetwork
@@ -47,9 +48,12 @@ class NetworkRun(OpenedRun):
 
     Attributes:
         shards: The workers.
+        beside: Beside what they leave rows of layers: the folder, or its location where
+            they are on several machines.
     """
 
     shards: Shards
+    beside: Place
 
     @property
     def workers(self) -> int:
@@ -67,17 +71,17 @@ class NetworkRun(OpenedRun):
         if nodes is not None and not len(nodes):
             return np.empty((0, self.context.network.num_out), dtype=np.float32)
         chosen = node_type or self.node_type
-        with disk_errors(self.path), parts_beside(self.path.absolute()) as folder:
+        with disk_errors(self.path), parts_beside(self.beside) as files:
             make = self._sampled if draws_for_each(self.context) else self._by_layers
-            rows = PieceRows(make(folder, chosen, nodes, progress))
-            found = room_for(rows.shape, scratch_of(self.context, folder))
+            rows = PieceRows(files, make(files, chosen, nodes, progress))
+            found = room_for(rows.shape, scratch_of(self.context, files.path))
             rows.write_to(found)
         progress.close()
         self.require_still()
         return found
 
     def _by_layers(
-        self, folder: Path, node_type: str, nodes: Ints | None, progress: Progress
+        self, files: SharedFiles, node_type: str, nodes: Ints | None, progress: Progress
     ) -> LayerShares:
         """Have each layer computed of all nodes that the next one reads."""
         layers = LayerByLayer(self.context, None, entries_within(self.context))
@@ -85,12 +89,12 @@ class NetworkRun(OpenedRun):
         for k, wanted in enumerate(layers.wanted(node_type, nodes)):
             total = sum(map(len, wanted.values()))
             progress.stage(f"layer {k + 1} of {total} nodes", total, "nodes")
-            known = self._layer(layers, folder, k, wanted, known)
+            known = self._layer(layers, files, k, wanted, known)
             progress.advance(total)
         return known[node_type]
 
     def _sampled(
-        self, folder: Path, node_type: str, nodes: Ints | None, progress: Progress
+        self, files: SharedFiles, node_type: str, nodes: Ints | None, progress: Progress
     ) -> LayerShares:
         """Have each node's row computed from a sample of its own, in batches."""
         total = self.graph.num_nodes_of(node_type) if nodes is None else len(nodes)
@@ -98,36 +102,38 @@ class NetworkRun(OpenedRun):
         num_batches = -(-total // size)
         cuts = [rank * num_batches // workers for rank in range(workers + 1)]
         shares = LayerShares(
-            stem=f"{folder}/0", bounds=[min(cut * size, total) for cut in cuts],
+            stem="0", bounds=[min(cut * size, total) for cut in cuts],
             is_all=nodes is None,
         )  # fmt: skip
         if nodes is not None:
-            write_whole(shares.list_file, np.ascontiguousarray(nodes, dtype=np.int64))
+            given = np.ascontiguousarray(nodes, dtype=np.int64)
+            save_rows(files, shares.list_file, given)
         progress.stage("samples of all nodes", total, "nodes")
-        self.shards.ask_all("compute_sampled", node_type, shares)
+        self.shards.ask_all("compute_sampled", files.place, node_type, shares)
         progress.advance(total)
         return shares
 
     def _layer(
-        self, layers: LayerByLayer, folder: Path, k: int, wanted: Mapping[str, Ints],
+        self, layers: LayerByLayer, files: SharedFiles, k: int, wanted: Mapping[str, Ints],
         before: Mapping[str, LayerShares],
     ) -> dict[str, LayerShares]:  # fmt: skip
         """Have a layer computed, and drop the one before; return where its rows are."""
         asked = {
-            name: self._dealt(layers, f"{folder}/{k}-{place}", name, nodes)
+            name: self._dealt(layers, files, f"{k}-{place}", name, nodes)
             for place, (name, nodes) in enumerate(wanted.items())
             if len(nodes)
         }
-        written = self.shards.ask_all("compute", k, asked, before)
+        written = self.shards.ask_all("compute", files.place, k, asked, before)
         for shares in before.values():
-            shares.remove()
+            files.remove(shares.names)
         return {
             name: asked[name] for name in asked if any(name in each for each in written)
         }
 
     def _dealt(
-        self, layers: LayerByLayer, stem: str, node_type: str, nodes: Ints
-    ) -> LayerShares:
+        self, layers: LayerByLayer, files: SharedFiles, stem: str, node_type: str,
+        nodes: Ints,
+    ) -> LayerShares:  # fmt: skip
         """Deal nodes out, whole batches of about as much work to each worker."""
         bounds = layers.shares(node_type, nodes, self.shards.size)
         is_all = len(nodes) == self.graph.num_nodes_of(node_type) and bool(
@@ -135,7 +141,7 @@ class NetworkRun(OpenedRun):
         )
         shares = LayerShares(stem=stem, bounds=bounds, is_all=is_all)
         if not is_all:
-            write_whole(shares.list_file, nodes)
+            save_rows(files, shares.list_file, nodes)
         return shares
 
 
@@ -149,7 +155,7 @@ def opened_network(
     give on one machine.
 
     Args:
-        run: The run's folder, which all machines see.
+        run: The run's folder, which all machines see, or its location.
         cluster: Where.
         graph: The graph trained on, if it is not where it was, or another.
 
@@ -160,12 +166,6 @@ def opened_network(
         ConfigError: As on one machine; a run whose rows are not computed layer by layer.
         ClusterError: Nothing answers, or a worker is lost again and again.
     """
-    if is_remote(run) and not cluster.local_workers:
-        raise ConfigError(
-            f"{run} is on an object store, and workers of several machines leave rows of "
-            "layers beside the run; copy it to a folder that all of them mount, take "
-            "--cluster local:N, or leave out --cluster"
-        )
     given = None if graph is None else stored_graph(graph)
     opened = NetworkRun(run, graph=given)
     refuse_views(opened.graph)
@@ -174,6 +174,8 @@ def opened_network(
     most = sum(map(opened.graph.num_nodes_of, opened.graph.node_types)) // _NODES + 1
     with started(cluster, NetworkShard, [work], lambda: most) as shards:
         opened.shards = shards
+        is_far = is_remote(run) and not cluster.local_workers
+        opened.beside = run if is_far else opened.path.absolute()
         yield opened
 
 

@@ -1,16 +1,17 @@
 """One worker's share of a network's layers: rows of some nodes, left in files for all."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from graphsys.core.arrays import distinct, load_array, npy_pieces
+from graphsys.core.arrays import distinct
 from graphsys.distributed.asking.run_work import RunWork, require_checkpoint
+from graphsys.distributed.shared_files import SharedFiles, shared_files
 from graphsys.gnn.inference import entries_within, infer_sampled, scratch_of
 from graphsys.gnn.layer_by_layer import LayerByLayer
 from graphsys.gnn.ops.adjacency import kernel_threads
@@ -27,7 +28,7 @@ class LayerShares:
     """Nodes of a type in a layer, dealt out to workers.
 
     Attributes:
-        stem: How the names of its files begin, folder and all.
+        stem: How the names of its files begin.
         bounds: Where each worker's nodes begin, and the end, in the list of the nodes.
         is_all: Whether that list is all nodes of the type; else it is in a file.
     """
@@ -37,40 +38,41 @@ class LayerShares:
     is_all: bool
 
     @property
-    def list_file(self) -> Path:
+    def list_file(self) -> str:
         """The file with the numbers of the nodes, int64 ``[n]``."""
-        return Path(f"{self.stem}.nodes.npy")
+        return f"{self.stem}.nodes"
 
-    def piece_file(self, rank: int) -> Path:
+    def piece_file(self, rank: int) -> str:
         """Return the file with a worker's rows, float32 ``[m, F]``."""
-        return Path(f"{self.stem}.{rank}.npy")
+        return f"{self.stem}.{rank}"
 
-    def numbers(self, rank: int) -> Ints:
+    @property
+    def names(self) -> list[str]:
+        """Its files."""
+        pieces = map(self.piece_file, range(len(self.bounds) - 1))
+        return [*([] if self.is_all else [self.list_file]), *pieces]
+
+    def numbers(self, files: SharedFiles, rank: int) -> Ints:
         """Return the numbers of a worker's nodes, int64 ``[m]``."""
         low, high = self.bounds[rank], self.bounds[rank + 1]
         if self.is_all:
             return np.arange(low, high, dtype=np.int64)
-        return np.array(load_array(self.list_file)[low:high])
-
-    def remove(self) -> None:
-        """Remove its files."""
-        self.list_file.unlink(missing_ok=True)
-        for rank in range(len(self.bounds) - 1):
-            self.piece_file(rank).unlink(missing_ok=True)
+        return np.array(*files.parts([(self.list_file, low, high)]))
 
 
 class PieceRows:
     """The rows of a layer as workers left them, mapped.
 
     Args:
+        files: Where they did.
         shares: Whose rows are where; nodes that are listed ascend.
     """
 
-    def __init__(self, shares: LayerShares) -> None:
-        self._numbers = None if shares.is_all else load_array(shares.list_file)
+    def __init__(self, files: SharedFiles, shares: LayerShares) -> None:
+        self._numbers = None if shares.is_all else files.load(shares.list_file)
         self._bounds = np.asarray(shares.bounds, dtype=np.int64)
         self._pieces: list[Floats | None] = [
-            load_array(shares.piece_file(rank)) if low < high else None
+            files.load(shares.piece_file(rank)) if low < high else None
             for rank, (low, high) in enumerate(
                 zip(shares.bounds[:-1], shares.bounds[1:], strict=True)
             )
@@ -118,6 +120,8 @@ class NetworkShard:
     def __init__(self, rank: int, size: int, work: RunWork) -> None:
         self._rank, self._work = rank, work
         self._run: OpenedRun | None = None
+        self._files: SharedFiles | None = None
+        self._stack = ExitStack()  # of a killed worker, the next one drops the folder
 
     @property
     def run(self) -> OpenedRun:
@@ -133,11 +137,13 @@ class NetworkShard:
         _ = self.run.context
 
     def compute(
-        self, k: int, asked: Mapping[str, LayerShares], known: Mapping[str, LayerShares]
-    ) -> list[str]:
+        self, place: str, k: int, asked: Mapping[str, LayerShares],
+        known: Mapping[str, LayerShares],
+    ) -> list[str]:  # fmt: skip
         """Compute the own rows of a layer; twice leaves what once does.
 
         Args:
+            place: Where rows of layers are.
             k: Number of the layer.
             asked: Its nodes by type.
             known: The rows of the layer before by type; none before the first.
@@ -148,47 +154,54 @@ class NetworkShard:
         Raises:
             StorageFullError: They cannot be written.
         """
-        before = {name: PieceRows(shares) for name, shares in known.items()} if k else None
+        files = self._opened(place)
+        before = {it: PieceRows(files, known[it]) for it in known} if k else None
         context, written = self.run.context, []
+        scratch = scratch_of(context, files.path)
         with kernel_threads(self._work.threads), torch.no_grad():
             for name, shares in asked.items():
-                file = shares.piece_file(self._rank)
-                layers = LayerByLayer(
-                    context, scratch_of(context, file.parent), entries_within(context)
-                )
-                rows = layers.compute(k, name, shares.numbers(self._rank), before)
+                layers = LayerByLayer(context, scratch, entries_within(context))
+                numbers = shares.numbers(files, self._rank)
+                rows = layers.compute(k, name, numbers, before)
                 if rows is not None:
-                    write_whole(file, rows)
+                    save_rows(files, shares.piece_file(self._rank), rows)
                     written.append(name)
+        for shares in known.values():
+            files.let_go(shares.names)
         return written
 
-    def compute_sampled(self, node_type: str, shares: LayerShares) -> None:
+    def compute_sampled(self, place: str, node_type: str, shares: LayerShares) -> None:
         """Compute the own nodes' output, each from a sample; twice leaves what once does.
 
         Args:
+            place: Where the rows go.
             node_type: Of the nodes.
             shares: The nodes, whole batches for each worker.
 
         Raises:
             StorageFullError: The rows cannot be written.
         """
-        context, numbers = self.run.context, shares.numbers(self._rank)
+        context, files = self.run.context, self._opened(place)
+        numbers = shares.numbers(files, self._rank)
         first = shares.bounds[self._rank] // context.config.batch_size
         context.network.eval()
         if len(numbers):
             with kernel_threads(self._work.threads), torch.no_grad():
                 rows = infer_sampled(context, node_type, numbers, first_batch=first)
-            write_whole(shares.piece_file(self._rank), rows)
+            save_rows(files, shares.piece_file(self._rank), rows)
+
+    def _opened(self, place: str) -> SharedFiles:
+        if self._files is None or self._files.place != place:
+            self._stack.close()
+            self._files = self._stack.enter_context(shared_files(place))
+        return self._files
 
 
-def write_whole(file: Path, array: npt.NDArray[Any]) -> None:
-    """Write an array as a .npy file, whole or not at all.
+def save_rows(files: SharedFiles, name: str, rows: npt.NDArray[Any]) -> None:
+    """Write an array, whole or not at all.
 
     Raises:
         StorageFullError: It cannot be written.
     """
-    new = file.with_suffix(".new")
-    with disk_errors(file.parent):
-        with new.open("wb") as stream:
-            stream.writelines(npy_pieces(array))
-        new.replace(file)
+    with disk_errors(files.path):
+        files.save(name, rows)

@@ -1,21 +1,38 @@
-"""A folder that all workers see, for what they make until it is whole."""
+"""A place that all workers see, for what they make until it is whole."""
 
 import fcntl
 import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
+
+from graphsys.core.remote.locations import Location, Place, is_remote
+from graphsys.distributed.shared_files import SharedFiles, shared_files
+from graphsys.storage.objects.object_store import ObjectStore
+from graphsys.storage.objects.s3_writer import S3Writer
+from graphsys.storage.remote.publishing import own_number, time_of
+
+_LEFT_S: Final = 86_400.0
+"""What is older on an object store, where nobody holds locks, a killed command left."""
 
 
 @contextmanager
-def parts_beside(out: Path) -> Iterator[Path]:
-    """Have a folder beside a file or folder for as long as the context lasts.
+def parts_beside(out: Place) -> Iterator[SharedFiles]:
+    """Have files beside a file or folder for as long as the context lasts.
 
-    Those of killed commands for the same file go.
+    Those of killed commands for the same file go: on an object store once they are a day
+    old.
     """
+    if is_remote(out):
+        with _objects_beside(Location.parse(out)) as files:
+            yield files
+        return
+    out = Path(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     left = re.compile(rf"\.{re.escape(out.name)}\.[0-9a-f]+\.parts")
     for path in filter(lambda path: left.fullmatch(path.name), out.parent.iterdir()):
@@ -26,9 +43,27 @@ def parts_beside(out: Path) -> Iterator[Path]:
     folder.mkdir()
     try:
         with _locked(folder):
-            yield folder
+            yield SharedFiles(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _objects_beside(out: Location) -> Iterator[SharedFiles]:
+    """Have objects below ``.NAME.parts/`` beside a location."""
+    key = "/".join(filter(None, [out.parent.key, f".{out.name}.parts"]))
+    beside = Location(out.scheme, out.bucket, key)
+    oldest = time.time() - _LEFT_S
+    S3Writer(beside).remove(
+        name
+        for name in ObjectStore(beside).sizes()
+        if (number := name.partition("/")[0]).isdecimal() and time_of(int(number)) < oldest
+    )
+    with shared_files(f"{beside}/{own_number()}") as files:
+        try:
+            yield files
+        finally:
+            files.remove_folder("")
 
 
 @contextmanager

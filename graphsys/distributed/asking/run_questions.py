@@ -17,6 +17,7 @@ from graphsys.distributed.asking.run_shard import Questions, RunShard, files_whe
 from graphsys.distributed.asking.run_work import work_of
 from graphsys.distributed.asking.shards import Shards, started
 from graphsys.distributed.cluster import Cluster, refuse_views
+from graphsys.distributed.shared_files import SharedFiles
 from graphsys.embedding.data.candidates import Draw
 from graphsys.embedding.data.held_out import HeldOut, held_out_edges, with_split
 from graphsys.embedding.embeddings import Embeddings
@@ -139,7 +140,7 @@ def export(
     Args:
         run: The run's folder, which all machines see.
         out: The file, as in :func:`graphsys.embedding.export`; its folder is seen by all,
-            or it is on an object store and all workers are on this machine.
+            or it is on an object store, and what workers make goes beside it meanwhile.
         cluster: Where.
         node_type: Only this type.
         overwrite: Replace the file if there is one.
@@ -154,24 +155,22 @@ def export(
         StorageFullError: It cannot be written.
         ClusterError: Nothing answers, or a worker is lost again and again.
     """
-    if is_remote(out) and not cluster.local_workers:
-        raise ConfigError(
-            f"{out} is on an object store, and workers of several machines leave what they "
-            "make beside the file; write to a folder that all of them mount, take "
-            "--cluster local:N, or leave out --cluster"
-        )
     out = Path(out) if is_remote(out) else Path(out).absolute()
     check_target(out, overwrite=overwrite)
     opened = _open(run)
     types = types_for(opened, out, node_type)
-    with _shards(cluster, opened) as shards, disk_errors(out), _parts_for(out) as folder:
+    with (
+        _shards(cluster, opened) as shards,
+        disk_errors(out),
+        _parts_for(out, cluster) as files,
+    ):
 
         def batches(names: list[str]) -> Iterator[pa.RecordBatch]:
             for name in names:
-                parts = shards.ask_all("write_rows", name, len(types) > 1, str(folder))
-                for part in map(Path, parts):
-                    yield from _read(part)
-                    part.unlink()
+                parts = shards.ask_all("write_rows", name, len(types) > 1, files.place)
+                for part in parts:
+                    yield from _read(files.local(part))
+                    files.remove([part])
 
         write_rows(
             InSlices(opened), types, out, overwrite=overwrite,
@@ -181,15 +180,15 @@ def export(
 
 
 @contextmanager
-def _parts_for(out: Path) -> Iterator[Path]:
-    """Have a folder for what goes into a file: beside it, or in the user's cache."""
-    if not is_remote(out):
-        with parts_beside(out) as folder:
-            yield folder
+def _parts_for(out: Path, cluster: Cluster) -> Iterator[SharedFiles]:
+    """Have files for what goes into a file: beside it, or in this machine's cache."""
+    if not is_remote(out) or not cluster.local_workers:
+        with parts_beside(out) as files:
+            yield files
         return
     with staging(Location.parse(out).parent) as folder:
         folder.mkdir()
-        yield folder
+        yield SharedFiles(folder)
 
 
 def _open(run: str | Path) -> Embeddings:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pyarrow as pa
 
 from graphsys.core.progress import SILENT
 from graphsys.distributed.asking.run_work import RunWork, require_checkpoint
+from graphsys.distributed.shared_files import shared_files
 from graphsys.embedding import run as runs
 from graphsys.embedding.blas import single_threaded_blas
 from graphsys.embedding.data.held_out import HeldOut
@@ -112,21 +112,22 @@ class RunShard:
         order = np.lexsort((numbers, -scores))[:k]
         return scores[order], numbers[order]
 
-    def write_rows(self, node_type: str, is_typed: bool, to: str) -> str:
+    def write_rows(self, node_type: str, is_typed: bool, place: str) -> str:
         """Write ids and own rows of a type, whole or not at all; return the file."""
-        part, new = Path(to, f"{self.share.rank}.arrow"), Path(to, f"{self.share.rank}.new")
-        writer = None
+        name, writer = f"{self.share.rank}.arrow", None
         batches = to_batches(
             InSlices(self.run), [node_type], is_typed=is_typed, share=self.share
         )
-        with new.open("wb") as stream:
-            for batch in batches:
-                writer = writer or pa.ipc.new_file(stream, batch.schema)
-                writer.write_batch(batch)
-            if writer is not None:
-                writer.close()
-        new.replace(part)
-        return str(part)
+        with shared_files(place) as files:
+            new = files.path / f"{self.share.rank}.new"
+            with new.open("wb") as stream:
+                for batch in batches:
+                    writer = writer or pa.ipc.new_file(stream, batch.schema)
+                    writer.write_batch(batch)
+                if writer is not None:
+                    writer.close()
+            files.add(name, new)
+        return name
 
 
 def files_where(

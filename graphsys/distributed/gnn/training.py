@@ -22,6 +22,7 @@ from graphsys.distributed.seen import tell_trainers
 from graphsys.distributed.train_report import ClusterTrainReport
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.gnn.config import GnnConfig
+from graphsys.gnn.run import read_state
 from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs import run_folder
@@ -108,11 +109,14 @@ def train_gnn(
             local_workers=cluster.local_workers, through=through,
             is_profiled=is_recording(),
         )  # fmt: skip
+        files = RunFiles.of_driver(out, through)
+        if through and resume:
+            files.publish(read_state(out))
         try:
             told, restarts = _train_until_done(work, progress)
         finally:
             progress.close()
-        RunFiles.of_driver(out, through).bring_checkpoint()
+        files.bring_checkpoint()
     report: TrainReport = told[0]["report"]
     _tell(told, restarts)
     found = _reported(report, workers, {"restarts": restarts})

@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,19 +12,20 @@ from graphsys.core.deps import require
 from graphsys.core.errors import ClusterError, ConfigError, InputError
 from graphsys.core.memory import MemoryMeter, parse_bytes
 from graphsys.core.progress import SILENT, Progress
-from graphsys.core.remote.locations import is_remote
+from graphsys.core.remote.locations import Location, is_remote
 from graphsys.datasets.build_store import open_data
 from graphsys.datasets.files import as_uri
 from graphsys.distributed.cluster import Cluster, connected
 from graphsys.distributed.ingesting.far_writer import RunAll
 from graphsys.distributed.ingesting.plan import IngestWork
 from graphsys.distributed.ingesting.steps import ClusterSteps
+from graphsys.distributed.shared_files import shared_files
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.storage.ingest.ingest import IngestReport
 from graphsys.storage.ingest.options import IngestOptions
-from graphsys.storage.manifest import MANIFEST_NAME
+from graphsys.storage.manifest import MANIFEST_NAME, Manifest
 from graphsys.storage.reader import Graph
-from graphsys.storage.remote.publishing import published
+from graphsys.storage.remote.publishing import own_number, published
 from graphsys.storage.transaction import Transaction, disk_errors, refuse_existing
 
 AnyPath: TypeAlias = str | os.PathLike[str]
@@ -63,8 +64,9 @@ def ingest(
             lie on an object store; none where there are ``edges``. Tasks read files of text
             and tables, and a description's tables, side by side; one task reads other
             formats.
-        out: Folder of the store, which all machines see. Or, by workers of this machine, a
-            location (``s3://...``): the store is made in the user's cache and uploaded.
+        out: Folder of the store, which all machines see, or a location (``s3://...``).
+            There workers of several machines put files themselves; those of this machine
+            make the store in the user's cache, and it is uploaded.
         cluster: Where.
         nodes: File of each node type, as ``graphsys.ingest`` takes them.
         edges: File or files of each edge type, likewise.
@@ -92,47 +94,98 @@ def ingest(
         "nodes": nodes or None,
         "edges": edges or None,
     }
-    _refuse(settings, cluster, out)
-    if is_remote(out):
-        with published(out, MANIFEST_NAME, overwrite=overwrite) as folder:
-            report = ingest(
-                files, folder, cluster=cluster, nodes=nodes, edges=edges, memory=memory,
-                progress=progress, reading=reading, **options,
-            )  # fmt: skip
-            report.graph.close()
-        return replace(report, graph=Graph(out), seconds=time.perf_counter() - began)
-    target = Path(out).absolute()
-    refuse_existing(target, overwrite=overwrite)  # before a cluster is started
-    source = open_data(**given, **reading)
-    with (
-        MemoryMeter() as meter,
-        connected(cluster) as workers,
-        Transaction(target, overwrite=overwrite) as transaction,
-        disk_errors(Path(out)),
-    ):
-        work = IngestWork(
-            data={**{name: _absolute(it) for name, it in given.items()}, **reading},
-            out=transaction.path, folder=transaction.scratch_dir / "tasks",
-            generation=transaction.generation, memory_bytes=settings.memory_bytes,
-            shard_bits=_shard_bits(source.total_bytes or 0, settings.memory_bytes, workers),
-        )  # fmt: skip
-        steps = ClusterSteps(source, settings, transaction, progress, work, _tasks())
-        with _named(_paths(given)):
-            manifest = steps.run()
-        transaction.commit(manifest)
-    progress.close()
-    entries = manifest.edge_types.values()
+    _refuse(settings)
+    make = _Making(given, reading, settings, cluster, progress)
+    if not is_remote(out):
+        target = Path(out).absolute()
+        refuse_existing(target, overwrite=overwrite)  # before a cluster is started
+        made = make.run(target, str(target), overwrite=overwrite)
+    else:
+        number = None if cluster.local_workers else own_number()
+        with published(out, MANIFEST_NAME, overwrite=overwrite, number=number) as folder:
+            place = str(folder if number is None else Location.parse(out))
+            made = make.run(folder, place, generation=number)
+    entries = made.manifest.edge_types.values()
     return ClusterIngestReport(
         graph=Graph(out),
         duplicates=sum(entry.duplicates for entry in entries),
         self_loops=sum(entry.self_loops for entry in entries),
         seconds=time.perf_counter() - began,
-        peak_memory_bytes=meter.peak_bytes,
-        workers=workers,
+        peak_memory_bytes=made.peak_bytes,
+        workers=made.workers,
     )
 
 
-def _refuse(settings: IngestOptions, cluster: Cluster, out: AnyPath) -> None:
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What came of a graph's making.
+
+    Attributes:
+        manifest: Of the graph.
+        peak_bytes: Of this process's memory.
+        workers: How many processors worked.
+    """
+
+    manifest: Manifest
+    peak_bytes: int
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """Makes a graph by workers.
+
+    Attributes:
+        given: What is read.
+        reading: How.
+        settings: How the store is made.
+        cluster: Where.
+        progress: Told of every stage.
+    """
+
+    given: dict[str, Any]
+    reading: dict[str, Any]
+    settings: IngestOptions
+    cluster: Cluster
+    progress: Progress
+
+    def run(
+        self, target: Path, place: str, *, overwrite: bool = False,
+        generation: int | None = None,
+    ) -> _Made:  # fmt: skip
+        """Make it.
+
+        Args:
+            target: Its folder, in which the manifest and what this process writes go.
+            place: Where workers read and write: that folder, or a location.
+            overwrite: Whether a graph in the folder may be replaced.
+            generation: Of the graph; None for the next.
+        """
+        memory_bytes, settings = self.settings.memory_bytes, self.settings
+        source = open_data(**self.given, **self.reading)
+        with (
+            MemoryMeter() as meter,
+            connected(self.cluster) as workers,
+            Transaction(target, overwrite=overwrite, generation=generation) as transaction,
+            disk_errors(target),
+        ):
+            paths = {name: _absolute(it) for name, it in self.given.items()}
+            work = IngestWork(
+                data={**paths, **self.reading}, out=place,
+                generation=transaction.generation, memory_bytes=memory_bytes,
+                shard_bits=_shard_bits(source.total_bytes or 0, memory_bytes, workers),
+            )  # fmt: skip
+            with shared_files(work.between) as files, _named(_paths(self.given)):
+                steps = ClusterSteps(
+                    source, settings, transaction, self.progress, work, files, _tasks()
+                )
+                manifest = steps.run()
+            transaction.commit(manifest)
+        self.progress.close()
+        return _Made(manifest, meter.peak_bytes, workers)
+
+
+def _refuse(settings: IngestOptions) -> None:
     """Refuse what only one machine takes.
 
     Raises:
@@ -143,12 +196,6 @@ def _refuse(settings: IngestOptions, cluster: Cluster, out: AnyPath) -> None:
             f"partitioner {settings.partitioner} with order {settings.order} looks at the "
             "whole graph, which --cluster does not; leave out --cluster, or partition "
             "the graph afterwards"
-        )
-    if is_remote(out) and not cluster.local_workers:
-        raise ConfigError(
-            f"{out} is on an object store, and workers of several machines share the "
-            "folder of the store they make; ingest to a folder that all of them mount, or "
-            "by --cluster local:N"
         )
 
 

@@ -1,8 +1,9 @@
 """What tasks of an ingest are told, and what they tell."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,13 @@ import numpy.typing as npt
 
 from graphsys.core.types import EdgeType
 from graphsys.datasets.build_store import open_data
-from graphsys.distributed.ingesting.files import TaskFiles, load, save
+from graphsys.distributed.ingesting.files import TaskFiles, own_scratch
+from graphsys.distributed.shared_files import SharedFiles, shared_files
 from graphsys.storage.manifest import FileEntry
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.source import NodeChunk, Source
 from graphsys.storage.write.edge_log import LogState
-from graphsys.storage.write.edge_sort import Cleaning
+from graphsys.storage.write.edge_sort import Cleaning, RangePlan
 from graphsys.storage.write.edge_write import EdgeTypeWriter
 from graphsys.storage.write.row_store import FoundRows, as_arrow
 
@@ -28,19 +30,22 @@ class IngestWork:
 
     Attributes:
         data: What ``open_data`` is told: paths, which every machine sees, and how to read.
-        out: Folder of the graph.
-        folder: Folder of the files between tasks, below that.
+        out: Folder of the graph, or its location.
         generation: Of the graph.
         shard_bits: Ids are in two to this power shards.
         memory_bytes: Budget of a task.
     """
 
     data: dict[str, Any]
-    out: Path
-    folder: Path
+    out: str
     generation: int
     shard_bits: int
     memory_bytes: int
+
+    @property
+    def between(self) -> str:
+        """Where the files between tasks are."""
+        return f"{self.out}/gen-{self.generation}/scratch/tasks"
 
     def source(self) -> Source:
         """Open the input; what there is to warn of, whoever began has told."""
@@ -48,9 +53,31 @@ class IngestWork:
             warnings.simplefilter("ignore")
             return open_data(**self.data)
 
-    def task_files(self) -> TaskFiles:
-        """Return where files of the graph go."""
-        return TaskFiles(self.out, self.generation, self.folder)
+    @contextmanager
+    def opened(self) -> Iterator["OpenedWork"]:
+        """Open what one try of a task reads and writes."""
+        with (
+            shared_files(self.between) as files,
+            shared_files(self.out) as store,
+            own_scratch(files.path, self.memory_bytes) as scratch,
+        ):
+            graph = TaskFiles(store, self.generation, files.path)
+            yield OpenedWork(files=files, graph=graph, scratch=scratch)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedWork:
+    """What one try of a task reads and writes.
+
+    Attributes:
+        files: Files between tasks.
+        graph: Where files of the graph go.
+        scratch: Temporary space.
+    """
+
+    files: SharedFiles
+    graph: TaskFiles
+    scratch: Scratch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +85,13 @@ class IdBatch:
     """The distinct ids of a chunk's nodes or of one end of its edges, grouped by shard.
 
     Attributes:
-        path: Where they are, less what follows in the files' names.
+        name: What the names of their files begin with.
         node_type: Their type.
         is_text: Whether they are strings.
         starts: Where each shard's begin, and their number, int64 ``[S + 1]``.
     """
 
-    path: Path
+    name: str
     node_type: str
     is_text: bool
     starts: Ints
@@ -75,7 +102,7 @@ class ChunkFiles:
     """One chunk of edges.
 
     Attributes:
-        path: Where its columns are, less what follows in the files' names.
+        name: What the names of its columns' files begin with.
         edge_type: Type of the edges.
         split: Their split.
         length: How many.
@@ -85,7 +112,7 @@ class ChunkFiles:
         dst: Ids of the destinations.
     """
 
-    path: Path
+    name: str
     edge_type: EdgeType
     split: str
     length: int
@@ -105,14 +132,14 @@ class NodeFiles:
     """One chunk of nodes.
 
     Attributes:
-        path: Where its columns are, less what follows in the files' names.
+        name: What the names of its columns' files begin with.
         node_type: Type of the nodes.
         columns: Names of the columns.
         features: Names of the features, and whether each is dense.
         ids: Their ids.
     """
 
-    path: Path
+    name: str
     node_type: str
     columns: tuple[str, ...]
     features: dict[str, bool]
@@ -124,42 +151,47 @@ class NodeFiles:
         return (self.ids,)
 
     @classmethod
-    def save(cls, chunk: NodeChunk, path: Path, ids: IdBatch) -> "NodeFiles":
+    def save(
+        cls, files: SharedFiles, chunk: NodeChunk, name: str, ids: IdBatch
+    ) -> "NodeFiles":
         """Write what a chunk has besides its ids."""
         dense = {k: isinstance(v, np.ndarray) for k, v in chunk.features.items()}
-        for place, values in enumerate(chunk.columns.values()):
-            save(Path(f"{path}.column-{place}"), as_arrow(values))
-        for place, (name, values) in enumerate(chunk.features.items()):
-            found = values if dense[name] else as_arrow(values)
-            save(Path(f"{path}.feature-{place}"), found)
+        arrays = {
+            f"{name}.column-{place}": as_arrow(values)
+            for place, values in enumerate(chunk.columns.values())
+        }
+        for place, (feature, values) in enumerate(chunk.features.items()):
+            found = values if dense[feature] else as_arrow(values)
+            arrays[f"{name}.feature-{place}"] = found
+        files.save_all(arrays)
         return cls(
-            path=path, node_type=chunk.node_type, columns=tuple(chunk.columns),
+            name=name, node_type=chunk.node_type, columns=tuple(chunk.columns),
             features=dense, ids=ids,
         )  # fmt: skip
 
-    def chunk(self) -> NodeChunk:
+    def chunk(self, files: SharedFiles) -> NodeChunk:
         """Return the chunk, mapped; places of ids in their batch stand for ids."""
         columns = {
-            name: load(Path(f"{self.path}.column-{place}"), is_arrow=True)
+            name: files.load(f"{self.name}.column-{place}", is_arrow=True)
             for place, name in enumerate(self.columns)
         }
         features = {
-            name: load(Path(f"{self.path}.feature-{place}"), is_arrow=not is_dense)
+            name: files.load(f"{self.name}.feature-{place}", is_arrow=not is_dense)
             for place, (name, is_dense) in enumerate(self.features.items())
         }
-        ids = load(Path(f"{self.ids.path}.rows"))
+        ids = files.load(f"{self.ids.name}.rows")
         return NodeChunk(
             ids=ids, node_type=self.node_type, columns=columns, features=features
         )
 
-    def remove(self) -> None:
-        """Remove the files of columns and features."""
-        for name, number in (
-            ("column", len(self.columns)),
-            ("feature", len(self.features)),
-        ):
-            for place in range(number):
-                Path(f"{self.path}.{name}-{place}").unlink(missing_ok=True)
+    @property
+    def files(self) -> list[str]:
+        """Names of the files of columns and features."""
+        return [
+            f"{self.name}.{what}-{place}"
+            for what, known in (("column", self.columns), ("feature", self.features))
+            for place in range(len(known))
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,13 +201,13 @@ class Piece:
     Attributes:
         chunks: Its chunks in order.
         states: What is known of each edge type's columns.
-        further: Files of further columns by edge type (see ``RowStore``).
+        further: Names of files of further columns by edge type (see ``RowStore``).
         bytes_read: Bytes of the part.
     """
 
     chunks: list[ChunkFiles | NodeFiles]
     states: list[LogState]
-    further: dict[EdgeType, Path]
+    further: dict[EdgeType, str]
     bytes_read: int
 
 
@@ -184,7 +216,7 @@ class TypeColumns:
     """Stands for an :class:`EdgeLog` whose columns are elsewhere.
 
     Attributes:
-        further: Files of further columns.
+        further: Names of files of further columns.
         rows: They, once opened.
     """
 
@@ -193,7 +225,7 @@ class TypeColumns:
     relation_names: list[str] | None
     time_unit: str
     types: dict[str, np.dtype[Any]]
-    further: tuple[Path, ...]
+    further: tuple[str, ...]
     rows: FoundRows | None = None
 
     def dtypes(self, *, coalesce: bool) -> dict[str, np.dtype[Any]]:
@@ -203,10 +235,9 @@ class TypeColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeNumbers:
-    """Stands for the numbering of a node type, whose degrees are in a file."""
+    """Stands for the numbering of a node type whose rows are cut already."""
 
     offsets: Ints
-    path: Path
 
     @property
     def num_nodes(self) -> int:
@@ -214,9 +245,8 @@ class TypeNumbers:
         return int(self.offsets[-1])
 
     def degrees(self) -> npt.NDArray[np.uint32]:
-        """Return the degrees by number, mapped."""
-        found: npt.NDArray[np.uint32] = load(self.path)
-        return found
+        """Return none: they told how rows are cut."""
+        return np.empty(0, dtype=np.uint32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,15 +259,17 @@ class WriterWork:
     dst: TypeNumbers
     cleaning: Cleaning
     is_directed: bool
+    ranges: RangePlan
 
-    def writer(self, files: TaskFiles, scratch: Scratch) -> EdgeTypeWriter:
+    def writer(self, here: OpenedWork) -> EdgeTypeWriter:
         """Return the writer."""
         log = self.log
         if log.further:
-            log = replace(log, rows=FoundRows(log.further, scratch))
+            rows = FoundRows(log.further, here.files.local, here.scratch)
+            log = replace(log, rows=rows)
         return EdgeTypeWriter(
-            self.name, log, self.src, self.dst, files, scratch,
-            cleaning=self.cleaning, is_directed=self.is_directed,
+            self.name, log, self.src, self.dst, here.graph, here.scratch,
+            cleaning=self.cleaning, is_directed=self.is_directed, plan=self.ranges,
         )  # fmt: skip
 
 

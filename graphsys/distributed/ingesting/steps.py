@@ -1,19 +1,17 @@
 """The steps of an ingest, with tasks of a cluster in place of threads."""
 
-import shutil
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.progress import Progress
+from graphsys.core.remote.locations import is_remote
 from graphsys.core.types import EdgeType
 from graphsys.distributed.ingesting import plan, tasks
 from graphsys.distributed.ingesting.far_writer import FarWriter, RunAll
-from graphsys.distributed.ingesting.files import load, save
 from graphsys.distributed.ingesting.found_ids import FoundIntegers, FoundStrings
 from graphsys.distributed.ingesting.plan import (
     ChunkFiles,
@@ -22,6 +20,7 @@ from graphsys.distributed.ingesting.plan import (
     NodeFiles,
     Piece,
 )
+from graphsys.distributed.shared_files import SharedFiles
 from graphsys.storage.ids.id_mapping import NodeNumbering
 from graphsys.storage.ingest.options import IngestOptions
 from graphsys.storage.ingest.steps import IngestSteps
@@ -44,16 +43,21 @@ class ClusterSteps(IngestSteps):
         transaction: Where the files go.
         progress: Told of every stage.
         work: What tasks know.
+        files: Files between them.
         run_all: What runs them.
     """
 
     def __init__(
         self, source: Source, options: IngestOptions, transaction: Transaction,
-        progress: Progress, work: IngestWork, run_all: RunAll,
+        progress: Progress, work: IngestWork, files: SharedFiles, run_all: RunAll,
     ) -> None:  # fmt: skip
         super().__init__(source, options, transaction, progress)
-        self._work, self._run_all = work, run_all
+        self._work, self._files, self._run_all = work, files, run_all
         self._pieces: list[Piece] = []
+
+    def _check_space(self, needed: int) -> None:
+        if not is_remote(self._work.out):  # else the edges are never here
+            super()._check_space(needed)
 
     def _scan(self) -> None:
         self._progress.stage("read", self._source.total_bytes, "bytes")
@@ -73,16 +77,16 @@ class ClusterSteps(IngestSteps):
                 self._logs[kind].absorb(state)
         for kind, log in self._logs.items():
             if further := self._further(kind):
-                log.rows = FoundRows(further, self._scratch)
+                log.rows = FoundRows(further, self._files.local, self._scratch)
         self._num_edges = sum(chunk.length for chunk in self._edges())
         for batch in self._ids():
             self._numbering(batch.node_type)
         for nodes in self._nodes():
-            self._table(nodes.node_type).add(nodes.chunk())
+            self._table(nodes.node_type).add(nodes.chunk(self._files))
         if self._options.order == "auto":
             for chunk in self._edges():
                 self._sample(chunk)
-        tables = (len(nodes.chunk().ids) for nodes in self._nodes())
+        tables = (len(nodes.chunk(self._files).ids) for nodes in self._nodes())
         self._require_rows([self._num_edges, *tables])
 
     def _edges(self) -> list[ChunkFiles]:
@@ -98,8 +102,8 @@ class ClusterSteps(IngestSteps):
         chunks = [chunk for piece in self._pieces for chunk in piece.chunks]
         return [batch for chunk in chunks for batch in chunk.batches]
 
-    def _further(self, kind: EdgeType) -> tuple[Path, ...]:
-        """Return the files of an edge type's further columns."""
+    def _further(self, kind: EdgeType) -> tuple[str, ...]:
+        """Return the names of the files of an edge type's further columns."""
         return tuple(it.further[kind] for it in self._pieces if kind in it.further)
 
     def _sample(self, chunk: ChunkFiles) -> None:
@@ -107,13 +111,13 @@ class ClusterSteps(IngestSteps):
         if chunk.src.node_type != chunk.dst.node_type or chunk.src.is_text:
             return
         ends = [
-            load(Path(f"{end.path}.values"))[load(Path(f"{end.path}.rows"))]
+            self._files.load(f"{end.name}.values")[self._files.load(f"{end.name}.rows")]
             for end in (chunk.src, chunk.dst)
         ]
         self._numbering(chunk.src.node_type).sample(*ends)
 
     def _number(self) -> None:
-        self._begins: dict[Path, Ints] = {}
+        self._begins: dict[str, Ints] = {}
         self._places = {name: place for place, name in enumerate(self._numberings)}
         sizes = {
             name: self._find_distinct(name, numbering)
@@ -122,9 +126,7 @@ class ClusterSteps(IngestSteps):
         super()._number()
         for name, numbering in self._numberings.items():
             place = self._places[name]
-            folder = self._work.folder / f"type-{place}"
-            save(folder / "numbers", numbering.numbers)
-            save(self._work.folder / f"degrees-{place}", numbering.degrees())
+            self._files.save(f"type-{place}/numbers", numbering.numbers)
             bases = np.cumsum([0, *sizes[name]]).tolist()
             self._run_all(
                 tasks.number_ids,
@@ -139,7 +141,7 @@ class ClusterSteps(IngestSteps):
         lengths = np.array([np.diff(batch.starts) for batch in batches])
         begins = np.cumsum(lengths, axis=0) - lengths
         for batch, begin in zip(batches, begins, strict=True):
-            self._begins[batch.path] = begin
+            self._begins[batch.name] = begin
         work, place = self._work, self._places[name]
         shards = range(1 << work.shard_bits)
         bases = totals[:-1].tolist()
@@ -148,8 +150,8 @@ class ClusterSteps(IngestSteps):
         )
 
         def found(what: str, *, is_arrow: bool = False) -> list[Any]:
-            paths = [tasks.shard_path(work, place, s, what) for s in shards]
-            return [load(path, is_arrow=is_arrow) for path in paths]
+            names = [tasks.shard_file(place, s, what) for s in shards]
+            return [self._files.load(name, is_arrow=is_arrow) for name in names]
 
         def joined(what: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
             array = self._scratch.array(sum(sizes), dtype)
@@ -205,7 +207,7 @@ class ClusterSteps(IngestSteps):
                     (
                         self._work, chunk,
                         tuple(self._places[end.node_type] for end in chunk.batches),
-                        tuple(self._begins[end.path] for end in chunk.batches),
+                        tuple(self._begins[end.name] for end in chunk.batches),
                         names[kind], first_row + chunk.first_row, writers[kind].told,
                     )
                 )  # fmt: skip
@@ -215,33 +217,27 @@ class ClusterSteps(IngestSteps):
     def _place_nodes(self) -> None:
         """Tell node tables the numbers of their rows."""
         for nodes in self._nodes():
-            name, begins = nodes.node_type, self._begins[nodes.ids.path]
-            numbers = tasks.numbers_of(self._work, nodes.ids, self._places[name], begins)
+            name, begins = nodes.node_type, self._begins[nodes.ids.name]
+            numbers = tasks.numbers_of(self._files, nodes.ids, self._places[name], begins)
             self._tables[name].place(numbers, self._numberings[name].num_nodes)
         for name, table in self._tables.items():
             table.check_places(self._numberings[name])
 
     def _remove_ids(self) -> None:
         """Remove what no task reads from here on: ids, their numbers, columns as read."""
-        for chunk in self._edges():
-            for name in chunk.columns:
-                Path(f"{chunk.path}.{name}").unlink(missing_ok=True)
-        for nodes in self._nodes():
-            nodes.remove()
-        for batch in self._ids():
-            for what in ("values", "counts", "order", "rows"):
-                Path(f"{batch.path}.{what}").unlink(missing_ok=True)
+        names = [f"{it.name}.{column}" for it in self._edges() for column in it.columns]
+        names += [name for nodes in self._nodes() for name in nodes.files]
+        whats = ("values", "counts", "order", "rows")
+        names += [f"{batch.name}.{what}" for batch in self._ids() for what in whats]
+        self._files.remove(names)
         for place in self._places.values():
-            shutil.rmtree(self._work.folder / f"type-{place}", ignore_errors=True)
+            self._files.remove_folder(f"type-{place}")
 
     def _told(self, kind: EdgeType, writer: FarWriter) -> plan.WriterWork:
         """Return what tasks are told of an edge type."""
         log = self._logs[kind]
         src, dst = (
-            plan.TypeNumbers(
-                offsets=self._numberings[name].offsets,
-                path=self._work.folder / f"degrees-{self._places[name]}",
-            )
+            plan.TypeNumbers(offsets=self._numberings[name].offsets)
             for name in (kind.src_type, kind.dst_type)
         )
         return plan.WriterWork(
@@ -257,6 +253,7 @@ class ClusterSteps(IngestSteps):
                 coalesce=self._options.coalesce,
             ),
             is_directed=self._source.is_directed and not self._options.undirected,
+            ranges=writer.plan,
         )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.arrays import load_array, npy_pieces
+from graphsys.core.compiling import PARSER
 from graphsys.core.errors import ConfigError, CorruptStoreError, OutputExistsError
 from graphsys.core.plain_files import read_json
 from graphsys.engine.codegen.cpu import module_source
@@ -264,7 +265,8 @@ def fingerprint_of(
 ) -> dict[str, Any]:
     """Return what a run must share with a checkpoint to go on from it."""
     source = module_source(plan)
-    with contextlib.suppress(OSError, TypeError):  # typed in, or made by exec
+    # typed in, or made by exec; a class is looked for by parsing its file
+    with PARSER, contextlib.suppress(OSError, TypeError):
         source += inspect.getsource(type(program))
     names = plan.spec.parameters
     parameters = {name: _plain(getattr(program, name)) for name in names}

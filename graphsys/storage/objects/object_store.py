@@ -4,8 +4,10 @@ What fails is tried again by the storage's client, some times; then one line say
 failed. No message holds more of an answer than its code: answers may repeat credentials.
 """
 
+import io
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -21,6 +23,8 @@ TRIES: Final = 6
 CONNECT_S: Final = 10
 REQUEST_S: Final = 60
 _PIECE: Final = 8 << 20
+_PAUSE_S: Final = 0.2
+_CUT: Final = "Failed to flush response stream"
 _CODE: Final = re.compile(r"AWS Error ([A-Z_]+)|HTTP status (\d+)|curlCode: (\d+)")
 _REFUSED: Final = (
     "ACCESSDENIED", "INVALIDACCESSKEYID", "SIGNATUREDOESNOTMATCH", "EXPIREDTOKEN",
@@ -170,7 +174,7 @@ class ObjectStore:
                 at = 0
             while at < size:
                 with self._told():
-                    piece = source.read_at(min(_PIECE, size - at), at)
+                    piece = ObjectFile(source).read_at(min(_PIECE, size - at), at)
                 if not piece:
                     raise ObjectStoreError(
                         f"{self.location}/{name} ended after {at} of {size} bytes; run the "
@@ -178,6 +182,17 @@ class ObjectStore:
                     )
                 target.write(piece)
                 at += len(piece)
+
+    @contextmanager
+    def opened(self, name: str) -> Iterator["ObjectFile"]:
+        """Give an object, to read some of its bytes.
+
+        Raises:
+            FileNotFoundError: there is no such object.
+            ObjectStoreError: the storage fails, while the block reads too.
+        """
+        with self._told(), self._files.open_input_file(self._path(name)) as source:
+            yield ObjectFile(source)
 
     def upload(self, file: Path, name: str) -> None:
         """Write an object; it appears when all of it is there.
@@ -211,6 +226,65 @@ class ObjectStore:
                 raise
             error = failure(self.location, code or status or "", is_network=is_network)
         raise error  # outside of the handler: the answer itself is not told
+
+
+class ObjectFile(io.RawIOBase):
+    """An object that is read in pieces.
+
+    pyarrow reads the answer to a request into the memory for the bytes asked for: where
+    that says what failed, and is longer, it takes it for damage, and does not try again.
+
+    Args:
+        source: pyarrow's file.
+    """
+
+    def __init__(self, source: Any) -> None:
+        super().__init__()
+        self._source, self._at = source, 0
+
+    def size(self) -> int:
+        """Return its bytes."""
+        return int(self._source.size())
+
+    def read_at(self, size: int, at: int) -> bytes:
+        """Return some of its bytes, fewer at its end.
+
+        Raises:
+            OSError: the storage fails again and again.
+        """
+        for left in reversed(range(TRIES)):
+            try:
+                return bytes(self._source.read_at(size, at))
+            except OSError as err:
+                if not left or _CUT not in str(err):
+                    raise
+            time.sleep(_PAUSE_S)
+        return b""
+
+    def readable(self) -> bool:
+        """Return that it is."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return that it is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read from where it is."""
+        data = self.read_at(len(buffer), self._at)
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Go to a place."""
+        begin = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self.size()}[whence]
+        self._at = begin + offset
+        return self._at
+
+    def tell(self) -> int:
+        """Return where it is."""
+        return self._at
 
 
 def file_system(location: Location) -> Any:

@@ -12,6 +12,7 @@ from before it: they cannot commit any more, and what they uploaded can go, afte
 
 import contextlib
 import dataclasses
+import json
 import secrets
 import time
 from collections.abc import Collection, Iterable, Iterator
@@ -53,9 +54,9 @@ def published(
         place: A location of an object store.
         head_name: ``graph.json`` or ``run.json``.
         overwrite: Whether what is there may be replaced; it stays if anything fails.
-        number: Of the generation, from :func:`own_number`, where others put files of the
-            run into its folder meanwhile: those of the right size are not uploaded again,
-            all others go at the end.
+        number: Of the generation, from :func:`own_number`, where others put files into
+            its folder meanwhile: those of the right size are not uploaded again, and files
+            of a graph need not be here; all others go at the end.
 
     Raises:
         OutputExistsError: something is there that may not be replaced.
@@ -80,6 +81,11 @@ def own_number() -> int:
     return (milliseconds << _RANDOM_BITS) + secrets.randbits(_RANDOM_BITS)
 
 
+def time_of(number: int) -> float:
+    """Return when :func:`own_number` gave a number, in seconds as of ``time.time``."""
+    return (number >> _RANDOM_BITS) / 1000
+
+
 def generation_folder(place: Place, number: int) -> str:
     """Return the location of a generation's files."""
     return f"{Location.parse(place)}/gen-{number}"
@@ -87,9 +93,16 @@ def generation_folder(place: Place, number: int) -> str:
 
 @dataclass(slots=True)
 class _Upload:
-    """Files of a folder and the head that names them, as they are to be on the storage."""
+    """Files of a folder and the head that names them, as they are to be on the storage.
+
+    Attributes:
+        files: The files by name; others may have put them, then they need not be here.
+        sizes: Their bytes.
+        head: The head.
+    """
 
     files: dict[str, Path]
+    sizes: dict[str, int]
     head: bytes
 
 
@@ -130,7 +143,7 @@ class _Publication:
         make = _graph_upload if self._head_name == MANIFEST_NAME else _run_upload
         upload = make(folder, self._number)
         try:
-            self._upload(upload.files)
+            self._upload(upload.files, upload.sizes)
             left = self._others(upload.files)
         except BaseException:
             self._remove_own(upload.files)
@@ -147,18 +160,30 @@ class _Publication:
 
     @contextmanager
     def cleaned(self) -> Iterator[None]:
-        """Remove what others put into the folder if the block fails."""
+        """Remove what others put into the folder if the block fails.
+
+        Unless a checkpoint is among it, which names files: ``--resume`` goes on from it.
+        """
         try:
             yield
         except BaseException:
-            if self._is_shared:
+            if self._is_shared and not self._has_checkpoint():
                 self._remove_own(())
             raise
 
-    def _upload(self, files: dict[str, Path]) -> None:
-        sizes = {name: file.stat().st_size for name, file in files.items()}
+    def _has_checkpoint(self) -> bool:
+        with contextlib.suppress(GraphsysError, ValueError, LookupError, TypeError):
+            head = self._store.read(f"gen-{self._number}/{self._head_name}")
+            return head is not None and bool(json.loads(head)["files"])
+        return False
+
+    def _upload(self, files: dict[str, Path], sizes: dict[str, int]) -> None:
         there = self._store.sizes() if self._is_shared else {}
-        missing = [name for name, size in sizes.items() if there.get(name) != size]
+        missing = [
+            name
+            for name, size in sizes.items()
+            if there.get(name) != size and (files[name].exists() or not self._is_shared)
+        ]
         progress = new_progress()
         progress.stage(
             f"upload {self._location}", sum(sizes[name] for name in missing), "bytes"
@@ -232,7 +257,8 @@ def _graph_upload(folder: Path, number: int) -> _Upload:
     entries = [dataclasses.replace(it, path=names[it.path]) for it in manifest.files]
     moved = dataclasses.replace(manifest, generation=number, files=entries)
     files = {names[path]: folder / path for path in names}
-    return _Upload(files, moved.to_json().encode())
+    sizes = {names[it.path]: it.bytes for it in manifest.files}
+    return _Upload(files, sizes, moved.to_json().encode())
 
 
 def _run_upload(folder: Path, number: int) -> _Upload:
@@ -249,4 +275,6 @@ def _run_upload(folder: Path, number: int) -> _Upload:
     }
     generation = f"gen-{number}"
     head = with_files((folder / RUN_NAME).read_bytes(), generation, listed)
-    return _Upload({f"{generation}/{name}": file for name, file in found.items()}, head)
+    files = {f"{generation}/{name}": file for name, file in found.items()}
+    sizes = {f"{generation}/{name}": size for name, (size, _) in listed.items()}
+    return _Upload(files, sizes, head)

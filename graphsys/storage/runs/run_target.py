@@ -10,19 +10,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.remote.locations import is_remote
 from graphsys.storage.folder_kinds import RUN_NAME
 from graphsys.storage.remote.publishing import generation_folder, own_number, published
-
-
-def refuse_remote_resume(out: Path) -> None:
-    """Refuse to go on with a run on an object store.
-
-    Raises:
-        ConfigError: it is there.
-    """
-    if is_remote(out):
-        raise ConfigError(
-            f"--resume: {out} is on an object store, where runs come as a whole and have "
-            "no checkpoints to go on from; leave --resume out, or train to a local folder"
-        )
+from graphsys.storage.runs.far_checkpoint import require_checkpoint
 
 
 @contextlib.contextmanager
@@ -36,10 +24,11 @@ def run_target(out: Path, cluster: str | None, how: dict[str, Any]) -> Iterator[
         out: What the user named.
         cluster: Where it is trained.
         how: Arguments of ``train``; nothing is left to overwrite in a folder of our own,
-            and ``through`` is added where machines do not share it.
+            and ``through`` is added where machines do not share it. By ``resume`` the last
+            checkpoint is in the folder, whoever made it.
 
     Raises:
-        ConfigError: it is trained by processes of torchrun.
+        ConfigError: it is trained by processes of torchrun, or nothing is to be resumed.
         OutputExistsError: a run is there and may not be replaced.
         StoreBusyError: another process wrote there meanwhile.
         ObjectStoreError: the storage fails.
@@ -54,8 +43,12 @@ def run_target(out: Path, cluster: str | None, how: dict[str, Any]) -> Iterator[
             "the run they train; train to a folder that all of them mount, or by --cluster"
         )
     overwrite, how["overwrite"] = how["overwrite"], False
+    begun = require_checkpoint(out) if how["resume"] else None
     number = own_number() if is_shared else None
     if number is not None:
         how["through"] = generation_folder(out, number)
-    with published(out, RUN_NAME, overwrite=overwrite, number=number) as folder:
+    replaces = overwrite or begun is not None
+    with published(out, RUN_NAME, overwrite=replaces, number=number) as folder:
+        if begun is not None:
+            begun.bring(folder)
         yield folder

@@ -170,6 +170,10 @@ class RowSorter:
         num_neighbors: Nodes of the neighbors' type.
         dtypes: Columns that travel with the edges.
         num_relations: Values of the column ``relation``.
+        plan: How the rows are cut; by ``degrees`` if None, which nobody looks at else.
+
+    Attributes:
+        plan: How they are cut.
     """
 
     def __init__(
@@ -181,6 +185,7 @@ class RowSorter:
         num_neighbors: int,
         dtypes: dict[str, np.dtype[Any]],
         num_relations: int = 0,
+        plan: RangePlan | None = None,
     ) -> None:
         self.dtypes = dtypes
         self._scratch = scratch
@@ -190,19 +195,19 @@ class RowSorter:
         has_relation = "relation" in dtypes
         self._relation_bits = max(num_relations - 1, 1).bit_length() if has_relation else 0
         self._carried = {key: dtype for key, dtype in dtypes.items() if key != "relation"}
-        self._plan = RangePlan.make(
+        self.plan = plan or RangePlan.make(
             offsets,
             degrees,
             max_rows=1 << (64 - self._bits - self._relation_bits),
             column_bytes=sum(dtype.itemsize for dtype in self._carried.values()),
             budget_bytes=scratch.budget_bytes,
         )
-        self._lookup, self._shift = self._plan.lookup()
+        self._lookup, self._shift = self.plan.lookup()
         self._segments = Segments(
             scratch,
             name,
             {"key": np.dtype(np.uint64), **self._carried},
-            self._plan.num_ranges,
+            self.plan.num_ranges,
         )
 
     def group(
@@ -211,14 +216,14 @@ class RowSorter:
         """Group edges by range (thread-safe); give the result to :meth:`append`."""
         keys = np.empty(len(row), dtype=np.uint64)
         order = np.empty(len(row) if self._carried else 0, dtype=np.uint32)
-        starts = np.zeros(self._plan.num_ranges + 1, dtype=np.int64)
+        starts = np.zeros(self.plan.num_ranges + 1, dtype=np.int64)
         kernels.group_keys(
             row,
             neighbor,
             columns.get("relation", np.empty(0, dtype=np.uint16)),
             self._bits,
             self._relation_bits,
-            self._plan.bounds,
+            self.plan.bounds,
             self._lookup,
             self._shift,
             starts,
@@ -236,12 +241,12 @@ class RowSorter:
 
     def ranges(self, part: int) -> tuple[int, int]:
         """Return the first range of a partition, and the first behind its ranges."""
-        low, high = np.searchsorted(self._plan.parts, [part, part + 1])
+        low, high = np.searchsorted(self.plan.parts, [part, part + 1])
         return int(low), int(high)
 
     def sort(self, part: int, cleaning: Cleaning) -> SortedRows:
         """Return the edges of a partition's rows, sorted and cleaned, once."""
-        ranges = np.flatnonzero(self._plan.parts == part).tolist()
+        ranges = np.flatnonzero(self.plan.parts == part).tolist()
         begins = np.cumsum([0, *(self._segments.length(r) for r in ranges)]).tolist()
         num_rows = int(self._offsets[part + 1] - self._offsets[part])
         rows = SortedRows(
@@ -281,13 +286,13 @@ class RowSorter:
                 rows.columns[name][piece] = values[order]
         else:
             keys.sort()
-        part_offset = int(self._offsets[self._plan.parts[r]])
+        part_offset = int(self._offsets[self.plan.parts[r]])
         has_relation = self._relation_bits > 0
         repeats, loops = kernels.unpack_keys(
             keys,
             self._bits,
             self._relation_bits,
-            int(self._plan.bounds[r]) - part_offset,
+            int(self.plan.bounds[r]) - part_offset,
             part_offset if cleaning.same_type else -(2**62),
             rows.row[piece],
             rows.neighbor[piece],

@@ -22,7 +22,13 @@ from graphsys.storage.scratch import Scratch
 from graphsys.storage.transaction import Transaction
 from graphsys.storage.views import EdgeBucket, bucket_of
 from graphsys.storage.write.edge_index import IncomingIndex, index_batch, index_fingerprint
-from graphsys.storage.write.edge_sort import Cleaning, Columns, RowSorter, SortedRows
+from graphsys.storage.write.edge_sort import (
+    Cleaning,
+    Columns,
+    RangePlan,
+    RowSorter,
+    SortedRows,
+)
 from graphsys.storage.write.row_store import RowStore
 
 
@@ -80,6 +86,7 @@ class EdgeTypeWriter:
         scratch: Where edges wait.
         cleaning: What is removed.
         is_directed: Whether the edges have a direction.
+        plan: How rows are cut to be sorted; None for by the degrees of ``src``.
 
     Attributes:
         counts: Stored edges of every bucket by split, int64 ``[P_src, P_dst]``.
@@ -100,6 +107,7 @@ class EdgeTypeWriter:
         *,
         cleaning: Cleaning,
         is_directed: bool,
+        plan: RangePlan | None = None,
     ) -> None:
         self.name = name
         self.counts: dict[str, npt.NDArray[np.int64]] = {}
@@ -121,6 +129,7 @@ class EdgeTypeWriter:
                 dst.num_nodes,
                 self._dtypes,
                 len(log.relation_names or ()),
+                plan,
             )
             for split in log.splits
         }
@@ -131,6 +140,11 @@ class EdgeTypeWriter:
     def dtypes(self) -> dict[str, np.dtype[Any]]:
         """Columns that travel with the edges."""
         return self._dtypes
+
+    @property
+    def plan(self) -> RangePlan:
+        """How rows are cut to be sorted, before the first split is written."""
+        return next(iter(self._waiting.values())).plan
 
     def group(
         self, split: str, src: npt.NDArray[Any], dst: npt.NDArray[Any], columns: Columns
@@ -295,7 +309,7 @@ class EdgeTypeWriter:
 
         def read(i: int, j: int) -> EdgeBucket:
             path = names.bucket_file(generation, self.name, split, i, j)
-            mapped = pa.memory_map(str(self._transaction.path / path))
+            mapped = pa.memory_map(str(self._transaction.file(path)))
             return bucket_of(pa.ipc.open_file(mapped).get_batch(0))
 
         dtypes = {name: dtype for name, dtype in self._dtypes.items() if name != "record"}

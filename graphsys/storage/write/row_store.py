@@ -1,6 +1,6 @@
 """Columns of any Arrow type, spilled as they come and taken back by row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -102,22 +102,40 @@ class RowStore:
 
 
 class FoundRows(RowStore):
-    """Rows that others appended, file after file.
+    """Rows that others appended, file after file, which are opened when they are needed.
 
     Args:
-        paths: Files that :meth:`RowStore.move` left.
+        names: Of files that :meth:`RowStore.move` left.
+        local: Returns where a file is.
         scratch: Whose folder columns go to.
     """
 
     # not the base's: nothing is appended
-    def __init__(self, paths: Sequence[Path], scratch: Scratch) -> None:
+    def __init__(
+        self, names: Sequence[str], local: Callable[[str], Path], scratch: Scratch
+    ) -> None:
         self._scratch, self._fixed = scratch, {}
-        tables = [pa.ipc.open_file(pa.memory_map(str(it))).read_all() for it in paths]
-        self._schema = tables[0].schema
-        self._table = pa.concat_tables([brought_to(it, self._schema) for it in tables])
+        self._names, self._local = names, local
+        self._table = None
 
     def finish(self) -> None:
         """Do nothing."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns."""
+        return self._opened(self._names[0]).schema
+
+    def take(self, rows: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
+        """Return the columns at some rows."""
+        if self._table is None:
+            tables = [self._opened(name).read_all() for name in self._names]
+            schema = tables[0].schema
+            self._table = pa.concat_tables([brought_to(it, schema) for it in tables])
+        return super().take(rows)
+
+    def _opened(self, name: str) -> pa.RecordBatchFileReader:
+        return pa.ipc.open_file(pa.memory_map(str(self._local(name))))
 
 
 def brought_to(rows: Rows, schema: pa.Schema) -> Rows:

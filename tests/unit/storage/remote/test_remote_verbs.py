@@ -107,10 +107,9 @@ REFUSED = {
     "run pagerank GRAPH -o GRAPH/ranks.parquet": "which is a graph and holds no other",
     "run pagerank GRAPH -o s3://nobody/ranks.parquet": "there is no bucket 'nobody'",
     "run pagerank GRAPH -o GRAPH.rtf": "expected a name that ends in one of",
-    "export vectors -o GRAPH.csv --cluster a.b:6379": "folder that all of them mount",
     "run pagerank GRAPH -o x.csv --implementation program --checkpoint GRAPH/kept "
     "--checkpoint-every 1": "which is a graph and holds no",
-    "train embedding GRAPH -o GRAPH-run --resume": "have no checkpoints to go on from",
+    "train embedding GRAPH -o GRAPH-run --resume": "holds no run to resume; train without",
     "train gnn GRAPH -o GRAPH-run --cluster a.b:6379 --set tensorboard=true": "put chec",
     "evaluate GRAPH": "holds no run (no run.json); expected what `graphsys train ... -o s3",
     "info s3://nobody/graph": "there is no bucket 'nobody'; make it, or look at its name",

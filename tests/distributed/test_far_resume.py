@@ -1,0 +1,183 @@
+"""Trainings on an object store that go on from what was committed, or left there."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphsys import embedding, gnn
+from graphsys.cli.main import main
+from graphsys.core.errors import ConfigError, CorruptStoreError, TrainingFailedError
+from graphsys.core.progress import Progress
+from graphsys.distributed import Cluster
+from graphsys.distributed.embedding import epochs, training
+from graphsys.distributed.embedding.training import train_embedding
+from graphsys.embedding import EmbeddingConfig
+from graphsys.embedding.run import read_state
+from graphsys.storage.remote.publishing import published
+from graphsys.storage.runs.far_checkpoint import last_checkpoint, settings_folder
+from graphsys.storage.runs.run_folder import RUN_NAME
+from graphsys.storage.runs.run_target import run_target
+from graphsys.storage.verify.run import verify_run
+from tests.buckets import Bucket
+from tests.clusters import near_crew
+from tests.conftest import Run
+from tests.distributed.test_embedding_epochs import SETTINGS, two_processors
+from tests.distributed.test_train_embedding import ring
+from tests.processes import running_cluster, wait_for
+
+TWO, FAR = Cluster.parse("local:2"), "a.b:6379"
+CONFIG = EmbeddingConfig(**{**SETTINGS, "checkpoint_seconds": 0.0, "epochs": 3})
+
+
+@pytest.fixture
+def _near(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(epochs, "started", near_crew)
+    monkeypatch.setattr(training, "connected", two_processors)
+
+
+class Ends(Progress):
+    """Ends a training when an epoch begins."""
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def stage(self, name: str, total: int | None = None, unit: str = "") -> None:
+        if name == f"epoch {self.epoch}":
+            raise TrainingFailedError("the lights went out")
+
+
+def trained(
+    store: Path, place: str, *, resume: bool, ends_in: int = 9, config: Any = CONFIG
+) -> Any:
+    """Train on machines that share no folder, as the command does."""
+    how: dict[str, Any] = {"overwrite": False, "resume": resume}
+    with run_target(Path(place), FAR, how) as folder:
+        return train_embedding(
+            store, config, folder, cluster=TWO, progress=Ends(ends_in), **how
+        )
+
+
+@pytest.mark.usefixtures("_near")
+def test_what_a_training_left_is_gone_on_with(bucket: Bucket, tmp_path: Path) -> None:
+    store, place = ring(tmp_path / "graph", 4), bucket.place("vectors")
+    with pytest.raises(ConfigError, match="holds no run to resume; train without"):
+        trained(store, place, resume=True)
+    with pytest.raises(TrainingFailedError):
+        trained(store, place, resume=False, ends_in=1)
+    assert bucket.names("vectors") == []  # no epoch was done
+    assert last_checkpoint(place) is None
+    with pytest.raises(TrainingFailedError):
+        trained(store, place, resume=False, ends_in=3)
+    left = last_checkpoint(place)
+    assert left is not None
+    assert json.loads(left.text)["epoch"] == 2
+    with settings_folder(place) as folder:
+        assert embedding.run_config(folder) == replace(CONFIG, join_partitions=False)
+        assert read_state(folder).epoch == 2
+        assert not list(folder.glob("**/*.npy"))
+    report = trained(store, place, resume=True)
+    assert report.epochs == 3
+    run = embedding.open_run(place)
+    assert (run.state.epoch, run.state.is_complete) == (3, True)
+    assert len(run.state.losses) == 3
+    assert verify_run(run.path).ok
+    folders = {it.partition("/")[0] for it in bucket.names("vectors")} - {RUN_NAME}
+    assert len(folders) == 1  # what was left has gone
+
+
+@pytest.mark.usefixtures("_near")
+def test_a_run_that_is_whole_stays_while_another_begins(
+    bucket: Bucket, tmp_path: Path
+) -> None:
+    store, place = ring(tmp_path / "graph", 4), bucket.place("vectors")
+    trained(store, place, resume=False)
+    before = bucket.read(f"vectors/{RUN_NAME}")
+    how: dict[str, Any] = {"overwrite": True, "resume": False}
+    with (
+        pytest.raises(TrainingFailedError),
+        run_target(Path(place), FAR, how) as folder,
+    ):
+        train_embedding(store, CONFIG, folder, cluster=TWO, progress=Ends(2), **how)
+    assert bucket.read(f"vectors/{RUN_NAME}") == before
+    left = last_checkpoint(place)
+    assert left is not None
+    assert json.loads(left.text)["epoch"] == 1  # of the one that began later
+    assert embedding.open_run(place).state.epoch == 3
+    other = replace(CONFIG, dim=16)
+    with pytest.raises(ConfigError, match="has other settings"):
+        trained(store, place, resume=True, config=other)
+
+
+@pytest.mark.parametrize("cluster", [None, "local:2"])
+def test_a_committed_run_is_gone_on_with_by_one_machine(
+    bucket: Bucket, tmp_path: Path, cluster: str | None
+) -> None:
+    store, place = ring(tmp_path / "graph", 2), bucket.place("network")
+    config = gnn.GnnConfig(task="link_prediction", epochs=2, dim=8, fanouts=(3,), layers=1)
+    with published(place, RUN_NAME, overwrite=False) as run:
+        gnn.train(store, config, run)
+    how: dict[str, Any] = {"overwrite": False, "resume": True}
+    with run_target(Path(place), cluster, how) as folder:
+        assert how == {"overwrite": False, "resume": True}
+        assert verify_run(folder).ok
+        assert gnn.train(store, config, folder, **how).epochs == 2
+    assert gnn.open_run(place).state.epoch == 2
+
+
+def test_damaged_heads_end_in_a_line(bucket: Bucket) -> None:
+    place = bucket.place("run")
+    for text in (b"{", b"[]", b'{"files": {"../x": 3}, "checksums": {}}', b'{"files": 1}'):
+        bucket.write("run/gen-7/run.json", text)
+        with pytest.raises(CorruptStoreError, match=r"gen-7/run.json|\.\./x"):
+            last_checkpoint(place)
+    bucket.write("run/gen-7/run.json", b'{"files": {}, "checksums": {}}')
+    assert last_checkpoint(place) is None
+
+
+@pytest.mark.e2e
+@pytest.mark.slow  # the functions are tested above
+@pytest.mark.parametrize("model", ["gnn", "embedding"])
+def test_the_command_goes_on_after_a_kill(
+    bucket: Bucket, tmp_path: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch,
+    model: str,
+) -> None:  # fmt: skip
+    store, out = bucket.place("graph"), bucket.place("out")
+    ring(Path(store), 4)
+    settings = {
+        "embedding": ("dim=8", "epochs=60", "checkpoint_seconds=0.5"),
+        "gnn": ("task=link_prediction", "epochs=12", "checkpoint_seconds=0"),
+    }
+    words = ["train", model, store, "-o", out, "--json"]
+
+    def heads() -> list[str]:
+        return [it for it in bucket.names("out") if it.endswith(f"/{RUN_NAME}")]
+
+    def is_past() -> bool:
+        said = json.loads(bucket.read(f"out/{heads()[0]}")) if heads() else {"epoch": 0}
+        return bool(said["epoch"] >= 2)
+
+    with running_cluster(monkeypatch) as address:
+        words += ["--cluster", address]
+        graphsys = str(Path(sys.executable).parent / "graphsys")
+        chosen = [word for it in settings[model] for word in ("--set", it)]
+        with subprocess.Popen(
+            [graphsys, *words, *chosen],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as driver:
+            wait_for(is_past)
+            os.kill(driver.pid, signal.SIGKILL)
+        done = run_cli(*words, "--resume")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["epochs"] == int(
+            settings[model][1].partition("=")[2]
+        )
+    assert main(["verify", out]) == 0
+    assert len({it.split("/")[0] for it in bucket.names("out")}) == 2

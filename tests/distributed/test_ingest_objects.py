@@ -1,0 +1,139 @@
+"""Ingest by machines that share no folder: all files between tasks are objects."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphsys import datasets
+from graphsys.core.errors import InputError, ObjectStoreError, OutputExistsError
+from graphsys.datasets.text import source as text_source
+from graphsys.distributed.ingesting import tasks
+from graphsys.storage.reader import Graph
+from graphsys.storage.verify.folder import verify_folder
+from tests.buckets import Bucket
+from tests.distributed.ingests import by_tasks, content
+from tests.distributed.test_ingest import integers, shop, tables, triples
+from tests.object_server import every
+
+
+def there(bucket: Bucket, name: str) -> dict[str, bytes]:
+    """Return the files of a graph on an object store, by their names in a generation."""
+    names = [it for it in bucket.names(name) if it != "graph.json"]
+    assert len({it.partition("/")[0] for it in names}) == 1  # nothing is left beside
+    return {it.partition("/")[2]: bucket.read(f"{name}/{it}") for it in names}
+
+
+def here(store: Path) -> dict[str, bytes]:
+    """Return the files of a graph in a folder likewise."""
+    names = [it for it in content(store) if it != "graph.json"]
+    return {it.partition("/")[2]: (store / it).read_bytes() for it in names}
+
+
+@pytest.mark.parametrize(
+    ("write", "options"),
+    [
+        (integers, {"partitions": 3}),
+        (integers, {"partitions": 2, "undirected": True, "coalesce": True}),
+        (integers, {"ids": "string", "partitions": 4, "order": "degree"}),
+        (triples, {"format": "triples", "partitions": 3}),
+        (tables, {"order": "original"}),
+    ],
+)
+def test_the_store_is_that_of_one_machine(
+    bucket: Bucket,
+    tmp_path: Path,
+    write: Callable[[Path], list[Path]],
+    options: dict[str, Any],
+) -> None:
+    files = write(tmp_path)
+    datasets.ingest(files, tmp_path / "one", **options)
+    by_tasks(files, bucket.place("many"), bits=2, **options)
+    assert there(bucket, "many") == here(tmp_path / "one")
+    assert verify_folder(bucket.place("many")).ok
+    with Graph(bucket.place("many")) as far, Graph(tmp_path / "one") as near:
+        assert far.fingerprint == near.fingerprint
+    assert not list((bucket.cache / "staging").iterdir())
+
+
+@pytest.mark.filterwarnings("ignore:.*no model reads")
+def test_tables_by_type_and_their_further_columns(bucket: Bucket, tmp_path: Path) -> None:
+    given = shop(tmp_path)
+    options: dict[str, Any] = {"partitions": 3, "order": "degree"}
+    datasets.ingest(out=tmp_path / "one", **given, **options)
+    by_tasks([], bucket.place("many"), **given, **options)
+    assert there(bucket, "many") == here(tmp_path / "one")
+
+
+def test_a_storage_that_fails_now_and_then_does_not_matter(
+    bucket: Bucket, tmp_path: Path
+) -> None:
+    files = triples(tmp_path)[:1]
+    datasets.ingest(files, tmp_path / "one", format="triples")
+    bucket.server.fault = every(10, 503, "SlowDown")
+    by_tasks(files, bucket.place("many"), bits=0, format="triples")
+    bucket.server.reset()
+    assert there(bucket, "many") == here(tmp_path / "one")
+
+
+@pytest.mark.usefixtures("one_try")
+def test_what_fails_leaves_what_was_there(bucket: Bucket, tmp_path: Path) -> None:
+    files, place = integers(tmp_path), bucket.place("graph")
+    by_tasks(files, place)
+    before = there(bucket, "graph")
+    with pytest.raises(OutputExistsError, match="already holds a graph"):
+        by_tasks(files, place)
+    bad = tmp_path / "bad.txt"
+    bad.write_text("1 2\n1 x\n")
+    with pytest.raises(InputError, match=r"bad.txt:2: "):
+        by_tasks([bad], place, overwrite=True)
+
+    def fault(request: dict[str, Any]) -> tuple[int, str] | None:
+        is_index = "/index/" in request["PATH_INFO"] and request["REQUEST_METHOD"] == "PUT"
+        return (503, "SlowDown") if is_index else None
+
+    bucket.server.fault = fault
+    with pytest.raises(ObjectStoreError, match="the storage failed 1 times"):
+        by_tasks(files, place, overwrite=True, partitions=2)
+    bucket.server.reset()
+    assert there(bucket, "graph") == before
+    by_tasks(files, place, overwrite=True, partitions=2)
+    assert len(there(bucket, "graph")) > len(before)
+
+
+def test_a_large_file_there_is_read_in_stretches(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_source, "STRETCH_BLOCKS", 1)
+    lines = [f"{k * 7 % 100_003:09}\t{k % 1_000:09}\n" for k in range(1_000_000)]
+    lines[900_000] = "7\n"
+    for name, some in (("bad.txt", lines), ("good.txt", lines[:900_000])):
+        bucket.write(name, b"\xef\xbb\xbf# two columns\n" + "".join(some).encode())
+    good, bad = bucket.place("good.txt"), bucket.place("bad.txt")
+    assert datasets.open_source(good).num_parts == 3
+    with pytest.raises(InputError, match=r"bad\.txt:900002: "):
+        by_tasks([bad], tmp_path / "none")
+    (tmp_path / "good.txt").write_bytes(bucket.read("good.txt"))
+    datasets.ingest(tmp_path / "good.txt", tmp_path / "one")
+    by_tasks([good], tmp_path / "many")
+    datasets.ingest(good, tmp_path / "stream")
+    for out in ("many", "stream"):
+        assert here(tmp_path / out) == here(tmp_path / "one")
+
+
+def test_a_file_that_a_worker_lost_is_named(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = tasks.write_incoming
+
+    def losing(work: Any, plan: Any, part: int, counts: Any) -> Any:
+        written = write(work, plan, part, counts)
+        key = f"{work.out}/{written.files[0].path}".removeprefix(f"s3://{bucket.name}/")
+        bucket.client.delete_object(Bucket=bucket.name, Key=key)
+        return written
+
+    monkeypatch.setattr(tasks, "write_incoming", losing)
+    with pytest.raises(ObjectStoreError, match=r"has 0 of [0-9]+ bytes after its upload"):
+        by_tasks(integers(tmp_path), bucket.place("graph"))
+    assert bucket.names("graph") == []
