@@ -11,21 +11,28 @@ import pytest
 from graphsys import distributed
 from graphsys.distributed import Cluster
 from graphsys.distributed.ingesting import api
+from graphsys.distributed.ingesting.far_writer import RunAll
 
 FAR = Cluster.parse("a.b:6379")
+
+
+def run_once(
+    function: Callable[..., Any], questions: Sequence[tuple[Any, ...]], told: Any = None
+) -> list[Any]:
+    """Run every task."""
+    results = [function(*question) for question in questions]
+    if told is not None:
+        for place, result in enumerate(results):
+            told(place, result)
+    return results
 
 
 def run_twice(
     function: Callable[..., Any], questions: Sequence[tuple[Any, ...]], told: Any = None
 ) -> list[Any]:
     """Run every task twice, as where a worker was lost after its work was done."""
-    for question in questions:
-        function(*question)
-    results = [function(*question) for question in questions]
-    if told is not None:
-        for place, result in enumerate(results):
-            told(place, result)
-    return results
+    run_once(function, questions)
+    return run_once(function, questions, told)
 
 
 @contextmanager
@@ -34,14 +41,15 @@ def four_processors(cluster: Cluster) -> Iterator[int]:
 
 
 def by_tasks(
-    files: Sequence[Path | str], out: Path | str, *, bits: int | None = None, **options: Any
-) -> None:
+    files: Sequence[Path | str], out: Path | str, *, bits: int | None = None,
+    run: RunAll = run_twice, **options: Any,
+) -> None:  # fmt: skip
     """Ingest by tasks in this process, of ids in two to the power ``bits`` shards."""
     names = ("format", "ids", "columns", "separator", "skip")
     reading = {name: options.pop(name) for name in names if name in options}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(api, "connected", four_processors)
-        patch.setattr(api, "_tasks", lambda: run_twice)
+        patch.setattr(api, "_tasks", lambda: run)
         if bits is not None:
             patch.setattr(api, "_shard_bits", lambda *_: bits)
         made = distributed.ingest(files, out, cluster=FAR, reading=reading, **options)

@@ -31,7 +31,6 @@ from graphsys.distributed.ingesting.plan import NodeFiles
 from graphsys.distributed.shared_files import SharedFiles
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import NodeChunk
-from tests.buckets import Bucket
 from tests.conftest import Run
 from tests.distributed.ingests import by_tasks, content
 from tests.processes import wait_for
@@ -303,19 +302,6 @@ def test_what_one_machine_alone_takes_is_refused(tmp_path: Path) -> None:
         ({"a.txt": "1 2\n1 x\n"}, "expected an integer id"),
     ):
         assert message in refused(tmp_path, texts)
-
-
-def test_files_on_an_object_store_are_read(bucket: Bucket, tmp_path: Path) -> None:
-    texts = {"a.csv": "src,dst\n1,2\n2,3\n", "b.csv": "src,dst\n3,1\n1,4\n"}
-    for name, text in texts.items():
-        bucket.write(name, text.encode())
-    files = [bucket.place(name) for name in texts]
-    datasets.ingest(files, tmp_path / "one")
-    by_tasks(files, tmp_path / "tasks")
-    assert content(tmp_path / "tasks") == content(tmp_path / "one")
-    bucket.write("b.csv", b"src,dst\n3,1\n1,x\n")
-    with pytest.raises(InputError, match=rf"s3://{bucket.name}/b\.csv:3: found 'x' as dst"):
-        by_tasks(files, tmp_path / "none")
 
 
 def test_integers_and_names_in_one_type_are_refused(tmp_path: Path) -> None:

@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.errors import ClusterError
+from graphsys.distributed.embedding.unit_trainer import SYNC_S
 
 Floats = npt.NDArray[np.float32]
 
-ROUND_S = 0.1
-"""Time between two rounds in which a worker only looks on."""
 _NUM_FLAGS = 2
 """Whether a worker is over, and whether it adds anything."""
 
@@ -214,7 +213,7 @@ class SummedTables:
             return 0.0
         if self.is_training:
             return None
-        return max(self._ended_s + ROUND_S - time.monotonic(), 0.0)
+        return max(self._ended_s + SYNC_S - time.monotonic(), 0.0)
 
     def _hand_over(self) -> None:
         """Put aside what was trained; not what is not finite, which ends the training."""

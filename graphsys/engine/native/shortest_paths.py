@@ -19,12 +19,16 @@ from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.rows import Rows
 from graphsys.kernels.cpu.algorithms import shortest_path_rows as row_kernels
+from graphsys.kernels.cpu.algorithms import shortest_path_team as team_kernels
 from graphsys.kernels.cpu.algorithms import shortest_path_windows as windows
 from graphsys.kernels.cpu.algorithms import shortest_paths as kernels
 from graphsys.kernels.cpu.bits import Words, empty_bits
 
 NUM_BINS = 4096
 SERIAL_EDGES = 1 << 14  # a frontier of fewer edges is not worth waking another thread
+TEAM_EDGES = 256  # many of so many are worth having all threads in a kernel
+TEAM_NODES = 64
+MOST_TEAM_NODES = 1 << 13
 FIRST_LIMIT = 4.0  # bins; put off edges behind at first (see shortest_path_windows.py)
 PULL_COST = 4  # an edge pulled costs so many passed over
 POOL_SHARE = 4  # entries in the pool per node; more of them at once would be rebuilt
@@ -169,20 +173,37 @@ class _Stepping:
         self.status = np.zeros(kernels.STATUS_SIZE, dtype=np.int64)
         self.width = FIRST_LIMIT
         self.settled_edges = 0
+        self.meeting = np.zeros(team_kernels.TEAM_SIZE, dtype=np.int64)
+        num_pieces = out.num_nodes // (kernels.ROOM - kernels.BLOCK) + team.num_threads + 1
+        self.pieces = np.empty((num_pieces, team_kernels.PIECE_SIZE), dtype=np.int64)
+        self.middling = TEAM_EDGES if team.num_threads > 1 else out.num_edges + 1
         self.state = self.nodes, self.bins, self.scale, self.status
         kernels.start_at(start, self.nodes, self.bins, self.status)
 
     def run(self) -> tuple[npt.NDArray[np.float64], Words, int]:
         while True:
-            is_large = kernels.step_small_bins(self.rows, *self.state, SERIAL_EDGES)
-            if is_large:
+            found = kernels.step_small_bins(
+                self.rows, *self.state, SERIAL_EDGES, self.middling
+            )
+            if found == kernels.LARGE:
                 self._relax_together()
-            elif self.status[kernels.OVERFLOW]:
+                continue
+            if found == kernels.MIDDLING and self._step_together() == team_kernels.UNFIT:
+                continue
+            if self.status[kernels.OVERFLOW]:
                 windows.refill(*self.state)
             elif not self._go_on():
                 break
         rounds = int(self.status[kernels.ROUNDS])
         return self.nodes.distance, self.nodes.entered, rounds
+
+    def _step_together(self) -> int:
+        """Go from bin to bin with all threads, while that is worth it."""
+        said = self.team.run(
+            team_kernels.step_bins, self.rows, *self.state, self.meeting, self.pieces,
+            TEAM_NODES, MOST_TEAM_NODES,
+        )  # fmt: skip
+        return int(said[0])
 
     def _relax_together(self) -> None:
         """Gather what is left of the bin and relax the frontier, in all threads."""

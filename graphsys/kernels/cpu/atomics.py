@@ -53,6 +53,32 @@ def compare_exchange(typing_context, array, index, expected, new):  # type: igno
 
 
 @intrinsic
+def atomic_load(typing_context, array, index):  # type: ignore[no-untyped-def]
+    """Return an element that other threads change, read anew each time."""
+    signature = array.dtype(array, types.intp)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array_type = signature.args[0]
+        pointer = _element(context, builder, array_type, args[0], args[1])
+        return builder.load_atomic(pointer, _ORDER, array_type.dtype.bitwidth // 8)
+
+    return signature, generate
+
+
+@intrinsic
+def yield_processor(typing_context):  # type: ignore[no-untyped-def]
+    """Let another thread of the machine run for a while: ``sched_yield``."""
+    signature = types.int32()
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(ir.IntType(32), ())
+        function = cgutils.get_or_insert_function(builder.module, kind, "sched_yield")
+        return builder.call(function, ())
+
+    return signature, generate
+
+
+@intrinsic
 def atomic_add(typing_context, array, index, value):  # type: ignore[no-untyped-def]
     """Add ``value`` to the element and return what it held before."""
     signature = array.dtype(array, types.intp, array.dtype)

@@ -15,7 +15,8 @@ the current bin. Entries left behind in later bins are recognized by their node 
 settled. If the pool of blocks runs out, entries are dropped and ``status[OVERFLOW]`` is
 set; ``refill`` then finds every waiting node: those reached, but not settled.
 
-Large frontiers are relaxed by shortest_path_rows.py.
+Large frontiers are relaxed by shortest_path_rows.py, those of many middling bins by
+shortest_path_team.py.
 
 Sums run along paths in float64 and are monotone, so the distances are those of Dijkstra's
 algorithm bit for bit, whatever the order of relaxations.
@@ -54,6 +55,11 @@ LIMIT = 1  # bin from which on edges are put off
 LEAST_WEIGHT = 2
 NEAREST = 3  # least distance among the edges put off, where asked for
 LARGEST_BIN = 2.0**52
+# what step_small_bins says
+DONE = 0
+LARGE = 1
+MIDDLING = 2
+_MIDDLING_BINS = 16  # one after the other, before other threads are worth calling
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -204,6 +210,14 @@ def lower(
 
 
 @lean_inline_jit
+def is_open(settled: Any, node: Any) -> bool:
+    """Return whether a node may come nearer; yes without a bitmap that tells."""
+    if settled is None:
+        return True
+    return not has_bit(settled, node)
+
+
+@lean_inline_jit
 def relax(
     thread: Any,
     node: Any,
@@ -221,7 +235,7 @@ def relax(
     if scale[LIMIT] == np.inf:
         for e in range(begin, end):
             other = rows.indices[e]
-            if not has_bit(settled, other):
+            if is_open(settled, other):
                 new = own + np.float64(rows.weight[e + shift])
                 lower(thread, other, new, distance, bins, scale, status)
         return
@@ -232,8 +246,8 @@ def relax(
             weight = np.float64(rows.weight[e + shift])
             if weight < heaviest:
                 num_left -= 1
-                if not has_bit(settled, rows.indices[e]):
-                    other = rows.indices[e]
+                other = rows.indices[e]
+                if is_open(settled, other):
                     lower(thread, other, own + weight, distance, bins, scale, status)
     if num_left:
         status[PUT_OFF] = 1
@@ -318,7 +332,8 @@ def step_small_bins(
     scale: Floats,
     status: Integers,
     most_edges: int,
-) -> bool:
+    middling_edges: int,
+) -> int:
     """Work through the bins in one thread while their frontiers are small.
 
     Args:
@@ -328,15 +343,18 @@ def step_small_bins(
         scale: See the names above.
         status: See the names above.
         most_edges: Leave larger frontiers to all threads.
+        middling_edges: Leave bins to them, too, if so many come again and again.
 
     Returns:
-        True if the frontier is too large: gathered in part, and not relaxed. False if the
-        bins up to the limit, or all of the window, are empty, or the pool has overflowed.
+        ``LARGE`` if the frontier is: gathered in part, and not relaxed. ``MIDDLING`` if
+        those of several bins were. ``DONE`` if the bins up to the limit, or all of the
+        window, are empty, or the pool has overflowed.
     """
     threads = bins.heads.shape[0]
     end = bins.heads.shape[1] - 1
     if scale[LIMIT] < end:
         end = np.int64(scale[LIMIT])
+    middling, bin_edges = 0, np.int64(0)
     while status[OVERFLOW] == 0:
         is_waiting = False
         for owner in range(threads):
@@ -347,7 +365,12 @@ def step_small_bins(
             status[NUM_BUCKET] = 0
             status[BIN] += 1
             if status[BIN] >= end:
-                return False
+                return DONE
+            if bin_edges:
+                middling = middling + 1 if bin_edges >= middling_edges else 0
+                bin_edges = np.int64(0)
+            if middling == _MIDDLING_BINS:
+                return MIDDLING
             continue
         edges = np.int64(0)
         status[NUM_FRONTIER] = 0
@@ -356,9 +379,10 @@ def step_small_bins(
             if edges <= most_edges:
                 edges += gather(owner, False, rows, nodes, bins, status)
         if edges > most_edges:
-            return True
+            return LARGE
+        bin_edges += edges
         clear_queued(nodes, status)
         for k in range(status[NUM_FRONTIER]):
             node = nodes.frontier[k]
             relax(0, node, rows, nodes.distance, nodes.settled, bins, scale, status)
-    return False
+    return DONE

@@ -14,6 +14,7 @@ from graphsys.core.threads import ThreadTeam
 from graphsys.engine.native import shortest_paths
 from graphsys.engine.native.shortest_paths import delta_stepping, sssp
 from graphsys.engine.topology import Topology
+from graphsys.kernels.cpu.algorithms import shortest_path_team as team
 from graphsys.kernels.cpu.algorithms import shortest_path_windows as windows
 from graphsys.kernels.cpu.algorithms import shortest_paths as kernels
 from graphsys.kernels.cpu.bits import as_mask
@@ -29,6 +30,7 @@ from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs, valu
     settings_=st.fixed_dictionaries(
         {
             "SERIAL_EDGES": st.sampled_from([0, 1 << 14]),
+            "TEAM_EDGES": st.sampled_from([0, 256]),
             "NUM_BINS": st.sampled_from([2, 5, 4096]),
             "POOL_SHARE": st.sampled_from([1, 4]),
             "PULL_COST": st.sampled_from([0, 1, 4, 10**6]),
@@ -81,6 +83,66 @@ def test_distances_are_those_of_scipy_bit_for_bit(
     np.testing.assert_array_equal(np.nan_to_num(found, nan=np.inf), expected)
 
 
+@pytest.mark.parametrize("kind", ["integers", "fractions"])
+@pytest.mark.parametrize("num_threads", [1, 2, 5])
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"MOST_TEAM_NODES": 40}, {"TEAM_NODES": 60}, {"NUM_BINS": 40}, {"POOL_SHARE": 0}],
+)
+def test_threads_that_go_from_bin_to_bin_find_them_too(
+    kind: str, num_threads: int, changes: dict[str, int], rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    around = np.arange(2000)  # distances are long
+    src = np.repeat(around, 20)
+    dst = (src + np.tile(np.arange(-6, 14), 2000)) % 2000
+    weight = KINDS[kind](rng, len(src))
+    topology = Topology.from_edges(src, dst, 2000, weight=weight)
+    matrix = sp.csr_matrix((weight, (src, dst)), shape=(2000, 2000))
+    for name, value in ({"TEAM_EDGES": 1, "TEAM_NODES": 1} | changes).items():
+        monkeypatch.setattr(shortest_paths, name, value)
+    step, said = shortest_paths._Stepping._step_together, list[int]()
+
+    def seen(self: Any) -> int:
+        said.append(step(self))
+        return said[-1]
+
+    monkeypatch.setattr(shortest_paths._Stepping, "_step_together", seen)
+    result = sssp(topology, source=3, num_threads=num_threads)
+    found = result.table["value"].to_numpy()
+    expected = dijkstra(matrix, indices=3)
+    np.testing.assert_array_equal(np.nan_to_num(found, nan=np.inf), expected)
+    assert bool(said) == (num_threads > 1)
+    if num_threads > 1 and "TEAM_NODES" in changes:
+        assert team.UNFIT in said
+
+
+def test_frontiers_with_too_many_copies_of_nodes_are_gathered_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of 60 hubs moves the next ones and 20 leaves nearer, all in one wide bin."""
+    hubs = np.arange(60)
+    src = np.concatenate([np.repeat(hubs, 59), np.repeat(hubs, 20)])
+    dst = np.concatenate(
+        [np.concatenate([np.delete(hubs, k) for k in hubs]), np.tile(60 + hubs[:20], 60)]
+    )
+    weight = 1.0 + (src * 37 + dst * 101) % 91 / 7
+    chain = np.arange(80, 180)
+    src = np.concatenate([src, chain[:-1], [chain[-1]]])
+    dst = np.concatenate([dst, chain[1:], [0]])
+    weight = np.concatenate([weight, np.full(len(chain), 300.0)])
+    topology = Topology.from_edges(src, dst, 180, weight=weight)
+    matrix = sp.csr_matrix((weight, (src, dst)), shape=(180, 180))
+    monkeypatch.setattr(shortest_paths, "TEAM_EDGES", 0)
+    monkeypatch.setattr(shortest_paths, "FIRST_LIMIT", np.inf)
+    for delta in (1.0, 20.0, 299.0):
+        with ThreadTeam(2) as threads:
+            distance, _, _ = delta_stepping(
+                topology.rows("out"), topology.rows("in"), 80, delta, 1.0, threads
+            )
+        np.testing.assert_array_equal(distance, dijkstra(matrix, indices=80))
+
+
 @pytest.mark.parametrize("first_limit", [4.0, np.inf])
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_rows_longer_than_the_room_for_light_edges(
@@ -96,9 +158,9 @@ def test_rows_longer_than_the_room_for_light_edges(
     matrix = sp.csr_matrix((weight, (src, dst)), shape=(n, n))
     monkeypatch.setattr(shortest_paths, "SERIAL_EDGES", -1)
     monkeypatch.setattr(shortest_paths, "FIRST_LIMIT", first_limit)
-    with ThreadTeam(num_threads) as team:
+    with ThreadTeam(num_threads) as threads:
         distance, _, _ = delta_stepping(
-            topology.rows("out"), topology.rows("in"), 0, 0.5, 1 / 8, team
+            topology.rows("out"), topology.rows("in"), 0, 0.5, 1 / 8, threads
         )
     np.testing.assert_array_equal(distance, dijkstra(matrix, indices=0))
 
