@@ -23,6 +23,7 @@ from graphsys.kernels.cpu.algorithms import shortest_path_team as team_kernels
 from graphsys.kernels.cpu.algorithms import shortest_path_windows as windows
 from graphsys.kernels.cpu.algorithms import shortest_paths as kernels
 from graphsys.kernels.cpu.bits import Words, empty_bits
+from graphsys.kernels.cpu.pieces import PIECE_SIZE
 
 NUM_BINS = 4096
 SERIAL_EDGES = 1 << 14  # a frontier of fewer edges is not worth waking another thread
@@ -175,7 +176,7 @@ class _Stepping:
         self.settled_edges = 0
         self.meeting = np.zeros(team_kernels.TEAM_SIZE, dtype=np.int64)
         num_pieces = out.num_nodes // (kernels.ROOM - kernels.BLOCK) + team.num_threads + 1
-        self.pieces = np.empty((num_pieces, team_kernels.PIECE_SIZE), dtype=np.int64)
+        self.pieces = np.empty((num_pieces, PIECE_SIZE), dtype=np.int64)
         self.middling = TEAM_EDGES if team.num_threads > 1 else out.num_edges + 1
         self.state = self.nodes, self.bins, self.scale, self.status
         kernels.start_at(start, self.nodes, self.bins, self.status)

@@ -38,6 +38,7 @@ from graphsys.kernels.cpu.algorithms.shortest_paths import (
 )
 from graphsys.kernels.cpu.atomics import atomic_add
 from graphsys.kernels.cpu.meeting import MEETING_SIZE, meet
+from graphsys.kernels.cpu.pieces import claim, end_of, is_turn, write_piece
 from graphsys.kernels.cpu.prefetch import prefetch
 from graphsys.kernels.jit import lean_inline_jit, lean_jit
 
@@ -45,11 +46,6 @@ from graphsys.kernels.jit import lean_inline_jit, lean_jit
 NUM_PIECES = MEETING_SIZE
 SAID = MEETING_SIZE + 8
 TEAM_SIZE = MEETING_SIZE + 16
-# of a piece of the frontier, in a line of its own
-_NEXT = 0
-_END = 1
-_OWNER = 2
-PIECE_SIZE = 8
 # what is said
 GO_ON = 0
 EMPTY = 1  # the bins up to the limit, or all of the window, are; or the pool overflowed
@@ -99,9 +95,7 @@ def _append(
     for k in range(filled):
         nodes.frontier[place + k] = bins.light[thread * ROOM + k]
     piece = atomic_add(meeting, NUM_PIECES, 1)
-    pieces[piece, _NEXT] = place
-    pieces[piece, _END] = place + filled
-    pieces[piece, _OWNER] = thread
+    write_piece(pieces, piece, place, place + filled, thread)
 
 
 @lean_inline_jit
@@ -113,11 +107,13 @@ def _relax_frontier(
     num_pieces = meeting[NUM_PIECES]
     for k in range(2 * num_pieces):
         piece = k % num_pieces
-        if (pieces[piece, _OWNER] == thread) != (k < num_pieces):
+        if not is_turn(pieces, piece, thread, k < num_pieces):
             continue
-        end = pieces[piece, _END]
-        while pieces[piece, _NEXT] < end:
-            first = atomic_add(pieces[piece], _NEXT, _CHUNK)
+        end = end_of(pieces, piece)
+        while True:
+            first = claim(pieces, piece, _CHUNK)
+            if first == end:
+                break
             last = min(first + _CHUNK, end)
             for i in range(first, last):
                 prefetch(nodes.distance, np.int64(nodes.frontier[i]))
@@ -198,7 +194,7 @@ def _settle(thread: Any, rows: Any, nodes: Any, bins: Any, scale: Any, status: A
 def step_bins(
     thread: int, rows: WeightedRows, nodes: Nodes, bins: Bins, scale: Floats,
     status: Integers, meeting: Integers, pieces: Integers, fewest: int, most: int,
-) -> int:  # fmt: skip
+) -> np.int64:  # fmt: skip
     """Work through the bins in all threads while their frontiers are neither few nor many.
 
     Args:
