@@ -20,9 +20,14 @@ from graphsys.engine.native.profiling import tell_all_rows
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
 from graphsys.graph.rows import Rows
-from graphsys.kernels.cpu.algorithms.pagerank import pagerank_superstep, sum_rows
+from graphsys.kernels.cpu.algorithms.pagerank import (
+    pagerank_superstep,
+    start_evenly,
+    sum_rows,
+)
 
 _NONE = np.empty(0, dtype=np.float64)
+_UNKNOWN = np.empty(0, dtype=np.int64)
 _SAFE = 0.75
 """Exponents of a type's range within which sums of weights stay as they are."""
 
@@ -69,9 +74,9 @@ def pagerank_from(
     if iterations is not None:
         require_count("iterations", iterations, least=0)
     restart = _restart(topology, personalization)
-    rows, weight, scale = _shares(topology, weighted, np.dtype(dtype))
+    rows, weight, scale, degree = _shares(topology, weighted, np.dtype(dtype))
     with ThreadTeam(num_threads) as team:
-        iteration = _Iteration(rows, weight, team, scale, restart, damping, start)
+        iteration = _Iteration(rows, weight, team, scale, degree, restart, damping, start)
         limit = max_supersteps if iterations is None else iterations
         bar = tolerance if iterations is None else -1.0
         supersteps, converged = 0, topology.num_nodes == 0
@@ -97,6 +102,7 @@ class _Iteration:
         weight: npt.NDArray[Any],
         team: ThreadTeam,
         scale: npt.NDArray[Any],
+        degree: npt.NDArray[np.int64],
         restart: npt.NDArray[np.float64],
         damping: float,
         start: npt.NDArray[np.float64] | None,
@@ -104,15 +110,20 @@ class _Iteration:
         self.rows, self.weight = rows, weight
         self.team, self.scale, self.restart, self.damping = team, scale, restart, damping
         num_nodes = max(rows.num_nodes, 1)
-        even = 1.0 / num_nodes
-        self.scores = np.full(rows.num_nodes, even, dtype=scale.dtype)
-        self.dangling = float(np.count_nonzero(scale == 0)) / num_nodes
+        self.scores = np.empty(rows.num_nodes, dtype=scale.dtype)
+        self.contributions = np.empty_like(self.scores)
+        self.bounds = self.rows.chunks()
+        alone = np.zeros(len(self.bounds) - 1, dtype=np.int64)
+        team.run(
+            start_evenly, degree, self.bounds, np.zeros(1, dtype=np.int64), 1.0 / num_nodes,
+            scale, self.scores, self.contributions, alone,
+        )  # fmt: skip
+        self.dangling = float(alone.sum()) / num_nodes
         if start is not None:
             self.scores[:] = start
             self.dangling = float(start[scale == 0].sum())
-        self.contributions = self.scores * scale
+            self.contributions = self.scores * scale
         self.next_contributions = np.empty_like(self.contributions)
-        self.bounds = self.rows.chunks()
         self.partial = np.zeros((len(self.bounds) - 1, 2))
 
     def step(self, number: int) -> float:
@@ -150,8 +161,10 @@ class _Iteration:
 
 def _shares(
     topology: Topology, weighted: bool, dtype: np.dtype[Any]
-) -> tuple[Rows, npt.NDArray[Any], npt.NDArray[Any]]:
+) -> tuple[Rows, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.int64]]:
     """Return the in-rows, their weights, or none, and one over each node's sum of them.
+
+    Without weights there is room for the last, and the out-degrees.
 
     Raises:
         InvalidGraphError: a negative or infinite weight.
@@ -159,8 +172,8 @@ def _shares(
     columns = ("weight",) if weighted else ()
     out = topology.rows("out", columns) if weighted and topology.has_weight else None
     if out is None or "weight" not in out.columns:  # every edge counts once
-        scale = _one_over(topology.out_degree.astype(np.float64)).astype(dtype)
-        return topology.rows("in"), _NONE, scale
+        degree = topology.out_degree
+        return topology.rows("in"), _NONE, np.empty(len(degree), dtype), degree
     total = np.empty(topology.num_nodes, dtype=np.float64)
     weight, begins = out.columns["weight"], out.begins_of("weight")
     found = sum_rows(out.begins, out.ends, begins, weight, total)
@@ -168,9 +181,9 @@ def _shares(
     limits = np.finfo(dtype)
     low, high = float(limits.tiny) ** _SAFE, float(limits.max) ** _SAFE
     if ((total > 0) & ((total < low) | (total > high))).any():
-        return _scaled_shares(topology, total, dtype)
+        return *_scaled_shares(topology, total, dtype), _UNKNOWN
     into = topology.rows("in", columns)
-    return into, into.columns["weight"], _one_over(total).astype(dtype)
+    return into, into.columns["weight"], _one_over(total).astype(dtype), _UNKNOWN
 
 
 def _scaled_shares(

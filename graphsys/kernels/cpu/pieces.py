@@ -37,8 +37,8 @@ def write_piece(pieces: Any, piece: Any, begin: Any, end: Any, owner: Any) -> No
 @lean_inline_jit
 def is_turn(pieces: Any, piece: Any, thread: Any, owns: Any) -> bool:
     """Return whether a piece is the thread's, or another's where ``owns`` is false."""
-    is_own: bool = pieces[piece, _OWNER] == thread
-    return is_own == owns
+    is_its: bool = (pieces[piece, _OWNER] == thread) == owns
+    return is_its
 
 
 @lean_inline_jit

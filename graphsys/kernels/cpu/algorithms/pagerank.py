@@ -5,8 +5,10 @@ superstep only. A node's contribution (score / out-degree) is computed once, whe
 score is, so the inner loop is a gather and an add. Sums of changes and of dangling mass
 are kept by chunk and added in the order of the chunks, whoever worked on them.
 
-Four accumulators break the chain of additions (2 to 8 percent: shared baselines); they
-are float64 whatever the scores are, because hubs have more entries than float32 digits.
+Several accumulators break the chain of additions. Those of long rows are float64 whatever
+the scores are, because hubs have more entries than float32 digits; short rows, and pairs of
+entries, are added up in the type of the scores, as a conversion takes as long as an
+addition: on a grid, scores in 32 bits took twice the time of those in 64.
 Nodes are counted without a sign: an index that might be negative is looked at in every
 array that it is used in, which tells where rows are short.
 """
@@ -19,28 +21,91 @@ import numpy.typing as npt
 from graphsys.kernels.cpu.atomics import atomic_add
 from graphsys.kernels.jit import inline_jit, jit
 
+_SHORT = 32
+_ROWS = 64
+
 
 @inline_jit
-def _gather(
+def _gather_weighted(
     indices: Any, weight: Any, contributions: Any, begin: Any, end: Any, shift: Any
 ) -> Any:
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    total = 0.0
+    for k in range(begin, end):
+        total += weight[k + shift] * contributions[indices[k]]
+    return total
+
+
+@inline_jit
+def _gather_short(indices: Any, contributions: Any, begin: Any, end: Any) -> Any:
+    """Add up in the type of the contributions: each conversion takes as long as an add."""
+    a = contributions.dtype.type(0)
+    b = a
     k = begin
-    if len(weight):
-        while k < end:
-            a += weight[k + shift] * contributions[indices[k]]
-            k += 1
-        return a
     while k + 4 <= end:
-        a += contributions[indices[k]]
-        b += contributions[indices[k + 1]]
-        c += contributions[indices[k + 2]]
-        d += contributions[indices[k + 3]]
+        a += contributions[indices[k]] + contributions[indices[k + 1]]
+        b += contributions[indices[k + 2]] + contributions[indices[k + 3]]
         k += 4
     while k < end:
         a += contributions[indices[k]]
         k += 1
+    return a + b
+
+
+@inline_jit
+def _gather_long(indices: Any, contributions: Any, begin: Any, end: Any) -> Any:
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    k = begin
+    while k + 8 <= end:
+        a += contributions[indices[k]] + contributions[indices[k + 1]]
+        b += contributions[indices[k + 2]] + contributions[indices[k + 3]]
+        c += contributions[indices[k + 4]] + contributions[indices[k + 5]]
+        d += contributions[indices[k + 6]] + contributions[indices[k + 7]]
+        k += 8
+    while k < end:
+        a += contributions[indices[k]]
+        k += 1
     return (a + b) + (c + d)
+
+
+@jit
+def start_evenly(
+    thread: int,
+    degree: npt.NDArray[np.int64],
+    bounds: npt.NDArray[np.int64],
+    counter: npt.NDArray[np.int64],
+    even: float,
+    scale: npt.NDArray[np.floating],
+    scores: npt.NDArray[np.floating],
+    contributions: npt.NDArray[np.floating],
+    dangling: npt.NDArray[np.int64],
+) -> None:
+    """Give all nodes the same score, and tell what each gives along an edge.
+
+    Args:
+        thread: Index of the thread; not used.
+        degree: Out-degrees ``[N]``, or empty where ``scale`` is known.
+        bounds: Bounds of the chunks ``[C + 1]``.
+        counter: Next chunk, int64 ``[1]``; zero at the start.
+        even: The score.
+        scale: One over the degrees, 0 for none ``[N]``; written where those are given.
+        scores: Receives the scores ``[N]``.
+        contributions: Receives what each node gives ``[N]``.
+        dangling: Receives the nodes without out-edges by chunk ``[C]``.
+    """
+    kind = scores.dtype.type
+    score = kind(even)
+    while True:
+        chunk = atomic_add(counter, 0, 1)
+        if chunk >= len(bounds) - 1:
+            break
+        lonely = 0
+        for node in range(np.uint64(bounds[chunk]), np.uint64(bounds[chunk + 1])):
+            if len(degree):
+                scale[node] = kind(1.0 / degree[node]) if degree[node] else kind(0)
+            scores[node] = score
+            contributions[node] = score * scale[node]
+            lonely += scale[node] == 0
+        dangling[chunk] = lonely
 
 
 @jit
@@ -83,23 +148,36 @@ def pagerank_superstep(
         partial: Receives the sum of changes and the dangling mass by chunk, ``[C, 2]``.
     """
     num_chunks = len(bounds) - 1
+    kind = contributions.dtype.type
+    share, even = kind(damping), kind(base)
     while True:
         chunk = atomic_add(counter, 0, 1)
         if chunk >= num_chunks:
             break
         change = 0.0
         dangling = 0.0
-        for node in range(np.uint64(bounds[chunk]), np.uint64(bounds[chunk + 1])):
-            begin, end = np.int64(begins[node]), np.int64(ends[node])
-            shift = np.int64(weight_begins[node]) - begin
-            received = _gather(indices, weight, contributions, begin, end, shift)
-            jumped = base * restart[node] if len(restart) else base
-            score = jumped + damping * received
-            change += abs(score - scores[node])
-            scores[node] = score
-            next_contributions[node] = score * scale[node]
-            if scale[node] == 0.0:
-                dangling += score
+        for first in range(np.uint64(bounds[chunk]), np.uint64(bounds[chunk + 1]), _ROWS):
+            changed = kind(0)
+            last = min(first + np.uint64(_ROWS), np.uint64(bounds[chunk + 1]))
+            for node in range(first, last):
+                begin, end = np.int64(begins[node]), np.int64(ends[node])
+                shift = np.int64(weight_begins[node]) - begin
+                if len(weight):
+                    received = kind(
+                        _gather_weighted(indices, weight, contributions, begin, end, shift)
+                    )
+                elif end - begin <= _SHORT:
+                    received = _gather_short(indices, contributions, begin, end)
+                else:
+                    received = kind(_gather_long(indices, contributions, begin, end))
+                jumped = kind(base * restart[node]) if len(restart) else even
+                score = jumped + share * received
+                changed += abs(score - scores[node])
+                scores[node] = score
+                next_contributions[node] = score * scale[node]
+                if scale[node] == 0:
+                    dangling += score
+            change += changed
         partial[chunk, 0] = change
         partial[chunk, 1] = dangling
 
