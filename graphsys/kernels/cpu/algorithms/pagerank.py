@@ -154,8 +154,8 @@ def pagerank_superstep(
         chunk = atomic_add(counter, 0, 1)
         if chunk >= num_chunks:
             break
-        change = 0.0
-        dangling = 0.0
+        change: Any = 0.0
+        dangling: Any = 0.0
         for first in range(np.uint64(bounds[chunk]), np.uint64(bounds[chunk + 1]), _ROWS):
             changed = kind(0)
             last = min(first + np.uint64(_ROWS), np.uint64(bounds[chunk + 1]))
