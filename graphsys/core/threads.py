@@ -106,6 +106,10 @@ class ThreadTeam:
             return self._run_seen(kernel, *args)
         return self._run(kernel, *args)
 
+    def prepare(self, kernel: Callable[..., Result], *args: Any) -> list[Result]:
+        """Call like :meth:`run` what only fills arrays beforehand: no launch is told."""
+        return self._run(kernel, *args)
+
     def _run_seen(self, kernel: Callable[..., Result], *args: Any) -> list[Result]:
         """Run a kernel and emit the launch, with how long each thread was busy."""
         compile_ahead(kernel, 0, *args)

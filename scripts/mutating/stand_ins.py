@@ -193,6 +193,8 @@ STAND_INS: dict[str, Callable[..., Any]] = {
     "prefetch": _nothing,
     "prefetch_far": _nothing,
     "compare_exchange": _compare_exchange,
+    "atomic_load": lambda array, index: array[index],
+    "yield_processor": lambda: 0,
     "atomic_add": _atomic_add,
     "atomic_or": _atomic_or,
     "lowest_bit": lambda word: (int(word) & -int(word)).bit_length() - 1,

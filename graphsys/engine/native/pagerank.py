@@ -114,7 +114,7 @@ class _Iteration:
         self.contributions = np.empty_like(self.scores)
         self.bounds = self.rows.chunks()
         alone = np.zeros(len(self.bounds) - 1, dtype=np.int64)
-        team.run(
+        team.prepare(
             start_evenly, degree, self.bounds, np.zeros(1, dtype=np.int64), 1.0 / num_nodes,
             scale, self.scores, self.contributions, alone,
         )  # fmt: skip

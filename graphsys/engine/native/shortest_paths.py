@@ -27,8 +27,8 @@ from graphsys.kernels.cpu.pieces import PIECE_SIZE
 
 NUM_BINS = 4096
 SERIAL_EDGES = 1 << 14  # a frontier of fewer edges is not worth waking another thread
-TEAM_EDGES = 256  # many of so many are worth having all threads in a kernel
-TEAM_NODES = 64
+TEAM_EDGES = 128  # a thread: many bins of so many are worth having all in one kernel
+TEAM_NODES = 32  # a thread, in a frontier that is worth it
 MOST_TEAM_NODES = 1 << 13
 FIRST_LIMIT = 4.0  # bins; put off edges behind at first (see shortest_path_windows.py)
 PULL_COST = 4  # an edge pulled costs so many passed over
@@ -177,7 +177,8 @@ class _Stepping:
         self.meeting = np.zeros(team_kernels.TEAM_SIZE, dtype=np.int64)
         num_pieces = out.num_nodes // (kernels.ROOM - kernels.BLOCK) + team.num_threads + 1
         self.pieces = np.empty((num_pieces, PIECE_SIZE), dtype=np.int64)
-        self.middling = TEAM_EDGES if team.num_threads > 1 else out.num_edges + 1
+        threads = team.num_threads
+        self.middling = TEAM_EDGES * threads if threads > 1 else out.num_edges + 1
         self.state = self.nodes, self.bins, self.scale, self.status
         kernels.start_at(start, self.nodes, self.bins, self.status)
 
@@ -202,7 +203,7 @@ class _Stepping:
         """Go from bin to bin with all threads, while that is worth it."""
         said = self.team.run(
             team_kernels.step_bins, self.rows, *self.state, self.meeting, self.pieces,
-            TEAM_NODES, MOST_TEAM_NODES,
+            TEAM_NODES * self.team.num_threads, MOST_TEAM_NODES,
         )  # fmt: skip
         return int(said[0])
 

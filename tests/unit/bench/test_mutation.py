@@ -150,6 +150,7 @@ def test_stand_ins_do_what_the_instructions_do(load: Any) -> None:
     sums = np.array([1.5, 2.0])
     assert found["atomic_add"](sums, 1, 3.0) == 2.0
     assert sums.tolist() == [1.5, 5.0]
+    assert (found["atomic_load"](sums, 1), found["yield_processor"]()) == (5.0, 0)
     assert found["compare_exchange"](sums, 0, 1.0, 7.0) is False
     assert found["compare_exchange"](sums, 0, 1.5, 7.0) is True
     ours = np.array([0.5, 2.0, -1.0], np.float32)
