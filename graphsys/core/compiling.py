@@ -132,6 +132,21 @@ def is_compiled(kernel: Any) -> bool:
     return has_code is not None and bool(has_code())
 
 
+def compile_first(kernel: Any, *arguments: Any) -> None:
+    """Compile a kernel, or load it, and do not call it.
+
+    So before several threads call one in which they wait for each other: one of them that
+    was interrupted while it compiles would never come.
+
+    Args:
+        kernel: A kernel of numba's.
+        arguments: What it will be called with.
+    """
+    import numba
+
+    kernel.compile(tuple(numba.typeof(argument) for argument in arguments))
+
+
 def compile_ahead(kernel: Any, *arguments: Any) -> None:
     """Compile a kernel, or load it, before its first call is timed; emit the span.
 
@@ -142,9 +157,7 @@ def compile_ahead(kernel: Any, *arguments: Any) -> None:
     # finding the types of arguments takes as long as a small kernel: only for the first
     if not is_recording() or getattr(kernel, "overloads", True):
         return
-    import numba
-
     began = time.perf_counter_ns()
-    kernel.compile(tuple(numba.typeof(argument) for argument in arguments))
+    compile_first(kernel, *arguments)
     if not is_observing():
         ended("compile", began, time.perf_counter_ns() - began)

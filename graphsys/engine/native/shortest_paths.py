@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.compiling import compile_first
 from graphsys.core.errors import InvalidGraphError
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.native.columns import column_of
@@ -201,11 +202,12 @@ class _Stepping:
 
     def _step_together(self) -> int:
         """Go from bin to bin with all threads, while that is worth it."""
-        said = self.team.run(
-            team_kernels.step_bins, self.rows, *self.state, self.meeting, self.pieces,
+        arguments = (
+            self.rows, *self.state, self.meeting, self.pieces,
             TEAM_NODES * self.team.num_threads, MOST_TEAM_NODES,
         )  # fmt: skip
-        return int(said[0])
+        compile_first(team_kernels.step_bins, 0, *arguments)
+        return int(self.team.run(team_kernels.step_bins, *arguments)[0])
 
     def _relax_together(self) -> None:
         """Gather what is left of the bin and relax the frontier, in all threads."""

@@ -8,7 +8,8 @@ are kept by chunk and added in the order of the chunks, whoever worked on them.
 Several accumulators break the chain of additions. Those of long rows are float64 whatever
 the scores are, because hubs have more entries than float32 digits; short rows, and pairs of
 entries, are added up in the type of the scores, as a conversion takes as long as an
-addition: on a grid, scores in 32 bits took twice the time of those in 64.
+addition, and made scores in 32 bits slower than those in 64 where rows are short.
+
 Nodes are counted without a sign: an index that might be negative is looked at in every
 array that it is used in, which tells where rows are short.
 """
@@ -22,7 +23,9 @@ from graphsys.kernels.cpu.atomics import atomic_add
 from graphsys.kernels.jit import inline_jit, jit
 
 _SHORT = 32
+"""Entries of a row that may be added up in float32: it has digits for many more."""
 _ROWS = 64
+"""Rows whose changes are added up in the type of the scores."""
 
 
 @inline_jit

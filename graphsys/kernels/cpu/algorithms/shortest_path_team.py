@@ -201,7 +201,7 @@ def step_bins(
         thread: Number of this thread; all must run.
         rows: Out-neighbors; weights are not negative.
         nodes: See shortest_paths.py; updated.
-        bins: See there; updated. The current bin was gathered, or is yet to be.
+        bins: See there; updated. The current bin is yet to be gathered.
         scale: See there.
         status: See there.
         meeting: Zeros ``[TEAM_SIZE]``.
