@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,13 @@ import pytest
 
 from graphsys import embedding, gnn
 from graphsys.cli.main import main
-from graphsys.core.errors import ConfigError, CorruptStoreError, TrainingFailedError
+from graphsys.core.errors import (
+    ConfigError,
+    CorruptStoreError,
+    ObjectStoreError,
+    StoreBusyError,
+    TrainingFailedError,
+)
 from graphsys.core.progress import Progress
 from graphsys.distributed import Cluster
 from graphsys.distributed.embedding import epochs, training
@@ -21,7 +28,11 @@ from graphsys.distributed.embedding.training import train_embedding
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding.run import read_state
 from graphsys.storage.remote.publishing import published
-from graphsys.storage.runs.far_checkpoint import last_checkpoint, settings_folder
+from graphsys.storage.runs.far_checkpoint import (
+    FarCheckpoint,
+    last_checkpoint,
+    settings_folder,
+)
 from graphsys.storage.runs.run_folder import RUN_NAME
 from graphsys.storage.runs.run_target import run_target
 from graphsys.storage.verify.run import verify_run
@@ -29,6 +40,7 @@ from tests.buckets import Bucket
 from tests.clusters import near_crew
 from tests.conftest import Run
 from tests.distributed.test_embedding_epochs import SETTINGS, two_processors
+from tests.distributed.test_run_files import LONG, epochs_there
 from tests.distributed.test_train_embedding import ring
 from tests.processes import running_cluster, wait_for
 
@@ -57,7 +69,7 @@ def trained(
     store: Path, place: str, *, resume: bool, ends_in: int = 9, config: Any = CONFIG
 ) -> Any:
     """Train on machines that share no folder, as the command does."""
-    how: dict[str, Any] = {"overwrite": False, "resume": resume}
+    how: dict[str, Any] = {"overwrite": False, "resume": resume, "dry_run": False}
     with run_target(Path(place), FAR, how) as folder:
         return train_embedding(
             store, config, folder, cluster=TWO, progress=Ends(ends_in), **how
@@ -99,7 +111,7 @@ def test_a_run_that_is_whole_stays_while_another_begins(
     store, place = ring(tmp_path / "graph", 4), bucket.place("vectors")
     trained(store, place, resume=False)
     before = bucket.read(f"vectors/{RUN_NAME}")
-    how: dict[str, Any] = {"overwrite": True, "resume": False}
+    how: dict[str, Any] = {"overwrite": True, "resume": False, "dry_run": False}
     with (
         pytest.raises(TrainingFailedError),
         run_target(Path(place), FAR, how) as folder,
@@ -123,12 +135,69 @@ def test_a_committed_run_is_gone_on_with_by_one_machine(
     config = gnn.GnnConfig(task="link_prediction", epochs=2, dim=8, fanouts=(3,), layers=1)
     with published(place, RUN_NAME, overwrite=False) as run:
         gnn.train(store, config, run)
-    how: dict[str, Any] = {"overwrite": False, "resume": True}
+    how: dict[str, Any] = {"overwrite": False, "resume": True, "dry_run": False}
     with run_target(Path(place), cluster, how) as folder:
-        assert how == {"overwrite": False, "resume": True}
+        assert how == {"overwrite": False, "resume": True, "dry_run": False}
         assert verify_run(folder).ok
         assert gnn.train(store, config, folder, **how).epochs == 2
     assert gnn.open_run(place).state.epoch == 2
+
+
+@pytest.mark.usefixtures("_near")
+def test_a_dry_run_commits_nothing(bucket: Bucket, tmp_path: Path) -> None:
+    store, place = ring(tmp_path / "graph", 4), bucket.place("vectors")
+    with pytest.raises(TrainingFailedError):
+        trained(store, place, resume=False, ends_in=3)
+    before = {name: bucket.read(f"vectors/{name}") for name in bucket.names("vectors")}
+    words = ["train", "embedding", str(store), "-o", place, "--resume", "--dry-run"]
+    assert main(words) == 0
+    assert main([*words, "--cluster", FAR]) == 0
+    after = {name: bucket.read(f"vectors/{name}") for name in bucket.names("vectors")}
+    assert after == before
+
+
+@pytest.mark.usefixtures("_near", "one_try")
+def test_a_last_upload_that_fails_keeps_the_checkpoint(
+    bucket: Bucket, tmp_path: Path
+) -> None:
+    store, place = ring(tmp_path / "graph", 4), bucket.place("vectors")
+
+    def fault(request: dict[str, Any]) -> tuple[int, str] | None:
+        is_log = (
+            "training.jsonl" in request["PATH_INFO"] and request["REQUEST_METHOD"] == "PUT"
+        )
+        return (503, "SlowDown") if is_log else None
+
+    bucket.server.fault = fault  # the log goes with the whole run only
+    with pytest.raises(ObjectStoreError, match="the storage failed 1 times"):
+        trained(store, place, resume=False)
+    assert RUN_NAME not in bucket.names("vectors")
+    bucket.server.reset()
+    left = last_checkpoint(place)
+    assert left is not None
+    assert json.loads(left.text)["epoch"] == 3
+    assert trained(store, place, resume=True).epochs == 3
+    assert verify_run(embedding.open_run(place).path).ok
+
+
+@pytest.mark.usefixtures("_near")
+def test_a_run_that_is_committed_meanwhile_is_not_replaced(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, place = ring(tmp_path / "graph", 4), bucket.place("vectors")
+    trained(store, place, resume=False)
+    found = FarCheckpoint.bring
+
+    def bring(self: FarCheckpoint, folder: Path, **how: Any) -> None:
+        found(self, folder, **how)
+        with published(place, RUN_NAME, overwrite=True) as other:
+            shutil.copytree(folder, other)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FarCheckpoint, "bring", bring)
+        with pytest.raises(StoreBusyError, match="by another process meanwhile"):
+            trained(store, place, resume=True)
+    assert embedding.open_run(place).state.epoch == 3
 
 
 def test_damaged_heads_end_in_a_line(bucket: Bucket) -> None:
@@ -150,34 +219,21 @@ def test_the_command_goes_on_after_a_kill(
 ) -> None:  # fmt: skip
     store, out = bucket.place("graph"), bucket.place("out")
     ring(Path(store), 4)
-    settings = {
-        "embedding": ("dim=8", "epochs=60", "checkpoint_seconds=0.5"),
-        "gnn": ("task=link_prediction", "epochs=12", "checkpoint_seconds=0"),
-    }
     words = ["train", model, store, "-o", out, "--json"]
-
-    def heads() -> list[str]:
-        return [it for it in bucket.names("out") if it.endswith(f"/{RUN_NAME}")]
-
-    def is_past() -> bool:
-        said = json.loads(bucket.read(f"out/{heads()[0]}")) if heads() else {"epoch": 0}
-        return bool(said["epoch"] >= 2)
 
     with running_cluster(monkeypatch) as address:
         words += ["--cluster", address]
         graphsys = str(Path(sys.executable).parent / "graphsys")
-        chosen = [word for it in settings[model] for word in ("--set", it)]
+        chosen = [word for it in LONG[model] for word in ("--set", it)]
         with subprocess.Popen(
             [graphsys, *words, *chosen],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         ) as driver:
-            wait_for(is_past)
+            wait_for(lambda: epochs_there(bucket, "out") >= 2)
             os.kill(driver.pid, signal.SIGKILL)
         done = run_cli(*words, "--resume")
         assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["epochs"] == int(
-            settings[model][1].partition("=")[2]
-        )
+        assert json.loads(done.stdout)["epochs"] == int(LONG[model][1].partition("=")[2])
     assert main(["verify", out]) == 0
     assert len({it.split("/")[0] for it in bucket.names("out")}) == 2

@@ -53,6 +53,21 @@ def _near(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(NearCrew, "fail_in", [])
 
 
+LONG = {
+    "embedding": ("dim=8", "epochs=60", "checkpoint_seconds=0.5"),
+    "gnn": ("task=link_prediction", "epochs=12", "checkpoint_seconds=0"),
+}
+"""Settings of trainings that take long enough to be killed."""
+
+
+def epochs_there(bucket: Bucket, folder: str) -> int:
+    """Return the epochs of the checkpoint that a training has put, 0 before the first."""
+    heads = [it for it in bucket.names(folder) if it.endswith(f"/{RUN_NAME}")]
+    if not heads:
+        return 0
+    return int(json.loads(bucket.read(f"{folder}/{heads[0]}"))["epoch"])
+
+
 def put(files: RunFiles, **contents: bytes) -> RunState:
     """Write files into a run and publish it; return its state."""
     for name, content in contents.items():
@@ -301,18 +316,9 @@ def test_a_killed_worker_is_replaced_there_too(
 ) -> None:
     store, out = bucket.place("graph"), bucket.place("out")
     ring(Path(store), 4)
-    settings = {
-        "embedding": ("dim=8", "epochs=60", "checkpoint_seconds=0.5"),
-        "gnn": ("task=link_prediction", "epochs=12", "checkpoint_seconds=0"),
-    }
     words = ["train", model, store, "-o", out, "--json"]
-    for setting in settings[model]:
+    for setting in LONG[model]:
         words += ["--set", setting]
-
-    def is_past() -> bool:
-        heads = [it for it in bucket.names("out") if it.endswith(f"/{RUN_NAME}")]
-        said = json.loads(bucket.read(f"out/{heads[0]}")) if heads else {"epoch": 0}
-        return bool(said["epoch"] >= 2)
 
     with running_cluster(monkeypatch) as address:
         graphsys = str(Path(sys.executable).parent / "graphsys")
@@ -320,14 +326,14 @@ def test_a_killed_worker_is_replaced_there_too(
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         ) as driver:
-            wait_for(is_past)
+            wait_for(lambda: epochs_there(bucket, "out") >= 2)
             name = {"gnn": "FarGnn", "embedding": "FarEmbedding"}[model]
             asked = ["pgrep", "-f", f"ray::{name}"]
             workers = subprocess.run(asked, capture_output=True, text=True, check=True)
             os.kill(int(workers.stdout.split()[-1]), signal.SIGKILL)
             told = json.loads(driver.communicate(timeout=300)[0])
     assert told["metrics"]["restarts"] == 1
-    assert told["epochs"] == int(settings[model][1].partition("=")[2])
+    assert told["epochs"] == int(LONG[model][1].partition("=")[2])
     assert main(["verify", out]) == 0
     assert len({it.split("/")[0] for it in bucket.names("out")}) == 2
 

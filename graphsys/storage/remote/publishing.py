@@ -142,12 +142,9 @@ class _Publication:
         """Upload what is in a folder, and commit it."""
         make = _graph_upload if self._head_name == MANIFEST_NAME else _run_upload
         upload = make(folder, self._number)
-        try:
+        with self.cleaned(upload.files):
             self._upload(upload.files, upload.sizes)
             left = self._others(upload.files)
-        except BaseException:
-            self._remove_own(upload.files)
-            raise
         is_ours = self._commit(upload)
         if not is_ours:
             self._remove_own(upload.files)
@@ -159,23 +156,32 @@ class _Publication:
         self._remove(left, {name.partition("/")[0] for name in left})
 
     @contextmanager
-    def cleaned(self) -> Iterator[None]:
-        """Remove what others put into the folder if the block fails.
+    def cleaned(self, files: Collection[str] = ()) -> Iterator[None]:
+        """Remove what was put into the folder if the block fails.
 
-        Unless a checkpoint is among it, which names files: ``--resume`` goes on from it.
+        Unless workers put a checkpoint there, which names files: ``--resume`` goes on from
+        it.
+
+        Args:
+            files: What this process puts.
         """
         try:
             yield
         except BaseException:
-            if self._is_shared and not self._has_checkpoint():
-                self._remove_own(())
+            if (files or self._is_shared) and not self._has_checkpoint():
+                self._remove_own(files)
             raise
 
     def _has_checkpoint(self) -> bool:
-        with contextlib.suppress(GraphsysError, ValueError, LookupError, TypeError):
+        if not self._is_shared:
+            return False
+        try:
             head = self._store.read(f"gen-{self._number}/{self._head_name}")
             return head is not None and bool(json.loads(head)["files"])
-        return False
+        except GraphsysError:  # if there is none, all goes with the next that is committed
+            return True
+        except (ValueError, LookupError, TypeError):
+            return False
 
     def _upload(self, files: dict[str, Path], sizes: dict[str, int]) -> None:
         there = self._store.sizes() if self._is_shared else {}

@@ -10,7 +10,7 @@ from graphsys.core.errors import ConfigError
 from graphsys.core.remote.locations import is_remote
 from graphsys.storage.folder_kinds import RUN_NAME
 from graphsys.storage.remote.publishing import generation_folder, own_number, published
-from graphsys.storage.runs.far_checkpoint import require_checkpoint
+from graphsys.storage.runs.far_checkpoint import require_checkpoint, settings_folder
 
 
 @contextlib.contextmanager
@@ -43,12 +43,15 @@ def run_target(out: Path, cluster: str | None, how: dict[str, Any]) -> Iterator[
             "the run they train; train to a folder that all of them mount, or by --cluster"
         )
     overwrite, how["overwrite"] = how["overwrite"], False
-    begun = require_checkpoint(out) if how["resume"] else None
+    if how["resume"] and how["dry_run"]:
+        with settings_folder(out) as folder:
+            yield folder
+        return
     number = own_number() if is_shared else None
     if number is not None:
         how["through"] = generation_folder(out, number)
-    replaces = overwrite or begun is not None
+    replaces = overwrite or how["resume"]
     with published(out, RUN_NAME, overwrite=replaces, number=number) as folder:
-        if begun is not None:
-            begun.bring(folder)
+        if how["resume"]:  # looked for now: what is committed from here on is not replaced
+            require_checkpoint(out).bring(folder)
         yield folder
