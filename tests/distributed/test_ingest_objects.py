@@ -1,5 +1,6 @@
 """Ingest by machines that share no folder: all files between tasks are objects."""
 
+import errno
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -8,9 +9,16 @@ from typing import Any
 import pytest
 
 from graphsys import datasets
-from graphsys.core.errors import InputError, ObjectStoreError, OutputExistsError
+from graphsys.core.errors import (
+    CorruptStoreError,
+    InputError,
+    ObjectStoreError,
+    OutputExistsError,
+    StorageFullError,
+)
 from graphsys.datasets.text import source as text_source
 from graphsys.distributed.ingesting import tasks
+from graphsys.storage.objects.object_store import ObjectStore
 from graphsys.storage.reader import Graph
 from graphsys.storage.verify.folder import verify_folder
 from tests.buckets import Bucket
@@ -72,6 +80,8 @@ def test_a_storage_that_fails_now_and_then_does_not_matter(
 ) -> None:
     files = triples(tmp_path)[:1]
     datasets.ingest(files, tmp_path / "one", format="triples")
+    for left in ("gen-5/scratch/tasks/new", "gen-7/nodes/x.arrow"):  # by a command killed
+        bucket.write(f"many/{left}", b"half")
     bucket.server.fault = every(10, 503, "SlowDown")
     by_tasks(files, bucket.place("many"), bits=0, run=run_once, format="triples")
     bucket.server.reset()
@@ -135,6 +145,48 @@ def test_a_large_file_there_is_read_in_stretches(
     datasets.ingest(good, tmp_path / "stream")
     for out in ("many", "stream"):
         assert here(tmp_path / out) == here(tmp_path / "one")
+
+
+def test_of_two_ingests_into_one_place_the_later_ends_in_a_line(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, place = integers(tmp_path)[:1], bucket.place("graph")
+    number = tasks.number_ids
+
+    def meanwhile(*question: Any) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(tasks, "number_ids", number)
+            by_tasks(files, place, bits=0, run=run_once)
+        number(*question)
+
+    monkeypatch.setattr(tasks, "number_ids", meanwhile)
+    with pytest.raises(CorruptStoreError, match="or wrote that location anew, while this"):
+        by_tasks(files, place, bits=0, run=run_once)
+    datasets.ingest(files, tmp_path / "one")
+    assert there(bucket, "graph") == here(tmp_path / "one")
+
+
+def test_a_full_disk_of_who_reads_is_one_line(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: ObjectStore, name: str, file: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(file))
+
+    monkeypatch.setattr(ObjectStore, "download", full)
+    with pytest.raises(StorageFullError, match="no space left on device; free some space"):
+        by_tasks(integers(tmp_path)[:1], bucket.place("graph"), bits=0, run=run_once)
+    assert bucket.names("graph") == []
+
+
+def test_a_graph_of_one_node_and_its_loop(bucket: Bucket, tmp_path: Path) -> None:
+    (tmp_path / "loop.txt").write_text("7 7\n7 7\n")
+    by_tasks([tmp_path / "loop.txt"], bucket.place("one"), run=run_once, partitions=1)
+    with Graph(bucket.place("one")) as graph:
+        assert (graph.num_nodes, graph.num_edges) == (1, 2)
+    (tmp_path / "none.txt").write_text("# nothing\n")
+    with pytest.raises(InputError, match=r"no edge in the file|holds no edges"):
+        by_tasks([tmp_path / "none.txt"], bucket.place("none"), run=run_once)
+    assert bucket.names("none") == []
 
 
 def test_a_file_that_a_worker_lost_is_named(

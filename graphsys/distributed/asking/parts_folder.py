@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from graphsys.core.errors import GraphsysError
 from graphsys.core.remote.locations import Location, Place, is_remote
 from graphsys.distributed.shared_files import SharedFiles, shared_files
 from graphsys.storage.objects.object_store import ObjectStore
@@ -63,7 +64,8 @@ def _objects_beside(out: Location) -> Iterator[SharedFiles]:
         try:
             yield files
         finally:
-            files.remove_folder("")
+            with suppress(GraphsysError):  # it goes later, and may not hide what failed
+                files.remove_folder("")
 
 
 @contextmanager
