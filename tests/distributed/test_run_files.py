@@ -41,7 +41,7 @@ from tests.conftest import Run
 from tests.distributed.test_embedding_epochs import SETTINGS, two_processors, visits
 from tests.distributed.test_train_embedding import ring
 from tests.object_server import every
-from tests.processes import running_cluster, wait_for
+from tests.processes import environ_of, running_cluster, wait_for
 
 TWO = Cluster.parse("local:2")
 
@@ -66,14 +66,6 @@ def epochs_there(bucket: Bucket, folder: str) -> int:
     if not heads:
         return 0
     return int(json.loads(bucket.read(f"{folder}/{heads[0]}"))["epoch"])
-
-
-def environ_of(pid: str) -> str:
-    """Return the environment of a process, empty where it has ended."""
-    try:
-        return Path(f"/proc/{pid}/environ").read_text(errors="replace")
-    except OSError:
-        return ""
 
 
 def put(files: RunFiles, **contents: bytes) -> RunState:
