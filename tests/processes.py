@@ -16,17 +16,26 @@ from pathlib import Path
 import pytest
 
 
-def descendants(process: int) -> Iterator[tuple[int, str]]:
-    """Yield the processes below one, with their command lines."""
+def descendants(process: int) -> list[tuple[int, str]]:
+    """Return the processes below one, with their command lines.
+
+    Numbers of processes begin anew at the largest one, so that a child's may be the
+    smaller: nothing is taken from their order.
+    """
     listed = subprocess.run(
         ["ps", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
     )
-    rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
-    found = {process}
-    for pid, parent, *command in sorted(rows, key=lambda row: int(row[0])):
-        if int(parent) in found:
-            found.add(int(pid))
-            yield int(pid), " ".join(command)
+    children: dict[int, list[tuple[int, str]]] = {}
+    for line in listed.stdout.splitlines():
+        pid, parent, *command = line.split(None, 2)
+        children.setdefault(int(parent), []).append((int(pid), " ".join(command)))
+    found: list[tuple[int, str]] = []
+    above = [process]
+    while above:
+        below = children.get(above.pop(), [])
+        found += below
+        above += [pid for pid, _ in below]
+    return found
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
