@@ -40,9 +40,15 @@ class StoredEdges:
 
     def __init__(self, manifest: Manifest, files: MappedFiles) -> None:
         self._manifest, self._files = manifest, files
+        self._counts: dict[tuple[str, str], npt.NDArray[np.int64]] = {}
 
     def bucket_counts(self, name: str, split: str) -> npt.NDArray[np.int64]:
         """Return the edges of every bucket, int64 ``[P_src, P_dst]``."""
+        if (name, split) not in self._counts:
+            self._counts[name, split] = self._count(name, split)
+        return self._counts[name, split].copy()
+
+    def _count(self, name: str, split: str) -> npt.NDArray[np.int64]:
         entry, kinds = self._manifest.edge_types[name], self._manifest.node_types
         shape = kinds[entry.src_type].num_partitions, kinds[entry.dst_type].num_partitions
         counts = np.zeros(shape, dtype=np.int64)

@@ -101,8 +101,8 @@ class GroupedGraph(Graph):
                 )
             )
         )
-        stored = set(self.stored.buckets(edge_type, split))
-        found = [pair for pair in self._pairs(edge_type, i, j) if pair in stored]
+        counts = self.stored.bucket_counts(edge_type, split)
+        found = [pair for pair in self._pairs(edge_type, i, j) if counts[pair]]
         if not found:
             return empty_bucket(entry)
         if len(rows) == len(columns) == 1:

@@ -6,6 +6,7 @@ import pytest
 
 from graphsys.core.errors import InvalidGraphError
 from graphsys.core.types import EdgeType
+from graphsys.storage import manifest
 from graphsys.storage.grouped.merged_view import GroupedGraph, JoinedGraph, stored_graph
 from graphsys.storage.ingest.ingest import ingest
 from graphsys.storage.reader import Graph
@@ -146,3 +147,25 @@ def test_there_is_one_partition_and_the_stored_graph_stays_open(graph: Graph) ->
     assert stored_graph(whole) is graph
     assert stored_graph(graph) is graph
     assert graph.nodes("user", 0).num_rows
+
+
+def test_a_bucket_is_read_without_counting_all_of_them_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Edges of all buckets are counted once, though a view asks at each of its own."""
+    ingest(Shop(), tmp_path / "shop", partitions={"user": 6, "item": 5})
+    asked: list[str] = []
+    named = manifest.bucket_file
+
+    def count(generation: int, name: str, split: str, i: int, j: int) -> str:
+        asked.append(name)
+        return named(generation, name, split, i, j)
+
+    monkeypatch.setattr(manifest, "bucket_file", count)
+    with Graph(tmp_path / "shop") as graph:
+        view = GroupedGraph(
+            graph, {"user": [[0, 1, 2], [3, 4, 5]], "item": [[0, 1], [2, 3, 4]]}
+        )
+        for bucket in view.buckets(BUYS):
+            view.bucket(BUYS, *bucket)
+    assert len(asked) <= 2 * 6 * 5
