@@ -15,6 +15,8 @@ from graphsys.core.user_cache import user_cache
 
 _noted: dict[tuple[str, str | None], frozenset[str]] = {}
 """What this process noted last, by the work and the cache."""
+_cached: set[tuple[str, str | None]] = set()
+"""Works none of whose kernels had to be compiled: that stays so in a process."""
 
 
 class WorkKernels:
@@ -30,17 +32,25 @@ class WorkKernels:
 
     def compile_bytes(self) -> int:
         """Return what compiling those that are missing from the cache takes."""
-        return compile_bytes(self._kernels(), used_kernels(self._work))
+        if self._place() in _cached:
+            return 0
+        found = compile_bytes(self._kernels(), used_kernels(self._work))
+        if not found:
+            _cached.add(self._place())
+        return found
 
     def remember(self) -> None:
         """Note which of them this process has called; the same ones are noted once."""
         called = frozenset(
             name_of(it) for it in self._kernels() if getattr(it, "overloads", None)
         )
-        place = (self._work, os.environ.get("GRAPHSYS_CACHE"))
+        place = self._place()
         if _noted.get(place) != called:
             remember_kernels(self._work, called)
             _noted[place] = called
+
+    def _place(self) -> tuple[str, str | None]:
+        return self._work, os.environ.get("GRAPHSYS_CACHE")
 
 
 def used_kernels(work: str) -> frozenset[str]:

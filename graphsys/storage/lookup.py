@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from graphsys.core.errors import UnknownNameError
 
 _SCANNED_AT_A_TIME = 1 << 20
+_COMPARED_AT_A_TIME = 1 << 16
 _FEW = 8  # times as many are scanned as fast as they are hashed
 
 
@@ -33,7 +34,7 @@ def lookup_ids(
     """
     wanted = _as_type(ids, known.type, where)
     if len(wanted) == 1:  # a scan is much faster than hashing all that are known
-        numbers = np.array([pc.index(known, wanted[0]).as_py()], dtype=np.int64)
+        numbers = np.array([_position_of(wanted[0], known)], dtype=np.int64)
     elif _FEW * len(wanted) < len(known):
         numbers = _scanned(known, wanted)
     else:
@@ -46,6 +47,24 @@ def lookup_ids(
             f"node {shown!r}{more} is not among the {len(known)} nodes of type {where}"
         )
     return numbers
+
+
+def _position_of(wanted: pa.Scalar, known: pa.ChunkedArray) -> int:
+    """Return the position of one id, or -1; at once where ids are the nodes' numbers."""
+    if not pa.types.is_integer(known.type):
+        return int(pc.index(known, wanted).as_py())
+    number = wanted.as_py()
+    if 0 <= number < len(known) and known[number].as_py() == number:
+        return int(number)
+    begin = 0
+    for chunk in known.chunks:
+        values = chunk.to_numpy()
+        for at in range(0, len(values), _COMPARED_AT_A_TIME):
+            hits = values[at : at + _COMPARED_AT_A_TIME] == number
+            if hits.any():  # half the time of Arrow's index
+                return begin + at + int(hits.argmax())
+        begin += len(values)
+    return -1
 
 
 def _scanned(known: pa.ChunkedArray, wanted: pa.Array) -> npt.NDArray[np.int64]:

@@ -115,7 +115,7 @@ class Algorithm:
         if implementation is None and self.native and self.program:
             return self.parameters("program") | self.parameters("native")
         if self._uses_native(implementation):
-            given = inspect.signature(self.native_function()).parameters.values()
+            given = _signature(self.native_function()).parameters.values()
             return {
                 p.name: p.annotation
                 for p in given
@@ -232,7 +232,7 @@ class Algorithm:
     ) -> NativeRun:  # fmt: skip
         function = self.native_function()
         self._check_options(function, own, options)
-        if "num_threads" in inspect.signature(function).parameters:
+        if "num_threads" in _signature(function).parameters:
             options = {**options, "num_threads": num_threads}
         return prepare_native(self.name, function, topology, options, memory)
 
@@ -265,7 +265,7 @@ class Algorithm:
         for name in options:
             if name not in known:
                 raise unknown_name(f"parameter of {self.name}", name, known)
-        given = inspect.signature(function).parameters
+        given = _signature(function).parameters
         for name in known:
             if given[name].default is inspect.Parameter.empty and name not in options:
                 raise ConfigError(f"{self.name} needs the parameter {name!r}")
@@ -286,6 +286,12 @@ _PROGRAM_OPTIONS = tuple(
     for name in inspect.signature(run).parameters
     if name not in ("program", "graph", "num_threads", "progress")
 )
+
+
+@functools.cache
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    """Return a signature: every call of an algorithm asks for some."""
+    return inspect.signature(function)
 
 
 def _loaded(room: str, place: str) -> Any:

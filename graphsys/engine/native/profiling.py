@@ -71,7 +71,7 @@ def tell_search(superstep: int, rows: Rows, seen: Words, senders: Words) -> None
 
 
 def tell_levels(
-    began_ns: int, rows: Rows, queue: npt.NDArray[Any], distance: npt.NDArray[np.int64],
+    began_ns: int, rows: Rows, queue: npt.NDArray[Any], distance: npt.NDArray[Any],
     begin: int, end: int, kernel: str,
 ) -> None:  # fmt: skip
     """Tell of levels that one call of a kernel has pushed, now that it is done.

@@ -39,12 +39,12 @@ class Levels:
     """Distances from one node.
 
     Attributes:
-        distance: Hops, int64 ``[N]``; 0 where not reached.
+        distance: Hops, int32 ``[N]``, int64 from 2**31 nodes on; 0 where not reached.
         reached: Bitmap of the nodes reached.
         num_levels: Number of distinct distances.
     """
 
-    distance: npt.NDArray[np.int64]
+    distance: npt.NDArray[Any]
     reached: Words
     num_levels: int
 
@@ -62,11 +62,14 @@ def bfs(
     out, into = topology.rows("out"), topology.rows("in")
     with ThreadTeam(num_threads) as team:
         levels = search(out, into, start, team)
-        columns: dict[str, Any] = {"value": column_of(levels.distance, levels.reached)}
-        if parents:
-            columns["parent"] = _parents(topology, levels, start, team)
+        columns = {"parent": _parents(topology, levels, start, team)} if parents else {}
+
+    def table() -> pa.Table:
+        hops = column_of(levels.distance.astype(np.int64), levels.reached)
+        return topology.table({"value": hops, **columns})
+
     return Result(
-        source=lambda: topology.table(columns),
+        source=table,
         algorithm="bfs",
         supersteps=levels.num_levels,
         seconds=time.perf_counter() - began,
@@ -94,7 +97,10 @@ class _Search:
         self.bounds = into.chunks()
         self.queue = np.empty(num_nodes, dtype=out.indices.dtype)
         self.buffers = np.empty((team.num_threads, BUFFER), dtype=out.indices.dtype)
-        self.distance = np.zeros(num_nodes, dtype=np.int64)
+        is_far = num_nodes > np.iinfo(np.int32).max
+        self.distance: npt.NDArray[Any] = np.zeros(
+            num_nodes, dtype=np.int64 if is_far else np.int32
+        )
         self.seen = empty_bits(num_nodes)
         team.run(
             kernels.mark_without_edges,

@@ -45,3 +45,27 @@ def test_the_table_is_of_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     known = known_ids("int64")
     lookup_ids(known, known[:9].to_pylist(), "'x'")
     assert max(sizes) == 9  # a table of all ids takes 250 bytes for each
+
+
+@pytest.mark.parametrize("numbering", ["own", "shuffled", "reversed"])
+def test_one_integer_is_found_wherever_it_is(
+    numbering: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether ids are the nodes' numbers or not; in several pieces and empty chunks."""
+    monkeypatch.setattr(lookup, "_COMPARED_AT_A_TIME", 7)
+    ids = np.arange(40, dtype=np.int64)
+    if numbering == "shuffled":
+        np.random.default_rng(0).shuffle(ids)
+    ids = ids[::-1].copy() if numbering == "reversed" else ids
+    known = pa.chunked_array([ids[:23], ids[:0], ids[23:]])
+    for place, number in enumerate(ids.tolist()):
+        assert lookup_ids(known, [number], "'x'").tolist() == [place]
+    for number in (-1, 40, 2**63 - 1, -(2**63) + 1, 2**70):
+        with pytest.raises(UnknownNameError, match="is not among the 40 nodes"):
+            lookup_ids(known, [number], "'x'")
+
+
+def test_one_id_among_none() -> None:
+    known = pa.chunked_array([np.empty(0, np.int64)])
+    with pytest.raises(UnknownNameError, match="is not among the 0 nodes"):
+        lookup_ids(known, [0], "'x'")
