@@ -140,9 +140,11 @@ class ThreadTeam:
         try:
             self._work(0)
         finally:
-            for ended in self._ended[1:]:
-                ended.acquire()
-            self._task = None
+            try:
+                for ended in self._ended[1:]:
+                    ended.acquire()
+            finally:  # Ctrl-C ends waiting, too: nobody may begin this again
+                self._task = None
         error = next((error for error in self._errors if error is not None), None)
         if error is not None:
             self._errors = [None] * self.num_threads

@@ -207,7 +207,7 @@ def step_bins(
         meeting: Zeros ``[TEAM_SIZE]``.
         pieces: Room for a piece for each thread and ``ROOM`` nodes ``[P, PIECE_SIZE]``.
         fewest: Nodes of a frontier that are worth this.
-        most: A larger frontier is the last.
+        most: The bin of a larger frontier is the last.
 
     Returns:
         ``EMPTY`` or ``UNFIT``, the same for all threads.
@@ -223,8 +223,13 @@ def step_bins(
         meet(meeting, threads)
         if thread == 0:
             status[ROUNDS] += 1
-            meeting[SAID] = UNFIT if size > most or patience == 0 else GO_ON
+            before = status[BIN]
+            meeting[SAID] = GO_ON
             _choose_next(bins, scale, status, meeting)
+            is_fit = size <= most and patience > 0
+            # nodes relaxed already are settled with their whole bin only
+            if meeting[SAID] == GO_ON and status[BIN] != before and not is_fit:
+                meeting[SAID] = UNFIT
         meet(meeting, threads)
         if meeting[SAID] != GO_ON:
             _settle(thread, rows, nodes, bins, scale, status)

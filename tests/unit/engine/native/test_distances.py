@@ -42,7 +42,9 @@ def test_the_diameter_of_a_tree_is_exact() -> None:
     tree = nx.random_labeled_tree(400, seed=2)
     edges = np.array(tree.edges)
     topology = Topology.from_edges(edges[:, 0], edges[:, 1], 400, directed=False)
-    assert diameter(topology, sweeps=2).result == nx.diameter(tree)
+    result = diameter(topology, sweeps=2)
+    assert result.result == nx.diameter(tree)
+    assert str(result.table["value"].type) == "int64"
 
 
 def test_bad_parameters_are_named() -> None:

@@ -117,6 +117,34 @@ def test_threads_that_go_from_bin_to_bin_find_them_too(
         assert team.UNFIT in said
 
 
+@pytest.mark.parametrize("first_limit", [np.inf, 64])
+@pytest.mark.parametrize("branches", [1, 300])
+def test_threads_leave_a_bin_when_all_of_it_is_settled(
+    first_limit: float, branches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long way within one bin, of edges that take no time; put-off edges at its end."""
+    monkeypatch.setattr(shortest_paths, "TEAM_EDGES", 0)
+    monkeypatch.setattr(shortest_paths, "FIRST_LIMIT", first_limit)
+    monkeypatch.setattr(shortest_paths, "MOST_TEAM_NODES", 100)
+    first = np.arange(1500)
+    ways = np.arange(1501, 1501 + branches)
+    src = np.concatenate([first, np.full(branches, 20), np.repeat(first[20:1500:30], 2)])
+    ends = np.arange(1501 + branches, 1501 + branches + 2 * len(first[20:1500:30]))
+    dst = np.concatenate([first + 1, ways, ends])
+    weight = np.concatenate(
+        [np.where(first < 20, 1.0, 0.0), np.zeros(branches), np.full(len(ends), 90.0)]
+    )
+    topology = Topology.from_edges(src, dst, int(dst.max()) + 1, weight=weight)
+    out, into = topology.rows("out", ("weight",)), topology.rows("in", ("weight",))
+    expected = np.where(np.arange(out.num_nodes) < 20, np.arange(out.num_nodes), 20.0)
+    expected[ends] = 110.0
+    with ThreadTeam(2) as threads:
+        for _ in range(5):
+            distance, reached, _ = delta_stepping(out, into, 0, 1.0, 0.0, threads)
+            assert as_mask(reached, out.num_nodes).all()
+            np.testing.assert_array_equal(distance, expected)
+
+
 def test_frontiers_with_too_many_copies_of_nodes_are_gathered_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

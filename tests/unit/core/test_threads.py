@@ -1,0 +1,52 @@
+import threading
+import time
+
+import pytest
+
+from graphsys.core.threads import ThreadTeam
+
+
+class Interrupted:
+    """A lock at which a Ctrl-C arrives, once."""
+
+    def __init__(self, lock: threading.Lock) -> None:
+        self.lock, self.is_over = lock, False
+
+    def acquire(self) -> None:
+        if not self.is_over:
+            self.is_over = True
+            raise KeyboardInterrupt
+        self.lock.acquire()
+
+    def release(self) -> None:
+        self.lock.release()
+
+
+def test_a_team_that_is_interrupted_as_it_waits_ends_and_begins_nothing_again() -> None:
+    calls: list[int] = []
+
+    def kernel(index: int) -> None:
+        calls.append(index)
+        time.sleep(0.1 * index)
+
+    with ThreadTeam(2) as team:
+        team._ended[1] = Interrupted(team._ended[1])  # type: ignore[call-overload]
+        with pytest.raises(KeyboardInterrupt):
+            team.run(kernel)
+    assert sorted(calls) == [0, 1]
+
+
+def test_the_first_error_is_raised_after_all_have_ended() -> None:
+    ended: list[int] = []
+
+    def kernel(index: int) -> None:
+        if index == 0:
+            raise ValueError("the first")
+        time.sleep(0.05)
+        ended.append(index)
+
+    with ThreadTeam(3) as team:
+        with pytest.raises(ValueError, match="the first"):
+            team.run(kernel)
+        assert sorted(ended) == [1, 2]
+        assert team.run(lambda index: 2 * index) == [0, 2, 4]
