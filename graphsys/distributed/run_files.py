@@ -156,13 +156,14 @@ class _ObjectFiles(RunFiles):
 
     def _put(self, names: Iterable[str]) -> None:
         def put(name: str) -> None:
-            self._copy.store.upload(self.path / name, name)
+            self._writer.upload(self.path / name, name)
 
         run_parallel(put, names, _THREADS)
 
     def _bring_checkpoint(self, left_out: tuple[str, ...]) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
-        for name in _HEADS:
+        for name in _HEADS:  # they are replaced under their names: what is here is older
+            (self.path / name).unlink(missing_ok=True)
             self._copy.fetch(Fetched(name, name, None))
         said: dict[str, Any] = read_content(self.path)
         checksums = said["checksums"]

@@ -22,7 +22,7 @@ from graphsys.distributed.seen import tell_trainers
 from graphsys.distributed.train_report import ClusterTrainReport
 from graphsys.distributed.watching import MAX_RESTARTS
 from graphsys.gnn.config import GnnConfig
-from graphsys.gnn.run import read_state
+from graphsys.gnn.run import read_state, remove_superseded
 from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs import run_folder
@@ -117,6 +117,8 @@ def train_gnn(
         finally:
             progress.close()
         files.bring_checkpoint()
+        if through:
+            remove_superseded(out, read_state(out))
     report: TrainReport = told[0]["report"]
     _tell(told, restarts)
     found = _reported(report, workers, {"restarts": restarts})

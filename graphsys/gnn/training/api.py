@@ -3,6 +3,7 @@
 import contextlib
 import math
 import os
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -278,6 +279,8 @@ def _open_state(path: Path, context: TrainingContext, *, resume: bool) -> runs.R
         run_folder.check_files(path, state.files, state.checksums)
         if not context.task.process_group.rank:
             runs.remove_superseded(path, state)
+        if context.on_commit is not None:  # who died may have given numbers nobody knows of
+            state.serial = max(state.serial, time.time_ns() // 1_000_000)
         return state
     state = runs.RunState(
         graph=run_folder.describe_graph(graph),

@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from graphsys.gnn import GnnConfig, layer_by_layer
 from graphsys.gnn.data.loader import Batch, Loader
 from graphsys.gnn.inference import entries_within, infer
 from graphsys.gnn.models.network import Network
+from graphsys.gnn.run import RunState
 from graphsys.gnn.training.api import build_context
 from graphsys.storage import Graph
 from tests.syncs import require_durable_commits, watch_disk
@@ -418,6 +420,23 @@ def test_runs_are_not_overwritten_unasked(groups: Store, tmp_path: Path) -> None
     gnn.train(graph, config_of(epochs=1, dim=8), run, overwrite=True)
     assert gnn.open_run(run).config.dim == 8
     assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith("run")) == ["run"]
+
+
+def test_files_others_are_told_of_have_names_that_nobody_gave_before(
+    groups: Store, tmp_path: Path
+) -> None:
+    """Who died may have sent files of a checkpoint that was never published."""
+    graph, run, told = groups(1), tmp_path / "run", []
+
+    def end(state: RunState) -> None:
+        if state.files:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        gnn.train(graph, config_of(epochs=2, checkpoint_seconds=0), run, on_commit=end)
+    begun = time.time_ns() // 1_000_000
+    gnn.train(graph, None, run, resume=True, on_commit=lambda it: told.append(it.serial))
+    assert min(told) > begun
 
 
 def test_loss_that_is_not_a_number(groups: Store, tmp_path: Path) -> None:
