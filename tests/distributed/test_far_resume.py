@@ -210,6 +210,32 @@ def test_damaged_heads_end_in_a_line(bucket: Bucket) -> None:
     assert last_checkpoint(place) is None
 
 
+def test_a_training_that_had_begun_only_hides_no_checkpoint(bucket: Bucket) -> None:
+    place = bucket.place("run")
+    bucket.write("run/gen-5/run.json", b'{"files": {"a": 1}, "checksums": {}}')
+    bucket.write("run/gen-7/run.json", b'{"files": {"b": 1}, "checksums": {}}')
+    bucket.write("run/gen-9/run.json", b'{"files": {}, "checksums": {}}')
+    found = last_checkpoint(place)
+    assert found is not None
+    assert [it.key for it in found.files] == ["gen-7/config.toml", "gen-7/b"]
+
+
+@pytest.mark.parametrize("head", [b"", b'{"files": {"a"', b"[]"])
+def test_what_cannot_be_read_is_kept_when_a_training_fails(
+    bucket: Bucket, head: bytes
+) -> None:
+    """It may be read half while it is put, and is of hours of training."""
+    place = bucket.place("run")
+    with (  # noqa: PT012
+        pytest.raises(TrainingFailedError),
+        published(place, RUN_NAME, overwrite=True, number=7),
+    ):
+        bucket.write("run/gen-7/run.json", head)
+        bucket.write("run/gen-7/weights", b"of hours")
+        raise TrainingFailedError("the lights went out")
+    assert bucket.names("run") == ["gen-7/run.json", "gen-7/weights"]
+
+
 @pytest.mark.e2e
 @pytest.mark.slow  # the functions are tested above
 @pytest.mark.parametrize("model", ["gnn", "embedding"])
@@ -234,6 +260,10 @@ def test_the_command_goes_on_after_a_kill(
             os.kill(driver.pid, signal.SIGKILL)
         done = run_cli(*words, "--resume")
         assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["epochs"] == int(LONG[model][1].partition("=")[2])
+        done_epochs = int(LONG[model][1].partition("=")[2])
+        assert json.loads(done.stdout)["epochs"] == done_epochs
+    open_run: Any = {"gnn": gnn.open_run, "embedding": embedding.open_run}[model]
+    state = open_run(out).state
+    assert (state.epoch, state.is_complete) == (done_epochs, True)
     assert main(["verify", out]) == 0
     assert len({it.split("/")[0] for it in bucket.names("out")}) == 2

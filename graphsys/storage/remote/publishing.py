@@ -178,10 +178,8 @@ class _Publication:
         try:
             head = self._store.read(f"gen-{self._number}/{self._head_name}")
             return head is not None and bool(json.loads(head)["files"])
-        except GraphsysError:  # if there is none, all goes with the next that is committed
-            return True
-        except (ValueError, LookupError, TypeError):
-            return False
+        except (GraphsysError, ValueError, LookupError, TypeError):
+            return True  # in doubt: if there is none, all goes with the next one committed
 
     def _upload(self, files: dict[str, Path], sizes: dict[str, int]) -> None:
         there = self._store.sizes() if self._is_shared else {}

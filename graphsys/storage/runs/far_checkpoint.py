@@ -74,10 +74,10 @@ def last_checkpoint(place: Place) -> FarCheckpoint | None:
         text, files = run_files(location, head)
         folders = {file.key.partition("/")[0] for file in files}
         committed = max((_number(f"{it}/{RUN_NAME}") for it in folders), default=-1)
-    numbers = [_number(name) for name in ObjectStore(location).sizes()]
-    last = max(numbers, default=-1)
-    if last > committed and (found := _left_by(location, last)) is not None:
-        return found
+    numbers = {_number(name) for name in ObjectStore(location).sizes()}
+    for number in sorted((it for it in numbers if it > committed), reverse=True):
+        if (found := _left_by(location, number)) is not None:  # later ones had begun only
+            return found
     return None if head is None else FarCheckpoint(location, text, files)
 
 
