@@ -15,6 +15,7 @@ from graphsys.core.errors import ConfigError, OutputExistsError
 from graphsys.core.remote.locations import Location, is_remote, new_progress
 from graphsys.storage.folder_kinds import require_outside
 from graphsys.storage.objects.object_store import ObjectStore
+from graphsys.storage.objects.s3_writer import S3Writer
 from graphsys.storage.objects.staging import staging
 from graphsys.storage.remote import surroundings
 from graphsys.storage.transaction import disk_errors, sync_folder
@@ -47,6 +48,7 @@ def _kind_of(target: Path) -> str | None:
 def _kind_of_object(target: Path) -> str | None:
     location = Location.parse(target)
     kind = ObjectStore(location.parent).kind(location.name)
+    _store_of(location)  # what it needs is installed
     if kind is None:
         ObjectStore(location).require_bucket()
     surroundings.require_outside(location)
@@ -107,9 +109,14 @@ def _new_objects(targets: Sequence[Location]) -> Iterator[list[Path]]:
         progress = new_progress()
         for target, file in zip(targets, new, strict=True):
             progress.stage(f"upload {target}", file.stat().st_size, "bytes")
-            ObjectStore(target.parent).upload(file, target.name)
+            _store_of(target).upload(file, target.name)
             progress.advance(file.stat().st_size)
         progress.close()
+
+
+def _store_of(target: Location) -> ObjectStore | S3Writer:
+    """Return who writes an object, and on S3 keeps the old one if that is interrupted."""
+    return S3Writer(target.parent) if target.scheme == "s3" else ObjectStore(target.parent)
 
 
 def _begin(target: Path) -> tuple[Path, int]:

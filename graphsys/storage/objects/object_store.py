@@ -195,7 +195,10 @@ class ObjectStore:
             yield ObjectFile(source)
 
     def upload(self, file: Path, name: str) -> None:
-        """Write an object; it appears when all of it is there.
+        """Write an object under a name that nobody knows yet.
+
+        It appears when all of it is there, but where this is interrupted: then a part of
+        it may. What is to be replaced, :meth:`S3Writer.upload` writes.
 
         Raises:
             ObjectStoreError: the storage fails.

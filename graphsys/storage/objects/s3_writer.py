@@ -8,6 +8,7 @@ the whole commit.
 import contextlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 from graphsys.core.deps import require
@@ -26,6 +27,7 @@ _NO_CREDENTIALS: Final = (
     "NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError",
     "TokenRetrievalError", "UnauthorizedSSOTokenError", "SSOTokenLoadError",
 )  # fmt: skip
+_PIECE: Final = 8 << 20
 _MOST_DELETED: Final = 1000  # by one request
 _TRIED_ANEW: Final = 3
 _GONE: Final = ("NoSuchKey", "404", "NotFound")
@@ -111,6 +113,22 @@ class S3Writer:
                 return False
         return False
 
+    def upload(self, file: Path, name: str) -> None:
+        """Write an object; until all of it is there, what was stays.
+
+        Also where this is interrupted, or the file cannot be read: pyarrow's streams, once
+        opened, would then make an object of what there is.
+
+        Raises:
+            OSError: the file cannot be read.
+            ObjectStoreError: the storage fails.
+        """
+        config = require("boto3.s3.transfer", extra="s3").TransferConfig(
+            multipart_threshold=_PIECE, multipart_chunksize=_PIECE, use_threads=False
+        )
+        with file.open("rb") as source, self._told():
+            self._client.upload_fileobj(source, **self._named(name), Config=config)
+
     def remove(self, names: Iterable[str]) -> None:
         """Remove objects, and what was begun of such; never raises.
 
@@ -148,7 +166,7 @@ class S3Writer:
         return {it["Key"].removeprefix(f"{self.location.key}/") for it in uploads}
 
     def _key(self, name: str) -> str:
-        return f"{self.location.key}/{name}"
+        return "/".join(filter(None, [self.location.key, name]))
 
     def _named(self, name: str) -> dict[str, Any]:
         return {"Bucket": self.location.bucket, "Key": self._key(name)}

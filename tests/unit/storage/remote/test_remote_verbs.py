@@ -1,5 +1,6 @@
 """What the command line does with locations: the verbs of a store and of a run."""
 
+import io
 import json
 import os
 import signal
@@ -13,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphsys.cli.main import main
+from graphsys.core.remote.locations import Location
+from graphsys.storage.objects import s3_writer
 from graphsys.storage.remote.fetching import run_folder, with_files
 from graphsys.storage.runs.run_folder import is_gnn_run
 from graphsys.storage.verify.folder import verify_folder
@@ -171,6 +174,32 @@ def test_an_upload_that_fails_leaves_the_old_file(
     bucket.server.reset()
     assert bucket.read("ranks.csv") == b"old"
     assert list((bucket.cache / "staging").iterdir()) == []
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(5, "Input/output error")])
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_an_upload_that_is_interrupted_leaves_the_old_file(
+    bucket: Bucket, tmp_path: Path, error: Any, pieces: int
+) -> None:
+    bucket.write("rows.csv", b"old")
+    new = tmp_path / "rows.csv"
+    new.write_bytes(b"x" * (pieces * s3_writer._PIECE))
+
+    class Breaks(io.FileIO):
+        def read(self, size: int | None = -1) -> bytes:
+            if self.tell() >= (pieces - 1) * s3_writer._PIECE:
+                raise error
+            return super().read(size) or b""
+
+    writer = s3_writer.S3Writer(Location.parse(bucket.place("rows.csv")).parent)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "open", lambda self, mode: Breaks(str(self)))
+        with pytest.raises(type(error) if isinstance(error, OSError) else error):
+            writer.upload(new, "rows.csv")
+    assert bucket.read("rows.csv") == b"old"
+    assert writer.begun() == set()  # no part stays, which would be paid for
+    writer.upload(new, "rows.csv")
+    assert bucket.read("rows.csv") == new.read_bytes()
 
 
 WRITE = """
