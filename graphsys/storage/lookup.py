@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphsys.core.errors import UnknownNameError
+from graphsys.storage.views import view_of
 
 _SCANNED_AT_A_TIME = 1 << 20
 _COMPARED_AT_A_TIME = 1 << 16
@@ -58,7 +59,7 @@ def _position_of(wanted: pa.Scalar, known: pa.ChunkedArray) -> int:
         return int(number)
     begin = 0
     for chunk in known.chunks:
-        values = chunk.to_numpy()
+        values = view_of(chunk)
         for at in range(0, len(values), _COMPARED_AT_A_TIME):
             hits = values[at : at + _COMPARED_AT_A_TIME] == number
             if hits.any():  # half the time of Arrow's index

@@ -110,10 +110,11 @@ class ClusterSteps(IngestSteps):
         """Show the probe of locality the edges that it would have seen."""
         if chunk.src.node_type != chunk.dst.node_type or chunk.src.is_text:
             return
-        ends = [
-            self._files.load(f"{end.name}.values")[self._files.load(f"{end.name}.rows")]
-            for end in (chunk.src, chunk.dst)
-        ]
+        ends = []
+        for end in (chunk.src, chunk.dst):
+            values, rows = f"{end.name}.values", f"{end.name}.rows"
+            ends.append(self._files.load(values)[self._files.load(rows)])
+            self._files.let_go([values, rows])
         self._numbering(chunk.src.node_type).sample(*ends)
 
     def _number(self) -> None:
