@@ -1,6 +1,7 @@
 """Files that processes of several machines share: in a folder, and as objects."""
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from graphsys.core.remote.locations import Location
 from graphsys.distributed.asking.parts_folder import parts_beside
 from graphsys.distributed.shared_files import SharedFiles, shared_files
 from graphsys.storage.objects.object_store import ObjectStore
-from graphsys.storage.remote.publishing import own_number, time_of
+from graphsys.storage.remote.publishing import own_number
 from tests.buckets import Bucket
 from tests.object_server import every
 
@@ -121,20 +122,22 @@ def test_an_answer_that_is_longer_than_what_was_asked_for_is_no_damage(
 def test_parts_beside_a_location_go_with_the_block_and_old_ones_before(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Old is where nothing was written for a day, whenever its command began."""
     with monkeypatch.context() as patch:
         patch.setattr("graphsys.storage.remote.publishing.time.time_ns", lambda: 10**18)
-        old = own_number()
-    assert time_of(old) == 10**9
-    recent = own_number()
-    for number in (old, recent, "others"):
+        long = own_number()
+    for number in (long, "others"):
         bucket.write(f"a/.run.parts/{number}/0.npy", b"rows")
+    kept = [f"{long}/0.npy", "others/0.npy"]
     with parts_beside(bucket.place("a/run")) as files:
         files.save("x/y", np.arange(3))
-        names = bucket.names("a/.run.parts")
-        assert len(names) == 3
-        assert not [name for name in names if name.startswith(str(old))]
+        assert len(bucket.names("a/.run.parts")) == 3
         assert files.place.startswith(bucket.place("a/.run.parts/"))
-    kept = [f"{recent}/0.npy", "others/0.npy"]
-    assert bucket.names("a/.run.parts") == sorted(kept)
+    assert bucket.names("a/.run.parts") == kept
+    later = time.time() + 86_500
+    with monkeypatch.context() as patch:
+        patch.setattr("graphsys.distributed.asking.parts_folder.time.time", lambda: later)
+        with parts_beside(bucket.place("a/run")):
+            assert bucket.names("a/.run.parts") == ["others/0.npy"]
     with parts_beside(bucket.place("rows.csv")) as files:
         assert files.place.startswith(bucket.place(".rows.csv.parts/"))

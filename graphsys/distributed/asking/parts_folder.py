@@ -16,18 +16,19 @@ from graphsys.core.remote.locations import Location, Place, is_remote
 from graphsys.distributed.shared_files import SharedFiles, shared_files
 from graphsys.storage.objects.object_store import ObjectStore
 from graphsys.storage.objects.s3_writer import S3Writer
-from graphsys.storage.remote.publishing import own_number, time_of
+from graphsys.storage.remote.publishing import own_number
 
 _LEFT_S: Final = 86_400.0
-"""What is older on an object store, where nobody holds locks, a killed command left."""
+"""Where nothing was written for longer on an object store, which has no locks, a killed
+command left what there is."""
 
 
 @contextmanager
 def parts_beside(out: Place) -> Iterator[SharedFiles]:
     """Have files beside a file or folder for as long as the context lasts.
 
-    Those of killed commands for the same file go: on an object store once they are a day
-    old.
+    Those of killed commands for the same file go: on an object store after a day in
+    which none of them wrote.
     """
     if is_remote(out):
         with _objects_beside(Location.parse(out)) as files:
@@ -54,12 +55,14 @@ def _objects_beside(out: Location) -> Iterator[SharedFiles]:
     """Have objects below ``.NAME.parts/`` beside a location."""
     key = "/".join(filter(None, [out.parent.key, f".{out.name}.parts"]))
     beside = Location(out.scheme, out.bucket, key)
+    last: dict[str, float] = {}
+    written = ObjectStore(beside).written()
+    for name, seconds in written.items():
+        number = name.partition("/")[0]
+        last[number] = max(seconds, last.get(number, 0.0))
     oldest = time.time() - _LEFT_S
-    S3Writer(beside).remove(
-        name
-        for name in ObjectStore(beside).sizes()
-        if (number := name.partition("/")[0]).isdecimal() and time_of(int(number)) < oldest
-    )
+    left = {it for it, seconds in last.items() if it.isdecimal() and seconds < oldest}
+    S3Writer(beside).remove(name for name in written if name.partition("/")[0] in left)
     with shared_files(f"{beside}/{own_number()}") as files:
         try:
             yield files

@@ -146,6 +146,13 @@ class ObjectStore:
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of every object of the folder, by name."""
+        return {name: int(info.size) for name, info in self._listed()}
+
+    def written(self) -> dict[str, float]:
+        """Return when every object of the folder was written, in seconds, by name."""
+        return {name: info.mtime_ns / 1e9 for name, info in self._listed()}
+
+    def _listed(self) -> list[tuple[str, Any]]:
         import pyarrow.fs as pafs
 
         root = self._path("")
@@ -153,7 +160,7 @@ class ObjectStore:
         with self._told():
             found = self._files.get_file_info(wanted)
         files = (info for info in found if info.type == pafs.FileType.File)
-        return {info.path.removeprefix(f"{root}/"): int(info.size) for info in files}
+        return [(info.path.removeprefix(f"{root}/"), info) for info in files]
 
     def download(self, name: str, file: Path) -> None:
         """Fetch an object into a file; what the file holds already is its beginning.

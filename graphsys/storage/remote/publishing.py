@@ -37,7 +37,7 @@ from graphsys.storage.manifest import MANIFEST_NAME, Manifest
 from graphsys.storage.objects.object_store import ObjectStore
 from graphsys.storage.objects.s3_writer import S3Writer
 from graphsys.storage.objects.staging import staging
-from graphsys.storage.remote.fetching import with_files
+from graphsys.storage.remote.fetching import STORED, with_files
 from graphsys.storage.remote.surroundings import KINDS, require_outside
 
 _THREADS: Final = 4
@@ -79,11 +79,6 @@ def own_number() -> int:
     """Return the number of a generation that no other writer has, and later is larger."""
     milliseconds = time.time_ns() // 1_000_000
     return (milliseconds << _RANDOM_BITS) + secrets.randbits(_RANDOM_BITS)
-
-
-def time_of(number: int) -> float:
-    """Return when :func:`own_number` gave a number, in seconds as of ``time.time``."""
-    return (number >> _RANDOM_BITS) / 1000
 
 
 def generation_folder(place: Place, number: int) -> str:
@@ -133,10 +128,26 @@ class _Publication:
     def _refuse_strange(self, names: Iterable[str]) -> None:
         for name in sorted(names):
             if name != self._head_name and not name.startswith("gen-"):
+                kind = KINDS[self._head_name]
+                if self._is_copied_run():
+                    raise OutputExistsError(
+                        f"{self._location} holds a {kind} that was copied there as a "
+                        "folder, which is read but not written; copy it to a local folder "
+                        "and work there, or choose another output"
+                    )
                 raise OutputExistsError(
                     f"{self._location} already exists: it holds {name!r}, which is no part "
-                    f"of a {KINDS[self._head_name]}; choose another output"
+                    f"of a {kind}; choose another output"
                 )
+
+    def _is_copied_run(self) -> bool:
+        """Whether there is a run as folders have it: its head says nothing of objects."""
+        if self._before is None or self._head_name == MANIFEST_NAME:
+            return False
+        try:
+            return STORED not in json.loads(self._before[0])
+        except (ValueError, TypeError):
+            return False
 
     def publish(self, folder: Path) -> None:
         """Upload what is in a folder, and commit it."""

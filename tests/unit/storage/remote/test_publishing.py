@@ -178,6 +178,13 @@ def test_only_graphs_are_replaced(bucket: Bucket) -> None:
         OutputExistsError, match=r"it holds 'notes\.txt', which is no part of"
     ):
         store(bucket.place("mine"), TWO, overwrite=True)
+    bucket.write("run/run.json", b'{"files": {}}')
+    bucket.write("run/config.toml", b"")
+    with (
+        pytest.raises(OutputExistsError, match="a training run that was copied there as"),
+        published(bucket.place("run"), "run.json", overwrite=True),
+    ):
+        pass
     with pytest.raises(
         ConfigError, match=r"lies inside s3://.*/graph, which is a graph and ho"
     ):
