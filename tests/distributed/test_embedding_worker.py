@@ -98,6 +98,25 @@ def test_files_stay_until_what_replaces_them_was_given_back(
     assert kept >= {name for listed in files.values() for name in listed}
 
 
+def test_workers_that_begin_after_a_checkpoint_use_the_numbers_of_their_turns(
+    store: Path, tmp_path: Path
+) -> None:
+    """Not those after the checkpoint's, which are given to others later."""
+    servers = Servers(Graph(store), tmp_path)
+    state = runs.read_state(tmp_path)
+    state.serial = 1000
+    runs.commit(tmp_path, state)
+    workers = [servers.worker(name, store) for name in "ab"]
+    servers.locks.begin_epoch(0, servers.units)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(EmbeddingWorker.train_epoch, workers, [0, 0]))
+    _, files, last = servers.locks.outcome()
+    numbers = [int(name.rsplit(".", 2)[1]) for listed in files.values() for name in listed]
+    assert len(numbers) == len(set(numbers)) == 8
+    assert max(numbers) <= last == 4 * len(servers.units)
+    assert not servers.missing
+
+
 def test_a_bucket_that_fails_half_way_leaves_the_files_from_before(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,9 +67,12 @@ class WorkerPartitions:
         self._begin_ahead(turn.ahead)
 
     def store(self, parts: Collection[Part], serial: int) -> dict[Part, Listed]:
-        """Write partitions to new files, which have numbers above one; return those."""
+        """Write partitions to new files, which have the numbers after one; return those.
+
+        Just these: numbers further on are other workers', who write the same partitions.
+        """
         with self._lock:
-            self._files.number_above(serial)
+            self._files.number_from(serial)
             for part in sorted(parts):
                 self._files.store(part, self.resident[part])
                 self._versions[part] = tuple(sorted(self._files.listed(part)))

@@ -174,6 +174,10 @@ class TableFiles:
         """Give files numbers above ``serial`` from now on."""
         self._serial = max(self._serial, serial)
 
+    def number_from(self, serial: int) -> None:
+        """Give the next files the numbers after ``serial``, which nobody else gives."""
+        self._serial = serial
+
     def load(self, part: Part) -> Table:
         """Return a partition as it was stored last, or with its first values.
 

@@ -51,7 +51,7 @@ def list_new_edges(context: TrainingContext, files: TableFiles, old: Graph) -> i
         The number of new edges.
     """
     total, graph = 0, context.graph
-    steps = {replace(step, part=EdgePart(), phase=0) for step in context.steps}
+    steps = {replace(step, part=EdgePart(), phase=0, num_edges=0) for step in context.steps}
     for step in sorted(steps, key=str):
         relations = context.model[step.edge_type]
         earlier = EarlierEdges(graph, relations.edge_type, step.split, old)

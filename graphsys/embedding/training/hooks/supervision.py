@@ -94,10 +94,18 @@ def with_hooks(
     Args:
         context: The training.
         log: Where hooks write.
+
+    Raises:
+        ConfigError: All new edges are held out.
     """
     config = context.config
     if config.train_only == "new":
         context = replace(context, steps=only_new(context))
+        if not context.steps:
+            raise ConfigError(
+                f"train_only: all new edges of {context.graph.path} are held out by "
+                f"eval_fraction, {config.eval_fraction}; append more, or train all"
+            )
     hooks: list[Hook] = [Selection(), Watch(log), EpochEnd(log)]
     if config.numbers or config.tensorboard:
         from graphsys.embedding.training.hooks.numbers import Numbers  # torch
