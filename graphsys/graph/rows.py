@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from graphsys.kernels.cpu.rows.chunks import cut_rows
 
+_AT_A_TIME = 1 << 20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
@@ -53,9 +55,21 @@ class Rows:
     def pieces(self, column: str) -> Iterator[tuple[int, npt.NDArray[Any]]]:
         """Yield a column without its gaps: where each piece begins, and the piece."""
         values, begins = self.columns[column], self.begins_of(column)
-        for low, high in pairwise(self.runs().tolist()):
+        for low, high in pairwise(self._runs_of(begins)):
             first, last = int(begins[low]), int(begins[high - 1])
             yield first, values[first : last + self.degree(high - 1)]
+
+    def _runs_of(self, begins: npt.NDArray[Any]) -> list[int]:
+        """Return bounds of rows between which a column has no gap."""
+        if not self.num_nodes:
+            return []
+        bounds, last = [0], self.num_nodes - 1
+        for low in range(0, last, _AT_A_TIME):
+            high = min(low + _AT_A_TIME, last)
+            lengths = self.ends[low:high] - self.begins[low:high]
+            far = begins[low + 1 : high + 1] - begins[low:high] != lengths
+            bounds += (np.flatnonzero(far) + low + 1).tolist()
+        return [*bounds, self.num_nodes]
 
     def degrees(self) -> npt.NDArray[np.int64]:
         """Return the length of every row, int64 ``[N]``."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.errors import ConfigError
+from graphsys.core.errors import ConfigError, InvalidGraphError
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.native.traversal import search
 from graphsys.engine.result import Result
@@ -56,13 +56,23 @@ def accumulate(
         into: Rows of in-neighbors; ``out`` itself if undirected.
         sources: Numbers of the sources.
         team: Threads.
+
+    Raises:
+        InvalidGraphError: there are more shortest paths than a float64 can count.
     """
     if out.num_edges <= SMALL_EDGES:
-        return _accumulate_small(out, sources, team)
-    scores = np.zeros(out.num_nodes)
-    accumulator = _Accumulator(out, into, scores, team)
-    for source in sources.tolist():
-        accumulator.add(source)
+        scores = _accumulate_small(out, sources, team)
+    else:
+        scores = np.zeros(out.num_nodes)
+        accumulator = _Accumulator(out, into, scores, team)
+        for source in sources.tolist():
+            accumulator.add(source)
+    if np.isnan(scores).any():  # of a number of paths that is infinite
+        raise InvalidGraphError(
+            "two nodes have more than 1.8e308 shortest paths between them, which "
+            "betweenness cannot count in 64-bit numbers; leave out what repeats (a grid, "
+            "layers that are joined in full), or rank by closeness or pagerank"
+        )
     return scores
 
 

@@ -1,6 +1,7 @@
 """Similarity of nodes by their common neighbors: Jaccard and Adamic-Adar."""
 
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -16,7 +17,8 @@ from graphsys.engine.topology import Topology
 from graphsys.kernels.cpu.algorithms.similarity import pair_scores, rows_within_two_hops
 
 Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64]]
-_UNIT = 2.0**40
+_UNIT_BITS, _SUM_BITS = 40, 62
+"""Fractions of a score, and what a sum over a row may take of 64."""
 _FEW_PAIRS = 2048
 _SAMPLED = 64
 """Chunks of rows in which pairs are counted for a sample."""
@@ -55,12 +57,12 @@ class PairSearch:
         name: str,
         gains: npt.NDArray[np.int64],
         *,
-        is_ratio: bool,
+        unit: float = 0.0,
         num_threads: int | None,
     ) -> None:
         self.began = time.perf_counter()
         self.topology, self.name = topology, name
-        self.gains, self.is_ratio, self.num_threads = gains, is_ratio, num_threads
+        self.gains, self.unit, self.num_threads = gains, unit, num_threads
         self.rows = topology.simple_in_place()
 
     def run(
@@ -118,7 +120,7 @@ class PairSearch:
                 self.rows.ends,
                 self.rows.indices,
                 self.gains,
-                self.is_ratio,
+                self.unit,
                 left,
                 right,
                 np.zeros(1, dtype=np.int64),
@@ -198,7 +200,7 @@ class PairSearch:
                 self.rows.ends,
                 self.rows.indices,
                 self.gains,
-                self.is_ratio,
+                self.unit,
                 self.rows.indices[:0] if rank is None else rank,
                 low,
                 high,
@@ -213,17 +215,27 @@ class PairSearch:
 def jaccard_search(topology: Topology, num_threads: int | None = None) -> PairSearch:
     """Prepare Jaccard's scores."""
     gains = np.ones(topology.num_nodes, dtype=np.int64)
-    return PairSearch(topology, "jaccard", gains, is_ratio=True, num_threads=num_threads)
+    return PairSearch(topology, "jaccard", gains, num_threads=num_threads)
+
+
+def _unit_of(degree: npt.NDArray[np.float64], most: float) -> float:
+    """Return how many parts a score of 1 has, so that no sum over a row overflows.
+
+    Args:
+        degree: Of every node ``[N]``.
+        most: The most that one common neighbor adds.
+    """
+    largest = float(degree.max(initial=1.0)) * most
+    return 2.0 ** min(_UNIT_BITS, _SUM_BITS - math.ceil(math.log2(max(largest, 1.0))))
 
 
 def adamic_adar_search(topology: Topology, num_threads: int | None = None) -> PairSearch:
     """Prepare Adamic and Adar's scores."""
     degree = topology.simple_in_place().degrees().astype(np.float64)
     # a node of degree 1 is nobody's common neighbor but its neighbor's with itself
-    gains = np.rint(_UNIT / np.log(np.maximum(degree, 2.0))).astype(np.int64)
-    return PairSearch(
-        topology, "adamic_adar", gains, is_ratio=False, num_threads=num_threads
-    )
+    unit = _unit_of(degree, 1.0 / math.log(2.0))
+    gains = np.rint(unit / np.log(np.maximum(degree, 2.0))).astype(np.int64)
+    return PairSearch(topology, "adamic_adar", gains, unit=unit, num_threads=num_threads)
 
 
 def resource_allocation_search(
@@ -235,7 +247,8 @@ def resource_allocation_search(
     Journal B 71, 2009.
     """
     degree = topology.simple_in_place().degrees().astype(np.float64)
-    gains = np.rint(_UNIT / np.maximum(degree, 1.0)).astype(np.int64)
+    unit = _unit_of(degree, 1.0)
+    gains = np.rint(unit / np.maximum(degree, 1.0)).astype(np.int64)
     return PairSearch(
-        topology, "resource_allocation", gains, is_ratio=False, num_threads=num_threads
+        topology, "resource_allocation", gains, unit=unit, num_threads=num_threads
     )

@@ -14,11 +14,11 @@ from graphsys.kernels.jit import inline_jit, jit
 
 
 @inline_jit
-def _score(shared: Any, degree: Any, other_degree: Any, is_ratio: Any) -> Any:
+def _score(shared: Any, degree: Any, other_degree: Any, unit: Any) -> Any:
     """Divide the shared part by the union (a ratio) or by the unit of the weights."""
-    if is_ratio:
+    if unit == 0.0:
         return shared / (degree + other_degree - shared)
-    return shared / 2.0**40
+    return shared / unit
 
 
 @jit
@@ -28,7 +28,7 @@ def pair_scores(
     ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
     gains: npt.NDArray[np.int64],
-    is_ratio: bool,
+    unit: float,
     left: npt.NDArray[Any],
     right: npt.NDArray[Any],
     counter: npt.NDArray[np.int64],
@@ -42,7 +42,7 @@ def pair_scores(
         ends: Where it ends ``[N]``.
         indices: Sorted neighbors ``[E]``.
         gains: What each common neighbor adds, int64 ``[N]``.
-        is_ratio: Divide by the size of the union of both rows.
+        unit: Divide by this; 0: by the size of the union of both rows.
         left: One node of every pair ``[P]``.
         right: The other node ``[P]``.
         counter: Next pair, int64 ``[1]``; zero at the start.
@@ -79,7 +79,7 @@ def pair_scores(
                         b += 1
             score = 0.0
             if degree + other_degree > 0:
-                score = _score(shared, degree, other_degree, is_ratio)
+                score = _score(shared, degree, other_degree, unit)
             out[pair] = score
 
 
@@ -132,7 +132,7 @@ def rows_within_two_hops(
     ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
     gains: npt.NDArray[np.int64],
-    is_ratio: bool,
+    unit: float,
     ranks: npt.NDArray[Any],
     low: int,
     high: int,
@@ -148,7 +148,7 @@ def rows_within_two_hops(
         ends: Where it ends ``[N]``.
         indices: Neighbors ``[E]``.
         gains: What each common neighbor adds, int64 ``[N]``, all above 0.
-        is_ratio: Divide by the size of the union of both rows.
+        unit: Divide by this; 0: by the size of the union of both rows.
         ranks: Rank of every node's id; breaks ties ``[N]``; empty for 0, 1, 2 ...
         low: First row.
         high: End of the rows.
@@ -189,7 +189,7 @@ def rows_within_two_hops(
         for k in range(num_touched):
             v = np.int64(touched[k])
             other_degree = np.int64(ends[v]) - np.int64(begins[v])
-            score = _score(sums[v], degree, other_degree, is_ratio)
+            score = _score(sums[v], degree, other_degree, unit)
             sums[v] = 0
             other_place = np.int64(ranks[v]) if len(ranks) else v
             if v == u or score < threshold or (keep == 0 and other_place < place):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphsys.core.errors import ConfigError, UnknownNameError
+from graphsys.core.errors import ConfigError, InvalidGraphError, UnknownNameError
 from graphsys.engine.native import betweenness as module
 from graphsys.engine.native.betweenness import betweenness
 from graphsys.engine.topology import Topology
@@ -137,3 +137,24 @@ def test_samples_and_sources_exclude_each_other() -> None:
 def test_unknown_source_is_named() -> None:
     with pytest.raises(UnknownNameError, match="1234"):
         betweenness(ring(), sources=[1234])
+
+
+@pytest.mark.parametrize("most", [0, 1 << 20])
+def test_more_paths_than_can_be_counted_are_refused(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1100 diamonds in a row: 2**1100 paths; 1000 of them are still counted."""
+    monkeypatch.setattr(module, "SMALL_EDGES", most)
+    for diamonds in (1000, 1100):
+        k = 3 * np.arange(diamonds)
+        src, dst = (
+            np.concatenate([k, k, k + 1, k + 2]),
+            np.concatenate([k + 1, k + 2, k + 3, k + 3]),
+        )
+        topology = Topology.from_edges(src, dst, 3 * diamonds + 1)
+        if diamonds == 1100:
+            with pytest.raises(InvalidGraphError, match="shortest paths between them"):
+                betweenness(topology, sources=[0], normalized=False)
+            continue
+        result = betweenness(topology, sources=[0], normalized=False)
+        assert values(result)[3] == pytest.approx((3 * diamonds - 3) * 3 * diamonds)

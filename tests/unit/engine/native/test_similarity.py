@@ -2,13 +2,16 @@ import itertools
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphsys.core.errors import ConfigError, UnknownNameError
+from graphsys.engine.native import similarity
 from graphsys.engine.native.similarity import adamic_adar, jaccard
 from graphsys.engine.result import Result
+from graphsys.engine.topology import Topology
 from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs
 
 ALGORITHMS = [(jaccard, nx.jaccard_coefficient), (adamic_adar, nx.adamic_adar_index)]
@@ -92,3 +95,27 @@ def test_bad_parameters_are_named() -> None:
         jaccard(topology, pairs=[(1, 2)], threshold=0.5)
     with pytest.raises(UnknownNameError, match="7"):
         jaccard(topology, pairs=[(1, 7)])
+
+
+def test_sums_over_the_longest_rows_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The unit is chosen so; where it is 2**-40, nothing changes."""
+    assert similarity._unit_of(np.array([2.9e6]), 1 / np.log(2)) == 2.0**40
+    for degree in (6e6, 1e9, 4e9):
+        unit = similarity._unit_of(np.array([degree]), 1 / np.log(2))
+        assert degree * unit / np.log(2) < 2**62
+    leaf = np.arange(2, 1002)
+    ends = (
+        np.concatenate([np.zeros(1000, int), np.ones(1000, int)]),
+        np.concatenate([leaf] * 2),
+    )
+    topology = Topology.from_edges(*ends, 1002, directed=False)
+    monkeypatch.setattr(similarity, "_SUM_BITS", 40)  # as if rows were as long as above
+    expected = 1000 / np.log(2)
+    scored = adamic_adar(topology, pairs=[(0, 1)]).table["value"].to_pylist()
+    assert scored == pytest.approx([expected], rel=1e-6)
+    found = adamic_adar(topology, top_k=1).table
+    best = {
+        (a, b): v
+        for a, b, v in zip(*(found[n].to_pylist() for n in found.column_names), strict=True)
+    }
+    assert best[0, 1] == pytest.approx(expected, rel=1e-6)
