@@ -78,8 +78,11 @@ class PartitionBuffer:
         with span("wait"):
             for part in sorted(set(always) - self._always):
                 with self._files_lock:
-                    self.resident[part] = self._timed_load(part)
-                self._always.add(part)
+                    table = self._timed_load(part)
+                with self._changed:  # the thread counts those that may leave
+                    self.resident[part] = table
+                    self._always.add(part)
+                    self._changed.notify_all()
             self._begun += 1
             if self._thread is None:
                 self._work_until(self._begun)
