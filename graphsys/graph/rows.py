@@ -47,29 +47,29 @@ class Rows:
         """Return where each row begins in a column ``[N]``."""
         return self.column_begins.get(column, self.begins)
 
-    def runs(self) -> npt.NDArray[np.int64]:
-        """Return bounds of rows between which no gap lies, int64 ``[R + 1]``."""
-        gaps = np.flatnonzero(self.begins[1:] != self.ends[:-1]) + 1
-        return np.unique([0, *gaps.tolist(), self.num_nodes])
+    def runs(self, column: str = "") -> npt.NDArray[np.int64]:
+        """Return bounds of rows between which no gap lies, int64 ``[R + 1]``.
 
-    def pieces(self, column: str) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-        """Yield a column without its gaps: where each piece begins, and the piece."""
-        values, begins = self.columns[column], self.begins_of(column)
-        for low, high in pairwise(self._runs_of(begins)):
-            first, last = int(begins[low]), int(begins[high - 1])
-            yield first, values[first : last + self.degree(high - 1)]
-
-    def _runs_of(self, begins: npt.NDArray[Any]) -> list[int]:
-        """Return bounds of rows between which a column has no gap."""
-        if not self.num_nodes:
-            return []
-        bounds, last = [0], self.num_nodes - 1
+        Args:
+            column: In a column, whose gaps are elsewhere; by default in ``indices``.
+        """
+        begins, last = self.begins_of(column), max(self.num_nodes - 1, 0)
+        found = [np.zeros(1, dtype=np.int64)]
         for low in range(0, last, _AT_A_TIME):
             high = min(low + _AT_A_TIME, last)
             lengths = self.ends[low:high] - self.begins[low:high]
             far = begins[low + 1 : high + 1] - begins[low:high] != lengths
-            bounds += (np.flatnonzero(far) + low + 1).tolist()
-        return [*bounds, self.num_nodes]
+            found.append(np.flatnonzero(far) + low + 1)
+        if self.num_nodes:
+            found.append(np.array([self.num_nodes]))
+        return np.concatenate(found)
+
+    def pieces(self, column: str) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+        """Yield a column without its gaps: where each piece begins, and the piece."""
+        values, begins = self.columns[column], self.begins_of(column)
+        for low, high in pairwise(self.runs(column).tolist()):
+            first, last = int(begins[low]), int(begins[high - 1])
+            yield first, values[first : last + self.degree(high - 1)]
 
     def degrees(self) -> npt.NDArray[np.int64]:
         """Return the length of every row, int64 ``[N]``."""
