@@ -156,7 +156,9 @@ class _ObjectFiles(RunFiles):
 
     def _put(self, names: Iterable[str]) -> None:
         def put(name: str) -> None:
-            self._writer.upload(self.path / name, name)
+            # a head replaces the one before; other names are given once
+            to = self._writer if name in _HEADS else self._copy.store
+            to.upload(self.path / name, name)
 
         run_parallel(put, names, _THREADS)
 
