@@ -258,6 +258,7 @@ def betweenness(
 
     Raises:
         ConfigError: ``samples`` is not in 1 to N, or both it and ``sources`` are given.
+        InvalidGraphError: two nodes have more than 1.8e308 shortest paths between them.
         UnknownNameError: a source is not in the graph.
 
     Complexity:

@@ -108,14 +108,12 @@ def diameter(
                 levels = search(rows, rows, start, team)
                 is_reached = levels.distance > 0
                 is_reached[start] = True
-                distance = np.ma.masked_array(
-                    levels.distance.astype(np.int64), mask=~is_reached
-                )
+                distance = np.ma.masked_array(levels.distance, mask=~is_reached)
                 farthest = int(levels.distance.max())
                 longest = max(longest, farthest)
                 start = _first(topology, is_reached & (levels.distance == farthest))
     return Result(
-        source=lambda: topology.table({"value": distance}),
+        source=lambda: topology.table({"value": distance.astype(np.int64)}),
         algorithm="diameter",
         supersteps=sweeps,
         seconds=time.perf_counter() - began,
