@@ -304,6 +304,44 @@ def test_new_nodes_are_learnt_beside_fixed_old_ones(
     assert lines[0]["nodes"]["entity"]["new"] == len(names)
 
 
+@pytest.mark.parametrize("edge_chunks", [1, 3])
+def test_new_edges_are_counted_once_in_however_many_parts(
+    umls: dict[str, Any], tmp_path: Path, edge_chunks: int
+) -> None:
+    first, second, names = grow(umls, tmp_path)
+    old = train(first, dataclasses.replace(CONFIG, epochs=1), tmp_path / "old").run
+    config = dataclasses.replace(
+        CONFIG, init_from=str(old), train_only="new", epochs=1, edge_chunks=edge_chunks
+    )
+    state = runs.read_state(train(second, config, tmp_path / "new").run)
+    num_new = sum(1 for t in umls["train"] if t[0] in names or t[2] in names)
+    assert state.warm["new_edges"] == num_new
+
+
+def test_new_edges_that_are_all_held_out_end_in_a_line(
+    umls: dict[str, Any], tmp_path: Path
+) -> None:
+    first = write(tmp_path / "g1", {"train": umls["train"][:100]})
+    known = {(t[0], t[2]) for t in umls["train"][:100]}
+    ids = first.node_ids("entity").to_pylist()
+    head, tail = next((a, b) for a in ids for b in ids if (a, b) not in known)
+    one = [(head, umls["train"][0][1], tail)]
+    second = append(first, Listed({"train": one}), tmp_path / "g2").graph
+    old = train(first, dataclasses.replace(CONFIG, epochs=1), tmp_path / "old").run
+    refused = []
+    for seed in range(8):
+        config = dataclasses.replace(
+            CONFIG, init_from=str(old), train_only="new", epochs=1, seed=seed,
+            eval_fraction=0.5,
+        )  # fmt: skip
+        try:
+            train(second, config, tmp_path / f"new{seed}")
+        except ConfigError as err:
+            refused.append(str(err))
+    assert 0 < len(refused) < 8
+    assert all("held out by eval_fraction, 0.5; append more" in it for it in refused)
+
+
 def test_a_graph_without_anything_new_is_refused(
     umls: dict[str, Any], tmp_path: Path
 ) -> None:
