@@ -25,6 +25,7 @@ from graphsys.core.progress import Progress
 from graphsys.distributed import Cluster
 from graphsys.distributed.embedding import epochs, training
 from graphsys.distributed.embedding.training import train_embedding
+from graphsys.distributed.run_files import RunFiles
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding.run import read_state
 from graphsys.storage.remote.publishing import published
@@ -33,14 +34,14 @@ from graphsys.storage.runs.far_checkpoint import (
     last_checkpoint,
     settings_folder,
 )
-from graphsys.storage.runs.run_folder import RUN_NAME
+from graphsys.storage.runs.run_folder import RUN_NAME, read_content
 from graphsys.storage.runs.run_target import run_target
 from graphsys.storage.verify.run import verify_run
 from tests.buckets import Bucket
 from tests.clusters import near_crew
 from tests.conftest import Run
 from tests.distributed.test_embedding_epochs import SETTINGS, two_processors
-from tests.distributed.test_run_files import LONG, epochs_there
+from tests.distributed.test_run_files import LONG, epochs_there, put
 from tests.distributed.test_train_embedding import ring
 from tests.processes import running_cluster, wait_for
 
@@ -267,3 +268,19 @@ def test_the_command_goes_on_after_a_kill(
     assert (state.epoch, state.is_complete) == (done_epochs, True)
     assert main(["verify", out]) == 0
     assert len({it.split("/")[0] for it in bucket.names("out")}) == 2
+
+
+def test_the_driver_of_a_resumed_training_gets_what_was_trained(
+    bucket: Bucket, tmp_path: Path
+) -> None:
+    """Not the checkpoint with which it began, whose files have the same names."""
+    place = bucket.place("run/gen-1")
+    driver = RunFiles.of_driver(tmp_path / "driver", place)
+    driver.path.mkdir()
+    (driver.path / "config.toml").write_text("")
+    put(driver, a=b"old")
+    worker = RunFiles.of_worker("", place)
+    put(worker, a=b"old", b=b"new")
+    driver.bring_checkpoint()
+    assert set(read_content(driver.path)["files"]) == {"a", "b"}
+    assert (driver.path / "b").read_bytes() == b"new"

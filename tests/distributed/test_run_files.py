@@ -33,7 +33,7 @@ from graphsys.distributed.run_files import RunFiles, is_begun
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding.run import RunState, commit, read_state
 from graphsys.storage.remote.publishing import generation_folder, own_number, published
-from graphsys.storage.runs.run_folder import RUN_NAME, read_content
+from graphsys.storage.runs.run_folder import RUN_NAME
 from graphsys.storage.verify.run import verify_run
 from tests.buckets import Bucket
 from tests.clusters import NearCrew, near_crew, near_shards
@@ -99,22 +99,6 @@ def test_a_checkpoint_stays_until_the_one_after_the_next(
     late = RunFiles.of_worker("", place)
     assert late.path != worker.path
     assert (late.path / "d").read_bytes() == b"d"
-
-
-def test_the_driver_of_a_resumed_training_gets_what_was_trained(
-    bucket: Bucket, tmp_path: Path
-) -> None:
-    """Not the checkpoint with which it began, whose files have the same names."""
-    place = bucket.place("run/gen-1")
-    driver = RunFiles.of_driver(tmp_path / "driver", place)
-    driver.path.mkdir()
-    (driver.path / "config.toml").write_text("")
-    put(driver, a=b"old")
-    worker = RunFiles.of_worker("", place)
-    put(worker, a=b"old", b=b"new")
-    driver.bring_checkpoint()
-    assert set(read_content(driver.path)["files"]) == {"a", "b"}
-    assert (driver.path / "b").read_bytes() == b"new"
 
 
 def test_what_a_worker_brings_is_compared_and_let_go(

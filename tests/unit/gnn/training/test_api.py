@@ -1,8 +1,7 @@
-"""Training: it learns, resumes bit by bit, and does not depend on threads."""
+"""Training: it learns, and does not depend on threads."""
 
 import re
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from graphsys.core.errors import (
     BudgetError,
     ConfigError,
     InvalidGraphError,
-    OutputExistsError,
     TrainingFailedError,
     UnknownNameError,
 )
@@ -27,10 +25,8 @@ from graphsys.gnn import GnnConfig, layer_by_layer
 from graphsys.gnn.data.loader import Batch, Loader
 from graphsys.gnn.inference import entries_within, infer
 from graphsys.gnn.models.network import Network
-from graphsys.gnn.run import RunState
 from graphsys.gnn.training.api import build_context
 from graphsys.storage import Graph
-from tests.syncs import require_durable_commits, watch_disk
 from tests.unit.gnn.conftest import NUM_NODES, Store
 
 MODELS = ("sage", "gcn", "gat", "gatv2", "gin", "pinsage")
@@ -46,6 +42,23 @@ def config_of(**changes: Any) -> GnnConfig:
 
 def weights_of(run: Path) -> dict[str, torch.Tensor]:
     return dict(gnn.open_run(run).context.network.state_dict())
+
+
+class StoppedError(Exception):
+    """Stands for a kill between two batches."""
+
+
+class StopAfter(Progress):
+    """Raises after so many steps."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    def advance(self, steps: int, **figures: float) -> None:
+        """Count down."""
+        self.steps -= steps
+        if self.steps == 0:
+            raise StoppedError
 
 
 def are_equal(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
@@ -111,55 +124,6 @@ def test_layers_over_all_nodes_are_the_whole_graph_s(
         ]
     assert np.allclose(by_layer, whole.numpy(), atol=1e-5)
     assert np.allclose(by_layer, sampled.numpy(), atol=1e-5)
-
-
-class StoppedError(Exception):
-    """Stands for a kill between two batches."""
-
-
-class StopAfter(Progress):
-    """Raises after so many steps."""
-
-    def __init__(self, steps: int) -> None:
-        self.steps = steps
-
-    def advance(self, steps: int, **figures: float) -> None:
-        """Count down."""
-        self.steps -= steps
-        if self.steps == 0:
-            raise StoppedError
-
-
-@pytest.mark.parametrize(("batch_size", "stop"), [(8, 5), (8, 3), (0, 3)])
-def test_resumed_run_is_equal_bit_by_bit(
-    groups: Store, tmp_path: Path, batch_size: int, stop: int
-) -> None:
-    graph = groups(2)
-    config = config_of(
-        model="gat", batch_size=batch_size, epochs=4, dropout=0.3, deterministic=True,
-        checkpoint_seconds=0, eval_every=1, keep="best",
-    )  # fmt: skip
-    whole = gnn.train(graph, config, tmp_path / "whole")
-    with pytest.raises(StoppedError):
-        gnn.train(graph, config, tmp_path / "run", progress=StopAfter(stop))
-    report = gnn.train(graph, None, tmp_path / "run", resume=True)
-    assert report.epochs == 4
-    assert are_equal(weights_of(tmp_path / "run"), weights_of(tmp_path / "whole"))
-    assert report.metrics["loss"] == whole.metrics["loss"]
-    assert report.metrics["best_epoch"] == whole.metrics["best_epoch"]
-    names = {file.name.split(".")[0] for file in (tmp_path / "run").iterdir()}
-    assert names - {""} == {"best", "config", "optimizer", "run", "weights"}
-
-
-def test_a_commit_follows_all_that_it_lists_to_the_disk(
-    groups: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    disk, out = watch_disk(monkeypatch), tmp_path / "run"
-    commits = require_durable_commits(disk)
-    config = config_of(epochs=3, checkpoint_seconds=0, eval_every=1, keep="best")
-    gnn.train(groups(1), config, out)
-    assert len(commits) > 3
-    assert "run.json" in disk.folders[out]
 
 
 def test_threads_and_prefetching_change_nothing(groups: Store, tmp_path: Path) -> None:
@@ -394,49 +358,6 @@ def test_settings_that_do_not_fit(
     with pytest.raises((ConfigError, UnknownNameError), match=re.escape(message)):
         gnn.train(graph, config_of(**changes), tmp_path / "run")
     assert not (tmp_path / "run").exists()
-
-
-def test_resume_with_other_settings(groups: Store, tmp_path: Path) -> None:
-    graph = groups(1)
-    gnn.train(graph, config_of(epochs=1), tmp_path / "run")
-    message = "has other settings (dim: 16 -> 8); resume it with its own"
-    with pytest.raises(ConfigError, match=re.escape(message)):
-        gnn.train(graph, config_of(epochs=1, dim=8), tmp_path / "run", resume=True)
-    with pytest.raises(ConfigError, match=r"was trained on another graph \(.*partitions"):
-        gnn.train(groups(2), None, tmp_path / "run", resume=True)
-    with pytest.raises(ConfigError, match="holds no run to resume"):
-        gnn.train(graph, None, tmp_path / "other", resume=True)
-
-
-def test_runs_are_not_overwritten_unasked(groups: Store, tmp_path: Path) -> None:
-    graph, run = groups(1), tmp_path / "run"
-    gnn.train(graph, config_of(epochs=1), run)
-    with pytest.raises(OutputExistsError, match="holds a run; continue it with --resume"):
-        gnn.train(graph, config_of(epochs=1), run)
-    before = weights_of(run)
-    with pytest.raises(StoppedError):
-        gnn.train(graph, config_of(dim=8), run, overwrite=True, progress=StopAfter(2))
-    assert are_equal(weights_of(run), before)  # the old one survives
-    gnn.train(graph, config_of(epochs=1, dim=8), run, overwrite=True)
-    assert gnn.open_run(run).config.dim == 8
-    assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith("run")) == ["run"]
-
-
-def test_files_others_are_told_of_have_names_that_nobody_gave_before(
-    groups: Store, tmp_path: Path
-) -> None:
-    """Who died may have sent files of a checkpoint that was never published."""
-    graph, run, told = groups(1), tmp_path / "run", []
-
-    def end(state: RunState) -> None:
-        if state.files:
-            raise StoppedError
-
-    with pytest.raises(StoppedError):
-        gnn.train(graph, config_of(epochs=2, checkpoint_seconds=0), run, on_commit=end)
-    begun = time.time_ns() // 1_000_000
-    gnn.train(graph, None, run, resume=True, on_commit=lambda it: told.append(it.serial))
-    assert min(told) > begun
 
 
 def test_loss_that_is_not_a_number(groups: Store, tmp_path: Path) -> None:
