@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphsys.core.clocks import CLOCKS
 from graphsys.core.cuda.device import (
@@ -22,9 +22,6 @@ from graphsys.engine.execute.directions import push_directions
 from graphsys.engine.execute.launch import Launch
 from graphsys.engine.execute.launcher import Kernels, Launcher
 from graphsys.engine.program import VertexProgram
-
-if TYPE_CHECKING:
-    from graphsys.engine.united_rows import Direction
 
 _THREADS_PER_ROW = {"thread": 1, "warp": 32, "block": 0}
 
@@ -201,7 +198,7 @@ class DeviceLauncher(Launcher):
         """Return where a block's edge states begin, or which way its messages travel."""
         topology, block, phase = self.arrays.topology, launch.block, launch.phase
         assert block is not None  # only kernels over rows read edges
-        side: Direction = block.key[0] if topology.is_directed else "out"
+        side = block.direction
         if name == "edge_base":
             place = edge_rows(self.arrays.plan, topology).index(side)
             return place * topology.num_edges + block.first_edge

@@ -49,7 +49,7 @@ def _visit(
     is_held = len(block.key) == 1
     nodes = _listed(launcher, arguments)
     if is_held:
-        rows = launcher.arrays.topology.csr(block.key[0])
+        rows = launcher.arrays.topology.csr(block.direction)
         indptr, indices = rows.indptr, rows.indices
     else:
         indptr, indices = block.indptr.copy_to_host(), None

@@ -20,7 +20,8 @@ class DeviceBlock:
     """Some rows of one direction on the device.
 
     Attributes:
-        key: Tells blocks apart.
+        key: Tells blocks apart; says nothing else.
+        direction: Whose rows they are; an undirected graph has ``out`` alone.
         row_base: Number of the first row's node.
         num_rows: How many rows.
         num_edges: How many entries.
@@ -31,6 +32,7 @@ class DeviceBlock:
     """
 
     key: tuple[Any, ...]
+    direction: Direction
     row_base: int
     num_rows: int
     num_edges: int
@@ -91,7 +93,7 @@ class DeviceRows:
             csr = self.topology.csr(direction)
             columns = {n: self.memory.upload(c) for n, c in csr.columns().items()}
             self._resident[direction] = DeviceBlock(
-                (direction,), 0, csr.num_nodes, csr.num_edges,
+                (direction,), direction, 0, csr.num_nodes, csr.num_edges,
                 self.memory.upload(csr.indptr), self.memory.upload(csr.indices), columns,
             )  # fmt: skip
         return self._resident[direction]
@@ -154,7 +156,7 @@ class _Streamed:
         slot.loaded.record(slot.stream)
         columns = {name: slot.device[name] for name in self.csr.columns()}
         return DeviceBlock(
-            (self.direction, number), low, high - low, last - first,
+            (self.direction, number), self.direction, low, high - low, last - first,
             slot.device["indptr"], slot.device["indices"], columns, first,
         )  # fmt: skip
 

@@ -17,7 +17,6 @@ from graphsys.engine.program import NodeId, VertexProgram
 
 if TYPE_CHECKING:
     from graphsys.engine.execute.rows import RowBlock
-    from graphsys.engine.united_rows import Direction
 
 Kernels = Mapping[str, tuple[Any, tuple[str, ...]]]
 """Compiled functions by name, each with the names of its arguments."""
@@ -266,7 +265,8 @@ class Launcher:
     def _of_edges(self, name: str, launch: Launch) -> int | bool:
         """Return where a block's edge states begin, or which way its messages travel."""
         topology = self.arrays.topology
-        side: Direction = "in" if launch.block.key[0] == "in" else "out"
+        side = launch.block.direction
+        assert side is not None  # only kernels over rows of one direction ask
         if name == "edge_base":
             side = side if topology.is_directed else "out"
             return self.arrays.edge_base(side)

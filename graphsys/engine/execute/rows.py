@@ -22,7 +22,9 @@ class RowBlock:
     """Some rows in one direction.
 
     Attributes:
-        key: Tells blocks apart; the direction comes first.
+        key: Tells blocks apart; says nothing else.
+        direction: Whose rows they are: of the edges' ``src`` (``out``) or ``dst`` (``in``).
+            An undirected graph has ``out`` alone. None for blocks without edges.
         row_base: Number of the first row's node.
         num_rows: How many rows.
         column_base: Added to ``indices`` to get numbers of nodes.
@@ -34,6 +36,7 @@ class RowBlock:
     """
 
     key: tuple[Any, ...]
+    direction: Direction | None
     row_base: int
     num_rows: int
     column_base: int
@@ -161,7 +164,7 @@ def all_nodes(topology: Topology) -> RowBlock:
     if "nodes" not in blocks:
         n = topology.num_nodes
         nowhere, nobody = np.zeros(n, dtype=np.uint32), np.empty(0, dtype=np.uint32)
-        blocks["nodes"] = RowBlock(("nodes",), 0, n, 0, nowhere, nowhere, nobody)
+        blocks["nodes"] = RowBlock(("nodes",), None, 0, n, 0, nowhere, nowhere, nobody)
     block: RowBlock = blocks["nodes"]
     return block
 
@@ -179,6 +182,7 @@ def block_of(rows: graph_rows.Rows, direction: Direction) -> RowBlock:
     """Return rows of all nodes as a block."""
     return RowBlock(
         key=(direction,),
+        direction=direction,
         row_base=0,
         num_rows=rows.num_nodes,
         column_base=0,

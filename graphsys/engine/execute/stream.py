@@ -187,6 +187,7 @@ class StreamRows:
             columns[name] = own
         return RowBlock(
             key=(direction, "part", place),
+            direction=direction,
             row_base=block.row_base,
             num_rows=len(index.indptr) - 1,
             column_base=block.column_base,
@@ -334,7 +335,7 @@ class PagedRows(StreamRows):
             columns = {n: read_only(c[places[:count]]) for n, c in rows.columns.items()}
             cut = read_only(indices)[:count]
             yield replace(
-                rows, key=("cut", rows.key[0], offset), begins=begins, ends=ends,
+                rows, key=("cut", rows.direction, offset), begins=begins, ends=ends,
                 indices=cut, columns=columns,
             )  # fmt: skip
         self._leave([rows])
@@ -381,9 +382,11 @@ def united(
         offsets = np.append(rows.begins.astype(np.int64), high) - low
         append_rows(offsets, 0, cursor, places)
         indices[places] = rows.indices[low:high] + numbers.type(rows.column_base)
-    key, indptr = ("united", first.key[0]), read_only(indptr)
+    directions = {rows.direction for rows in blocks}
+    key, indptr = ("united", *sorted(map(str, directions))), read_only(indptr)
     return replace(
-        first, key=key, column_base=0, begins=indptr[:-1], ends=indptr[1:],
+        first, key=key, direction=first.direction if len(directions) == 1 else None,
+        column_base=0, begins=indptr[:-1], ends=indptr[1:],
         indices=read_only(indices), columns={},
     ), None  # fmt: skip
 

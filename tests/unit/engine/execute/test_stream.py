@@ -53,6 +53,24 @@ class Nearest(gs.VertexProgram):
         return node.distance, node.parent
 
 
+class Ways(gs.VertexProgram):
+    """How many edges come in and how many go out, loops both ways."""
+
+    coming = gs.state("int64")
+    going = gs.state("int64")
+
+    class Count(gs.Phase):
+        direction, schedule, combine = "both", "all", gs.sum_
+
+        def message(self, src: Any, edge: Any) -> Any:
+            return int(edge.forward) + 2**32 * int(edge.reverse.forward)
+
+        def update(self, node: Any, message: Any) -> Any:
+            return message % 2**32, message // 2**32
+
+    phases = (Count,)
+
+
 def edges(seed: int = 0) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     rng = np.random.default_rng(seed)
     pairs = rng.integers(0, NUM_NODES, (NUM_EDGES, 2))
@@ -129,6 +147,22 @@ def same_tables(found: pa.Table, expected: pa.Table) -> None:
         np.testing.assert_allclose(
             found[name].to_numpy(), expected[name].to_numpy(), rtol=1e-12
         )
+
+
+@pytest.mark.parametrize("mode", ["memory", "streamed", "paged"])
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_a_program_sees_which_way_an_edge_goes(
+    force: Force, tmp_path: Path, mode: str, partitions: int
+) -> None:
+    pairs = edges()[0]
+    make_store(tmp_path / "graph", edge_chunk(pairs.tolist()), partitions=partitions)
+    force(mode)
+    table = run(Ways, tmp_path / "graph", num_threads=2).table
+    for name, end in (("coming", 1), ("going", 0)):
+        ids, counts = np.unique(pairs[:, end], return_counts=True)
+        expected = dict(zip(ids.tolist(), counts.tolist(), strict=True))
+        found = zip(table["id"].to_pylist(), table[name].to_pylist(), strict=True)
+        assert {node: count for node, count in found if count} == expected
 
 
 @pytest.mark.parametrize("mode", ["streamed", "paged"])
