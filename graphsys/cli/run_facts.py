@@ -43,8 +43,9 @@ def list_algorithms(*, as_json: bool) -> None:
         kinds = [kind for kind in ("native", "program") if getattr(entry, kind)]
         parameters = ", ".join(entry.parameters())
         tags = " ".join(entry.tags)
-        rows.append((name, entry.summary, " ".join(kinds), parameters, tags))
-    columns = ("algorithm", "what", "implementations", "parameters", "tags")
+        needs = entry.example.needs
+        rows.append((name, entry.summary, " ".join(kinds), parameters, tags, needs))
+    columns = ("algorithm", "what", "implementations", "parameters", "tags", "needs")
     if as_json:
         print_json({"algorithms": [dict(zip(columns, row, strict=True)) for row in rows]})
     else:

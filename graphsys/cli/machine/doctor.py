@@ -22,8 +22,8 @@ def doctor(
         bool,
         typer.Option(
             "--warm-up",
-            help="Compile what common commands need, so that none of them has to: some "
-            "minutes, once per version.",
+            help="Compile what common commands and every listed algorithm need, so that "
+            "none of them has to: some minutes, once per version. What fails is reported.",
         ),
     ] = False,
     cluster: ClusterOption = None,
@@ -49,6 +49,8 @@ def doctor(
         facts["warmed up"] = (
             f"{compiled['commands']} commands in {compiled['seconds']:.0f} s"
         )
+        for failure in compiled["failed"]:
+            facts[f"not warmed up: {failure['command']}"] = failure["reason"]
     print_facts(facts)
 
 

@@ -10,7 +10,7 @@ import importlib
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypedDict, cast
 
 import pyarrow as pa
@@ -67,6 +67,25 @@ class ProgramOptions(RunOptions, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A graph on which an algorithm can be tried: what warm-up, benchmarks and tests take.
+
+    Attributes:
+        dataset: A generated data set, as of ``graphsys dataset build``.
+        settings: Parameters of the data set.
+        parameters: Those without which the algorithm does not run, as for this data set.
+        needs: What the algorithm asks of a graph beyond edges, for people; or "".
+        largest: R-MAT scale on which the algorithm still ends in seconds, for benchmarks.
+    """
+
+    dataset: str = "rmat"
+    settings: Mapping[str, Any] = field(default_factory=lambda: {"scale": 8})
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    needs: str = ""
+    largest: int = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Algorithm:
     """One algorithm of the list.
 
@@ -81,6 +100,7 @@ class Algorithm:
             column behind the ids, or those that are ``stored`` first.
         tags: Names it has elsewhere: in Xu, Jeon, Annavaram, "Graph Processing on GPUs:
             Where are the Bottlenecks?", IISWC 2014.
+        example: A graph on which it can be tried.
         function: What users call, with its signature and docstring.
     """
 
@@ -91,6 +111,7 @@ class Algorithm:
     answers: bool = False
     shown: str = "stored"
     tags: tuple[str, ...] = ()
+    example: Example
     function: Callable[..., Any]
 
     @property
@@ -299,6 +320,9 @@ def _loaded(room: str, place: str) -> Any:
     return getattr(importlib.import_module(room + module), attribute)
 
 
+_PLAIN = Example()
+
+
 def listed(
     *,
     native: str = "",
@@ -306,6 +330,7 @@ def listed(
     answers: bool = False,
     shown: str = "stored",
     tags: tuple[str, ...] = (),
+    example: Example = _PLAIN,
 ) -> Callable[[Callable[Parameters, None]], Callable[Parameters, Result]]:
     """Put an algorithm on the list by its signature and docstring.
 
@@ -315,6 +340,7 @@ def listed(
         answers: As in :class:`Algorithm`.
         shown: As in :class:`Algorithm`.
         tags: As in :class:`Algorithm`.
+        example: As in :class:`Algorithm`.
 
     Returns:
         A decorator of a function without a body, whose parameters are those of both
@@ -325,7 +351,7 @@ def listed(
         summary = (inspect.getdoc(function) or "").partition("\n")[0].rstrip(".")
         algorithm = Algorithm(
             name=function.__name__, summary=summary, native=native, program=program,
-            answers=answers, shown=shown, tags=tags, function=function,
+            answers=answers, shown=shown, tags=tags, example=example, function=function,
         )  # fmt: skip
         ALGORITHMS[algorithm.name] = algorithm
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from graphsys.engine.algorithms.algorithm import (
+    Example,
     GraphLike,
     NativeOptions,
     ProgramOptions,
@@ -72,7 +73,11 @@ def pagerank(
     """
 
 
-@listed(program="pagerank:PersonalizedPageRank", shown="largest")
+@listed(
+    program="pagerank:PersonalizedPageRank",
+    shown="largest",
+    example=Example(parameters={"source": 0}),
+)
 def personalized_pagerank(
     graph: GraphLike,
     *,
@@ -157,7 +162,7 @@ def hits(
     """
 
 
-@listed(program="katz:Katz", shown="largest")
+@listed(program="katz:Katz", shown="largest", example=Example(parameters={"alpha": 0.001}))
 def katz(
     graph: GraphLike,
     *,
@@ -277,7 +282,7 @@ def betweenness(
     """
 
 
-@listed(native="distances:closeness", shown="largest")
+@listed(native="distances:closeness", shown="largest", example=Example(largest=12))
 def closeness(graph: GraphLike, **options: Unpack[NativeOptions]) -> None:
     """How near every node is to those that reach it: 1 / the mean distance to it.
 
@@ -306,7 +311,7 @@ def closeness(graph: GraphLike, **options: Unpack[NativeOptions]) -> None:
     """
 
 
-@listed(native="distances:harmonic", shown="largest")
+@listed(native="distances:harmonic", shown="largest", example=Example(largest=12))
 def harmonic(graph: GraphLike, **options: Unpack[NativeOptions]) -> None:
     """Harmonic centrality: the sum of 1 / distance over the nodes that reach a node.
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Unpack
 
-from graphsys.engine.algorithms.algorithm import GraphLike, ProgramOptions, listed
+from graphsys.engine.algorithms.algorithm import Example, GraphLike, ProgramOptions, listed
 
 
 @listed(program="coloring:Coloring", tags=("GCO",))
@@ -168,6 +168,11 @@ def belief_propagation(
     program="survey_propagation:SurveyPropagation",
     answers=True,
     tags=("SP",),
+    example=Example(
+        dataset="ksat",
+        settings={"num_variables": 60},
+        needs="a formula: edges from clauses to variables",
+    ),
 )
 def survey_propagation(
     graph: GraphLike,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Unpack
 
 from graphsys.engine.algorithms.algorithm import (
+    Example,
     GraphLike,
     NativeOptions,
     ProgramOptions,
@@ -11,7 +12,7 @@ from graphsys.engine.algorithms.algorithm import (
 )
 
 
-@listed(native="leiden:leiden", answers=True)
+@listed(native="leiden:leiden", answers=True, example=Example(largest=16))
 def leiden(
     graph: GraphLike,
     *,
@@ -93,7 +94,14 @@ def cdlp(
     """
 
 
-@listed(program="label_propagation:LabelPropagation")
+@listed(
+    program="label_propagation:LabelPropagation",
+    example=Example(
+        dataset="planted",
+        settings={"num_nodes": 400},
+        needs="labels: a column of the nodes, or the parameter",
+    ),
+)
 def label_propagation(
     graph: GraphLike,
     *,

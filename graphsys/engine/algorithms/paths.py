@@ -3,6 +3,7 @@
 from typing import Any, Unpack
 
 from graphsys.engine.algorithms.algorithm import (
+    Example,
     GraphLike,
     NativeOptions,
     ProgramOptions,
@@ -11,7 +12,11 @@ from graphsys.engine.algorithms.algorithm import (
 
 
 @listed(
-    native="traversal:bfs", program="bfs:breadth_first", shown="smallest", tags=("BFS",)
+    native="traversal:bfs",
+    program="bfs:breadth_first",
+    shown="smallest",
+    tags=("BFS",),
+    example=Example(parameters={"source": 0}),
 )
 def bfs(
     graph: GraphLike,
@@ -54,6 +59,7 @@ def bfs(
     program="sssp:ShortestPaths",
     shown="smallest",
     tags=("SSSP",),
+    example=Example(parameters={"source": 0}),
 )
 def sssp(
     graph: GraphLike,
@@ -96,7 +102,7 @@ def sssp(
     """
 
 
-@listed(native="all_pairs:apsp", tags=("APSP",))
+@listed(native="all_pairs:apsp", tags=("APSP",), example=Example(largest=12))
 def apsp(
     graph: GraphLike, *, max_nodes: int = 5000, **options: Unpack[NativeOptions]
 ) -> None:
@@ -209,7 +215,11 @@ def mst(graph: GraphLike, **options: Unpack[ProgramOptions]) -> None:
     """
 
 
-@listed(program="min_cut:MinimumCut", tags=("GCU",))
+@listed(
+    program="min_cut:MinimumCut",
+    tags=("GCU",),
+    example=Example(parameters={"source": 0, "target": 1}),
+)
 def min_cut(
     graph: GraphLike, *, source: Any, target: Any, **options: Unpack[ProgramOptions]
 ) -> None:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any, Unpack
 
-from graphsys.engine.algorithms.algorithm import GraphLike, NativeOptions, listed
+from graphsys.engine.algorithms.algorithm import Example, GraphLike, NativeOptions, listed
 
 
-@listed(native="similarity:jaccard", shown="largest")
+@listed(native="similarity:jaccard", shown="largest", example=Example(largest=12))
 def jaccard(
     graph: GraphLike,
     *,
@@ -53,7 +53,7 @@ def jaccard(
     """
 
 
-@listed(native="similarity:adamic_adar", shown="largest")
+@listed(native="similarity:adamic_adar", shown="largest", example=Example(largest=12))
 def adamic_adar(
     graph: GraphLike,
     *,

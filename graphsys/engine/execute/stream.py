@@ -334,10 +334,8 @@ class PagedRows(StreamRows):
             count = cut_rows(rows.ends, rows.indices, cursor, end, indptr, indices, places)
             columns = {n: read_only(c[places[:count]]) for n, c in rows.columns.items()}
             cut = read_only(indices)[:count]
-            yield replace(
-                rows, key=("cut", rows.direction, offset), begins=begins, ends=ends,
-                indices=cut, columns=columns,
-            )  # fmt: skip
+            key = ("cut", rows.direction, offset)
+            yield replace(rows, key=key, begins=begins, ends=ends, indices=cut, columns=columns)
         self._leave([rows])
 
 
@@ -382,12 +380,11 @@ def united(
         offsets = np.append(rows.begins.astype(np.int64), high) - low
         append_rows(offsets, 0, cursor, places)
         indices[places] = rows.indices[low:high] + numbers.type(rows.column_base)
-    directions = {rows.direction for rows in blocks}
-    key, indptr = ("united", *sorted(map(str, directions))), read_only(indptr)
+    ways = {rows.direction for rows in blocks}
+    key, indptr = ("united", *sorted(map(str, ways))), read_only(indptr)
     return replace(
-        first, key=key, direction=first.direction if len(directions) == 1 else None,
-        column_base=0, begins=indptr[:-1], ends=indptr[1:],
-        indices=read_only(indices), columns={},
+        first, key=key, direction=ways.pop() if len(ways) == 1 else None, column_base=0,
+        begins=indptr[:-1], ends=indptr[1:], indices=read_only(indices), columns={},
     ), None  # fmt: skip
 
 

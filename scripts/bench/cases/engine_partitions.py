@@ -19,11 +19,6 @@ PARTITIONS = 4
 EDGE_FACTOR = 16
 ONE = "one partition"
 SEVERAL = f"{OURS}, {PARTITIONS} partitions"
-SMALL = {"adamic_adar", "apsp", "closeness", "harmonic", "jaccard"}
-MEDIUM = {"leiden"}
-"""That takes minutes for a graph without communities."""
-OTHER_INPUT = {"label_propagation", "survey_propagation"}
-"""Those that need labels, or a formula, and not a graph like this one."""
 QUICK = {"betweenness", "mst", "sssp"}
 MODULE = "bench.cases.engine_partitions"
 Options = dict[str, Any]
@@ -36,13 +31,16 @@ def works(
     from graphsys.engine import algorithms
     from graphsys.engine.topology import Topology
 
-    missing += sorted(OTHER_INPUT)
-    scales = (12, 8, 8) if quick else (20, 12, 16)
-    stores = [_stores(folder / f"rmat{scale}", scale) for scale in dict.fromkeys(scales)]
-    for name in sorted(QUICK if quick else algorithms.ALGORITHMS.keys() - OTHER_INPUT):
-        place = 1 if name in SMALL else 2 if name in MEDIUM else 0
-        scale = scales[place]
-        pair = stores[[*dict.fromkeys(scales)].index(scale)]
+    examples = {name: row.example for name, row in sorted(algorithms.ALGORITHMS.items())}
+    missing += [name for name, example in examples.items() if example.needs]
+    stores: dict[int, dict[str, Path]] = {}
+    for name, example in examples.items():
+        if example.needs or (quick and name not in QUICK):
+            continue
+        scale = min(example.largest, 12) if quick else example.largest
+        if scale not in stores:
+            stores[scale] = _stores(folder / f"rmat{scale}", scale)
+        pair = stores[scale]
         topology = Topology.of(str(pair[ONE]))
         for kind, options in _ways(name, _ends(topology)):
             yield Work(
