@@ -333,9 +333,10 @@ class PagedRows(StreamRows):
             end -= rows.column_base
             count = cut_rows(rows.ends, rows.indices, cursor, end, indptr, indices, places)
             columns = {n: read_only(c[places[:count]]) for n, c in rows.columns.items()}
-            cut = read_only(indices)[:count]
-            key = ("cut", rows.direction, offset)
-            yield replace(rows, key=key, begins=begins, ends=ends, indices=cut, columns=columns)
+            yield replace(
+                rows, key=("cut", rows.direction, offset), begins=begins, ends=ends,
+                indices=read_only(indices)[:count], columns=columns,
+            )  # fmt: skip
         self._leave([rows])
 
 
