@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from graphsys import sampling as sampling
     from graphsys import storage as storage
     from graphsys.analysis.profile import profile as profile
+    from graphsys.core.errors import NotConvergedWarning as NotConvergedWarning
     from graphsys.core.types import EdgeType as EdgeType
     from graphsys.datasets import ingest as ingest
     from graphsys.engine import algorithms as algorithms
@@ -59,6 +60,7 @@ __all__ = [
     "EdgeType",
     "Graph",
     "NodeId",
+    "NotConvergedWarning",
     "NumberedStates",
     "Phase",
     "Result",

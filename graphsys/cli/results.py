@@ -84,7 +84,7 @@ def write_run(done: "Result", out: Path, kind: str | None, *, overwrite: bool) -
     if done.pieces is None:
         write_result(done.table, out, kind, overwrite=overwrite)
         return done
-    made = _Timed(done.pieces())
+    made = _Timed(done.parts())
     _write(made, out, kind, overwrite=overwrite)
     return replace(done, seconds=made.seconds)
 

@@ -114,7 +114,7 @@ def run(
         typer.Option(
             "--max-supersteps",
             metavar="N",
-            help="End a vertex program after so many supersteps.",
+            help="Run so many supersteps at most, fewer or more than by default.",
             rich_help_panel=ALGORITHM,
         ),
     ] = None,
@@ -271,11 +271,8 @@ def run(
         _ = done.table  # says that it is too large for one
     if out is not None:
         done = write_run(done, out, format_, overwrite=overwrite)
-    if not done.converged:
-        print_note(
-            f"warning: {algorithm} did not converge in {done.supersteps} supersteps, the "
-            "most it may run; allow more with --max-supersteps"
-        )
+    if done.warning is not None:
+        print_note(f"warning: {done.warning}")
     if out != STDOUT:
         print_run(done, algorithm, out, as_json=json)
     if out is None and not json and len(done):

@@ -91,6 +91,10 @@ class NotConvergedError(GraphsysError, ArithmeticError):
     exit_code = 1
 
 
+class NotConvergedWarning(UserWarning):
+    """A result that a limit cut short, of an iteration that need not converge."""
+
+
 class TrainingFailedError(GraphsysError, ArithmeticError):
     """A training run that cannot go on, for example after a NaN loss."""
 

@@ -9,7 +9,7 @@ _OURS: Final = str(Path(__file__).resolve().parent.parent)
 _STANDARD: Final = str(Path(warnings.__file__).parent)
 
 
-def note(text: str) -> None:
+def note(text: str, kind: type[Warning] = UserWarning) -> None:
     """Warn the caller of this library; the command line prints it as one line.
 
     The warning is placed at the innermost code that is neither ours nor the standard
@@ -20,4 +20,4 @@ def note(text: str) -> None:
         (_OURS, _STANDARD, "<")
     ):
         frame, level = frame.f_back, level + 1
-    warnings.warn(text, UserWarning, stacklevel=level + 1)
+    warnings.warn(text, kind, stacklevel=level + 1)

@@ -29,7 +29,7 @@ from graphsys.engine.execute.budget import Choice
 from graphsys.engine.execute.prepared import PreparedProgram, table_of
 from graphsys.engine.native_plan import NativeRun
 from graphsys.engine.program_run import ProgramRun
-from graphsys.engine.result import Result
+from graphsys.engine.result import Result, cut_short
 from graphsys.engine.topology import Topology
 from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import Graph
@@ -205,9 +205,7 @@ class ClusterRun:
     def _result(self, parts: list[dict[str, Any]], restarts: int) -> ClusterResult:
         at = parts[0]["position"]
         if self.require_convergence and not at.converged:
-            raise NotConvergedError(
-                f"{self.prepared.name} did not converge within {at.superstep} supersteps"
-            )
+            raise NotConvergedError(cut_short(self.prepared.name, at.superstep))
         states, prepared = combined(parts), self.prepared
         answer: float | None = None
         if isinstance(prepared, NativeRun):

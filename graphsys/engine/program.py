@@ -262,6 +262,8 @@ class VertexProgram(_Functions):
     num_edges: int
     superstep: int
     totals: Mapping[str, float]
+    superstep_limit: int | None
+    """What the run is limited to by whoever started it; for ``until``."""
 
     def __init__(self, **parameters: Any) -> None:
         known = parameter_types(type(self))
@@ -299,7 +301,14 @@ class VertexProgram(_Functions):
         return self.totals[name]
 
 
-_RESERVED = ("num_nodes", "num_edges", "superstep", "totals", "max_supersteps")
+_RESERVED = (
+    "num_nodes",
+    "num_edges",
+    "superstep",
+    "totals",
+    "max_supersteps",
+    "superstep_limit",
+)
 
 
 def parameter_types(program: type[VertexProgram]) -> dict[str, Any]:

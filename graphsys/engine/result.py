@@ -1,5 +1,6 @@
 """What a run gives back: a table keyed by the user's ids, and how the run went."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,8 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.errors import NotConvergedWarning
+from graphsys.core.notes import note
+
 if TYPE_CHECKING:
     import pandas as pd
+
+
+RUN_KEY = b"graphsys.run"
+"""Key of a table's metadata: JSON with ``algorithm``, ``supersteps``, ``converged``."""
+
+
+def cut_short(algorithm: str, supersteps: int) -> str:
+    """Say that a limit ended a run, and how it would have gone on."""
+    more = 10 * supersteps
+    return (
+        f"{algorithm} did not converge within {supersteps} supersteps, the most it may "
+        f"run; allow more with max_supersteps={more} (--max-supersteps {more})"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +44,8 @@ class Result:
         pieces: Where the table is too large to be made at once: what makes it piece by
             piece, as they are asked for; ``seconds`` is then 0, and ``table`` refused.
         num_rows: Rows of all pieces.
+        shortfall: What a result that did not converge lacks, and what helps; by default
+            that its supersteps were the most it may run.
     """
 
     source: pa.Table | Callable[[], pa.Table]
@@ -38,14 +57,45 @@ class Result:
     result: int | float | None = None
     pieces: Callable[[], Iterator[pa.Table]] | None = None
     num_rows: int | None = None
+    shortfall: str = ""
 
     @cached_property
     def table(self) -> pa.Table:
         """One row per node (or per pair, walk ... where the algorithm says so).
 
-        Columns ``id``, and ``value`` or the names of the program's fields.
+        Columns ``id``, and ``value`` or the names of the program's fields. The schema's
+        metadata tell of the run, under :data:`RUN_KEY`.
         """
-        return self.source() if callable(self.source) else self.source
+        return self._marked(self.source() if callable(self.source) else self.source)
+
+    def parts(self) -> Iterator[pa.Table]:
+        """Yield the table, or the pieces that it is made in."""
+        if self.pieces is None:
+            yield self.table
+        else:
+            yield from map(self._marked, self.pieces())
+
+    def _marked(self, table: pa.Table) -> pa.Table:
+        run = {
+            "algorithm": self.algorithm,
+            "supersteps": self.supersteps,
+            "converged": self.converged,
+        }
+        known = table.schema.metadata or {}
+        return table.replace_schema_metadata({**known, RUN_KEY: json.dumps(run).encode()})
+
+    @property
+    def warning(self) -> str | None:
+        """What is to be said of a result that did not converge, or None."""
+        if self.converged:
+            return None
+        return self.shortfall or cut_short(self.algorithm, self.supersteps)
+
+    def warned(self) -> "Result":
+        """Return the result; one that did not converge with a warning to the caller."""
+        if self.warning is not None:
+            note(self.warning, NotConvergedWarning)
+        return self
 
     def __len__(self) -> int:
         return int(self.table.num_rows) if self.num_rows is None else self.num_rows

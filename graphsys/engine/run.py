@@ -62,17 +62,22 @@ def run(
         CorruptStoreError: the checkpoint is incomplete.
         OutputExistsError: there is a checkpoint, and ``resume`` is off.
         NotConvergedError: with ``require_convergence``.
+
+    Warns:
+        NotConvergedWarning: a limit ended the run; ``Result.converged`` is false.
     """
     check_settings(device, strategy, checkpoint=checkpoint, resume=resume, check=check)
-    return run_prepared(
-        prepare(
-            program, graph, memory=memory, device=device, max_supersteps=max_supersteps
-        ),
+    work = prepare(
+        program, graph, memory=memory, device=device, max_supersteps=max_supersteps
+    )
+    done = run_prepared(
+        work,
         num_threads=num_threads, max_supersteps=max_supersteps,
         require_convergence=require_convergence, checkpoint=checkpoint,
         checkpoint_every=checkpoint_every, resume=resume, check=check, device=device,
         strategy=strategy, device_memory=device_memory, progress=progress,
     )  # fmt: skip
+    return done.warned()
 
 
 def run_prepared(

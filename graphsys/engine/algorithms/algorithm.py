@@ -169,11 +169,14 @@ class Algorithm:
             UnknownNameError: there is no such parameter, or no such node.
             ConfigError: a parameter is missing or does not fit.
             BudgetError: nothing fits the budget; the message names one that works.
+
+        Warns:
+            NotConvergedWarning: a limit ended the run; ``Result.converged`` is false.
         """
         work = self.prepare(
             graph, implementation=implementation, num_threads=num_threads, **options
         )
-        return work.run()
+        return work.run().warned()
 
     def prepare(
         self,

@@ -168,7 +168,7 @@ def katz(
     *,
     alpha: float = 0.1,
     beta: float = 1.0,
-    tolerance: float = 1e-6,
+    tolerance: float = 1e-9,
     normalized: bool = True,
     **options: Unpack[ProgramOptions],
 ) -> None:
@@ -179,12 +179,16 @@ def katz(
         alpha: What each further step of a walk is worth; the scores converge below 1 / the
             largest eigenvalue of the adjacency matrix.
         beta: What every node has to begin with.
-        tolerance: Stop when scores moved by less than N times this in all.
+        tolerance: Stop when no score will grow by more than this share of itself.
         normalized: Scale the scores to a Euclidean norm of 1.
         options: How it is run: ``memory``, ``num_threads`` and the options of ``gs.run``.
 
     Returns:
         ``value``: the scores, float64.
+
+    Raises:
+        NotConvergedError: ``alpha`` is not below 1 / the largest eigenvalue, or so little
+            that it does not show within 1000 supersteps, or ``max_supersteps``.
 
     Complexity:
         O(N + E) per superstep.

@@ -86,6 +86,10 @@ def spec_of(
             the program and what is missing.
         UnknownNameError: there is no such dtype.
     """
+    if max_supersteps is not None and max_supersteps < 1:
+        raise ConfigError(
+            f"max_supersteps is {max_supersteps}, expected a whole number >= 1"
+        )
     if isinstance(program, type):
         spec = _declared_spec(program)
     else:

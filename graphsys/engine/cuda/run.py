@@ -16,7 +16,7 @@ from graphsys.engine.cuda.executor import DeviceExecutor
 from graphsys.engine.cuda.strategy import check_strategy
 from graphsys.engine.execute.prepared import prepare, run_on_host, table_of
 from graphsys.engine.program import VertexProgram
-from graphsys.engine.result import Result
+from graphsys.engine.result import Result, cut_short
 from graphsys.engine.topology import Topology
 from graphsys.generated.modules import load_module
 
@@ -79,9 +79,7 @@ def run_on_device(
         progress.close()
     seconds = time.perf_counter() - loaded - executor.compile_seconds
     if require_convergence and not executor.at.converged:
-        raise NotConvergedError(
-            f"{plan.spec.name} did not converge within {executor.at.superstep} supersteps"
-        )
+        raise NotConvergedError(cut_short(plan.spec.name, executor.at.superstep))
     table = table_of(executor.plan, topology, executor.arrays.states)
     return Result(
         source=table,
@@ -90,7 +88,7 @@ def run_on_device(
         seconds=seconds,
         compile_seconds=loaded - begin + executor.compile_seconds,
         converged=executor.at.converged,
-        result=program.answer(table),
+        result=program.answer(table) if executor.at.converged else None,
     )
 
 

@@ -103,8 +103,9 @@ class Checkpoints:
     def after(self, executor: Executor) -> None:
         """Write a checkpoint if it is time, or the run has come to its own end."""
         at = executor.at
-        is_over = at.is_done and at.converged
-        if is_over or (at.superstep % self._every == 0 and not at.is_done):
+        if not at.converged:
+            return  # a limit ended a phase: more supersteps go on from before its end
+        if at.is_done or at.superstep % self._every == 0:
             self.write(executor)
 
     def write(self, executor: Executor) -> None:

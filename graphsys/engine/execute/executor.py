@@ -123,6 +123,7 @@ class Executor:
         program = self.program
         program.num_nodes = self.topology.num_nodes
         program.num_edges = self.topology.num_edges
+        program.superstep_limit = self.max_supersteps
         program.totals = self.at.totals
         if self.at.superstep == 0:
             self.frontier = self._start()
@@ -189,18 +190,33 @@ class Executor:
             ends = self.frontier is not None and self.frontier.count == 0
         else:
             ends = changed == 0 and spec.until is None and spec.max_supersteps is None
-        if limited and not ends:
-            # an asked-for number of supersteps is no failure to converge
-            self.at.converged = spec.until is None
+        if limited and not ends and not self._is_counted(phase):
+            self.at.converged = False
         return ends or limited
 
     def phase_limit(self, phase: PhasePlan) -> int | None:
         """Return after how many supersteps a phase ends.
 
         That of a program of one phase is the program's: what the run is told replaces it.
+        Where there are several, it replaces that of a phase that ends by ``until``, less
+        what the phases after it take: so their results are whole.
         """
-        is_program = self.plan.spec.program.phases is None
-        return None if is_program and self.max_supersteps else phase.spec.max_supersteps
+        own, told = phase.spec.max_supersteps, self.max_supersteps
+        if told is None or self._is_counted(phase):
+            return own
+        if self.plan.spec.program.phases is None:
+            return None
+        following = self.plan.phases[self.at.phase + 1 :]
+        if self.plan.spec.loop or any(later.spec.repeat for later in following):
+            return None
+        begun = self.at.superstep - self.at.step
+        return max(told - len(following) - begun, 1)
+
+    def _is_counted(self, phase: PhasePlan) -> bool:
+        """Whether a phase asks for a number of supersteps: no failure to converge."""
+        spec = phase.spec
+        is_only = self.plan.spec.program.phases is None and self.max_supersteps is not None
+        return spec.until is None and spec.max_supersteps is not None and not is_only
 
     # ---- the beginning
 

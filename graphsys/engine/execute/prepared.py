@@ -29,7 +29,7 @@ from graphsys.engine.execute.checkpoint import Checkpoints, fingerprint_of
 from graphsys.engine.execute.combine_check import CombineCheck
 from graphsys.engine.execute.executor import Executor, Superstep
 from graphsys.engine.program import NodeId, VertexProgram
-from graphsys.engine.result import Result
+from graphsys.engine.result import Result, cut_short
 from graphsys.engine.topology import Topology
 from graphsys.generated.modules import load_module
 from graphsys.storage.reader import Graph
@@ -145,9 +145,7 @@ def run_on_host(
     took = time.perf_counter() - begin - observing_seconds() - executor.compile_seconds
     kernels_of(plan, choice.mode).remember()
     if require_convergence and not executor.at.converged:
-        raise NotConvergedError(
-            f"{plan.spec.name} did not converge within {executor.at.superstep} supersteps"
-        )
+        raise NotConvergedError(cut_short(plan.spec.name, executor.at.superstep))
     return _result(work, executor, took)
 
 

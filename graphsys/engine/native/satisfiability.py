@@ -206,6 +206,9 @@ def survey_propagation(
         compile_seconds=compiling,
         converged=not left,
         result=left,
+        shortfall=f"survey_propagation leaves {left} clauses unsatisfied, and there may be "
+        f"no better answer; allow it more with tries={10 * tries} (--param "
+        f"tries={10 * tries})",
     )
 
 

@@ -39,7 +39,7 @@ class Eigenvector(gs.VertexProgram):
             return node.score * node.score, abs(node.score - before.score)
 
         def until(self, totals: Any) -> bool:
-            return bool(totals["change"] < self.num_nodes * self.tolerance)
+            return bool(totals["change"] <= self.num_nodes * self.tolerance)
 
     class Scale(gs.Phase):
         """Bring the norm to 1."""

@@ -1,9 +1,11 @@
+import re
+
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from graphsys.core.errors import NotConvergedError
+from graphsys.core.errors import ConfigError, NotConvergedError, NotConvergedWarning
 from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs
 from tests.unit.engine.programs.matrices import adjacency
 from tests.unit.engine.programs.runs import Stored, run
@@ -43,3 +45,52 @@ def test_growth_without_bound_is_refused() -> None:
     graph = SmallGraph([0, 1], [(0, 1, 1.0), (1, 0, 1.0)], True)
     with pytest.raises(NotConvergedError, match="grows without bound at alpha = 5"):
         run("katz", graph, alpha=5.0)
+
+
+def star() -> SmallGraph:
+    """K1,4, whose largest eigenvalue is 2."""
+    return SmallGraph([0, 1, 2, 3, 4], [(0, n, 1.0) for n in (1, 2, 3, 4)], False)
+
+
+def test_scores_just_below_the_bound_have_converged() -> None:
+    done = run("katz", star(), alpha=0.499, normalized=False)
+    hub, *leaves = done.to_numpy()["value"].tolist()
+    assert done.converged
+    assert hub == pytest.approx(749.74975, abs=1e-5)
+    assert leaves == pytest.approx([375.12513] * 4, abs=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.6, -0.5, 5.0, 1e250])
+def test_an_alpha_that_is_not_below_the_bound_is_refused(alpha: float) -> None:
+    with pytest.raises(NotConvergedError, match="take alpha=") as told:
+        run("katz", star(), alpha=alpha)
+    advised = float(re.findall(r"take alpha=(-?[\d.]+)", str(told.value))[0])
+    assert run("katz", star(), alpha=advised).converged
+
+
+def test_a_bound_that_few_nodes_break_is_seen_in_a_large_graph() -> None:
+    # a triangle with loops grows by 1.2 a step, too little to move the sum of all others
+    ids = list(range(5000))
+    edges = [(a, b, 1.0) for a in range(3) for b in range(3)]
+    with pytest.raises(NotConvergedError, match=r"does not settle|without bound"):
+        run("katz", SmallGraph(ids, edges, True), alpha=0.4, tolerance=1e-3)
+
+
+def test_an_alpha_very_close_to_the_bound_converges_as_the_error_advises() -> None:
+    with pytest.raises(NotConvergedError, match="does not settle") as told:
+        run("katz", star(), alpha=0.4999, normalized=False)
+    more = int(re.findall(r"--max-supersteps (\d+)", str(told.value))[0])
+    with pytest.warns(NotConvergedWarning, match="max_supersteps") as warned:
+        run("katz", star(), alpha=0.4999, normalized=False, max_supersteps=more)
+    more = int(re.findall(r"--max-supersteps (\d+)", str(warned[0].message))[0])
+    done = run("katz", star(), alpha=0.4999, normalized=False, max_supersteps=more)
+    assert done.converged
+    # x = 1 + 4 a y and y = 1 + a x
+    assert done.to_numpy()["value"][0] == pytest.approx(2.9996 / (1 - 4 * 0.4999**2))
+
+
+@pytest.mark.parametrize("settings", [{"alpha": float("nan")}, {"beta": float("inf")},
+                                      {"tolerance": 0.0}])  # fmt: skip
+def test_numbers_that_mean_nothing_are_refused(settings: dict[str, float]) -> None:
+    with pytest.raises(ConfigError, match=f"{next(iter(settings))} is .* expected"):
+        run("katz", star(), **settings)
