@@ -1,7 +1,8 @@
 """Which columns are the source, the destination, the weight, the time, the relation."""
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from graphsys.core.errors import InputError, cut_list, unknown_name
@@ -9,11 +10,18 @@ from graphsys.datasets.base import ReadOptions
 
 _ENDS: Final = (
     ("src", "dst"),
+    ("src", "dest"),
     ("source", "target"),
     ("source", "destination"),
+    ("source", "dest"),
     ("from", "to"),
     ("head", "tail"),
     ("subject", "object"),
+    ("origin", "destination"),
+    ("sender", "receiver"),
+    ("start", "end"),
+    ("citing", "cited"),
+    ("follower", "followee"),
     ("u", "v"),
     ("h", "t"),
 )
@@ -28,6 +36,34 @@ ROLES: Final = {
     "time": ("time", "timestamp"),
     "relation": ("relation", "rel", "predicate"),
 }
+
+
+_NUMBERED: Final = re.compile(
+    r"(?P<stem>[a-z][a-z _.-]*?)[ _.-]?(?P<number>[12]|(?<=[ _.-])[ab])"
+)
+
+
+def numbered_pair(names: Sequence[str]) -> tuple[str, str] | None:
+    """Return the one pair of names that differ by 1 and 2, or by a and b; else None.
+
+    Examples:
+        >>> numbered_pair(["id_1", "id_2", "weight"])
+        ('id_1', 'id_2')
+        >>> numbered_pair(["x1", "x2", "y1", "y2"]) is None
+        True
+    """
+    by_stem: dict[str, dict[str, str]] = {}
+    for name in names:
+        match = _NUMBERED.fullmatch(name.lower())
+        if match and len(match["stem"]) > 1:
+            by_stem.setdefault(match["stem"], {})[match["number"]] = name
+    pairs = [
+        (found[first], found[second])
+        for found in by_stem.values()
+        for first, second in (("1", "2"), ("a", "b"))
+        if first in found and second in found
+    ]
+    return pairs[0] if len(pairs) == 1 else None
 
 
 def is_header(names: Sequence[str]) -> bool:
@@ -68,8 +104,9 @@ def find_roles(names: Sequence[str], options: ReadOptions, where: str) -> dict[s
                 found |= {lowered[pair[0]]: "src", lowered[pair[1]]: "dst"}
                 break
         else:
-            if options.columns and len(taken) >= 2:
-                found |= {taken[0]: "src", taken[1]: "dst"}
+            ends = (taken[0], taken[1]) if options.columns and len(taken) >= 2 else None
+            if pair_named := ends or numbered_pair(taken):
+                found |= dict(zip(pair_named, ("src", "dst"), strict=True))
     for role, aliases in ROLES.items():
         alias = next((lowered[name] for name in aliases if name in lowered), None)
         if alias is not None and role not in found.values() and alias not in found:
@@ -78,9 +115,24 @@ def find_roles(names: Sequence[str], options: ReadOptions, where: str) -> dict[s
     if missing:
         raise InputError(
             f"{where}: no column for {' and '.join(missing)} among {_shown(names)}; "
-            "say which they are with --columns src=NAME,dst=NAME"
+            f"say which they are with {_suggested(names, found)}"
         )
     return found | {name: name for name in taken if name not in found and name != "_"}
+
+
+def _suggested(names: Sequence[str], found: Mapping[str, str]) -> str:
+    """Return the command that names both ends, of the first columns that may be them."""
+    ends = {role: column for column, role in found.items() if role in ("src", "dst")}
+    free = [name for name in names if name not in found and "," not in name]
+    for role in ("src", "dst"):
+        if role not in ends:
+            ends[role] = free.pop(0) if free else "NAME"
+    pairs = f"src={ends['src']},dst={ends['dst']}"
+    return (
+        f"--columns {pairs}"
+        if pairs.isascii() and " " not in pairs
+        else (f'--columns "{pairs}"')
+    )
 
 
 def _shown(names: Sequence[str]) -> str:

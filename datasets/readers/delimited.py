@@ -5,23 +5,27 @@ their names in the header (roles.py), by ``--columns src=NAME,dst=NAME``, or, in
 without a header, by position.
 """
 
+import re
 from dataclasses import replace
 from typing import Final
 
 from graphsys.core.errors import InputError
 from graphsys.core.types import EDGE
 from graphsys.datasets.base import Format, ReadOptions, base_name, formats
-from graphsys.datasets.files import InputFile
-from graphsys.datasets.readers.edgelist import guess_columns
-from graphsys.datasets.roles import find_roles
+from graphsys.datasets.files import InputFile, read_head
+from graphsys.datasets.readers.edgelist import guess_columns, numbered_names
+from graphsys.datasets.roles import find_roles, is_header
 from graphsys.datasets.split_names import by_split
-from graphsys.datasets.text.layout import LineFormat, is_integer, is_number, show
-from graphsys.datasets.text.source import (
+from graphsys.datasets.text.first_lines import (
     DataLine,
-    TextPart,
-    TextSource,
     first_lines,
     no_text,
+)
+from graphsys.datasets.text.id_guards import refuse_comments
+from graphsys.datasets.text.layout import BLANKS, LineFormat, is_integer, is_number, show
+from graphsys.datasets.text.source import (
+    TextPart,
+    TextSource,
 )
 from graphsys.storage.source import Source
 
@@ -41,6 +45,7 @@ def open_delimited(files: list[InputFile], options: ReadOptions) -> Source:
 
 
 def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
+    options = _excel(file, options)
     separator = separator_of(file, options)
     lines = first_lines(
         file, skip=options.skip, separator=separator, has_comments=False, has_quotes=True
@@ -48,14 +53,19 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
     if (err := no_text(file, lines[0])) is not None:
         raise err
     header = [field.decode("utf-8", "replace") for field in lines[0].fields]
-    is_guessed = False
+    is_guessed, ends = False, None
+    if options.ids != "string":
+        refuse_comments(file, lines, is_leading=True)
     if _has_header(lines[0], header, options):
         where = f"{file.name}:{lines[0].number}"
-        roles = find_roles(header, options, where)
+        roles = _roles(header, options, where)
         names = [roles.get(name, "_") for name in header]
         skip, lines = lines[0].number, lines[1:]
         if not lines:
             raise InputError(f"{where}: no edge behind the header, expected at least one")
+        if options.ids != "string":
+            of_role = {role: name.encode() for name, role in roles.items()}
+            ends = of_role["src"], of_role["dst"]
     else:
         names = list(options.columns or _names_by_position(file, lines[0]))
         skip, is_guessed = options.skip, options.columns is None
@@ -64,8 +74,9 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         columns=columns,
         separator=separator,
         has_comments=False,
-        has_quotes=True,
+        has_quotes=separator != BLANKS,
         first_line=lines[0].number,
+        keeps_zeros=options.ids == "auto",
     )
     return TextPart(
         file,
@@ -74,7 +85,32 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         skip=skip,
         split=split,
         is_weight_guessed=is_guessed and len(names) == 3,
+        header=ends,
     )
+
+
+def _excel(file: InputFile, options: ReadOptions) -> ReadOptions:
+    """Take the separator from a first line ``sep=;``, as Excel writes and reads it."""
+    first = read_head(file).split(b"\n", 1)[0].rstrip()
+    if options.skip or not re.fullmatch(rb"sep=[^\w\s\"#%]", first, re.IGNORECASE):
+        return options
+    return replace(options, skip=1, separator=options.separator or chr(first[-1]))
+
+
+def _roles(header: list[str], options: ReadOptions, where: str) -> dict[str, str]:
+    """Give the columns of a header their names in the graph.
+
+    Raises:
+        InputError: source and destination cannot be told; or the line is no header.
+    """
+    try:
+        return find_roles(header, options, where)
+    except InputError as err:
+        if options.columns or options.roles or "no column for" not in str(err):
+            raise
+        raise InputError(
+            f"{err}, or --columns {numbered_names(len(header))} if this line is no header"
+        ) from err
 
 
 def separator_of(file: InputFile, options: ReadOptions) -> int:
@@ -84,24 +120,33 @@ def separator_of(file: InputFile, options: ReadOptions) -> int:
     """
     if options.separator is not None:
         return ord(options.separator)
-    if base_name(file.path)[1] == ".tsv":
+    lines = first_lines(file, skip=options.skip, separator=ord(","), has_comments=False)
+    line = lines[0].text
+    if base_name(file.path)[1] == ".tsv" and b"\t" in line:
         return ord("\t")
-    line = first_lines(file, skip=options.skip, separator=ord(","), has_comments=False)[0]
-    blank = ord(" ") if b" " in line.text.strip() else ord(",")
-    return next((mark for mark in _CANDIDATES if mark in line.text), blank)
+    if any(mark in line for mark in _CANDIDATES):
+        return max(_CANDIDATES, key=line.count)  # the first of those that are as many
+    if b" " not in line.strip():
+        return ord(",")
+    has_runs = any(len(it.text.split(b" ")) != len(it.text.split()) for it in lines)
+    has_quotes = any(b'"' in it.text for it in lines)
+    return BLANKS if has_runs and not has_quotes else ord(" ")
 
 
 def _has_header(first: DataLine, header: list[str], options: ReadOptions) -> bool:
     """Tell whether the first line names the columns.
 
-    It does not where it begins with two integers, or where the user names columns by
-    position that it does not contain.
+    It does not where it begins with two integers, where the user names columns by
+    position that it does not contain, or where it has numbers and no known names.
     """
     if options.roles:
         return True
     if options.columns is not None and not set(options.columns) & set(header):
         return False
-    return not all(is_integer(field) for field in first.fields[:2])
+    if is_header(header):
+        return True
+    is_numbers = [is_number(field) for field in first.fields]
+    return not (all(map(is_integer, first.fields[:2])) or any(is_numbers[2:]))
 
 
 def _names_by_position(file: InputFile, first: DataLine) -> tuple[str, ...]:
@@ -110,7 +155,7 @@ def _names_by_position(file: InputFile, first: DataLine) -> tuple[str, ...]:
         return ("src", "dst", "weight")[:found]
     raise InputError(
         f"{file.name}:{first.number}: found {found} columns and no header: "
-        f"{show(first.text)}; name them with --columns src,dst,NAME,..."
+        f"{show(first.text)}; name them with --columns {numbered_names(found)}"
     )
 
 

@@ -4,6 +4,7 @@ The first data line fixes the number of columns (2: src dst; 3: src dst weight; 
 named by the user) and the type of ids; every later line must look the same.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -14,6 +15,20 @@ from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.files import InputFile
 from graphsys.datasets.roles import is_header
 from graphsys.datasets.split_names import by_split
+from graphsys.datasets.text.dialect import sniff_separator
+from graphsys.datasets.text.first_lines import (
+    DataLine,
+    first_lines,
+    is_first_odd,
+    no_text,
+)
+from graphsys.datasets.text.id_guards import (
+    must_be_strings,
+    refuse_comments,
+    refuse_header,
+    skipped_header,
+    warn_of_numbers_as_names,
+)
 from graphsys.datasets.text.layout import (
     BLANKS,
     ID,
@@ -31,12 +46,8 @@ from graphsys.datasets.text.layout import (
     show,
 )
 from graphsys.datasets.text.source import (
-    DataLine,
     TextPart,
     TextSource,
-    first_lines,
-    is_first_odd,
-    no_text,
 )
 from graphsys.datasets.times import is_date
 from graphsys.storage.source import Source
@@ -71,21 +82,32 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
             "columns: an edge list has no header; name its columns by position, "
             "for example src,dst,weight"
         )
-    separator = ord(options.separator) if options.separator else BLANKS
-    separator = BLANKS if separator == ord(" ") else separator
     names = options.columns
+    if options.separator is None:
+        num_columns = None if names is None else len(names)
+        separator, note = sniff_separator(file, skip=options.skip, num_columns=num_columns)
+    else:
+        separator, note = ord(options.separator), ""
+    separator = BLANKS if separator == ord(" ") else separator
     lines = first_lines(
         file, skip=options.skip, separator=separator, num_columns=len(names or (1, 2))
     )
     first = lines[0]
     if (err := no_text(file, first)) is not None:
         raise err
+    if options.ids != "string":
+        refuse_comments(file, lines)
     names = names or _default_names(file, first)
     columns = guess_columns(file, names, lines, options)
+    if note:
+        warnings.warn(note, UserWarning, stacklevel=2)
     layout = LineFormat(
-        columns=columns, separator=separator, first_line=first.number,
+        columns=columns,
+        separator=separator,
+        first_line=first.number,
         is_first_odd=is_first_odd(lines),
-    )  # fmt: skip
+        keeps_zeros=options.ids == "auto",
+    )
     return TextPart(
         file,
         layout,
@@ -93,6 +115,9 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         skip=options.skip,
         split=split,
         is_weight_guessed=options.columns is None and len(names) == 3,
+        header=None
+        if options.ids == "string"
+        else skipped_header(file, options.skip, layout),
     )
 
 
@@ -109,24 +134,35 @@ def _default_names(file: InputFile, first: DataLine) -> tuple[str, ...]:
             f"{where}: found 1 column, expected at least 2 (src dst): "
             f"{show(first.text)}{hint}"
         )
+    words = [field.decode(errors="replace") for field in first.fields]
+    if found >= 3 and not is_number(first.fields[2]) and is_header(words):
+        raise InputError(
+            f"{where}: found the header {show(first.text)}; pass --format csv, which "
+            "reads columns by their names"
+        )
     if found > 3:
         raise InputError(
             f"{where}: found {found} columns, expected 2 (src dst) or 3 (src dst weight): "
-            f"{show(first.text)}; name them with --columns src,dst,NAME,..., or pass "
-            f"--format adjacency if these are lists of neighbors{hint}"
+            f"{show(first.text)}; name them with --columns {numbered_names(found)}, or "
+            f"pass --format adjacency if these are lists of neighbors{hint}"
         )
     if found == 3 and not is_number(first.fields[2]):
-        if is_header([field.decode(errors="replace") for field in first.fields]):
-            raise InputError(
-                f"{where}: found the header {show(first.text)}; pass --format csv, which "
-                "reads columns by their names"
-            )
         raise InputError(
             f"{where}: found {show(first.fields[2])} as weight, expected a number; for "
             "triples of head, relation and tail pass --format triples, else name other "
             f"columns with --columns src,dst,NAME{hint}"
         )
     return ("src", "dst", "weight")[:found]
+
+
+def numbered_names(found: int) -> str:
+    """Return names for columns by position, for a message.
+
+    Examples:
+        >>> numbered_names(4)
+        'src,dst,c3,c4'
+    """
+    return ",".join(["src", "dst", *(f"c{k}" for k in range(3, found + 1))])
 
 
 def guess_columns(
@@ -155,7 +191,8 @@ def guess_columns(
         )
     fields = dict(zip(names, first.fields, strict=True))
     ends = [fields["src"], fields["dst"]]
-    id_kind = _id_kind(where, ends, lines, names, options)
+    places = [list(names).index("src"), list(names).index("dst")]
+    id_kind = _id_kind(where, ends, lines, places, options)
     return tuple(
         TextColumn(
             name, id_kind if name in ("src", "dst") else guess_kind(name, place, lines)
@@ -168,7 +205,7 @@ def _id_kind(
     where: str,
     ends: list[bytes],
     lines: Sequence[DataLine],
-    names: Sequence[str],
+    places: Sequence[int],
     options: ReadOptions,
 ) -> int:
     """Return ID or WORD for both ends of an edge."""
@@ -182,26 +219,12 @@ def _id_kind(
                 f"{where}: found {show(bad[0])} as an id, expected an integer from 0 to "
                 f"2**63 - 1; pass --ids string if ids are names{hint}"
             )
-        _refuse_header(where, lines, names)
+        refuse_header(where, lines, places, f"--skip {lines[0].number}, --format csv")
+        warn_of_numbers_as_names(where, lines, places)
+        return WORD
+    if options.ids == "auto" and must_be_strings(where, lines, places):
         return WORD
     return ID
-
-
-def _refuse_header(where: str, lines: Sequence[DataLine], names: Sequence[str]) -> None:
-    """Refuse a first line of well-known column names above lines of integers."""
-    places = [list(names).index("src"), list(names).index("dst")]
-    first = [lines[0].fields[place].decode("utf-8", "replace") for place in places]
-    others = [
-        line.fields[place].isdigit()
-        for line in lines[1:]
-        for place in places
-        if place < len(line.fields)
-    ]
-    if is_header(first) and others and all(others):
-        raise InputError(
-            f"{where}: found the header {show(lines[0].text)} above integer ids; pass "
-            f"--skip {lines[0].number}, --format csv, or --ids string if these are ids"
-        )
 
 
 def guess_kind(name: str, place: int, lines: Sequence[DataLine]) -> int:

@@ -33,7 +33,10 @@ from graphsys.datasets.text.layout import (
     as_count,
     show,
 )
-from graphsys.datasets.text.source import line_of_row, parse_file
+from graphsys.datasets.text.source import (
+    line_of_row,
+    parse_file,
+)
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 CHUNK_EDGES: Final = 1 << 20

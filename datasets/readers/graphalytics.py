@@ -18,8 +18,12 @@ from graphsys.datasets.base import Format, ReadOptions, base_name, formats
 from graphsys.datasets.files import InputFile, input_file
 from graphsys.datasets.node_rows import UniqueRows
 from graphsys.datasets.readers.edgelist import guess_kind, open_edgelist
+from graphsys.datasets.text.first_lines import first_lines
 from graphsys.datasets.text.layout import BLANKS, ID, WORD, LineFormat, TextColumn, show
-from graphsys.datasets.text.source import TextSource, first_lines, parse_file
+from graphsys.datasets.text.source import (
+    TextSource,
+    parse_file,
+)
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 _ENDINGS: Final = ("", ".gz", ".zst", ".bz2")

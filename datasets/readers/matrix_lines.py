@@ -70,14 +70,14 @@ def _parse(field: str, load: Callable[[], TextBlock]) -> Entries | None:
     values: npt.NDArray[Any] | None = None
     if field == "pattern":
         ids = np.empty((2, lines), dtype=np.int64)
-        rows, bad = parse_id_pairs(data, BLANKS, False, ids[0], ids[1])
+        rows, bad = parse_id_pairs(data, BLANKS, False, ids[0], ids[1], False)
         if bad >= 0:
             return None
     else:
         is_real = field == "real"
         ids = np.empty((2 if is_real else 3, lines), dtype=np.int64)
         numbers = np.empty((int(is_real), lines))
-        rows, stop = parse_plain_lines(data, BLANKS, False, is_real, ids, numbers)
+        rows, stop = parse_plain_lines(data, BLANKS, False, is_real, ids, numbers, False)
         if stop < len(data):
             return None
         values = numbers[0, :rows] if is_real else ids[2, :rows]

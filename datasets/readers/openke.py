@@ -30,7 +30,10 @@ from graphsys.datasets.text.layout import (
     as_count,
     show,
 )
-from graphsys.datasets.text.source import line_of_row, parse_file
+from graphsys.datasets.text.source import (
+    line_of_row,
+    parse_file,
+)
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 _SPLITS: Final = {"train2id": "train", "valid2id": "valid", "test2id": "test"}

@@ -5,6 +5,7 @@ whether they are given one by one, as a folder, or in a tar archive, which is re
 place. Columns are separated by tabs where the first line has one, else by blanks.
 """
 
+import warnings
 from typing import Final
 
 from graphsys.core.errors import ConfigError, InputError
@@ -12,6 +13,17 @@ from graphsys.core.types import EdgeType
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.files import InputFile, archive_members
 from graphsys.datasets.split_names import SPLITS, by_split
+from graphsys.datasets.text.dialect import sniff_separator
+from graphsys.datasets.text.first_lines import (
+    first_lines,
+    is_first_odd,
+    no_text,
+)
+from graphsys.datasets.text.id_guards import (
+    refuse_comments,
+    refuse_header,
+    skipped_header,
+)
 from graphsys.datasets.text.layout import (
     BLANKS,
     ID,
@@ -26,9 +38,6 @@ from graphsys.datasets.text.layout import (
 from graphsys.datasets.text.source import (
     TextPart,
     TextSource,
-    first_lines,
-    is_first_odd,
-    no_text,
 )
 from graphsys.storage.source import Source
 
@@ -76,9 +85,13 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
             "columns: triples need src, relation and dst by position, "
             "for example src,dst,relation"
         )
-    separator = _separator(file, options)
+    separator, note = _separator(file, options, len(names))
     lines = first_lines(
-        file, skip=options.skip, separator=separator, num_columns=len(names)
+        file,
+        skip=options.skip,
+        separator=separator,
+        has_comments=False,
+        num_columns=len(names),
     )
     first = lines[0]
     if (err := no_text(file, first)) is not None:
@@ -89,6 +102,12 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
             f"{len(names)} ({' '.join(names)}): {show(first.text)}; pass --skip "
             f"{first.number} if it is a header or a count"
         )
+    if options.ids == "auto":
+        refuse_comments(file, lines)
+        ends = [names.index("src"), names.index("dst")]
+        refuse_header(f"{file.name}:{first.number}", lines, ends, f"--skip {first.number}")
+    if note:
+        warnings.warn(note, UserWarning, stacklevel=2)
     # Names may be digits throughout (WordNet's synsets): they stay strings.
     id_kind = ID if options.ids == "int" else WORD
     kinds = {"src": id_kind, "dst": id_kind, "weight": NUMBER, "time": INTEGER, "_": SKIP}
@@ -100,16 +119,28 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         first_line=first.number,
         is_first_odd=is_first_odd(lines),
     )
-    edge_type = options.edge_type or TRIPLE
-    return TextPart(file, layout, edge_type, skip=options.skip, split=split)
+    header = None if options.ids != "auto" else skipped_header(file, options.skip, layout)
+    return TextPart(
+        file,
+        layout,
+        options.edge_type or TRIPLE,
+        skip=options.skip,
+        split=split,
+        header=header,
+    )
 
 
-def _separator(file: InputFile, options: ReadOptions) -> int:
+def _separator(file: InputFile, options: ReadOptions, num_columns: int) -> tuple[int, str]:
+    """Return what separates columns, and what to say about it."""
     if options.separator is not None:
         separator = ord(options.separator)
-        return BLANKS if separator == ord(" ") else separator
-    line = first_lines(file, skip=options.skip, separator=BLANKS, has_comments=False)[0]
-    return ord("\t") if b"\t" in line.text else BLANKS
+        return BLANKS if separator == ord(" ") else separator, ""
+    lines = first_lines(file, skip=options.skip, separator=BLANKS, has_comments=False)
+    if all(line.text.strip(b" \r").count(b"\t") == num_columns - 1 for line in lines):
+        return ord("\t"), ""
+    separator, note = sniff_separator(file, skip=options.skip, num_columns=num_columns)
+    has_tab = b"\t" in lines[0].text and separator == BLANKS
+    return (ord("\t") if has_tab else separator), note
 
 
 formats.register("triples")(

@@ -28,8 +28,8 @@ from graphsys.datasets.split_names import by_split
 from graphsys.datasets.table_spec.adjacency import leading_comments
 from graphsys.datasets.table_spec.source import DescribedSource
 from graphsys.datasets.table_spec.spec import TablesCard
+from graphsys.datasets.text.first_lines import first_lines
 from graphsys.datasets.text.layout import is_integer, is_missing, is_number
-from graphsys.datasets.text.source import first_lines
 from graphsys.storage.source import Source
 
 ARROW_SUFFIXES: Final = (".arrow", ".arrows", ".ipc", ".feather")
@@ -171,8 +171,13 @@ class _Looks:
         try:
             roles = find_roles(header, ReadOptions(roles=names), where)
         except InputError as err:
-            hint = f"--columns {kind.relation}.src=NAME,{kind.relation}.dst=NAME"
-            raise InputError(str(err).replace("--columns src=NAME,dst=NAME", hint)) from err
+            text = str(err)
+            for role in ("src", "dst"):
+                for before in ("--columns ", '--columns "', ","):
+                    text = text.replace(
+                        f"{before}{role}=", f"{before}{kind.relation}.{role}="
+                    )
+            raise InputError(text) from err
         names = {role: column for column, role in roles.items()}
         return card | {"names": names, "header": True}
 

@@ -28,6 +28,12 @@ from graphsys.datasets.readers.tables import (
     parquet_batches,
 )
 from graphsys.datasets.table_spec.spec import TableCard
+from graphsys.datasets.text.first_lines import (
+    DataLine,
+    first_lines,
+    no_text,
+)
+from graphsys.datasets.text.id_guards import find_row, header_again, must_be_strings
 from graphsys.datasets.text.layout import (
     BLANKS,
     ID,
@@ -42,10 +48,7 @@ from graphsys.datasets.text.layout import (
     show,
 )
 from graphsys.datasets.text.source import (
-    DataLine,
-    first_lines,
     line_of_row,
-    no_text,
     parse_file,
     warn_of_text_times,
 )
@@ -99,6 +102,7 @@ class Table:
         self.id_columns = tuple(id_columns)
         self._num_threads = num_threads
         self._has_warned = False
+        self._header: tuple[bytes, bytes] | None = None
         self._batches = batches
         if batches is not None:
             self.file = InputFile(Path(card.file))
@@ -140,6 +144,7 @@ class Table:
         if self._batches is not None:
             yield from self._read_batches(self._batches)
             return
+        first = 0
         for parsed in parse_file(
             self.file, self.layout, skip=self.skip, num_threads=self._num_threads
         ):
@@ -147,7 +152,19 @@ class Table:
             if "time" in columns:
                 where = f"{self.file.name}: column time"
                 columns["time"] = self._times(times_of(columns["time"], where), where)
-            yield columns, len(columns[self.id_columns[0]]), parsed.bytes_read
+            self._refuse_header_again(columns, first)
+            num_rows = len(columns[self.id_columns[0]])
+            yield columns, num_rows, parsed.bytes_read
+            first += num_rows
+
+    def _refuse_header_again(self, columns: dict[str, Any], first: int) -> None:
+        """Refuse the header as a row, where files were put together."""
+        if self._header is None:
+            return
+        ends = columns[self.id_columns[0]], columns[self.id_columns[-1]]
+        if (row := find_row(*ends, self._header)) >= 0:
+            line = line_of_row(self.file, self.layout, first + row, skip=self.skip)
+            raise header_again(self.file.name, line, self.skip)
 
     def _read_batches(self, table: Batches) -> Iterator[tuple[dict[str, Any], int, int]]:
         roles = _named(table.schema.names, self.card.names, self.file.name)
@@ -215,7 +232,11 @@ class Table:
             has_comments=is_plain,
             has_quotes=has_quotes,
             first_line=lines[0].number,
+            keeps_zeros=card.ids == "auto",
         )
+        if card.header and card.ids != "string":
+            words = [header[names.index(name)].encode() for name in self.id_columns]
+            self._header = words[0], words[-1]
         return layout, skip
 
     def _separator(self) -> int:
@@ -247,7 +268,13 @@ class Table:
             )
         ends = [first.fields[names.index(name)] for name in self.id_columns]
         is_integer = self.card.ids == "int" or (
-            self.card.ids == "auto" and all(end.isdigit() for end in ends)
+            self.card.ids == "auto"
+            and all(end.isdigit() for end in ends)
+            and not must_be_strings(
+                f"{self.file.name}:{first.number}",
+                lines,
+                [names.index(name) for name in self.id_columns],
+            )
         )
         columns = []
         for place, name in enumerate(names):

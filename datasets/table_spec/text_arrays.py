@@ -8,8 +8,9 @@ import numpy.typing as npt
 
 from graphsys.datasets.array_files import dense_features
 from graphsys.datasets.files import InputFile
+from graphsys.datasets.text.first_lines import first_lines
 from graphsys.datasets.text.layout import BLANKS, ID, MAYBE, NUMBER, LineFormat, TextColumn
-from graphsys.datasets.text.source import first_lines, parse_file
+from graphsys.datasets.text.source import parse_file
 
 _SUFFIXES: Final = (".csv", ".txt", ".tsv")
 

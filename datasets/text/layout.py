@@ -53,6 +53,8 @@ class LineFormat:
         first_line: Number of the line that fixed the format, for messages.
         is_first_odd: Whether that line looks like none of the next ones: it may be a
             header or a count.
+        keeps_zeros: Refuse ids of digits with zeros in front, which would go: nobody said
+            that they are integers.
     """
 
     columns: tuple[TextColumn, ...]
@@ -61,6 +63,12 @@ class LineFormat:
     has_quotes: bool = False
     first_line: int = 1
     is_first_odd: bool = False
+    keeps_zeros: bool = False
+
+    @property
+    def has_integer_ids(self) -> bool:
+        """Whether ids are integers, which no mark begins."""
+        return any(column.kind == ID for column in self.columns)
 
     def split(self, line: bytes) -> list[bytes]:
         """Cut one line into fields as the kernels do; none for blank lines and comments."""
@@ -138,6 +146,12 @@ def explain(line: bytes, layout: LineFormat) -> str:
     for field, column in zip(fields, layout.columns, strict=True):
         if (what := _explain_field(field, column)) is not None:
             return what
+        if layout.keeps_zeros and column.kind == ID and has_lost_zeros(field):
+            return (
+                f"found {show(field)} as {column.name}, whose zeros in front an integer "
+                "loses; pass --ids string to keep ids as written, or --ids int to read "
+                "them as numbers"
+            )
     return f"cannot be read: {show(line)}"
 
 
@@ -200,6 +214,11 @@ def is_integer(field: bytes) -> bool:
     if not digits.isdigit() or len(digits.lstrip(b"0")) > 19:
         return False
     return int(digits.lstrip(b"0") or b"0") <= MAX_USER_ID
+
+
+def has_lost_zeros(field: bytes) -> bool:
+    """Tell whether an id of digits has zeros in front, which an integer loses."""
+    return len(field) > 1 and field.startswith(b"0") and field.isdigit()
 
 
 def as_count(field: bytes) -> int | None:

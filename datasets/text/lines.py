@@ -70,7 +70,9 @@ def parse_lines(data: Bytes, layout: LineFormat) -> tuple[dict[str, Any], int]:
     kinds = [column.kind for column in layout.columns]
     if kinds == [ID, ID]:
         src, dst = np.empty(lines, dtype=np.int64), np.empty(lines, dtype=np.int64)
-        rows, bad = parse_id_pairs(data, layout.separator, layout.has_comments, src, dst)
+        rows, bad = parse_id_pairs(
+            data, layout.separator, layout.has_comments, src, dst, layout.keeps_zeros
+        )
         if bad >= 0 and not layout.has_quotes:
             raise BadLineError(bad, explain(line_at(data, bad), layout))
         if bad < 0:
@@ -93,7 +95,13 @@ def _parse_general(
     if tuple(kinds) in _PLAIN:
         has_mark, is_number = kinds[0] == MARK, kinds[-1] == NUMBER
         first, offset = parse_plain_lines(
-            data, layout.separator, has_mark, is_number, integers, numbers
+            data,
+            layout.separator,
+            has_mark,
+            is_number,
+            integers,
+            numbers,
+            layout.keeps_zeros,
         )
     rest = data[offset:]
     rows, bad, num_slow = kernels.parse_columns(
@@ -108,6 +116,7 @@ def _parse_general(
         starts,
         lengths,
         slow,
+        layout.keeps_zeros,
     )
     try:
         if num_slow:

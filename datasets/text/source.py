@@ -11,21 +11,24 @@ import numpy as np
 from graphsys.core.errors import InputError
 from graphsys.core.threads import map_in_order, num_cores
 from graphsys.core.types import DEFAULT_SPLIT, EdgeType
-from graphsys.datasets.files import InputFile, read_head
+from graphsys.datasets.files import InputFile
 from graphsys.datasets.text.blocks import (
     BLOCK_BYTES,
     TextBlock,
     lines_before_block,
     text_blocks,
 )
+from graphsys.datasets.text.id_guards import (
+    comment_ids,
+    find_row,
+    header_again,
+    warn_of_comments,
+)
 from graphsys.datasets.text.layout import (
     ID,
     NUMBER,
     LineFormat,
     TextColumn,
-    is_number,
-    show,
-    split_line,
 )
 from graphsys.datasets.text.lines import BadLineError, parse_lines, require_exact_weights
 from graphsys.datasets.text.read_ahead import prefetch
@@ -35,9 +38,6 @@ from graphsys.storage.source import EdgeChunk, Source
 
 STRETCH_BLOCKS: Final = 8
 """Blocks of a file that one reader of several reads."""
-
-SAMPLE_LINES: Final = 100
-"""Lines that are looked at to guess the types of further columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ class TextPart:
         skip: Lines at the beginning that are no data (headers).
         split: Split of its edges.
         is_weight_guessed: Nobody said that the third column is the weight.
+        header: Names of source and destination above the lines, which are no edge.
         blocks: First and last but one of the blocks to read; None for the whole file.
     """
 
@@ -60,6 +61,7 @@ class TextPart:
     skip: int = 0
     split: str = DEFAULT_SPLIT
     is_weight_guessed: bool = False
+    header: tuple[bytes, bytes] | None = None
     blocks: tuple[int, int] | None = None
 
     def stretches(self) -> list["TextPart"]:
@@ -85,12 +87,16 @@ class Parsed:
         lines: Lines of the block, blank ones and comments too.
         bytes_read: Bytes of the file that it consumed.
         error: What was wrong with a line of it.
+        comments: How many lines were dropped as comments though they look like others.
+        comment: The first of them.
     """
 
     columns: dict[str, Any]
     lines: int
     bytes_read: int
     error: BadLineError | None = None
+    comments: int = 0
+    comment: bytes = b""
 
 
 def parse_file(
@@ -118,7 +124,7 @@ def parse_file(
             line = lines_before + parsed.lines + 1
             if first_block:
                 line += lines_before_block(file, first_block, skip=skip) - skip
-            raise InputError(f"{file.name}:{line}: {parsed.error.what}{_hint(layout)}")
+            raise InputError(f"{file.name}:{line}: {_mended(parsed.error, layout)}")
         lines_before += parsed.lines
         yield parsed
 
@@ -182,14 +188,16 @@ class TextSource(Source):
             InputError: a line does not fit, a file is damaged, or it holds no edge.
         """
         for part in self.parts:
-            is_empty, rows = True, 0
+            is_empty, rows, comments, comment = True, 0, 0, b""
             third = ThirdColumnCheck(f"{part.file.name}:{part.layout.first_line}")
             parsing = parse_file(
                 part.file, part.layout, skip=part.skip, num_threads=self._num_threads,
                 blocks=part.blocks,
             )  # fmt: skip
             for parsed in parsing:
+                comments, comment = comments + parsed.comments, comment or parsed.comment
                 if len(parsed.columns["src"]):
+                    _refuse_header_again(part, parsed, rows)
                     _refuse_infinite(part, parsed, rows)
                     if part.is_weight_guessed:
                         third.add(parsed.columns)
@@ -203,6 +211,22 @@ class TextSource(Source):
                     f"{part.file.name}: no edge in the file, expected at least one"
                 )
             third.check()
+            if comments:
+                warn_of_comments(part.file.name, comments, comment)
+
+
+def _refuse_header_again(part: TextPart, parsed: Parsed, rows: int) -> None:
+    """Refuse the header as an edge, where files were put together.
+
+    Raises:
+        InputError: names its line.
+    """
+    if part.header is None:
+        return
+    row = find_row(parsed.columns["src"], parsed.columns["dst"], part.header)
+    if row >= 0:
+        line = line_of_row(part.file, part.layout, rows + row, skip=part.skip)
+        raise header_again(part.file.name, line, part.skip)
 
 
 def _refuse_infinite(part: TextPart, parsed: Parsed, rows: int) -> None:
@@ -249,7 +273,11 @@ def _parse_block(layout: LineFormat, load: Callable[[], TextBlock]) -> Parsed:
     except BadLineError as err:
         before = block.data[: err.offset].tobytes().count(b"\n")
         return Parsed({"src": ()}, before, block.bytes_read, err)
-    return Parsed(columns, lines, block.bytes_read)
+    rows = len(next(iter(columns.values())))
+    if not layout.has_comments or rows == lines or layout.has_integer_ids:
+        return Parsed(columns, lines, block.bytes_read)
+    count, example = comment_ids(block.data.tobytes(), layout)
+    return Parsed(columns, lines, block.bytes_read, None, count, example)
 
 
 def _chunk(part: TextPart, parsed: Parsed) -> EdgeChunk:
@@ -272,6 +300,13 @@ def warn_of_text_times(name: str, layout: LineFormat) -> None:
         warn_of_millionths(name)
 
 
+def _mended(error: BadLineError, layout: LineFormat) -> str:
+    """Return what is wrong with a line, and what to do about it."""
+    if "--ids" in error.what:
+        return error.what
+    return f"{error.what}{_hint(layout)}"
+
+
 def _hint(layout: LineFormat) -> str:
     """Say what to do about a bad line."""
     if layout.is_first_odd:
@@ -280,87 +315,3 @@ def _hint(layout: LineFormat) -> str:
             f"--skip {layout.first_line}"
         )
     return "; correct or remove the line"
-
-
-@dataclass(frozen=True, slots=True)
-class DataLine:
-    """A line with data at the beginning of a file.
-
-    Attributes:
-        number: Its number, from 1.
-        text: Its bytes.
-        fields: Its fields.
-    """
-
-    number: int
-    text: bytes
-    fields: list[bytes]
-
-
-def first_lines(
-    file: InputFile,
-    *,
-    skip: int,
-    separator: int,
-    has_comments: bool = True,
-    has_quotes: bool = False,
-    num_columns: int = 2,
-) -> list[DataLine]:
-    """Return up to SAMPLE_LINES of the first data lines of a file.
-
-    Raises:
-        InputError: there is none.
-    """
-    size = 1 << 18
-    while True:
-        head = read_head(file, size)
-        lines = head.split(b"\n")
-        is_whole = len(head) < size - 3
-        found = []
-        for number, line in enumerate(lines if is_whole else lines[:-1], start=1):
-            fields = split_line(
-                line,
-                separator,
-                has_comments=has_comments,
-                has_quotes=has_quotes,
-                num_columns=num_columns,
-            )
-            if number > skip and fields:
-                found.append(DataLine(number, line, fields))
-            if len(found) == SAMPLE_LINES:
-                return found
-        if found or is_whole:
-            break
-        size *= 16  # a long preamble of comments
-    if not found:
-        behind = f" behind the {skip} skipped lines" if skip else ""
-        raise InputError(f"{file.name}: no edge in the file{behind}, expected at least one")
-    return found
-
-
-def is_first_odd(lines: Sequence[DataLine]) -> bool:
-    """Tell whether no other line has as many fields as the first, and numbers as it has."""
-
-    def look(line: DataLine) -> list[bool]:
-        return [is_number(field) for field in line.fields]
-
-    return len(lines) > 1 and look(lines[0]) not in map(look, lines[1:])
-
-
-def no_text(file: InputFile, line: DataLine) -> InputError | None:
-    """Return the error for a first line that is not text, or None."""
-    try:
-        text = line.text.decode("utf-8")
-    except UnicodeDecodeError as err:
-        return InputError(
-            f"{file.name}:{line.number}: found byte 0x{line.text[err.start]:02x}, which "
-            "is not "
-            "UTF-8; convert the file, for example with iconv -f latin1 -t utf-8"
-        )
-    if "\x00" in text:
-        return InputError(
-            f"{file.name}:{line.number}: found binary data, {show(line.text, 20)}, "
-            "expected "
-            "lines of text; name the format with --format"
-        )
-    return None

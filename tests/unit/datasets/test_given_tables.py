@@ -16,6 +16,7 @@ import pytest
 import graphsys as gs
 from graphsys.cli.main import main
 from graphsys.core.errors import ConfigError, InputError, UnknownNameError
+from graphsys.datasets.build_store import open_data
 from graphsys.datasets.table_spec.spec import EdgeCard, NodeCard, TablesCard
 from graphsys.storage.reader import open_graph
 
@@ -244,3 +245,24 @@ def test_every_key_of_a_description_is_documented() -> None:
     for card in (TablesCard, NodeCard, EdgeCard):
         keys = {field.name for field in fields(card)} - {"nodes", "edges"}
         assert keys <= documented
+
+
+def test_ids_of_tables_by_type_keep_zeros_and_refuse_a_second_header(
+    tmp_path: Path,
+) -> None:
+    nodes, edges = tmp_path / "n.csv", tmp_path / "e.csv"
+    nodes.write_text("id,name\n01001,a\n1001,b\n")
+    edges.write_text("src,dst\n1001,01001\n")
+    tables: dict[str, Any] = {
+        "nodes": {"zip": nodes},
+        "edges": {("zip", "to", "zip"): edges},
+    }
+    with pytest.warns(UserWarning, match="zeros in front"):
+        chunks: list[Any] = list(open_data(**tables).chunks())
+    assert [it.to_pylist() for it in (chunks[0].ids, chunks[1].src, chunks[1].dst)] == [
+        ["01001", "1001"], ["1001"], ["01001"],
+    ]  # fmt: skip
+    nodes.write_text("id,name\na,x\nid,name\nb,y\n")
+    edges.write_text("src,dst\na,b\n")
+    with pytest.raises(InputError, match=r"n\.csv:3: found the header of line 1 again"):
+        list(open_data(**tables).chunks())

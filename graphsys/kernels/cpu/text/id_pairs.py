@@ -20,6 +20,7 @@ def parse_id_pairs(
     has_comments: bool,
     src: npt.NDArray[np.int64],
     dst: npt.NDArray[np.int64],
+    keeps_zeros: bool = False,
 ) -> tuple[int, int]:
     """Parse lines of two ids.
 
@@ -29,6 +30,7 @@ def parse_id_pairs(
         has_comments: ``#`` and ``%`` begin comments.
         src: Receives the first column, int64, at least as long as there are lines.
         dst: Receives the second column, likewise.
+        keeps_zeros: An id with zeros in front is bad.
 
     Returns:
         Number of edges, and the offset of the first line that is not two ids, or -1.
@@ -56,6 +58,8 @@ def parse_id_pairs(
             digit = np.uint8(data[k] - zero)
         if k - begin > 18 and not long_id(data, begin, k):
             return row, line
+        if keeps_zeros and data[begin] == zero and k - begin > 1:
+            return row, line
         begin = k
         k = skip_blanks(data, k, separator)
         if separator != BLANKS:
@@ -72,6 +76,8 @@ def parse_id_pairs(
             k += 1
             digit = np.uint8(data[k] - zero)
         if k == begin or (k - begin > 18 and not long_id(data, begin, k)):
+            return row, line
+        if keeps_zeros and data[begin] == zero and k - begin > 1:
             return row, line
         if data[k] == _LF:
             k += 1

@@ -226,6 +226,7 @@ def parse_columns(
     starts: npt.NDArray[np.int64],
     lengths: npt.NDArray[np.int32],
     slow: npt.NDArray[np.int64],
+    keeps_zeros: bool = False,
 ) -> tuple[int, int, int]:
     """Parse lines of ``C`` columns.
 
@@ -242,6 +243,7 @@ def parse_columns(
         lengths: Receives how long words are, likewise.
         slow: Receives the numbers left to a full parser: column among the numbers, row,
             start and end of each, ``[S, 4]``; S is large enough for all numbers.
+        keeps_zeros: An ID with zeros in front is bad.
 
     Returns:
         Number of rows, offset of the first bad line or -1, and length of ``slow``.
@@ -277,6 +279,8 @@ def parse_columns(
                 k += int(data[k] == _LETTER_A and _is_plain_end(data[k + 1], separator))
                 if k == begin:
                     return row, line, num_slow
+            if keeps_zeros and kind == ID and k - begin > 1 and data[begin] == _ZERO:
+                return row, line, num_slow
             if k > begin:
                 if separator != BLANKS and column < num_columns - 1:
                     if data[k] != separator:
@@ -289,7 +293,9 @@ def parse_columns(
                 stop, sign = _quoted_end(data, begin)
                 if stop < 0:
                     return row, line, num_slow
-                k = skip_blanks(data, stop + 1, separator)
+                k = stop + 1
+                if separator != _SPACE:
+                    k = skip_blanks(data, k, separator)
             else:
                 begin = k
                 k = _field_end(data, k, separator)
@@ -301,7 +307,8 @@ def parse_columns(
                 return row, line, num_slow
             if kind == ID:
                 value = _parse_id(data, begin, stop)
-                if value < 0:
+                has_zeros = keeps_zeros and data[begin] == _ZERO and stop - begin > 1
+                if value < 0 or has_zeros:
                     return row, line, num_slow
                 integers[integer, row] = value
                 integer += 1

@@ -30,6 +30,7 @@ def parse_plain_lines(
     is_number: bool,
     ids: npt.NDArray[np.int64],
     numbers: npt.NDArray[np.float64],
+    keeps_zeros: bool = False,
 ) -> tuple[int, int]:
     """Parse lines ``[a] ID ID ID`` or ``[a] ID ID NUMBER`` while they are plain.
 
@@ -40,6 +41,7 @@ def parse_plain_lines(
         is_number: The last column holds numbers.
         ids: Receives the columns of ids, ``[2 or 3, lines]``.
         numbers: Receives the numbers, ``[0 or 1, lines]``.
+        keeps_zeros: An id with zeros in front is not plain.
 
     Returns:
         Number of rows, and where the first line begins that is not plain; ``N`` if all are.
@@ -77,6 +79,8 @@ def parse_plain_lines(
                     k += 1
                     digit = np.uint8(data[k] - zero)
                 if k == begin or k - begin > _ID_DIGITS:
+                    return row, line
+                if keeps_zeros and data[begin] == zero and k - begin > 1:
                     return row, line
                 ids[column, row] = value
         if is_number:

@@ -1,0 +1,228 @@
+"""What separates the columns of a text file whose user did not say.
+
+A name of any bytes is an id, so that a separator that is glued to ids, an arrow between
+them or quotes around them would become part of nodes. The first lines tell: a mark that
+all of them have in the same places is a separator, and one line says so; lines that can
+be read in two ways are refused with the commands that settle it.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from graphsys.core.errors import InputError
+from graphsys.datasets.files import InputFile
+from graphsys.datasets.text.first_lines import (
+    DataLine,
+    first_lines,
+)
+from graphsys.datasets.text.layout import BLANKS, show
+
+_MARKS: Final = (b",", b";", b"|", b":")
+_NAMES: Final = {b",": "comma", b";": "semicolon", b"|": "pipe", b"\t": "tab", b":": ":"}
+_BRACKETS: Final = (b"(", b"[", b"{", b"<")
+_ENDS: Final = b";,"
+_ENOUGH: Final = 2
+"""Lines that have the same word in the middle before it is taken for an arrow."""
+
+
+def sniff_separator(
+    file: InputFile, *, skip: int, num_columns: int | None
+) -> tuple[int, str]:
+    """Return the byte that separates columns, or BLANKS, and what to say about it.
+
+    Args:
+        file: The file.
+        skip: Lines at its beginning that are no data.
+        num_columns: How many columns the user named, or None.
+
+    Raises:
+        InputError: the lines can be read in several ways; names the commands that say how.
+    """
+    lines = first_lines(
+        file, skip=skip, separator=BLANKS, num_columns=num_columns or _ENOUGH
+    )
+    texts = [_content(line, num_columns or _ENOUGH) for line in lines]
+    where = f"{file.name}:{lines[0].number}"
+    _refuse_quotes(where, lines, texts)
+    _refuse_brackets(where, lines, texts)
+    mark = _common_tab(where, lines, texts, num_columns) or _common_mark(
+        where, lines, texts
+    )
+    if mark is None:
+        _refuse_arrows(where, lines, num_columns)
+        _refuse_line_ends(where, lines, texts)
+        return BLANKS, ""
+    return ord(mark), (
+        f"{where}: columns are separated by {_shown(mark)}, as in {show(lines[0].text)}; "
+        f"pass --separator {_NAMES[mark]} to say so, or --separator space if it is part of "
+        "ids"
+    )
+
+
+def _content(line: DataLine, num_columns: int) -> bytes:
+    """Return a line without margins and without a comment behind its columns."""
+    text = line.text.strip()
+    if len(text.split()) == len(line.fields):
+        return text
+    return b" ".join(line.fields) if len(line.fields) >= num_columns else text
+
+
+def _shown(mark: bytes) -> str:
+    return "tabs" if mark == b"\t" else repr(mark.decode())
+
+
+def _common_mark(
+    where: str, lines: Sequence[DataLine], texts: Sequence[bytes]
+) -> bytes | None:
+    """Return the mark that separates columns in all lines, or None.
+
+    Raises:
+        InputError: it may be part of ids, or stands in some lines alone.
+    """
+    counts = {len(line.fields) for line in lines}
+    is_readable = len(counts) == 1 and counts <= {2, 3}
+    for mark in _MARKS:
+        first_ids = [line.fields[0] for line in lines]
+        is_glued = all(it.endswith(mark) and it != mark for it in first_ids)
+        is_alone = all(len(line.fields) == 1 and mark in line.fields[0] for line in lines)
+        is_between = all(line.fields[1:2] == [mark] for line in lines)
+        is_inside = (
+            not is_readable
+            and mark != b":"
+            and all(any(it.endswith(mark) for it in line.fields[:-1]) for line in lines)
+        )
+        if not (is_glued or is_alone or is_between or is_inside):
+            continue
+        if mark == b":" and is_glued:
+            raise InputError(
+                f"{where}: every line begins with an id and ':', {show(texts[0])}; for "
+                "lists of neighbors remove it, sed 's/:/ /' FILE > NEW, and pass --format "
+                "adjacency; pass --separator space if it is part of ids"
+            )
+        pieces = [text.split(mark) for text in texts]
+        is_regular = len({len(it) for it in pieces}) == 1
+        if is_regular and all(it.strip() for line in pieces for it in line):
+            return mark
+        raise InputError(
+            f"{where}: {_shown(mark)} stands behind ids, {show(texts[0])}, but not as "
+            "often in all lines, or with nothing behind it; pass --separator "
+            f"{_NAMES[mark]} if it separates columns, --separator space if it is part of "
+            "ids"
+        )
+    return None
+
+
+def _common_tab(
+    where: str, lines: Sequence[DataLine], texts: Sequence[bytes], num_columns: int | None
+) -> bytes | None:
+    """Return a tab where it separates names that hold blanks.
+
+    Raises:
+        InputError: blanks may separate as well.
+    """
+    pieces = [text.split(b"\t") for text in texts]
+    counts = {len(it) for it in pieces}
+    has_blanks = any(b" " in it.strip() for line in pieces for it in line)
+    if counts in ({0}, {1}) or len(counts) != 1 or not has_blanks:
+        return None
+    blank_counts = {len(line.fields) for line in lines}
+    expected = {num_columns} if num_columns else {2, 3}
+    if not counts <= expected:
+        return None
+    if len(blank_counts) == 1 and blank_counts <= expected:
+        if all(it.replace(b".", b"").isdigit() for line in lines for it in line.fields):
+            return None
+        raise InputError(
+            f"{where}: both tabs and blanks stand in every line, {show(lines[0].text)}; "
+            "pass --separator tab if ids hold blanks, --separator space if not"
+        )
+    return b"\t"
+
+
+def _refuse_quotes(where: str, lines: Sequence[DataLine], texts: Sequence[bytes]) -> None:
+    """Refuse fields in quotes, which an edge list takes as parts of ids.
+
+    Raises:
+        InputError: all lines begin with a quote that is closed.
+    """
+    for quote, remedy in (
+        (b'"', "pass --format csv, which takes them off"),
+        (b"'", 'remove them, tr -d "\'" < FILE > NEW'),
+    ):
+        if all(it.startswith(quote) and it.count(quote) % 2 == 0 for it in texts):
+            raise InputError(
+                f"{where}: fields are in quotes, {show(lines[0].text)}; {remedy}; pass "
+                "--separator space if quotes are part of ids"
+            )
+
+
+def _refuse_brackets(where: str, lines: Sequence[DataLine], texts: Sequence[bytes]) -> None:
+    """Refuse tuples, ``(a, b)``.
+
+    Raises:
+        InputError: all lines begin with one bracket and end with one mark.
+    """
+    first, last = texts[0][:1], texts[0][-1:]
+    if first not in _BRACKETS or last.isalnum() or last == first:
+        return
+    if all(it[:1] == first and it[-1:] == last and it.count(first) == 1 for it in texts):
+        closing = last.decode(errors="replace")
+        raise InputError(
+            f"{where}: every line stands in {first.decode()!r} and {closing!r}, "
+            f"{show(lines[0].text)}; remove them, tr -d '{first.decode()}{closing}' < FILE "
+            "> NEW; pass --separator space if they are part of ids"
+        )
+
+
+def _refuse_arrows(where: str, lines: Sequence[DataLine], num_columns: int | None) -> None:
+    """Refuse one mark or word that would be the destination of every edge.
+
+    Raises:
+        InputError: it stands between two ids in all lines.
+    """
+    if num_columns is not None:
+        return
+    middles = {line.fields[1] if len(line.fields) == 3 else b"" for line in lines}
+    middle = middles.pop()
+    text = middle.decode("utf-8", "replace")
+    if middles or not middle or middle.isdigit():
+        if all(b"->" in line.text and len(line.fields) < 3 for line in lines):
+            raise InputError(
+                f"{where}: '->' stands between ids, {show(lines[0].text)}; replace it by a "
+                "blank, sed 's/->/ /' FILE > NEW; pass --separator space if it is part of "
+                "ids"
+            )
+        return
+    if not any(letter.isalnum() for letter in text):
+        raise InputError(
+            f"{where}: {show(middle)} stands between two ids in every line, "
+            f"{show(lines[0].text)}; pass --columns src,_,dst to leave it out, or "
+            "--columns src,dst,weight if it is a node"
+        )
+    is_third_id = all(it.isdigit() for line in lines for it in line.fields[::2])
+    if len(lines) >= _ENOUGH and is_third_id:
+        raise InputError(
+            f"{where}: {show(middle)} is the second word of every line, "
+            f"{show(lines[0].text)}; pass --format triples if it is a relation, --columns "
+            "src,_,dst to leave it out, or --columns src,dst,weight if it is a node"
+        )
+
+
+def _refuse_line_ends(
+    where: str, lines: Sequence[DataLine], texts: Sequence[bytes]
+) -> None:
+    """Refuse a mark at the end of every line, which would be part of the last id.
+
+    Raises:
+        InputError: there is one.
+    """
+    ends = {text[-1:] for text in texts}
+    if len(ends) != 1 or (end := ends.pop()) not in (b";", b","):
+        return
+    if any(len(line.fields) < _ENOUGH for line in lines):
+        return
+    raise InputError(
+        f"{where}: every line ends with {end.decode()!r}, {show(lines[0].text)}; remove "
+        f"it, sed 's/{end.decode()} *$//' FILE > NEW; pass --separator space if it is part "
+        "of ids"
+    )

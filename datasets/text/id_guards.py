@@ -1,0 +1,225 @@
+"""What looks like an id and is none: headers, comments, integers whose zeros would go."""
+
+import re
+import warnings
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphsys.core.errors import InputError
+from graphsys.datasets.files import InputFile, read_head
+from graphsys.datasets.roles import is_header, numbered_pair
+from graphsys.datasets.text.first_lines import DataLine
+from graphsys.datasets.text.layout import LineFormat, has_lost_zeros, is_number, show
+
+_COMMENT: Final = re.compile(rb"\s*(//|--|/\*|[;#%!](?=\s|$))")
+_SETTLES: Final = "--ids string if these are ids"
+_MARKED: Final = re.compile(rb"^[ \t]*([#%][^\s#%][^\r\n]*)", re.MULTILINE)
+_NUMBERED_WORD: Final = re.compile(r"[A-Za-z]+[_ .-]?[0-9]+|[A-Za-z]+[_ .-][aAbB]")
+
+
+def refuse_comments(
+    file: InputFile, lines: Sequence[DataLine], *, is_leading: bool = False
+) -> None:
+    """Refuse first lines that look like comments of other tools.
+
+    Args:
+        file: The file.
+        lines: Its first lines of data.
+        is_leading: Only where the very first begins so.
+
+    Raises:
+        InputError: some begin with a mark of comments and others do not.
+    """
+    is_odd = [_COMMENT.match(line.text) is not None for line in lines]
+    if not any(is_odd) or all(is_odd) or (is_leading and not is_odd[0]):
+        return
+    place = is_odd.index(True)
+    text = lines[place].text
+    mark = text.split()[0][:2].decode("utf-8", "replace")
+    last = (
+        is_odd.index(False) - 1
+        if is_leading
+        else len(is_odd) - 1 - is_odd[::-1].index(True)
+    )
+    is_before = place == 0 and all(is_odd[: last + 1])
+    remedy = f"--skip {lines[last].number} if it is one, or " if is_before else ""
+    without = f"remove such lines, grep -v '^{mark}' FILE > NEW"
+    raise InputError(
+        f"{file.name}:{lines[place].number}: looks like a comment, {show(text)}; "
+        + (f"pass {remedy}{_SETTLES}" if remedy else f"{without}, or pass {_SETTLES}")
+    )
+
+
+def refuse_header(
+    where: str, lines: Sequence[DataLine], places: Sequence[int], hint: str
+) -> None:
+    """Refuse a first line that names columns.
+
+    Args:
+        where: File and line, for the message.
+        lines: First lines of data.
+        places: Columns of the source and of the destination.
+        hint: What to pass instead.
+
+    Raises:
+        InputError: its words are known as names of columns, or stand above integers, or
+            differ by a 1 and a 2 as no later words do.
+    """
+    rows = [
+        [line.fields[place].decode("utf-8", "replace") for place in places]
+        for line in lines
+        if max(places) < len(line.fields)
+    ]
+    whole = [field.decode("utf-8", "replace") for field in lines[0].fields]
+    first, others = rows[0], [word for row in rows[1:] for word in row]
+    above_integers = bool(others) and all(word.isdigit() for word in others)
+    is_word = not any(it.isdigit() or is_number(it.encode()) for it in first)
+    if is_header(whole) or is_header(first):
+        what = "the header"
+    elif (above_integers and is_word) or _is_numbered(first, others):
+        what = "what looks like a header,"
+    else:
+        return
+    above = " above integer ids" if above_integers else ""
+    raise InputError(
+        f"{where}: found {what} {show(lines[0].text)}{above}; pass {hint}, or {_SETTLES}"
+    )
+
+
+def _is_numbered(first: Sequence[str], others: Sequence[str]) -> bool:
+    """Tell whether two words differ by their numbers, such as node1 and node2."""
+    if numbered_pair(first) is None or not others:
+        return False
+    return not any(_NUMBERED_WORD.fullmatch(word) for word in others)
+
+
+def must_be_strings(where: str, lines: Sequence[DataLine], places: Sequence[int]) -> bool:
+    """Tell whether ids of digits lose something as integers; say so.
+
+    Args:
+        where: File and line, for the message.
+        lines: First lines of data.
+        places: Columns of ids.
+    """
+    ends = [
+        line.fields[place] for line in lines for place in places if place < len(line.fields)
+    ]
+    if found := next((end for end in ends if has_lost_zeros(end)), None):
+        warnings.warn(
+            f"{where}: ids are kept as written (strings), since some have zeros in front, "
+            f"such as {show(found)}; pass --ids string to say so, or --ids int to read "
+            "them as numbers",
+            UserWarning,
+            stacklevel=3,
+        )
+    return found is not None
+
+
+def warn_of_numbers_as_names(
+    where: str, lines: Sequence[DataLine], places: Sequence[int]
+) -> None:
+    """Say of ids such as +1 and 1.0 that they are kept as written."""
+    for line in lines:
+        for place in places:
+            field = line.fields[place] if place < len(line.fields) else b""
+            has_digit = any(byte in b"0123456789" for byte in field)
+            if has_digit and is_number(field) and not field.isdigit():
+                warnings.warn(
+                    f"{where}: ids are kept as written (strings), such as {show(field)}: "
+                    "it is another node than the same number written otherwise; pass --ids "
+                    "string to say so",
+                    UserWarning,
+                    stacklevel=3,
+                )
+                return
+
+
+def find_row(src: Any, dst: Any, words: tuple[bytes, bytes]) -> int:
+    """Return the first row whose ends are two words, or -1.
+
+    Args:
+        src: Arrow dictionary of strings ``[n]``; arrays of integers have no words.
+        dst: Likewise.
+        words: The words of both ends.
+    """
+    is_found: Any = True
+    for ids, word in zip((src, dst), words, strict=True):
+        if not isinstance(ids, pa.DictionaryArray):
+            return -1
+        code = pc.index(ids.dictionary, pa.scalar(word.decode("utf-8", "replace"))).as_py()
+        if code < 0:
+            return -1
+        is_found = is_found & (ids.indices.to_numpy(zero_copy_only=False) == code)
+    rows = np.flatnonzero(is_found)
+    return int(rows[0]) if len(rows) else -1
+
+
+def header_again(name: str, line: int, first: int) -> InputError:
+    """Return the error for a header among the rows.
+
+    Args:
+        name: The file.
+        line: Line of the second header.
+        first: Line of the first one.
+    """
+    return InputError(
+        f"{name}:{line}: found the header of line {first} again; if files were put "
+        f"together, remove it: awk 'NR=={first}{{h=$0}} NR<={first}||$0!=h' FILE > NEW; "
+        "pass --ids string if it is data"
+    )
+
+
+def comment_ids(data: bytes, layout: LineFormat) -> tuple[int, bytes]:
+    """Count lines that were dropped as comments, but look as all others do.
+
+    Args:
+        data: Whole lines.
+        layout: What lines look like.
+
+    Returns:
+        How many begin with a mark that a letter follows, and have the columns of the
+        others; and the first of them.
+    """
+    found = [
+        line
+        for line in _MARKED.findall(data)
+        if len(line.split()) == len(layout.columns)
+        and not is_header(line.decode("utf-8", "replace").lower().lstrip("#% ").split())
+    ]
+    return len(found), found[0] if found else b""
+
+
+def warn_of_comments(name: str, count: int, example: bytes) -> None:
+    """Say how many lines were dropped whose ids may begin with # or %."""
+    lines = "line that begins" if count == 1 else "lines that begin"
+    warnings.warn(
+        f"{name}: dropped {count} {lines} with # or % as comments, such as "
+        f"{show(example)}; pass --format csv --separator space --columns src,dst if they "
+        "are edges",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def skipped_header(
+    file: InputFile, skip: int, layout: LineFormat
+) -> tuple[bytes, bytes] | None:
+    """Return the words of the last skipped line where it names columns, or None.
+
+    Args:
+        file: The file.
+        skip: How many of its lines are skipped.
+        layout: What its other lines look like.
+    """
+    if not skip:
+        return None
+    lines = read_head(file).split(b"\n", skip)
+    fields = layout.split(lines[skip - 1]) if len(lines) >= skip else []
+    if len(fields) != len(layout.columns):
+        return None
+    names = [column.name for column in layout.columns]
+    return fields[names.index("src")], fields[names.index("dst")]
