@@ -11,6 +11,7 @@ from graphsys.core.errors import InputError, cut_list
 from graphsys.core.types import EdgeType
 from graphsys.datasets.base import ColumnNames, Format, base_name, formats, read_options
 from graphsys.datasets.files import InputFile, as_uri, input_file
+from graphsys.datasets.folders.neo4j import is_typed
 from graphsys.datasets.readers.planetoid import planetoid_name
 from graphsys.datasets.split_names import SPLITS, split_files
 from graphsys.storage.source import Source
@@ -175,12 +176,17 @@ def guess_format(path: Path) -> str:
             return format_name
     for format_name in formats.names():
         if suffix and suffix in formats.get(format_name).suffixes:
-            return format_name
+            return "neo4j" if format_name == "csv" and _is_neo4j(path) else format_name
     input_file(path)  # a missing file is the nearer reason
     raise InputError(
         f"{path}: the name does not tell the format; say it with --format, "
         f"one of {', '.join(formats.names())}"
     )
+
+
+def _is_neo4j(path: Path) -> bool:
+    """Tell whether a CSV file on this machine has a header of Neo4j's import."""
+    return as_uri(path) is None and is_typed(input_file(path))
 
 
 def _folder(folder: Path, format_name: str | None) -> tuple[list[Path], str]:

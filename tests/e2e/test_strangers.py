@@ -7,7 +7,7 @@ row has the remedy that the message must name; the test follows it and looks aga
 import re
 import subprocess
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ class Becomes:
         nodes: Number of nodes.
         edges: Source and destination of each edge, sorted.
         columns: Values of columns of edges, in the order of the edges.
-        ids: Ids of all nodes, where nodes without edges count.
+        of_nodes: Values of columns of nodes, by id.
         says: A pattern of the warning where the files go in; none where it is empty.
     """
 
@@ -41,7 +41,7 @@ class Becomes:
     nodes: int
     edges: str
     columns: dict[str, list[Any]] | None = None
-    ids: str = ""
+    of_nodes: dict[str, dict[Any, Any]] = field(default_factory=dict)
     says: str = ""
 
 
@@ -151,6 +151,20 @@ ROWS = [
     Becomes(
         files="signed.csv", nodes=3, edges="1>2 2>3 3>1", columns={"weight": [4, -10, 2]}
     ),
+    Becomes(
+        files="people.csv rels.csv",
+        nodes=2,
+        edges="1>2 2>1",
+        columns={"relation": ["KNOWS", "LIKES"]},
+        of_nodes={"name": {1: "Ann", 2: "Bob"}},
+    ),
+    Becomes(
+        files="persons.csv knows.csv",
+        nodes=3,
+        edges="1>2 2>3",
+        columns={"weight": [5, 7]},
+        of_nodes={"label": {1: "Person", 2: "Person;Admin", 3: "Person"}},
+    ),
 ]
 
 
@@ -205,5 +219,5 @@ def expect(store: Path, row: Becomes) -> None:
     assert [edge[:2] for edge in edges] == expected
     for name, values in (row.columns or {}).items():
         assert [edge[2][name] for edge in edges] == values, name
-    if row.ids:
-        assert sorted(map(str, found)) == row.ids.split()
+    for name, by_id in row.of_nodes.items():
+        assert dict(found.nodes(data=name)) == by_id

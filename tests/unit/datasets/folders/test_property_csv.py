@@ -54,6 +54,47 @@ def test_neo4j(tmp_path: Path) -> None:
     assert edges.columns["since"].tolist() == [2001.5]
 
 
+MOVIES = {  # as Neo4j's manual has them
+    "movies.csv": "movieId:ID,title,year:int,:LABEL\n"
+    'tt01,"The Matrix",1999,Movie\ntt02,"The Matrix Reloaded",2003,Movie;Sequel\n',
+    "actors.csv": "personId:ID,name,alias:string[],:LABEL\nkeanu,Keanu Reeves,K;KR,Actor\n",
+    "roles.csv": ":START_ID,role,:END_ID,:TYPE\nkeanu,Neo,tt01,ACTED_IN\n"
+    "keanu,Neo,tt02,LIKED\n",
+}
+
+
+def test_neo4j_without_id_spaces_is_known_by_its_headers(tmp_path: Path) -> None:
+    graph = ingest(write(tmp_path, MOVIES), tmp_path / "g").graph
+    nodes = {row.pop("id"): row for row in graph.nodes("node", 0).to_pylist()}
+    nothing = {"title": None, "year": None, "name": None, "alias": None}
+    assert nodes == {
+        "tt01": nothing | {"title": "The Matrix", "year": 1999, "label": "Movie"},
+        "tt02": nothing
+        | {"title": "The Matrix Reloaded", "year": 2003, "label": "Movie;Sequel"},
+        "keanu": nothing | {"name": "Keanu Reeves", "alias": "K;KR", "label": "Actor"},
+    }
+    edges = list(graph.to_networkx().edges(data=True))
+    assert sorted((u, v, it["relation"], it["role"]) for u, v, it in edges) == [
+        ("keanu", "tt01", "ACTED_IN", "Neo"),
+        ("keanu", "tt02", "LIKED", "Neo"),
+    ]
+
+
+def test_neo4j_ids_are_of_one_kind_in_all_files(tmp_path: Path) -> None:
+    files = {
+        "a.csv": "x:ID(P)\n1\n2\n",
+        "b.csv": "x:ID(C){id-type:string}\nparis\n",
+        "in.csv": ":START_ID(P);:END_ID(C);n:int;:IGNORE\n1;paris;3;x\n2;paris;;y\n",
+    }
+    graph = ingest(write(tmp_path, files), tmp_path / "g").graph
+    assert graph.nodes("P", 0)["id"].to_pylist() == ["1", "2"]
+    (edge_type,) = graph.edge_types
+    assert tuple(edge_type) == ("P", "in", "C")
+    table = graph.to_pandas()
+    assert table["n"].tolist()[0] == 3
+    assert table["n"].isna().tolist() == [False, True]
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [
