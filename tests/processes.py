@@ -62,8 +62,15 @@ def is_running(pid: int) -> bool:
 
 
 @contextlib.contextmanager
-def running_cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Have a cluster of two processors, as users start one; its environment is ours."""
+def running_cluster(
+    monkeypatch: pytest.MonkeyPatch, programs: Path = Path(sys.executable).parent
+) -> Iterator[str]:
+    """Have a cluster of two processors, as users start one; its environment is ours.
+
+    Args:
+        monkeypatch: Sets the token that the cluster asks for.
+        programs: The folder of Ray's command.
+    """
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -71,7 +78,7 @@ def running_cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     place = Path(tempfile.mkdtemp(prefix="gs-ray-"))  # sockets need short paths
     head = subprocess.Popen(
         [
-            Path(sys.executable).parent / "ray", "start", "--head", "--block",
+            programs / "ray", "start", "--head", "--block",
             "--num-cpus=2",
             f"--port={port}", f"--temp-dir={place}", "--include-dashboard=false",
             "--object-store-memory=100000000", "--disable-usage-stats",

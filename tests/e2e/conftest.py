@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run
+from tests.wheel_environment import build_wheel, make_environment
 
 TRIANGLES = "".join(
     f"{3 * n + a}\t{3 * n + b}\n" for n in range(20) for a, b in ((0, 1), (1, 2), (2, 0))
@@ -59,3 +60,16 @@ def demo_run(work: Path, demo_graph: Path, run_cli: Run) -> Path:
     options = ["--preset", "demo-complex", "--set", "epochs=2", "--set", "dim=32"]
     answer(run_cli("train", "embedding", demo_graph, "-o", out, *options, "--json"))
     return out
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a wheel built of the tree."""
+    pytest.importorskip("setuptools", reason="the wheel is built without the network")
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="session")
+def base_programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the programs of an environment with the wheel and no extra."""
+    return make_environment(tmp_path_factory.mktemp("base") / "environment", wheel)

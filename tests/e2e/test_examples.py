@@ -1,27 +1,22 @@
 """The worked examples run as they stand, each in a folder of its own."""
 
-import re
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, Run
+from tests.pages import run_script, sections_of
 
 pytestmark = pytest.mark.e2e
-_TEXT = (ROOT / "datasets" / "EXAMPLES.md").read_text()
-EXAMPLES = dict(
-    re.findall(r"^## (.*?)$.*?^```python\n(.*?)^```", _TEXT, re.DOTALL | re.MULTILINE)
-)
+SECTIONS = sections_of("datasets/EXAMPLES.md")
 
 
 def test_there_are_five_and_each_looks_at_its_answer() -> None:
-    assert len(EXAMPLES) == _TEXT.count("\n## ") == 5
-    assert all("assert " in code for code in EXAMPLES.values())
+    assert len(SECTIONS) == 5
+    assert all("assert " in section.script() for section in SECTIONS.values())
 
 
-@pytest.mark.parametrize("title", EXAMPLES)
-def test_an_example_runs(title: str, tmp_path: Path, run_python: Run) -> None:
-    (tmp_path / "example.py").write_text(EXAMPLES[title])
-    done = run_python("import runpy; runpy.run_path('example.py')", cwd=tmp_path)
+@pytest.mark.parametrize("heading", SECTIONS)
+def test_an_example_runs(heading: str, tmp_path: Path, base_programs: Path) -> None:
+    done = run_script(SECTIONS[heading].script(), base_programs, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr.lower()

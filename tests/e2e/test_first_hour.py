@@ -8,23 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.pages import run_script, sections_of
 
-PAGE = (ROOT / "datasets" / "FIRST_HOUR.md").read_text()
-NAMES = [
-    section.splitlines()[0] for section in PAGE.split("\n## ")[1:] if "```sh\n" in section
-]
-SLOW = (
-    "My friends, both ways",
-    "My messages, by time",
-    "My nodes, with features and labels",
-    "My recommender",
-)
-"""Left to ``scripts/first_hour``: other tests run the same commands."""
+SECTIONS = sections_of("datasets/FIRST_HOUR.md")
 
 
 def test_the_page_has_blocks_and_the_front_page_leads_to_them() -> None:
-    assert len(NAMES) >= 9
-    anchors = {re.sub(r"[^\w -]", "", name).lower().replace(" ", "-") for name in NAMES}
+    assert len(SECTIONS) >= 9
+    anchors = {re.sub(r"[^\w -]", "", name).lower().replace(" ", "-") for name in SECTIONS}
     named = re.findall(
         r"datasets/FIRST_HOUR\.md#([\w-]+)", (ROOT / "README.md").read_text()
     )
@@ -33,17 +24,13 @@ def test_the_page_has_blocks_and_the_front_page_leads_to_them() -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in SLOW])
-def test_a_block_works_as_it_stands(name: str, shared_data: Path) -> None:
-    done = subprocess.run(
-        [
-            sys.executable, ROOT / "scripts" / "first_hour",
-            "--data", shared_data, "--only", name, "--once",
-        ],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+@pytest.mark.parametrize("name", SECTIONS)
+def test_a_section_works_as_it_stands(
+    name: str, tmp_path: Path, base_programs: Path, shared_data: Path
+) -> None:
+    variables = {"DATA": str(shared_data)}
+    done = run_script(SECTIONS[name].script(), base_programs, tmp_path, variables)
     assert done.returncode == 0, done.stderr
-    assert "cpu_s" in done.stdout
 
 
 def test_data_that_are_not_there_are_told(tmp_path: Path) -> None:

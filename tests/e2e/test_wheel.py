@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -13,14 +12,6 @@ import pytest
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.e2e
-_BUILT_OF = (
-    "graphsys",
-    "datasets",
-    "partitioners",
-    "pyproject.toml",
-    "README.md",
-    "LICENSE",
-)
 _LEFT_OUT = (".md", ".pyc", ".nbi", ".nbc")
 _LOOK = """
 import sys, graphsys
@@ -34,28 +25,12 @@ print(sum(networks(preset=name).dim > 0 for name in of_these()))
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the wheel's content alone."""
-    pytest.importorskip("setuptools", reason="the wheel is built without the network")
-    work = tmp_path_factory.mktemp("wheel")
-    tree = work / "tree"
-    tree.mkdir()
-    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for name in _BUILT_OF:
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=ignored)
-        else:
-            shutil.copy(ROOT / name, tree / name)
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
-    done = subprocess.run(
-        [*command, "--quiet", "--wheel-dir", work, tree],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    (wheel,) = work.glob("graphsys-*.whl")
+    folder = tmp_path_factory.mktemp("content") / "site"
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(work / "site")
-    return work / "site"
+        archive.extractall(folder)
+    return folder
 
 
 def alone(site: Path, *words: object) -> str:

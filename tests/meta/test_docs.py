@@ -22,18 +22,6 @@ READMES = sorted(
 )
 
 
-@pytest.mark.e2e
-def test_python_example_of_the_readme_runs(tmp_path: Path, run_python: Run) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert all("# prints" in block for block in blocks)
-    # one file: later blocks go on where earlier ones end, and programs need their source
-    (tmp_path / "example.py").write_text("\n".join(blocks))
-    done = run_python("import runpy; runpy.run_path('example.py')", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    said = re.findall(r"# prints (.*)", "\n".join(blocks))
-    assert [line for line in said if line not in done.stdout.splitlines()] == []
-
-
 @pytest.mark.parametrize("readme", READMES, ids=str)
 def test_links_lead_to_files(readme: Path) -> None:
     text = (ROOT / readme).read_text()
