@@ -142,7 +142,7 @@ def _column_names(columns: ColumnNames) -> tuple[tuple[str, ...] | None, dict[st
 def base_name(path: Path) -> tuple[str, str]:
     """Split a name into what comes before its suffix, and the suffix; not compression's."""
     name = path.name
-    for ending in (".gz", ".zst", ".bz2"):
+    for ending in (".gz", ".zst", ".bz2", ".xz", ".zip"):
         if name.lower().endswith(ending):
             name = name[: -len(ending)]
     plain = Path(name)

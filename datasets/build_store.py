@@ -11,6 +11,7 @@ from graphsys.datasets.base import ColumnNames, read_options
 from graphsys.datasets.opening import open_source
 from graphsys.datasets.readers.in_memory import from_object
 from graphsys.datasets.table_spec.given import open_given
+from graphsys.datasets.time_units import TimedSource
 from graphsys.storage.ingest.ingest import ingest as ingest_source
 from graphsys.storage.ingest.split_spec import Shares, SplitSpec, split_spec
 
@@ -33,6 +34,7 @@ def ingest(
     undirected: bool = False,
     edge_type: EdgeType | Sequence[str] | None = None,
     num_threads: int | None = None,
+    time_unit: str | None = None,
     split: "Shares | SplitSpec | None" = None,
     by: str | None = None,
     negatives: int | None = None,
@@ -55,6 +57,8 @@ def ingest(
         undirected: Every edge stands for both directions.
         edge_type: Type of the edges.
         num_threads: Threads that read ahead.
+        time_unit: Unit of times of edges that are integers, since 1970: "s", "ms", "us",
+            "ns" or "d"; then ``graph.at("2012-01-01")`` can be asked.
         split: Shares of train, valid and test ("0.8,0.1,0.1"), or two numbers of edges,
             those of valid and test; drawn with ``seed`` (see ``graphsys.split``).
         by: How they are chosen: "random" (None, too), "time" or "relation".
@@ -73,7 +77,7 @@ def ingest(
     source = open_data(
         data, nodes=nodes, edges=edges, format=format, ids=ids, columns=columns,
         separator=separator, skip=skip, undirected=undirected, edge_type=edge_type,
-        num_threads=num_threads,
+        num_threads=num_threads, time_unit=time_unit,
     )  # fmt: skip
     return ingest_source(source, Path(out), undirected=undirected, split=split, **options)
 
@@ -86,6 +90,7 @@ def open_data(
     format: str | None = None,
     separator: str | None = None,
     skip: int = 0,
+    time_unit: str | None = None,
     **reading: Any,
 ) -> "Source":
     """Open what :func:`ingest` is given, with arguments of the same names.
@@ -97,6 +102,7 @@ def open_data(
         format: Format of files; None to guess it.
         separator: What separates columns in text.
         skip: Lines to leave out at the beginning of each text file.
+        time_unit: Unit of times of edges that are integers.
         **reading: ``ids``, ``columns``, ``undirected``, ``edge_type``, ``num_threads``.
 
     Raises:
@@ -107,10 +113,12 @@ def open_data(
         raise ConfigError("ingest takes either data, or edges and nodes by their types")
     if data is None:
         options = read_options(separator=separator, skip=skip, **reading)
-        return open_given(nodes or {}, edges or {}, options, format=format)
-    if is_paths(data):
-        return open_source(data, format=format, separator=separator, skip=skip, **reading)
-    return from_object(data, **reading)
+        source = open_given(nodes or {}, edges or {}, options, format=format)
+    elif is_paths(data):
+        source = open_source(data, format=format, separator=separator, skip=skip, **reading)
+    else:
+        source = from_object(data, **reading)
+    return source if time_unit is None else TimedSource(source, time_unit)
 
 
 def is_paths(data: Any) -> bool:

@@ -1,20 +1,19 @@
 """Files of a source: what they are called, how they are compressed."""
 
-import codecs
 import lzma
 import os
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.fs
 
-from graphsys.core.errors import InputError
+from graphsys.core.errors import InputError, cut_list
+from graphsys.datasets.streams import ByteStream, LineFeeds, Recoded
 
 PIECE_BYTES: Final = 4 << 20
 DAMAGE: Final = (
@@ -22,6 +21,7 @@ DAMAGE: Final = (
     EOFError,
     ValueError,  # a number in a header that is none
     NotImplementedError,  # a way to compress that Python does not know
+    RuntimeError,  # a password
     tarfile.TarError,
     zipfile.BadZipFile,
     zlib.error,
@@ -29,8 +29,19 @@ DAMAGE: Final = (
 )
 """What reading an archive may raise that is damaged."""
 
-COMPRESSIONS: Final = {".gz": "gzip", ".tgz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
-_MAGIC: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+COMPRESSIONS: Final = {
+    ".gz": "gzip",
+    ".tgz": "gzip",
+    ".zst": "zstd",
+    ".bz2": "bz2",
+    ".xz": "xz",
+}
+_MAGIC: Final = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bz2",
+    b"\xfd7zX": "xz",
+}
 _SCHEMES: Final = ("file", "s3", "gs", "gcs", "hdfs", "abfs", "abfss")
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 UTF8_MARK: Final = b"\xef\xbb\xbf"
@@ -42,11 +53,13 @@ class InputFile:
 
     Attributes:
         path: Where it lies.
-        compression: "gzip", "zstd", "bz2" or None.
+        compression: "gzip", "zstd", "bz2", "xz", "zip" or None.
         member: Name of the member of the archive, or None.
         member_bytes: Its size, not compressed.
         encoding: Of its text, where not UTF-8: it is recoded while it is read.
         uri: Where it lies, if in an object store; then ``path`` is but a name.
+        title: What messages call it, where its path is of no use to the user.
+        has_cr: Its lines end with a carriage return alone, as on old Macs.
     """
 
     path: Path
@@ -55,6 +68,8 @@ class InputFile:
     member_bytes: int = 0
     encoding: str | None = None
     uri: str | None = None
+    title: str | None = None
+    has_cr: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -64,13 +79,14 @@ class InputFile:
     @property
     def has_pieces(self) -> bool:
         """Its bytes lie as they are read, here or elsewhere: any piece is read alone."""
-        return self.compression is None and self.member is None and self.encoding is None
+        is_recoded = self.encoding is not None or self.has_cr
+        return self.compression is None and self.member is None and not is_recoded
 
     @property
     def name(self) -> str:
         """What messages call it."""
-        if self.uri is not None:
-            return self.uri
+        if self.uri is not None or self.title is not None:
+            return self.uri or self.title or ""
         return f"{self.path}/{self.member}" if self.member else str(self.path)
 
     @property
@@ -85,7 +101,7 @@ class InputFile:
             return self.member_bytes
         return self.path.stat().st_size
 
-    def open(self) -> "_Stream":
+    def open(self) -> "ByteStream":
         """Open the decompressed bytes, as UTF-8 if they are in another encoding.
 
         Raises:
@@ -93,26 +109,37 @@ class InputFile:
         """
         stream = self._open_bytes()
         if self.encoding is not None:
-            stream.file = _Recoded(stream.file, self.encoding)
+            stream.file = Recoded(stream.file, self.encoding)
+        if self.has_cr:
+            stream.file = LineFeeds(stream.file)
         return stream
 
-    def _open_bytes(self) -> "_Stream":
+    def _open_bytes(self) -> "ByteStream":
         try:
+            if self.compression == "zip":
+                packer = zipfile.ZipFile(self.path)
+                packed_member = packer.open(self.member or "")
+                return ByteStream(
+                    packed_member, packed_member.tell, [packed_member, packer]
+                )
             if self.member is not None:
                 archive = tarfile.open(self.path)  # noqa: SIM115, the stream closes it
                 member = archive.extractfile(self.member)
                 if member is None:
                     raise InputError(f"{self.name}: not a regular file of the archive")
-                return _Stream(member, member.tell, [member, archive])
+                return ByteStream(member, member.tell, [member, archive])
             if self.compression is None and self.uri is not None:
                 far = self.remote()
-                return _Stream(far, far.tell, [far])
+                return ByteStream(far, far.tell, [far])
             if self.compression is None:
                 plain = self.path.open("rb", buffering=0)
-                return _Stream(plain, plain.tell, [plain])
+                return ByteStream(plain, plain.tell, [plain])
             packed = pa.OSFile(str(self.path)) if self.uri is None else self.remote()
+            if self.compression == "xz":
+                unpacked = lzma.LZMAFile(packed)  # noqa: SIM115, the stream closes it
+                return ByteStream(unpacked, packed.tell, [unpacked, packed])
             stream = pa.CompressedInputStream(packed, self.compression)
-            return _Stream(stream, packed.tell, [stream, packed])
+            return ByteStream(stream, packed.tell, [stream, packed])
         except (*DAMAGE, KeyError) as err:
             if isinstance(err, InputError):
                 raise
@@ -127,7 +154,7 @@ class InputFile:
         filesystem, path = pyarrow.fs.FileSystem.from_uri(self.uri)
         return filesystem.open_input_file(path)
 
-    def read(self, stream: "_Stream", size: int) -> bytes:
+    def read(self, stream: "ByteStream", size: int) -> bytes:
         """Read up to ``size`` bytes, fewer only at the end.
 
         Raises:
@@ -166,35 +193,6 @@ class InputFile:
         return b"".join(pieces)
 
 
-class _Stream:
-    """Decompressed bytes, the place in the compressed ones, and what to close."""
-
-    def __init__(self, file: Any, tell: Callable[[], int], closing: list[Any]) -> None:
-        self.file = file
-        self.tell = tell
-        self._closing = closing
-
-    def close(self) -> None:
-        for item in self._closing:
-            item.close()
-
-
-class _Recoded:
-    """Text of some encoding, read as UTF-8."""
-
-    def __init__(self, file: Any, encoding: str) -> None:
-        self._file = file
-        self._decoder = codecs.getincrementaldecoder(encoding)()
-
-    def read(self, size: int) -> bytes:
-        """Return about ``size`` bytes, none only at the end."""
-        while True:
-            piece = bytes(self._file.read(size))
-            text = self._decoder.decode(piece, final=not piece)
-            if text or not piece:
-                return text.encode()
-
-
 def describe(err: BaseException) -> str:
     """Return what an error of the system says, in one line and without its number."""
     text = err.strerror if isinstance(err, OSError) and err.strerror else str(err)
@@ -218,11 +216,16 @@ def input_file(path: str | os.PathLike[str]) -> InputFile:
         if not path.exists():
             raise InputError(f"{path}: no such file; check the path")
         if not path.is_file():
-            raise InputError(f"{path}: not a regular file; copy what it gives to a file")
+            raise InputError(
+                f"{path}: a device or a socket, expected a file or a pipe; copy what it "
+                "gives to a file"
+            )
         with path.open("rb") as stream:
             head = stream.read(4)
     except OSError as err:
         raise InputError(f"{path}: cannot be read: {describe(err)}") from err
+    if path.suffix.lower() == ".zip":
+        return only_member(path)
     return InputFile(path, _compression(str(path), path, head))
 
 
@@ -293,6 +296,49 @@ def archive_members(file: InputFile) -> list[InputFile]:
     return [InputFile(file.path, file.compression, name, size) for name, size in members]
 
 
+def zip_members(path: Path) -> list[InputFile]:
+    """List the files of a zip archive; nothing is written, and their names stay names.
+
+    Raises:
+        InputError: not a zip archive, or a damaged one.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            infos = [it for it in archive.infolist() if not it.is_dir()]
+    except DAMAGE as err:
+        raise InputError(
+            f"{path}: cannot be read as a zip archive: {describe(err)}; fetch it again"
+        ) from err
+    return [
+        InputFile(path, "zip", it.filename, it.file_size)
+        for it in infos
+        if not it.filename.startswith("__MACOSX/")
+        and not Path(it.filename).name.startswith(".")
+    ]
+
+
+def only_member(path: Path) -> InputFile:
+    """Return the one file of a zip archive.
+
+    Raises:
+        InputError: there are several, or none.
+    """
+    members = zip_members(path)
+    if len(members) != 1:
+        names = cut_list(repr(it.member) for it in members)
+        raise InputError(
+            f"{path}: holds {len(members)} files, expected one ({names}); unpack it, unzip "
+            "FILE -d NEW, and name the files"
+        )
+    return members[0]
+
+
+def text_file(file: InputFile) -> InputFile:
+    """Return a file of text as its lines are read: those of old Macs end with CR alone."""
+    head = read_head(file, 1 << 16)
+    return replace(file, has_cr=True) if b"\r" in head and b"\n" not in head else file
+
+
 def read_head(file: InputFile, num_bytes: int = 1 << 18) -> bytes:
     """Return the first decompressed bytes of a file, without a byte order mark.
 
@@ -306,7 +352,8 @@ def read_head(file: InputFile, num_bytes: int = 1 << 18) -> bytes:
         stream.close()
     if head.startswith(_UTF16_MARKS):
         raise InputError(
-            f"{file.name}:1: UTF-16 text, expected UTF-8; convert it with iconv"
+            f"{file.name}:1: UTF-16 text, expected UTF-8; convert it with iconv, iconv -f "
+            "UTF-16 -t UTF-8 FILE > NEW"
         )
     if not head:
         raise InputError(f"{file.name}: the file is empty, expected edges")

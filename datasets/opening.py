@@ -2,18 +2,21 @@
 
 import importlib
 import os
+import weakref
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from graphsys.core.errors import InputError, cut_list
 from graphsys.core.types import EdgeType
 from graphsys.datasets.base import ColumnNames, Format, base_name, formats, read_options
-from graphsys.datasets.files import InputFile, as_uri, input_file
+from graphsys.datasets.files import InputFile, as_uri, input_file, only_member
 from graphsys.datasets.folders.neo4j import is_typed
+from graphsys.datasets.pipes import is_pipe, put_aside
 from graphsys.datasets.readers.planetoid import planetoid_name
 from graphsys.datasets.split_names import SPLITS, split_files
+from graphsys.datasets.time_units import TimedSource
 from graphsys.storage.source import Source
 
 _READERS: Final = (
@@ -65,6 +68,7 @@ def open_source(
     undirected: bool = False,
     edge_type: EdgeType | Sequence[str] | None = None,
     num_threads: int | None = None,
+    time_unit: str | None = None,
 ) -> Source:
     """Open files as one source; the first lines are looked at, the rest is read later.
 
@@ -80,6 +84,7 @@ def open_source(
         undirected: Every edge stands for both directions.
         edge_type: Type of the edges, where not the format's own.
         num_threads: Threads that read ahead; None for one per core.
+        time_unit: Unit of times of edges that are integers: "s", "ms", "us", "ns" or "d".
 
     Raises:
         InputError: a file is missing, damaged at its beginning, or not of the format.
@@ -101,9 +106,22 @@ def open_source(
     if not given:
         raise InputError("no input file was named, expected at least one")
     reader = None if format is None else formats.get(format)
-    files, reader_name = _expand(given, format)
-    reader = reader or formats.get(reader_name)
-    return reader.open(files, options)
+    kept: list[IO[bytes]] = []
+    try:
+        files, reader_name = _expand(given, format, kept)
+        reader = reader or formats.get(reader_name)
+        source = reader.open(files, options)
+    except BaseException:
+        _close(kept)
+        raise
+    weakref.finalize(source, _close, kept)
+    return source if time_unit is None else TimedSource(source, time_unit)
+
+
+def _close(kept: list[IO[bytes]]) -> None:
+    """Delete what pipes gave."""
+    for file in kept:
+        file.close()
 
 
 def format_names() -> list[str]:
@@ -128,8 +146,10 @@ def _load_readers() -> None:
         importlib.import_module(f"graphsys.datasets.{name}")
 
 
-def _expand(given: list[Path], format_name: str | None) -> tuple[list[InputFile], str]:
-    """Replace folders by the files meant, and guess the format."""
+def _expand(
+    given: list[Path], format_name: str | None, kept: list[IO[bytes]]
+) -> tuple[list[InputFile], str]:
+    """Replace folders by the files meant, and guess the format; ``kept`` gets pipes'."""
     paths: list[Path] = []
     guesses: set[str] = set()
     for path in given:
@@ -140,7 +160,7 @@ def _expand(given: list[Path], format_name: str | None) -> tuple[list[InputFile]
             paths.append(path)
             guess = format_name or guess_format(path)
         guesses.add(guess)
-    files = [input_file(path) for path in paths]
+    files = [_input(path, kept) for path in paths]
     far = next((file for file in files if file.uri is not None), None)
     if far is not None:
         if not guesses <= _REMOTE:
@@ -165,6 +185,13 @@ def guess_format(path: Path) -> str:
     Raises:
         InputError: the name does not tell.
     """
+    if is_pipe(path):
+        raise InputError(
+            f"{path}: a pipe has no name that tells the format; say it with --format, one "
+            f"of {', '.join(formats.names())}"
+        )
+    if path.suffix.lower() == ".zip" and as_uri(path) is None:
+        return _guess_zipped(path)
     name = path.name.lower()
     if planetoid_name(path) is not None:
         return "planetoid"
@@ -181,6 +208,33 @@ def guess_format(path: Path) -> str:
     raise InputError(
         f"{path}: the name does not tell the format; say it with --format, "
         f"one of {', '.join(formats.names())}"
+    )
+
+
+def _input(path: Path, kept: list[IO[bytes]]) -> InputFile:
+    """Look at a file, or put aside what a pipe gives."""
+    if not is_pipe(path):
+        return input_file(path)
+    file, temporary = put_aside(path)
+    kept.append(temporary)
+    return file
+
+
+def _guess_zipped(path: Path) -> str:
+    """Guess the format of the one file of a zip archive, by either name.
+
+    Raises:
+        InputError: it has several files, or neither name tells.
+    """
+    plain, inner = path.with_suffix(""), Path(only_member(path).member or "")
+    for name in (plain, Path(inner.name)):
+        for format_name in formats.names():
+            suffix = base_name(name)[1]
+            if suffix and suffix in formats.get(format_name).suffixes:
+                return format_name
+    raise InputError(
+        f"{path}: the name does not tell the format of what is in it; say it with "
+        f"--format, one of {', '.join(formats.names())}"
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from graphsys.core.errors import InputError
@@ -16,11 +17,45 @@ _ISO: Final = re.compile(rb"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?$")
 _EXPECTED: Final = (
     "expected integers, numbers, or ISO dates such as 2024-05-01 or 2024-05-01T12:30:00.5"
 )
+_DAY: Final = rb"\d{1,2}"
+_MONTH: Final = (
+    rb"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|january|february|march|april|june|"
+    rb"july|august|september|october|november|december)"
+)
+_CLOCK: Final = {"": rb"", " %H:%M": rb" \d\d:\d\d", " %H:%M:%S": rb" \d\d:\d\d:\d\d"}
+_WRITTEN: Final = {
+    "%b %d, %Y": _MONTH + b" " + _DAY + rb", \d{4}",
+    "%b %d %Y": _MONTH + b" " + _DAY + rb" \d{4}",
+    "%d %b %Y": _DAY + b" " + _MONTH + rb" \d{4}",
+    "%d-%b-%Y": _DAY + b"-" + _MONTH + rb"-\d{4}",
+    "%Y/%m/%d": rb"\d{4}/\d{1,2}/\d{1,2}",
+    "%d.%m.%Y": rb"\d{1,2}\.\d{1,2}\.\d{4}",
+    "%a %b %d %H:%M:%S +0000 %Y": rb"[a-z]{3} "
+    + _MONTH
+    + rb" \d\d \d\d:\d\d:\d\d \+0000 \d{4}",
+}
+"""Dates that can be read in one way alone; 3/4/2015 is none of them."""
+
+_FORMATS: Final = {
+    f"{date}{clock}": re.compile(pattern + tail, re.IGNORECASE)
+    for date, pattern in _WRITTEN.items()
+    for clock, tail in _CLOCK.items()
+}
 
 
 def is_date(field: bytes) -> bool:
-    """Tell whether a field looks like an ISO date, or a date with a time of day."""
-    return _ISO.match(field) is not None
+    """Tell whether a field looks like a date, or a date with a time of day.
+
+    Examples:
+        >>> is_date(b"2015-03-25"), is_date(b"Mar 25, 2015"), is_date(b"3/4/2015")
+        (True, True, False)
+    """
+    return _ISO.match(field) is not None or _format_of(field) is not None
+
+
+def _format_of(field: bytes) -> str | None:
+    """Return how a date is written that is not ISO's, for strptime; None for others."""
+    return next((kind for kind, it in _FORMATS.items() if it.fullmatch(field)), None)
 
 
 def warn_of_unit(where: str, unit: str) -> None:
@@ -90,10 +125,16 @@ def _of_dates(texts: pa.StringArray, where: str) -> pa.Array:
             return texts.cast(kind).cast(pa.timestamp("us"))
         except pa.ArrowInvalid:
             continue
+    found: set[str | None] = {_format_of(text.encode()) for text in texts.to_pylist()}
+    written = found.pop() if len(found) == 1 else None
+    if written is not None:
+        times = pc.strptime(texts, format=written, unit="us", error_is_null=True)
+        if not times.null_count:
+            return times.cast(pa.timestamp("us"))
     for text in texts.to_pylist():
         if not is_date(text.encode()):
             raise InputError(f"{where}: found {text[:60]!r}, {_EXPECTED}")
     raise InputError(
         f"{where}: found dates that cannot be read, or some with a time zone and some "
-        f"without, {_EXPECTED}"
+        f"without, or written in several ways, {_EXPECTED}"
     )

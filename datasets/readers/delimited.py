@@ -12,7 +12,7 @@ from typing import Final
 from graphsys.core.errors import InputError
 from graphsys.core.types import EDGE
 from graphsys.datasets.base import Format, ReadOptions, base_name, formats
-from graphsys.datasets.files import InputFile, read_head
+from graphsys.datasets.files import InputFile, read_head, text_file
 from graphsys.datasets.readers.edgelist import guess_columns, numbered_names
 from graphsys.datasets.roles import find_roles, is_header
 from graphsys.datasets.split_names import by_split
@@ -45,6 +45,7 @@ def open_delimited(files: list[InputFile], options: ReadOptions) -> Source:
 
 
 def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
+    file = text_file(file)
     options = _excel(file, options)
     separator = separator_of(file, options)
     lines = first_lines(

@@ -12,7 +12,7 @@ from typing import Final
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import EDGE
 from graphsys.datasets.base import Format, ReadOptions, formats
-from graphsys.datasets.files import InputFile
+from graphsys.datasets.files import InputFile, text_file
 from graphsys.datasets.roles import is_header
 from graphsys.datasets.split_names import by_split
 from graphsys.datasets.text.dialect import sniff_separator
@@ -82,6 +82,7 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
             "columns: an edge list has no header; name its columns by position, "
             "for example src,dst,weight"
         )
+    file = text_file(file)
     names = options.columns
     if options.separator is None:
         num_columns = None if names is None else len(names)

@@ -82,6 +82,7 @@ class TableSource(Source):
             column = next((name for name, role in roles.items() if role == "time"), None)
             if column and pt.is_floating(table.schema.field(column).type):
                 warn_of_millionths(table.name)
+                self.has_millionths = True
         self._kinds = [
             _id_kind(table.schema, roles, options)
             for table, roles in zip(tables, self._roles, strict=True)

@@ -11,7 +11,7 @@ from typing import Final
 from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import EdgeType
 from graphsys.datasets.base import Format, ReadOptions, formats
-from graphsys.datasets.files import InputFile, archive_members
+from graphsys.datasets.files import InputFile, archive_members, text_file
 from graphsys.datasets.split_names import SPLITS, by_split
 from graphsys.datasets.text.dialect import sniff_separator
 from graphsys.datasets.text.first_lines import (
@@ -85,6 +85,7 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
             "columns: triples need src, relation and dst by position, "
             "for example src,dst,relation"
         )
+    file = text_file(file)
     separator, note = _separator(file, options, len(names))
     lines = first_lines(
         file,

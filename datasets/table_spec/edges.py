@@ -5,11 +5,12 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from graphsys.core.errors import InputError
 from graphsys.core.threads import map_in_order
 from graphsys.datasets.array_files import load_arrays
-from graphsys.datasets.files import InputFile
+from graphsys.datasets.files import InputFile, text_file
 from graphsys.datasets.readers.npz import sparse_entries
 from graphsys.datasets.table_spec.spec import EdgeCard
 from graphsys.datasets.text.blocks import TextBlock, text_blocks
@@ -18,43 +19,58 @@ from graphsys.datasets.text.lines import line_at
 from graphsys.datasets.text.read_ahead import prefetch
 from graphsys.kernels.cpu.text import adjacency as kernels
 from graphsys.kernels.cpu.text.parsing import count_lines
-from graphsys.storage.source import EdgeChunk
+from graphsys.storage.source import EdgeChunk, NodeChunk
 
 CHUNK_ROWS: Final = 1 << 20
 _MAX_LISTED: Final = 10**17
 
 
 def list_chunks(
-    file: InputFile, card: EdgeCard, num_threads: int | None
-) -> Iterator[EdgeChunk]:
+    file: InputFile,
+    card: EdgeCard,
+    num_threads: int | None,
+    *,
+    has_names: bool = False,
+    has_lone: bool = False,
+) -> Iterator[EdgeChunk | NodeChunk]:
     """Yield the edges of lines ``src dst dst ...``; a line of one id has none.
+
+    Args:
+        file: The file.
+        card: What is said about it.
+        num_threads: Threads that parse.
+        has_names: Ids are names, or keep their zeros in front.
+        has_lone: Yield the ids of lines of one id, too, as often as they occur.
 
     Raises:
         InputError: a field is no id, or there is no edge.
     """
+    file = text_file(file)
     loaders: Any = text_blocks(file, skip=card.skip)
     if not file.is_plain:
         loaders = prefetch(loaders)
     lines_before, is_empty = card.skip, True
-    work = partial(_parse_lists, card)
-    for chunk, lines, error in map_in_order(work, loaders, num_threads=num_threads):
+    work = partial(_parse_names if has_names else _parse_lists, card)
+    for chunk, lone, lines, error in map_in_order(work, loaders, num_threads=num_threads):
         lines_before += lines
         if error is not None:
             raise InputError(f"{file.name}:{lines_before + 1}: {error}")
         is_empty &= not len(chunk.src)
         yield chunk
+        if has_lone and len(lone):
+            yield NodeChunk(ids=lone, node_type=card.edge_type.src_type)
     if is_empty:
         raise InputError(f"{file.name}: no edge in the file, expected at least one")
 
 
 def _parse_lists(
     card: EdgeCard, load: Callable[[], TextBlock]
-) -> tuple[EdgeChunk, int, str | None]:
-    """Return the edges of a block, its lines, and what is wrong with the next one."""
+) -> tuple[EdgeChunk, Any, int, str | None]:
+    """Return a block's edges, lone ids and lines, and what is wrong with the next one."""
     block = load()
     lines = int(count_lines(block.data))
     fields = len(block.data) // 2 + 1  # a bound: pages that nothing fills cost nothing
-    leading = np.zeros((lines, 1), dtype=np.int64)
+    leading = np.full((lines, 1), -1, dtype=np.int64)  # -1 is a blank line
     stops, ends = np.empty(lines, np.int64), np.empty(fields, np.int64)
     num_rows, _, _, bad = kernels.parse_neighbors(
         block.data,
@@ -73,18 +89,57 @@ def _parse_lists(
         line = line_at(block.data, bad)
         wrong = [it for it in line.split() if not (it.isdigit() and is_integer(it))]
         found = show(wrong[0]) if wrong else show(line)
-        error = f"found {found}, expected integer ids below 10**17"
+        error = (
+            f"found {found}, expected integer ids below 10**17; pass --ids string if ids "
+            "are names"
+        )
         lines = block.data[:bad].tobytes().count(b"\n")
     stops = stops[:num_rows]
     entries = int(stops[-1]) if num_rows else 0  # without those of a bad line
+    first, sizes = leading[:num_rows, 0], np.diff(stops, prepend=0)
     chunk = EdgeChunk(
-        src=np.repeat(leading[:num_rows, 0], np.diff(stops, prepend=0)),
+        src=np.repeat(first, sizes),
         dst=ends[:entries],
         edge_type=card.edge_type,
         split=card.split,
         bytes_read=block.bytes_read,
     )
-    return chunk, int(lines), error
+    return chunk, first[(sizes == 0) & (first >= 0)], int(lines), error
+
+
+def _parse_names(
+    card: EdgeCard, load: Callable[[], TextBlock]
+) -> tuple[EdgeChunk, Any, int, str | None]:
+    """Do the same for names."""
+    block = load()
+    src: list[bytes] = []
+    dst: list[bytes] = []
+    lone: list[bytes] = []
+    error = None
+    lines = block.data.tobytes().split(b"\n")[:-1]
+    for number, line in enumerate(lines):
+        fields = line.split()
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            error = f"found bytes that are not UTF-8, {show(line)}; convert it with iconv"
+            lines = lines[:number]
+            break
+        src += fields[:1] * (len(fields) - 1)
+        dst += fields[1:]
+        lone += fields[:1] if len(fields) == 1 else []
+    chunk = EdgeChunk(
+        src=_words(src),
+        dst=_words(dst),
+        edge_type=card.edge_type,
+        split=card.split,
+        bytes_read=block.bytes_read,
+    )
+    return chunk, _words(lone), len(lines), error
+
+
+def _words(fields: list[bytes]) -> pa.DictionaryArray:
+    return pa.array(fields, pa.binary()).cast(pa.string()).dictionary_encode()
 
 
 def matrix_chunks(

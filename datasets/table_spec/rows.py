@@ -19,7 +19,7 @@ from graphsys.datasets.columns import (
     holds_features,
     id_column,
 )
-from graphsys.datasets.files import InputFile, input_file
+from graphsys.datasets.files import InputFile, input_file, text_file
 from graphsys.datasets.readers.edgelist import guess_kind
 from graphsys.datasets.readers.tables import (
     CHUNK_ROWS,
@@ -101,6 +101,7 @@ class Table:
         self.card = card
         self.id_columns = tuple(id_columns)
         self._num_threads = num_threads
+        self.has_millionths = False
         self._has_warned = False
         self._header: tuple[bytes, bytes] | None = None
         self._batches = batches
@@ -119,8 +120,10 @@ class Table:
         elif suffix in (".arrow", ".arrows", ".ipc", ".feather"):
             self._batches = arrow_batches(file)
         else:
+            if not file.encoding:
+                self.file = text_file(file)
             self.layout, self.skip = self._look()
-            warn_of_text_times(file.name, self.layout)
+            self.has_millionths = warn_of_text_times(file.name, self.layout)
 
     def line(self, row: int) -> str:
         """Name a row in a message, by its line where it has one."""

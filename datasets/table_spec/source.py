@@ -128,13 +128,14 @@ class DescribedSource(Source):
         for join in joins:
             join.check()
 
-    def _open_edges(self, card: EdgeCard) -> tuple[Callable[[], Iterator[EdgeChunk]], int]:
+    def _open_edges(self, card: EdgeCard) -> tuple[Part, int]:
         """Look at a table of edges; return what reads it, and its size."""
         if card.layout != "table":
             file = input_file(self._folder / card.file)
             read = list_chunks if card.layout == "lists" else matrix_chunks
             return (lambda: read(file, card, self._num_threads)), file.num_bytes
         table = self._table(card, ("src", "dst"))
+        self.has_millionths |= table.has_millionths
         counted = {it.type: it for it in self._card.nodes if it.count >= 0}
         ends = [counted.get(card.type[0]), counted.get(card.type[2])]
         return (lambda: _table_chunks(table, card, ends)), table.num_bytes

@@ -177,7 +177,10 @@ def _explain_field(field: bytes, column: TextColumn) -> str | None:
         return f"found {text} as {column.name}, expected a number"
     if is_integer(field) and (column.kind == INTEGER or field.isdigit()):
         return None
-    return f"found {text} as {column.name}, expected {_EXPECTED[column.kind]}"
+    expected = _EXPECTED[column.kind]
+    if column.kind == INTEGER and column.name == "time":
+        expected += ", or dates throughout (ISO, such as 2024-05-01)"
+    return f"found {text} as {column.name}, expected {expected}"
 
 
 def is_number(field: bytes) -> bool:

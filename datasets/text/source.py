@@ -163,7 +163,7 @@ class TextSource(Source):
         self.parts = list(parts)
         _refuse_mixed_ids(self.parts)
         for part in self.parts[:1]:
-            warn_of_text_times(part.file.name, part.layout)
+            self.has_millionths = warn_of_text_times(part.file.name, part.layout)
         self.name = ", ".join(part.file.name for part in self.parts)
         self.total_bytes = sum(part.file.num_bytes for part in self.parts)
         self.is_directed = is_directed
@@ -294,10 +294,12 @@ def _chunk(part: TextPart, parsed: Parsed) -> EdgeChunk:
     )
 
 
-def warn_of_text_times(name: str, layout: LineFormat) -> None:
-    """Say in which unit times are stored that are numbers with fractions."""
-    if TextColumn("time", NUMBER) in layout.columns:
+def warn_of_text_times(name: str, layout: LineFormat) -> bool:
+    """Say in which unit times are stored that are numbers with fractions; tell if so."""
+    has_fractions = TextColumn("time", NUMBER) in layout.columns
+    if has_fractions:
         warn_of_millionths(name)
+    return has_fractions
 
 
 def _mended(error: BadLineError, layout: LineFormat) -> str:

@@ -41,7 +41,11 @@ def ingest(
     out: GraphOutOption,
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILES", help="Files to read.", show_default=False),
+        typer.Argument(
+            metavar="FILES",
+            help="Files to read; - is standard input.",
+            show_default=False,
+        ),
     ] = None,
     nodes: Annotated[
         list[str] | None,
@@ -105,6 +109,16 @@ def ingest(
             "--skip", metavar="N", min=0, help="Lines to skip first.", rich_help_panel=INPUT
         ),
     ] = 0,
+    time_unit: Annotated[
+        str | None,
+        typer.Option(
+            "--time-unit",
+            metavar="UNIT",
+            help="Unit of times that are integers, since 1970: s, ms, us, ns or d.",
+            rich_help_panel=INPUT,
+            show_default=False,
+        ),
+    ] = None,
     undirected: Annotated[
         bool,
         typer.Option(
@@ -185,6 +199,7 @@ def ingest(
     from graphsys import datasets, distributed
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
+    from graphsys.datasets.pipes import is_pipe
     from graphsys.storage.ingest.process_budget import kept_bytes
 
     node_files, edge_files = by_type("--nodes", nodes), by_type("--edges", edges)
@@ -198,7 +213,7 @@ def ingest(
     known = sum(sizes) if len(sizes) == len(plain) else None
     reading: dict[str, Any] = {
         "format": format_, "ids": ids, "columns": columns, "separator": separator,
-        "skip": skip,
+        "skip": skip, "time_unit": time_unit,
     }  # fmt: skip
     writing: dict[str, Any] = {
         "undirected": undirected, "coalesce": coalesce, "drop_self_loops": drop_self_loops,
@@ -209,6 +224,11 @@ def ingest(
         "edges": edge_files or None,
     }  # fmt: skip
     if cluster is not None:
+        if pipes := [path for path in plain if is_pipe(path)]:
+            raise ConfigError(
+                f"{pipes[0]}: a pipe, which workers cannot read; leave out --cluster, or "
+                "copy what it gives to a file"
+            )
         where = parse_cluster(cluster, split=split, by=by, negatives=negatives)
         report: IngestReport = distributed.ingest(
             files or [], out, cluster=where, reading=reading, **writing

@@ -68,12 +68,14 @@ class Source(ABC):
         total_bytes: Sum of all ``bytes_read``, where known.
         is_directed: False where every edge stands for both directions.
         allows_nan: Whether weights may be NaN or infinite, as in a matrix; else errors.
+        has_millionths: Whether times of edges had fractions, and are millionths now.
     """
 
     name: str
     total_bytes: int | None = None
     is_directed: bool = True
     allows_nan: bool = False
+    has_millionths: bool = False
 
     @property
     def num_parts(self) -> int:

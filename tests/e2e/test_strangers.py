@@ -31,6 +31,7 @@ class Becomes:
         nodes: Number of nodes.
         edges: Source and destination of each edge, sorted.
         columns: Values of columns of edges, in the order of the edges.
+        ids: Ids of all nodes, where some have no edges.
         of_nodes: Values of columns of nodes, by id.
         says: A pattern of the warning where the files go in; none where it is empty.
     """
@@ -41,6 +42,7 @@ class Becomes:
     nodes: int
     edges: str
     columns: dict[str, list[Any]] | None = None
+    ids: str = ""
     of_nodes: dict[str, dict[Any, Any]] = field(default_factory=dict)
     says: str = ""
 
@@ -165,6 +167,27 @@ ROWS = [
         columns={"weight": [5, 7]},
         of_nodes={"label": {1: "Person", 2: "Person;Admin", 3: "Person"}},
     ),
+    Becomes(
+        files="iso.adjlist",
+        nodes=4,
+        edges="1>2 1>3 2>3",
+        ids="1 2 3 4",
+    ),
+    Becomes(files="c.txt.xz", nodes=4, edges="1>2 2>3 3>4"),
+    Becomes(files="cr.txt", nodes=4, edges="1>2 2>3 3>4"),
+    Becomes(
+        files="cr_only.csv",
+        nodes=4,
+        edges="a>b b>c c>a c>d",
+        columns={"weight": [3, 3, 10, 10]},
+    ),
+    Becomes(
+        files="us_dates.csv",
+        options="--columns src=src,dst=dst,weight=amount,time=begin_date",
+        nodes=3,
+        edges="a>b b>c",
+        columns={"weight": [5.6, 1.2]},
+    ),
 ]
 
 
@@ -219,5 +242,7 @@ def expect(store: Path, row: Becomes) -> None:
     assert [edge[:2] for edge in edges] == expected
     for name, values in (row.columns or {}).items():
         assert [edge[2][name] for edge in edges] == values, name
+    if row.ids:
+        assert sorted(map(str, found)) == row.ids.split()
     for name, by_id in row.of_nodes.items():
         assert dict(found.nodes(data=name)) == by_id

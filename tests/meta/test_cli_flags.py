@@ -16,7 +16,7 @@ FLAGS = {
     "graphsys ingest": "FILES --by --cluster --coalesce --columns --drop-self-loops "
     "--edges --features-as --format --help --ids --json --memory --negatives --nodes "
     "--order --out --overwrite --partitioner --partitions --seed --separator --skip "
-    "--split --undirected",
+    "--split --time-unit --undirected",
     "graphsys split": "GRAPH --by --help --json --memory --negatives --out --overwrite "
     "--ratio --seed",
     "graphsys append": "GRAPH FILES --columns --delete --delete-columns --edges --format "

@@ -1,6 +1,8 @@
 """Adjacency lists: a node and its neighbors on a line."""
 
 import json
+import re
+import subprocess
 from pathlib import Path
 
 import networkx as nx
@@ -61,7 +63,7 @@ def test_what_is_no_list_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"g\.adjlist:3: found 'x', expected integer ids"):
         gs.ingest(path, out)
     with pytest.raises(
-        ConfigError, match="adjacency lists are integers between blanks and"
+        ConfigError, match="adjacency lists are ids between blanks and have"
     ):
         gs.ingest(path, out, columns="src,dst")
     with pytest.raises(
@@ -73,3 +75,42 @@ def test_what_is_no_list_is_refused(tmp_path: Path) -> None:
     path.write_text("0\n1\n")
     with pytest.raises(InputError, match="no edge in the file, expected at least one"):
         gs.ingest(path, out)
+
+
+def test_a_line_of_one_id_is_a_node(tmp_path: Path) -> None:
+    path = tmp_path / "g.adjlist"
+    path.write_text("1 2 3\n2 3\n\n4\n4\n2\n")
+    graph = gs.ingest(path, tmp_path / "g").graph
+    assert sorted(graph.node_ids("node").to_pylist()) == [1, 2, 3, 4]
+    assert edges_of(graph) == {(1, 2), (1, 3), (2, 3)}
+
+
+def test_names_in_lists_are_what_networkx_reads(tmp_path: Path) -> None:
+    expected = nx.DiGraph([("a", "b"), ("a", "c"), ("b", "c"), ("01", "1")])
+    expected.add_node("lone")
+    path = tmp_path / "g.adjlist"
+    nx.write_adjlist(expected, path)
+    found = gs.ingest(path, tmp_path / "g").graph.to_networkx()
+    assert set(found.nodes) == set(expected.nodes)
+    assert set(found.edges()) == set(expected.edges)
+    path.write_text("1 2\n01 3\n")
+    with pytest.warns(UserWarning, match="zeros in front"):
+        assert gs.ingest(path, tmp_path / "z").graph.manifest.node_types[
+            "node"
+        ].id_type == ("large_string")
+
+
+@pytest.mark.parametrize("text", ["1: 2 3\n2: 3\n", "1,2,3\n2,3\n", "a: b c\nb: c\n"])
+def test_marks_behind_ids_of_lists_are_refused_with_what_removes_them(
+    tmp_path: Path, text: str
+) -> None:
+    path = tmp_path / "g.adjlist"
+    path.write_text(text)
+    with pytest.raises(InputError, match="stands behind ids") as refused:
+        gs.ingest(path, tmp_path / "g")
+    (command,) = re.findall(r"tr .*", str(refused.value))
+    new = tmp_path / "new.adjlist"
+    command = command.replace("FILE", str(path)).replace("NEW", str(new))
+    subprocess.run(["bash", "-c", command], check=True)
+    graph = gs.ingest(new, tmp_path / "g").graph
+    assert graph.manifest.node_types["node"].offsets[-1] == 3

@@ -108,6 +108,7 @@ def test_quoted_names_round_trip(tmp_path: Path, rows: list[tuple[str, str]]) ->
         "train2id.txt",
     ],
 )
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of a separator that is sniffed
 def test_rubbish_gives_one_error(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / name
     path.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
