@@ -13,7 +13,7 @@ _AT_A_TIME = 1 << 20
 """Weights looked at in one go, so that a check of mapped weights takes little memory."""
 
 
-def refuse_negative(topology: Topology, algorithm: str, *, only_nan: bool = False) -> None:
+def refuse_negative(topology: Topology, algorithm: str, *, only_nan: bool = False) -> float:
     """Refuse weights that shortest paths cannot use.
 
     Args:
@@ -21,11 +21,17 @@ def refuse_negative(topology: Topology, algorithm: str, *, only_nan: bool = Fals
         algorithm: Its name for the message.
         only_nan: Let negative weights pass.
 
+    Returns:
+        The sum of all finite weights without their signs: no path is longer. It may be
+        infinite.
+
     Raises:
         InvalidGraphError: negative weights, or NaN.
     """
-    wrong, first = 0, 0.0
+    wrong, first, total = 0, 0.0, 0.0
     for weight in _weights(topology):
+        with np.errstate(over="ignore"):
+            total += float(np.abs(weight).sum(where=np.isfinite(weight), dtype=np.float64))
         is_fine = weight == weight if only_nan else weight >= 0
         if not is_fine.all():
             first = first if wrong else float(weight[~is_fine][0])
@@ -37,6 +43,7 @@ def refuse_negative(topology: Topology, algorithm: str, *, only_nan: bool = Fals
             f"{'NaN' if only_nan else 'negative or NaN'}, the first {first}; change the "
             "weights, or leave the column out to count hops"
         )
+    return total
 
 
 def refuse_infinite(topology: Topology, algorithm: str) -> None:

@@ -82,7 +82,8 @@ def adamic_adar(
         else by the order of ``id``, then falling score or ``other``.
 
     Raises:
-        ConfigError: ``pairs`` together with ``threshold`` or ``top_k``, or bad numbers.
+        ConfigError: ``pairs`` together with ``threshold`` or ``top_k``, or bad numbers; a
+            pair of a node with itself that has a neighbor of degree 1: infinite.
         UnknownNameError: a node of ``pairs`` is not in the graph.
 
     Complexity:

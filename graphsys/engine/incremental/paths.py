@@ -80,6 +80,9 @@ def _repaired(
     )  # fmt: skip
     if unsettled < 0:
         return None
+    if is_weighted:
+        with ThreadTeam(1) as team:
+            native_sssp.refuse_weights(topology, team, distance)
     values = distance
     if name == "bfs":
         values = np.where(np.isinf(distance), 0, distance).astype(np.int64)

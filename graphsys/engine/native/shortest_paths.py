@@ -34,6 +34,8 @@ MOST_TEAM_NODES = 1 << 13
 FIRST_LIMIT = 4.0  # bins; put off edges behind at first (see shortest_path_windows.py)
 PULL_COST = 4  # an edge pulled costs so many passed over
 POOL_SHARE = 4  # entries in the pool per node; more of them at once would be rebuilt
+_AT_A_TIME = 1 << 20
+"""Weights looked at in one go, so that a check of mapped ones takes little memory."""
 _WEIGHT = ("weight",)
 
 
@@ -42,7 +44,7 @@ class WeightSummary:
     """What choosing the width of a bin needs.
 
     Attributes:
-        mean: Mean of the finite weights.
+        mean: Mean of the finite weights; infinite where their sum is, in float64.
         least: Least weight; infinite if there is none.
         least_positive: Least positive weight; infinite if there is none.
         num_refused: How many are negative or NaN.
@@ -76,6 +78,7 @@ def sssp(topology: Topology, *, source: Any, num_threads: int | None = None) -> 
             distance, reached, rounds = delta_stepping(
                 out, into, start, delta, summary.least, team
             )
+            refuse_overflow(out, summary, distance)
     return Result(
         source=lambda: topology.table({"value": column_of(distance, reached)}),
         algorithm="sssp",
@@ -106,19 +109,59 @@ def distances_from(
         delta = choose_delta(summary, out.num_edges)
         into = topology.rows("in", _WEIGHT)
         distance, reached, _ = delta_stepping(out, into, start, delta, summary.least, team)
+        refuse_overflow(out, summary, distance)
     bits = np.unpackbits(reached.view(np.uint8), bitorder="little")[: len(distance)]
     return np.where(bits, distance, np.inf)
 
 
-def refuse_weights(topology: Topology, team: ThreadTeam) -> None:
+def refuse_weights(
+    topology: Topology, team: ThreadTeam, distance: npt.NDArray[np.float64] | None = None
+) -> None:
     """Refuse weights that sssp does not take.
 
+    Args:
+        topology: The graph.
+        team: Threads.
+        distance: Distances, infinite where there is no path ``[N]``, to refuse paths too
+            that float64 does not hold.
+
     Raises:
-        InvalidGraphError: some are negative or NaN.
+        InvalidGraphError: some are negative or NaN; a path is longer than float64 holds.
     """
     out = _weighted_rows(topology)
     if out is not None:
-        _summary(topology, out, team)
+        summary = _summary(topology, out, team)
+        if distance is not None:
+            refuse_overflow(out, summary, distance)
+
+
+def refuse_overflow(
+    out: Rows, summary: WeightSummary, distance: npt.NDArray[np.float64]
+) -> None:
+    """Refuse a path whose length is infinite in float64: its end is not unreached.
+
+    Args:
+        out: Rows of out-neighbors with weights.
+        summary: Of the weights: no path is longer than all of them together.
+        distance: Distances, infinite where there is no path, or none so short ``[N]``.
+
+    Raises:
+        InvalidGraphError: an edge leads on from a reached node, to one that is not.
+    """
+    if np.isfinite(summary.mean):
+        return
+    weight, begins = out.columns["weight"], out.begins_of("weight")
+    for first, piece in out.pieces("weight"):
+        for low in range(first, first + len(piece), _AT_A_TIME):
+            places = np.arange(low, min(low + _AT_A_TIME, first + len(piece)))
+            src = np.searchsorted(begins, places, side="right") - 1
+            dst = out.indices[places - begins[src] + out.begins[src]]
+            leads_on = np.isfinite(distance[src]) & np.isinf(distance[dst])
+            if np.any(leads_on & np.isfinite(weight[places])):
+                raise InvalidGraphError(
+                    "the weights along a shortest path add up to more than float64 holds; "
+                    "scale the weights down"
+                )
 
 
 def choose_delta(summary: WeightSummary, num_edges: int) -> float:
@@ -317,7 +360,7 @@ def _summary(topology: Topology, out: Rows, team: ThreadTeam) -> WeightSummary:
             counter = np.zeros(1, dtype=np.int64)
             team.run(windows.summarize_weights, weight, counter, *found)
         summary = WeightSummary(
-            mean=float(sums.sum()) / max(out.num_edges, 1),
+            mean=_total(sums) / max(out.num_edges, 1),
             least=float(least.min()),
             least_positive=float(positive.min()),
             num_refused=int(refused.sum()),
@@ -327,6 +370,12 @@ def _summary(topology: Topology, out: Rows, team: ThreadTeam) -> WeightSummary:
     if summary.num_refused:
         raise _refusal(topology, out)
     return summary
+
+
+def _total(sums: npt.NDArray[np.float64]) -> float:
+    """Return the sum of the threads' sums, which may be infinite."""
+    with np.errstate(over="ignore"):
+        return float(sums.sum())
 
 
 def _refusal(topology: Topology, out: Rows) -> InvalidGraphError:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core.errors import ConfigError
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.native.arguments import require, require_count
 from graphsys.engine.result import Result
@@ -104,7 +105,27 @@ class PairSearch:
                     known[node] = self.topology.number(node)
                 numbers.append(known[node])
         left, right = np.array(numbers, dtype=np.int64).reshape(-1, 2).T.copy()
+        self._refuse_infinite(left, right)
         return left, right, self.scores_of(left, right)
+
+    def _refuse_infinite(self, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> None:
+        """Refuse Adamic-Adar scores of nodes with themselves that are infinite.
+
+        Raises:
+            ConfigError: a neighbor of such a node has degree 1, whose logarithm is 0.
+        """
+        if self.name != "adamic_adar":
+            return
+        begins, ends, indices = self.rows.begins, self.rows.ends, self.rows.indices
+        for node in np.unique(left[left == right]).tolist():
+            row = indices[begins[node] : ends[node]]
+            alone = row[ends[row] - begins[row] == 1]
+            if len(alone):
+                own, other = self.topology.ids(np.array([node, alone[0]])).to_pylist()
+                raise ConfigError(
+                    f"the score of {own} with itself is infinite: its neighbor {other} has "
+                    f"degree 1, and adds 1 / log(1); leave the pair {own}={own} out"
+                )
 
     def scores_of(
         self, left: npt.NDArray[Any], right: npt.NDArray[Any]
@@ -232,7 +253,8 @@ def _unit_of(degree: npt.NDArray[np.float64], most: float) -> float:
 def adamic_adar_search(topology: Topology, num_threads: int | None = None) -> PairSearch:
     """Prepare Adamic and Adar's scores."""
     degree = topology.simple_in_place().degrees().astype(np.float64)
-    # a node of degree 1 is nobody's common neighbor but its neighbor's with itself
+    # a node of degree 1 is nobody's common neighbor but its neighbor's with itself, which
+    # is refused
     unit = _unit_of(degree, 1.0 / math.log(2.0))
     gains = np.rint(unit / np.log(np.maximum(degree, 2.0))).astype(np.int64)
     return PairSearch(topology, "adamic_adar", gains, unit=unit, num_threads=num_threads)

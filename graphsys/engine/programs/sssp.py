@@ -27,8 +27,23 @@ class ShortestPaths(gs.VertexProgram):
     combine = gs.minimum
 
     def start(self, graph: Any) -> Any:
-        refuse_negative(graph, "sssp", only_nan=self.negative_weights)
+        total = refuse_negative(graph, "sssp", only_nan=self.negative_weights)
+        if total == np.inf:
+            self._refuse_overflow(graph)
         return {self.source: {"distance": 0.0}}
+
+    def _refuse_overflow(self, graph: Any) -> None:
+        """Refuse paths that float64 does not hold: their ends would seem unreached."""
+        from graphsys.core.threads import ThreadTeam
+        from graphsys.engine.native.shortest_paths import distances_from
+
+        if self.negative_weights:
+            raise InvalidGraphError(
+                "the weights add up to more than float64 holds, some of them below 0; "
+                "scale the weights down"
+            )
+        with ThreadTeam(1) as team:  # an input so rare is searched twice
+            distances_from(graph, graph.number(self.source), team)
 
     def message(self, src: Any, edge: Any) -> Any:
         return src.distance + edge.weight

@@ -19,7 +19,7 @@ from graphsys.sampling import (
     message_rows,
     rows_of,
 )
-from graphsys.storage import Graph, NodeChunk
+from graphsys.storage import Graph, NodeChunk, open_graph
 from tests.stores import edge_chunk, make_store
 from tests.unit.sampling.conftest import NUM_NODES, Store
 
@@ -184,6 +184,23 @@ def test_temporal_samples_that_cannot_be(store: Store, edges: Edges) -> None:
     message = "seed 60 is not in the graph, which has 60 nodes of type 'node' (0 to 59)"
     with pytest.raises(UnknownNameError, match=re.escape(message)):
         TemporalSampler(graph, [2]).sample(np.array([3, 60]), times=np.array([4, 4]))
+
+
+@pytest.mark.parametrize("later", [1, 4, 255])
+def test_latest_edges_are_told_apart_by_single_ticks(tmp_path: Path, later: int) -> None:
+    # nanoseconds since 1970, and 2**60: float64 holds multiples of 256 there
+    pairs = [(1, 0), (2, 0), (3, 0), (4, 0)]
+    time = 2**60 + np.array([5, 5 + later, 0, 5 - 1], dtype=np.int64)
+    ids = NodeChunk(ids=np.arange(5))
+    make_store(
+        tmp_path / "g", ids, edge_chunk(pairs, time=time), partitions=1, order="original"
+    )
+    for count in (1, 2, 3):
+        sampler = TemporalSampler(open_graph(tmp_path / "g"), [count], choice="latest")
+        sample = sampler.sample(np.array([0]), times=np.array([2**60 + 1000]))
+        ((_, _, entries),) = rows_of_block(sample, 0)
+        latest = np.argsort(-time, kind="stable")[:count]
+        assert [number for _, number in entries] == [pairs[k][0] for k in latest]
 
 
 def test_latest_edges_have_no_weights(store: Store, edges: Edges) -> None:

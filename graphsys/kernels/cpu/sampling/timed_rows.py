@@ -68,10 +68,8 @@ def _try_places(
 
 @lean_inline_jit
 def _rank(
-    table: Any, wide: Any, part: Any, place: Any, p: Any, key: Any, order: Any, time: Any
+    table: Any, wide: Any, part: Any, place: Any, p: Any, key: Any, order: Any
 ) -> Any:
-    if order == LATEST:
-        return -np.float64(time)
     value = -np.log(fraction(key, p))
     if order == WEIGHTED:
         weight = weight_of(table, wide, part, place)
@@ -87,10 +85,9 @@ def _scan(
     """Keep the ``count`` places of the smallest rank, in rising order; return how many."""
     found = 0
     for p in range(degree):
-        own = load_int64(table[part, TIME], begin + p)
-        if own >= time:
+        if load_int64(table[part, TIME], begin + p) >= time:
             continue
-        value = _rank(table, wide, part, begin + p, p, key, order, own)
+        value = _rank(table, wide, part, begin + p, p, key, order)
         if value == np.inf or (found == count and value >= keys[found - 1]):
             continue
         slot = found if found < count else found - 1
@@ -100,6 +97,31 @@ def _scan(
             slot -= 1
         keys[slot], places[slot] = value, p
         found = min(found + 1, count)
+    return found
+
+
+@lean_inline_jit
+def _scan_latest(
+    table: Any, part: Any, begin: Any, degree: Any, time: Any, count: Any, places: Any
+) -> Any:
+    """Keep the ``count`` latest places, the latest first; return how many.
+
+    Times are compared as integers: float64 would take nanoseconds of 256 to be one.
+    """
+    found = 0
+    for p in range(degree):
+        own = load_int64(table[part, TIME], begin + p)
+        if own >= time:
+            continue
+        slot = found
+        while slot > 0 and load_int64(table[part, TIME], begin + places[slot - 1]) < own:
+            slot -= 1
+        if slot == count:
+            continue
+        found = min(found + 1, count)
+        for later in range(found - 1, slot, -1):
+            places[later] = places[later - 1]
+        places[slot] = p
     return found
 
 
@@ -172,7 +194,9 @@ def pick_entries_before(
             count = np.int64(0)
             if order == UNIFORM and degree > _LONG * fanout:
                 count = _try_places(table, part, begin, degree, time, own, fanout, places)
-            if count == 0 and degree > 0 and fanout > 0:
+            if order == LATEST and degree > 0 and fanout > 0:
+                count = _scan_latest(table, part, begin, degree, time, fanout, places)
+            elif count == 0 and degree > 0 and fanout > 0:
                 count = _scan(
                     table, wide, part, begin, degree, time, own, fanout, order, places, keys
                 )

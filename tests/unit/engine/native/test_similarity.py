@@ -119,3 +119,17 @@ def test_sums_over_the_longest_rows_fit(monkeypatch: pytest.MonkeyPatch) -> None
         for a, b, v in zip(*(found[n].to_pylist() for n in found.column_names), strict=True)
     }
     assert best[0, 1] == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_node_with_itself_and_a_neighbor_of_degree_1_is_refused() -> None:
+    graph = SmallGraph(["hub", "a", "b", "c"], [("hub", n, 1.0) for n in "abc"], False)
+    with pytest.raises(ZeroDivisionError):
+        list(nx.adamic_adar_index(graph.simple(), [("hub", "hub")]))
+    with pytest.raises(ConfigError, match=r"degree 1.*leave the pair hub=hub out"):
+        adamic_adar(graph.topology(), pairs=[("a", "b"), ("hub", "hub")])
+    # what the error advises
+    rest = [("a", "b"), ("hub", "a"), ("a", "a")]
+    found = adamic_adar(graph.topology(), pairs=rest).table["value"].to_pylist()
+    expected = [p for _, _, p in nx.adamic_adar_index(graph.simple(), rest)]
+    assert found == pytest.approx(expected, abs=1e-9)
+    assert jaccard(graph.topology(), pairs=[("hub", "hub")]).table["value"][0].as_py() == 1

@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -6,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphsys.core.errors import InvalidGraphError
+from graphsys.engine import algorithms
 from graphsys.engine.programs.sssp import ShortestPaths
 from graphsys.engine.run import run as run_program
 from tests.unit.engine.native.small_graphs import SmallGraph, small_graphs, values
-from tests.unit.engine.programs.runs import Stored, native, run
+from tests.unit.engine.programs.runs import Stored, native, run, store
 
 
 def distances(graph: SmallGraph, source: Any) -> dict[Any, float | None]:
@@ -61,3 +63,35 @@ def test_negative_weights_are_refused_with_their_number_unless_allowed() -> None
         run("sssp", graph, source=1)
     with pytest.raises(InvalidGraphError, match="1 weights are NaN"):
         run("sssp", graph, source=1, negative_weights=True)
+
+
+HUGE = [("a", "b", 1e308), ("b", "c", 1e308), ("c", "d", 1.0), ("x", "y", 1e308)]
+
+
+@pytest.mark.parametrize("implementation", ["native", "program"])
+def test_a_path_longer_than_float64_holds_is_refused(implementation: str) -> None:
+    found = {"native": native, "program": run}[implementation]
+    graph = SmallGraph(list("abcdexy"), HUGE, True)
+    with pytest.raises(InvalidGraphError, match="add up to more than float64 holds"):
+        found("sssp", graph, source="a")
+    # the sum of all weights is infinite here too, but no path is
+    assert values(found("sssp", graph, source="x")) == distances(graph, "x")
+    around = SmallGraph(list("abcdexy"), [*HUGE, ("a", "c", 5.0)], True)
+    assert values(found("sssp", around, source="a")) == distances(around, "a")
+
+
+def test_all_pairs_and_scaled_weights_follow(tmp_path: Path) -> None:
+    graph = SmallGraph(list("abcdexy"), HUGE, True)
+    with pytest.raises(InvalidGraphError, match="scale the weights down"):
+        native("apsp", graph)
+    scaled = SmallGraph(graph.ids, [(a, b, w / 4) for a, b, w in HUGE], True)
+    assert values(native("sssp", scaled, source="a"))["d"] == 5e307 + 0.25
+    for layout in store(tmp_path, graph).stores.values():
+        with pytest.raises(InvalidGraphError, match="more than float64 holds"):
+            algorithms.get("sssp")(layout, source="a")
+
+
+def test_negative_weights_whose_sum_float64_does_not_hold_are_refused() -> None:
+    graph = SmallGraph(list("abcdexy"), [*HUGE, ("d", "a", -1.0)], True)
+    with pytest.raises(InvalidGraphError, match="some of them below 0; scale"):
+        run_program(ShortestPaths(source="a", negative_weights=True), graph.topology())
