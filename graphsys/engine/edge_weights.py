@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from graphsys.core.errors import InvalidGraphError
 from graphsys.engine.topology import Topology
+from graphsys.graph.rows import Rows
 
 _AT_A_TIME = 1 << 20
 """Weights looked at in one go, so that a check of mapped weights takes little memory."""
@@ -58,6 +59,30 @@ def refuse_infinite(topology: Topology, algorithm: str) -> None:
             f"{algorithm} needs finite weights, but {wrong} are infinite; give those a "
             "number above the sum of the others"
         )
+
+
+def refuse_overflow(out: Rows, distance: npt.NDArray[np.float64]) -> None:
+    """Refuse a path whose length is infinite in float64: its end is not unreached.
+
+    Args:
+        out: Rows of out-neighbors with weights.
+        distance: Distances, infinite where there is no path, or none so short ``[N]``.
+
+    Raises:
+        InvalidGraphError: an edge leads on from a reached node, to one that is not.
+    """
+    weight, begins = out.columns["weight"], out.begins_of("weight")
+    for first, piece in out.pieces("weight"):
+        for low in range(first, first + len(piece), _AT_A_TIME):
+            places = np.arange(low, min(low + _AT_A_TIME, first + len(piece)))
+            src = np.searchsorted(begins, places, side="right") - 1
+            dst = out.indices[places - begins[src] + out.begins[src]]
+            leads_on = np.isfinite(distance[src]) & np.isinf(distance[dst])
+            if np.any(leads_on & np.isfinite(weight[places])):
+                raise InvalidGraphError(
+                    "the weights along a shortest path add up to more than float64 holds; "
+                    "scale the weights down"
+                )
 
 
 def _weights(topology: Topology) -> Iterator[npt.NDArray[Any]]:

@@ -176,8 +176,7 @@ def katz(
 
     Args:
         graph: An open graph, its path, or edges in memory.
-        alpha: What each further step of a walk is worth; the scores converge below 1 / the
-            largest eigenvalue of the adjacency matrix.
+        alpha: What each further step of a walk is worth.
         beta: What every node has to begin with.
         tolerance: Stop when no score will grow by more than this share of itself.
         normalized: Scale the scores to a Euclidean norm of 1.
@@ -187,8 +186,7 @@ def katz(
         ``value``: the scores, float64.
 
     Raises:
-        NotConvergedError: ``alpha`` is not below 1 / the largest eigenvalue, or so little
-            that it does not show within 1000 supersteps, or ``max_supersteps``.
+        NotConvergedError: ``alpha`` is not below 1 / the largest eigenvalue, or hardly.
 
     Complexity:
         O(N + E) per superstep.
@@ -219,9 +217,11 @@ def eigenvector(
     Returns:
         ``value``: scores of Euclidean norm 1, none negative, float64.
 
+    Raises:
+        InvalidGraphError: a directed graph with edges, but without a cycle: it has none.
+
     Complexity:
-        O(N + E) per superstep; the number of supersteps grows as the two largest
-        eigenvalues come close.
+        O(N + E) per superstep; more of them where the two largest eigenvalues are close.
 
     References:
         Bonacich, "Power and centrality: a family of measures", 1987.

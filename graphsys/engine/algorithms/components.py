@@ -34,7 +34,7 @@ def wcc(graph: GraphLike, **options: Unpack[ProgramOptions]) -> None:
     """
 
 
-@listed(program="scc:StrongComponents")
+@listed(native="strong_components:scc", program="scc:StrongComponents", answers=True)
 def scc(graph: GraphLike, **options: Unpack[ProgramOptions]) -> None:
     """Strongly connected components: which nodes reach each other.
 
@@ -49,14 +49,16 @@ def scc(graph: GraphLike, **options: Unpack[ProgramOptions]) -> None:
         components.
 
     Complexity:
-        A round takes as many supersteps as its longest paths and O(E) messages each. Few
-        rounds on graphs with a giant component, up to the number of components on
-        adversarial ones.
+        O(N + E) time in one thread, 17 bytes a node besides the graph. A round of the
+        vertex program takes as many supersteps as its longest paths and O(E) messages
+        each; it has few rounds on graphs with a giant component, up to the number of
+        components on adversarial ones.
 
     References:
-        Orzan, "On distributed verification and verified distribution", 2004, chapter 6
-        (forward coloring). McLendon, Hendrickson, Plimpton, Rauchwerger, "Finding strongly
-        connected components in distributed graphs", JPDC 65, 2005 (trimming).
+        Tarjan, "Depth-first search and linear graph algorithms", SIAM Journal on Computing
+        1, 1972. Pearce, "A space-efficient algorithm for finding strongly connected
+        components", Information Processing Letters 116, 2016. The program: Orzan, "On
+        distributed verification and verified distribution", 2004, chapter 6.
 
     Example:
         >>> import graphsys as gs

@@ -21,7 +21,7 @@ def wcc(topology: Topology, *, num_threads: int | None = None) -> Result:
     with ThreadTeam(num_threads) as team:
         into = topology.rows("in") if topology.is_directed else None
         root, num_components = find_roots(topology.rows("out"), into, team)
-        smallest = _smallest(topology, root, team)
+        smallest = smallest_of(topology, root, team)
     return Result(
         source=lambda: topology.table({"value": topology.ids(smallest)}),
         algorithm="wcc",
@@ -88,7 +88,7 @@ def _most_frequent(parent: npt.NDArray[Any]) -> int:
     return int(roots[np.argmax(counts)])
 
 
-def _smallest(
+def smallest_of(
     topology: Topology, root: npt.NDArray[Any], team: ThreadTeam
 ) -> npt.NDArray[Any]:
     """Return the node with the smallest id of every node's component ``[N]``."""

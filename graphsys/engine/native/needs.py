@@ -123,6 +123,14 @@ def _wcc(facts: Facts) -> Need:
     return Need(rows=facts.both, in_place=True, bytes=per_node * facts.nodes)
 
 
+def _scc(facts: Facts) -> Need:
+    own = _wcc(facts)
+    if not facts.topology.is_directed:
+        return replace(own, kernels="components")
+    searching = 4 + 4 + 8 + 1
+    return replace(own, rows=("out",), bytes=max(own.bytes, searching * facts.nodes))
+
+
 def _bfs(facts: Facts) -> Need:
     per_node, variant = 20.0, ""
     if facts.options.get("parents"):
@@ -265,6 +273,7 @@ NEEDS: Mapping[str, Callable[[Facts], Need]] = {
     "diameter": _diameter,
     "survey_propagation": _survey_propagation,
     "wcc": _wcc,
+    "scc": _scc,
     "k_core": _k_core,
     "pagerank": _pagerank,
     "betweenness": _betweenness,

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from graphsys.core.compiling import compile_first
 from graphsys.core.errors import InvalidGraphError
 from graphsys.core.threads import ThreadTeam
+from graphsys.engine.edge_weights import refuse_overflow
 from graphsys.engine.native.columns import column_of
 from graphsys.engine.native.traversal import search
 from graphsys.engine.result import Result
@@ -34,8 +35,6 @@ MOST_TEAM_NODES = 1 << 13
 FIRST_LIMIT = 4.0  # bins; put off edges behind at first (see shortest_path_windows.py)
 PULL_COST = 4  # an edge pulled costs so many passed over
 POOL_SHARE = 4  # entries in the pool per node; more of them at once would be rebuilt
-_AT_A_TIME = 1 << 20
-"""Weights looked at in one go, so that a check of mapped ones takes little memory."""
 _WEIGHT = ("weight",)
 
 
@@ -78,7 +77,7 @@ def sssp(topology: Topology, *, source: Any, num_threads: int | None = None) -> 
             distance, reached, rounds = delta_stepping(
                 out, into, start, delta, summary.least, team
             )
-            refuse_overflow(out, summary, distance)
+            _refuse_overflow(out, summary, distance)
     return Result(
         source=lambda: topology.table({"value": column_of(distance, reached)}),
         algorithm="sssp",
@@ -109,7 +108,7 @@ def distances_from(
         delta = choose_delta(summary, out.num_edges)
         into = topology.rows("in", _WEIGHT)
         distance, reached, _ = delta_stepping(out, into, start, delta, summary.least, team)
-        refuse_overflow(out, summary, distance)
+        _refuse_overflow(out, summary, distance)
     bits = np.unpackbits(reached.view(np.uint8), bitorder="little")[: len(distance)]
     return np.where(bits, distance, np.inf)
 
@@ -132,36 +131,15 @@ def refuse_weights(
     if out is not None:
         summary = _summary(topology, out, team)
         if distance is not None:
-            refuse_overflow(out, summary, distance)
+            _refuse_overflow(out, summary, distance)
 
 
-def refuse_overflow(
+def _refuse_overflow(
     out: Rows, summary: WeightSummary, distance: npt.NDArray[np.float64]
 ) -> None:
-    """Refuse a path whose length is infinite in float64: its end is not unreached.
-
-    Args:
-        out: Rows of out-neighbors with weights.
-        summary: Of the weights: no path is longer than all of them together.
-        distance: Distances, infinite where there is no path, or none so short ``[N]``.
-
-    Raises:
-        InvalidGraphError: an edge leads on from a reached node, to one that is not.
-    """
-    if np.isfinite(summary.mean):
-        return
-    weight, begins = out.columns["weight"], out.begins_of("weight")
-    for first, piece in out.pieces("weight"):
-        for low in range(first, first + len(piece), _AT_A_TIME):
-            places = np.arange(low, min(low + _AT_A_TIME, first + len(piece)))
-            src = np.searchsorted(begins, places, side="right") - 1
-            dst = out.indices[places - begins[src] + out.begins[src]]
-            leads_on = np.isfinite(distance[src]) & np.isinf(distance[dst])
-            if np.any(leads_on & np.isfinite(weight[places])):
-                raise InvalidGraphError(
-                    "the weights along a shortest path add up to more than float64 holds; "
-                    "scale the weights down"
-                )
+    """Refuse paths that float64 does not hold; none is longer than all weights together."""
+    if not np.isfinite(summary.mean):
+        refuse_overflow(out, distance)
 
 
 def choose_delta(summary: WeightSummary, num_edges: int) -> float:

@@ -8,7 +8,9 @@ superstep; the number of supersteps grows as the two largest eigenvalues come cl
 import math
 from typing import Any
 
+from graphsys.core.errors import InvalidGraphError
 from graphsys.engine import program as gs
+from graphsys.engine.cycles import has_cycle
 
 
 class Eigenvector(gs.VertexProgram):
@@ -48,6 +50,15 @@ class Eigenvector(gs.VertexProgram):
             return node.score / math.sqrt(self.total("squares"))
 
     phases = (Iterate, Scale)
+    start_bytes = 16
+
+    def start(self, graph: Any) -> None:
+        """Refuse a graph without cycles, whose powers come to nothing."""
+        if graph.is_directed and graph.num_edges and not has_cycle(graph):
+            raise InvalidGraphError(
+                "the graph has no cycle, so all eigenvalues of its adjacency matrix are 0 "
+                "and there is no eigenvector centrality; take katz or pagerank"
+            )
 
     def init(self, node: Any) -> Any:
         return 1.0 / self.num_nodes

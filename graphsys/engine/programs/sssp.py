@@ -11,7 +11,7 @@ import numpy as np
 
 from graphsys.core.errors import InvalidGraphError
 from graphsys.engine import program as gs
-from graphsys.engine.edge_weights import refuse_negative
+from graphsys.engine.edge_weights import refuse_negative, refuse_overflow
 
 
 class ShortestPaths(gs.VertexProgram):
@@ -34,16 +34,19 @@ class ShortestPaths(gs.VertexProgram):
 
     def _refuse_overflow(self, graph: Any) -> None:
         """Refuse paths that float64 does not hold: their ends would seem unreached."""
-        from graphsys.core.threads import ThreadTeam
-        from graphsys.engine.native.shortest_paths import distances_from
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import dijkstra
 
         if self.negative_weights:
             raise InvalidGraphError(
                 "the weights add up to more than float64 holds, some of them below 0; "
                 "scale the weights down"
             )
-        with ThreadTeam(1) as team:  # an input so rare is searched twice
-            distances_from(graph, graph.number(self.source), team)
+        csr = graph.csr("out")  # an input so rare is searched by SciPy, and then again
+        parts = csr.weight.astype(np.float64), csr.indices.astype(np.int64), csr.indptr
+        matrix = csr_array(parts, shape=(graph.num_nodes, graph.num_nodes))
+        distance = dijkstra(matrix, indices=graph.number(self.source))
+        refuse_overflow(graph.rows("out", ("weight",)), distance)
 
     def message(self, src: Any, edge: Any) -> Any:
         return src.distance + edge.weight
