@@ -8,6 +8,7 @@ import urllib.request
 from pathlib import Path
 from typing import Final
 
+from graphsys.core import ownership
 from graphsys.core.errors import InputError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.datasets.files import describe
@@ -56,12 +57,12 @@ def fetch(
         with part.open("ab") as out:
             fcntl.flock(out, fcntl.LOCK_EX)
             if path.is_file() and (sha256 is None or _sha256(path) == sha256):
-                part.unlink(missing_ok=True)  # another process was faster
+                ownership.remove_made(part)  # another process was faster
                 return path
             _download(url, out.fileno(), part, num_bytes, progress)
             found = _sha256(part)
             if sha256 is not None and found != sha256:
-                part.unlink()
+                ownership.remove_made(part)
                 raise InputError(
                     f"{url}: got a file with sha256 {found[:12]}..., expected "
                     f"{sha256[:12]}...; "

@@ -1,14 +1,12 @@
 """A graph wherever one is wanted: open, by its path, or a Python object that holds one."""
 
 import os
-import shutil
 import sys
-import tempfile
 import warnings
 import weakref
-from pathlib import Path
 from typing import Any, TypeAlias, cast
 
+from graphsys.core import ownership
 from graphsys.core.errors import ConfigError
 from graphsys.storage.reader import Graph
 from graphsys.storage.source import Source
@@ -54,15 +52,15 @@ def temporary_graph(source: Source) -> Graph:
     """Return a graph whose store goes when nobody uses it any more."""
     from graphsys.storage.ingest.ingest import ingest  # slow: numba
 
-    folder = Path(tempfile.mkdtemp(prefix="graphsys-"))
+    folder = ownership.temporary()
     try:
         with warnings.catch_warnings():  # of twins and loops: it is no store to keep
             warnings.simplefilter("ignore", UserWarning)
             graph = ingest(source, folder / "graph").graph
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        ownership.remove_folder(folder)
         raise
-    weakref.finalize(graph, shutil.rmtree, folder, ignore_errors=True)
+    weakref.finalize(graph, ownership.remove_folder, folder)
     return graph
 
 

@@ -1,7 +1,9 @@
 """Reports as files: the page and the JSON beside it, written whole or not at all."""
 
 import gzip
+import itertools
 import json
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -9,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphsys.analysis.report import SCHEMA_VERSION
-from graphsys.core.errors import ConfigError, InputError
+from graphsys.core.errors import ConfigError, InputError, OutputExistsError
 from graphsys.core.plain_files import read_json
 from graphsys.core.remote.locations import is_remote
 from graphsys.storage.output_file import new_files, require_writable
@@ -50,6 +52,64 @@ def check_target(page: Path, *, overwrite: bool) -> None:
         raise ConfigError(
             f"cannot make files in {page.parent}; name another folder for {page.name}"
         ) from err
+
+
+def check_outputs(words: list[str], out: Path, chrome_trace: Path | None) -> None:
+    """Refuse a page, or its JSON, that is an output of the command or lies in one.
+
+    Raises:
+        ConfigError: One is.
+    """
+    own = [out, out.with_suffix(".json"), *([chrome_trace] if chrome_trace else [])]
+    for file in own:
+        place = os.path.abspath(file)
+        for word in words:
+            for given in {word, word.partition("=")[2], word.removeprefix("-o")} - {""}:
+                if os.path.abspath(given) == place:
+                    raise ConfigError(
+                        f"{file} is where the profile goes, and the command names it too; "
+                        "choose another name for the page"
+                    )
+        for option, given in itertools.pairwise([*words, ""]):
+            folder = os.path.join(os.path.abspath(given), "")
+            if option in ("-o", "--out") and place.startswith(folder):
+                raise ConfigError(
+                    f"{file} would lie in {given}, which the command writes; choose a page "
+                    "outside of it"
+                )
+
+
+def require_untouched(page: Path, before: Sequence[tuple[int, int] | None]) -> None:
+    """Refuse to write over what was written since the profile began.
+
+    Args:
+        page: The page.
+        before: What :func:`identities_of` said then.
+
+    Raises:
+        OutputExistsError: The page or its JSON was; it stays.
+    """
+    for file, then, now in zip(
+        (page, json_path(page)), before, identities_of(page), strict=True
+    ):
+        if then != now and now is not None:
+            raise OutputExistsError(
+                f"{file} was written by what was profiled and stays; there is no report: "
+                "choose another name for the page and run it again"
+            )
+
+
+def identities_of(page: Path) -> list[tuple[int, int] | None]:
+    """Return what tells whether the page and its JSON are written by somebody else."""
+    return [None if is_remote(it) else _identity(it) for it in (page, json_path(page))]
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 def write_report(report: Mapping[str, Any], page: Path) -> None:

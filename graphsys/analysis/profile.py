@@ -67,6 +67,7 @@ class Profile:
         self._started = ""
         self._error: str | None = None
         self._is_dropped = False
+        self._before: list[tuple[int, int] | None] = []
 
     def drop(self) -> None:
         """Make no report: the work was interrupted."""
@@ -77,7 +78,10 @@ class Profile:
         self._error = error
 
     def __enter__(self) -> "Profile":
+        from graphsys.analysis.files import identities_of
+
         observers = self._observers()
+        self._before = [] if self.path is None else identities_of(self.path)
         self._open.enter_context(CompileWatch(emits=True))
         self._open.enter_context(self._meter)
         self._recorder = self._open.enter_context(recording(observers))
@@ -169,8 +173,9 @@ class Profile:
             )
         )
         if self.path is not None:
-            from graphsys.analysis.files import write_report
+            from graphsys.analysis.files import require_untouched, write_report
 
+            require_untouched(self.path, self._before)
             write_report(self.report, self.path)
 
     def summary(self) -> str:

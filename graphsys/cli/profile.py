@@ -179,6 +179,9 @@ def profile(
         _check_trace(chrome_trace, overwrite=overwrite)
     settings = {"level": level, "gpu_model": gpu_model, "overwrite": overwrite,
                 "schedulers": schedulers}  # fmt: skip
+    from graphsys.analysis.files import check_outputs
+
+    check_outputs(words, out, chrome_trace)
     if counts_by_ncu(level):
         return _count(words, out, chrome_trace, **settings)
     return _run(context.obj, words, out, chrome_trace, **settings)

@@ -82,13 +82,14 @@ class ClusterCheckpoints(Checkpoints):
         exchange = executor.exchange
         if self._is_at(executor):
             return
+        own = self._place.name_of(executor.at.superstep)
         if self.is_first:
             with disk_errors(self.folder):
                 self._sweep()
-        name: str = exchange.collect((self._place.name_of(executor.at.superstep),))[0][0]
-        target = self.folder / name
+                self._place.begin(own)
+        name: str = exchange.collect((own,))[0][0]
         with disk_errors(self.folder):
-            target.mkdir(exist_ok=True)
+            target = self._place.begin(name)
             files = {
                 key: asdict(write_array(target, key, array))
                 for key, array in self._own_arrays(executor).items()

@@ -1,8 +1,9 @@
 """Starting Ray on this machine, or connecting to a cluster, and leaving either again."""
 
+import contextlib
+import fcntl
 import logging
 import os
-import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
@@ -11,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from graphsys.core import ownership
 from graphsys.core.deps import require
 from graphsys.core.errors import ClusterError, ConfigError
 from graphsys.core.threads import num_cores
+from graphsys.storage.locks import is_pinned
 from graphsys.storage.reader import Graph
 
 _STORE_BYTES = 200 << 20
@@ -85,15 +88,15 @@ def connected(cluster: Cluster) -> Iterator[int]:
         "include_dashboard": False, "log_to_driver": False,
         "logging_level": logging.ERROR, "configure_logging": True,
     }  # fmt: skip
-    folder = None
+    folder, lock = None, -1
     _keep_off_stdout()
     try:
         if cluster.local_workers:
             _sweep()
-            folder = tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-")  # a short path
+            folder, lock = _own_folder()
             ray.init(
                 num_cpus=cluster.local_workers, object_store_memory=_STORE_BYTES,
-                _temp_dir=folder, **quiet,
+                _temp_dir=str(folder), **quiet,
             )  # fmt: skip
             yield cluster.local_workers
         else:
@@ -102,7 +105,8 @@ def connected(cluster: Cluster) -> Iterator[int]:
     finally:
         ray.shutdown()
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            ownership.remove_folder(folder)
+            os.close(lock)
 
 
 def _keep_off_stdout() -> None:
@@ -123,11 +127,24 @@ def _keep_off_stdout() -> None:
 
 
 def _sweep() -> None:
-    """Remove the folders of processes that were killed."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*-*"):
-        process = folder.name.removeprefix(_FOLDER).partition("-")[0]
-        if process.isdigit() and not Path("/proc", process).exists():
-            shutil.rmtree(folder, ignore_errors=True)
+    """Remove the folders of processes that were killed: nobody holds their locks.
+
+    Numbers of processes would not do: other containers may share the folder for temporary
+    files, and number theirs alike.
+    """
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
+        with contextlib.suppress(OSError):
+            if ownership.is_claimed(folder) and not is_pinned(folder):
+                ownership.remove_claimed(folder, lambda _: True)
+
+
+def _own_folder() -> tuple[Path, int]:
+    """Make a folder for Ray, and hold a lock on it."""
+    folder = ownership.temporary(_FOLDER)  # a short path: sockets lie in it
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    ownership.claim(folder)
+    return folder, lock
 
 
 def _connect(ray: Any, address: str) -> None:

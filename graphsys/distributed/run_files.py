@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from graphsys.core.ownership import remove_listed
 from graphsys.core.remote.locations import Location, show_as
 from graphsys.core.threads import run_parallel
 from graphsys.storage.objects.copies import Copy, Fetched
@@ -101,8 +102,7 @@ class RunFiles:
 
     def drop(self, names: Iterable[str]) -> None:
         """Remove files that nobody needs any more, wherever they are."""
-        for name in names:
-            (self.path / name).unlink(missing_ok=True)
+        remove_listed(self.path, names)
 
     def publish(self, state: Checkpoint) -> None:
         """Have a committed checkpoint where workers find it that begin from now on.
@@ -165,7 +165,7 @@ class _ObjectFiles(RunFiles):
     def _bring_checkpoint(self, left_out: tuple[str, ...]) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
         for name in _HEADS:  # they are replaced under their names: what is here is older
-            (self.path / name).unlink(missing_ok=True)
+            remove_listed(self.path, [name])
             self._copy.fetch(Fetched(name, name, None))
         said: dict[str, Any] = read_content(self.path)
         checksums = said["checksums"]

@@ -5,10 +5,10 @@ has a folder of its own, where what it makes begins and what it reads arrives: a
 put when it is whole, and of a large one a reader gets the bytes that it needs.
 """
 
+import contextlib
 import io
 import itertools
 import os
-import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core import ownership
 from graphsys.core.arrays import load_array, npy_pieces
 from graphsys.core.compiling import PARSER
 from graphsys.core.errors import CorruptStoreError
@@ -76,12 +77,14 @@ class SharedFiles:
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove files, for everybody."""
-        for name in names:
-            (self.path / name).unlink(missing_ok=True)
+        ownership.remove_listed(self.path, names)
 
     def remove_folder(self, name: str) -> None:
         """Remove all files of a folder, for everybody."""
-        shutil.rmtree(self.path / name, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            folder = self.path / name
+            ownership.remove_listed(folder, [*ownership.files_below(folder)])
+            ownership.remove_empty(folder)
 
     def parts(self, wanted: Sequence[Part]) -> list[Array]:
         """Return rows of some arrays."""
@@ -133,7 +136,7 @@ class _Objects(SharedFiles):
     def add(self, name: str, file: Path) -> None:
         """Put a file; what was here under its name goes."""
         self._store.upload(file, name)
-        file.unlink()
+        ownership.remove_made(file)
         self.let_go([name])
 
     def local(self, name: str) -> Path:

@@ -11,9 +11,11 @@ import os
 import shutil
 from pathlib import Path
 
+from graphsys.core import ownership
 from graphsys.core.errors import ConfigError, cut_list
 from graphsys.embedding import run as runs
 from graphsys.storage.runs import run_folder
+from graphsys.storage.runs.run_replacement import part_of
 from graphsys.storage.transaction import disk_errors
 
 FOLDER = "checkpoints"
@@ -61,16 +63,17 @@ def preserve(path: Path, state: runs.RunState) -> None:
     if target.exists():  # a resumed run comes by again
         return
     new = target.with_name(target.name + ".new")
-    shutil.rmtree(new, ignore_errors=True)
+    _drop(new)
     try:
         with disk_errors(target):
             new.mkdir(parents=True)
+            ownership.claim(new)
             _link_files(path, new, state.files)
             shutil.copyfile(path / runs.CONFIG_NAME, new / runs.CONFIG_NAME)
             run_folder.write_content(new, dataclasses.asdict(state))
             new.rename(target)
     except BaseException:
-        shutil.rmtree(new, ignore_errors=True)
+        _drop(new)
         raise
 
 
@@ -99,11 +102,20 @@ def prune(path: Path, keep: set[int]) -> None:
     """Remove preserved checkpoints of other epochs, and what a kill left of one."""
     for epoch in preserved_epochs(path):
         if epoch not in keep:
-            shutil.rmtree(checkpoint_path(path, epoch), ignore_errors=True)
+            _drop(checkpoint_path(path, epoch))
     for litter in (path / FOLDER).glob("*.new"):
-        shutil.rmtree(litter, ignore_errors=True)
-    with contextlib.suppress(OSError):  # not empty, or not there
-        (path / FOLDER).rmdir()
+        _drop(litter)
+    ownership.remove_empty(path / FOLDER)
+
+
+def _drop(kept: Path) -> None:
+    """Remove a checkpoint, or one that was begun: what it lists, and is named like it."""
+    is_part = part_of(kept)
+    is_ours = (kept / runs.RUN_NAME).exists() or not ownership.strangers(kept, is_part)
+    with contextlib.suppress(OSError):
+        if is_ours and kept.is_dir() and not kept.is_symlink():
+            ownership.claim(kept)  # run.json goes among the first
+            ownership.remove_claimed(kept, is_part)
 
 
 def _link_files(source: Path, target: Path, names: dict[str, int]) -> None:

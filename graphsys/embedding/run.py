@@ -5,16 +5,16 @@ replacement of ``run.json`` makes them the checkpoint; only then do the old ones
 at any moment leaves the checkpoint before or the one after.
 """
 
-import contextlib
 import dataclasses
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core import ownership
 from graphsys.core.arrays import load_array, npy_pieces
 from graphsys.core.checksums import digest
 from graphsys.core.errors import CorruptStoreError
@@ -34,8 +34,6 @@ from graphsys.training.run_state import require_same_config as require_same_conf
 from graphsys.training.run_state import write_config as write_config
 
 Floats = npt.NDArray[np.float32]
-
-_FOLDERS: Final = ("rows", "state", "relations", "globals", "origin", "fresh")
 
 
 @dataclass(kw_only=True)
@@ -153,21 +151,13 @@ def commit(path: Path, state: RunState) -> None:
 
 def remove_superseded(path: Path, state: RunState) -> None:
     """Remove files of rows, states and relations that the checkpoint does not list."""
-    for folder in _FOLDERS:
-        for file in (path / folder).rglob("*.npy"):
-            if file.relative_to(path).as_posix() not in state.files:
-                file.unlink(missing_ok=True)
+    run_folder.remove_unlisted(path, state.files)
 
 
 def discard(path: Path) -> None:
     """Remove a run of which nothing was trained; files that are not a run's stay."""
     remove_superseded(path, RunState(graph={}))
-    for folder, folders, _ in os.walk(path, topdown=False):
-        for name in folders:
-            with contextlib.suppress(OSError):
-                (Path(folder) / name).rmdir()
-    for name in (RUN_NAME, CONFIG_NAME, LOG_NAME):
-        (path / name).unlink(missing_ok=True)
+    ownership.remove_listed(path, (RUN_NAME, CONFIG_NAME, LOG_NAME))
 
 
 def write_array(file: Path, array: npt.NDArray[Any]) -> int:
@@ -187,7 +177,7 @@ def write_array(file: Path, array: npt.NDArray[Any]) -> int:
                     stream.write(piece)
                 return stream.tell()
         except BaseException:
-            file.unlink(missing_ok=True)
+            ownership.remove_made(file)
             raise
 
 

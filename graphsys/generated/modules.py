@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 from types import ModuleType
 
+from graphsys.core import ownership
 from graphsys.core.user_cache import user_cache
 
 _PREFIX = "graphsys_program_"
@@ -92,14 +93,15 @@ def _holds(path: Path, source: str) -> bool:
 
 
 def _write(path: Path, source: str) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    draft = ownership.draft_of(path)
     try:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(handle, "w") as file:
             file.write(source)
-        os.replace(temporary, path)
+        os.replace(draft, path)
     except OSError:
         with contextlib.suppress(OSError):
-            os.unlink(temporary)
+            ownership.remove_draft(draft)
         raise
 
 

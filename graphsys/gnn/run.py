@@ -11,7 +11,6 @@ from graphsys.core.checksums import digest, file_digest
 from graphsys.core.errors import CorruptStoreError
 from graphsys.gnn.config import GnnConfig
 from graphsys.gnn.data.disk_embedding import StoredRows
-from graphsys.gnn.data.disk_rows import FOLDER as ROWS_FOLDER
 from graphsys.gnn.data.disk_rows import is_written_again
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_folder import CONFIG_NAME, GNN, write_durably
@@ -148,9 +147,7 @@ def commit(
 
 def remove_superseded(path: Path, state: RunState) -> None:
     """Remove weights and learned rows that the checkpoint does not list."""
-    for file in (*path.glob("*.safetensors*"), *path.glob(f"{ROWS_FOLDER}/*/*.bin*")):
-        if file.relative_to(path).as_posix() not in state.files:
-            file.unlink(missing_ok=True)
+    run_folder.remove_unlisted(path, state.files)
 
 
 def load(path: Path, state: RunState, stem: str) -> Weights | None:

@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+from graphsys.core import ownership
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import num_cores
@@ -110,10 +111,13 @@ def read_rates(path: Path) -> Rates | None:
 
 def write_rates(rates: Rates, path: Path) -> None:
     """Keep rates in a file, whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(asdict(rates), file, indent=1)
-    os.replace(temporary, path)
+    draft = ownership.draft_of(path)
+    try:
+        with draft.open("x", encoding="utf-8") as file:
+            json.dump(asdict(rates), file, indent=1)
+        os.replace(draft, path)
+    finally:
+        ownership.remove_draft(draft)
 
 
 def calibrate_apart(progress: Progress = SILENT) -> Rates:

@@ -12,10 +12,12 @@ import functools
 import hashlib
 import json
 import os
+import re
 import time
 from pathlib import Path
 from typing import Final
 
+from graphsys.core import ownership
 from graphsys.core.user_cache import user_cache
 
 _SETTLED_NS: Final = 50_000_000
@@ -24,6 +26,8 @@ _WORTH_BYTES: Final = 1 << 16
 """Looking at a smaller file again costs less than writing down that it was looked at."""
 _MOST_LINES: Final = 3  # per file, before a cache is written anew
 _MOST_FOLDERS: Final = 2048  # whose caches are kept
+
+_CACHE_NAME: Final = re.compile(r"[0-9a-f]{32}\.jsonl")
 
 Identity = tuple[int, int, int, int]
 
@@ -105,7 +109,7 @@ class _Cache:
                 self.known[name] = (size, modified, changed, inode), what
 
     def _rewrite(self, file: Path) -> None:
-        new = file.with_name(f"{file.name}.{os.getpid()}.new")
+        new = ownership.draft_of(file)
         new.write_bytes(b"".join(_line(k, *v) for k, v in self.known.items()))
         new.replace(file)
         self._num_lines = len(self.known)
@@ -119,7 +123,7 @@ def _prune(root: Path) -> None:
     """Keep the caches of the folders used last: others' may be gone."""
     files = sorted(root.iterdir(), key=lambda file: file.stat().st_mtime_ns)
     for file in files[: max(len(files) - _MOST_FOLDERS, 0)]:
-        file.unlink(missing_ok=True)
+        ownership.remove_cached(file, _CACHE_NAME, root)
 
 
 def _append(file: Path, line: bytes) -> None:

@@ -6,13 +6,54 @@ from pathlib import Path
 from typing import Final
 
 from graphsys.core.errors import ConfigError
+from graphsys.core.ownership import CLAIM, is_draft
 from graphsys.core.remote.locations import is_remote
 from graphsys.storage.manifest import MANIFEST_NAME
 from graphsys.storage.objects.copies import copy_at
 
 RUN_NAME: Final = "run.json"
 CONFIG_NAME: Final = "config.toml"
-_GENERATION: Final = re.compile(r"gen-(\d+)")
+_GENERATION: Final = re.compile(r"gen-(\d{1,20})")
+_OF_GENERATION: Final = re.compile(
+    r"(nodes|features|edges|index|deltas)/.+\.arrow|(deltas/\d+/)?scratch/.+|graph\.json"
+)
+_OF_DELTA: Final = re.compile(
+    r"(nodes|features|edges|deletions|ids)/.+\.arrow|scratch/.+|graph\.json"
+)
+_HEAD: Final = r"(run\.json|config\.toml)(\.new)?|\.(lock|replaces)|training\.jsonl"
+_OF_TRAINING: Final = (
+    rf"{_HEAD}|\w+\.\d+\.safetensors(\.new)?|rows/[^/]+/\w+-\d+\.bin(\.new)?"
+    r"|(rows|state|relations|globals|origin|fresh)/([^/]+/)?[^/]+\.\d+\.npy"
+)
+_OF_RUN: Final = re.compile(
+    rf"(checkpoints/\d+(\.new)?/)?({_OF_TRAINING})"
+    r"|indexes/[^/]+\.faiss(\.json(\.new)?)?|tensorboard/(.+/)?events\.out\.tfevents\..+"
+)
+"""Names of files in a generation, a delta and a run's folder."""
+
+
+def is_generation_part(name: str) -> bool:
+    """Return whether a file of a generation may have a name, relative to its folder."""
+    return _OF_GENERATION.fullmatch(name) is not None
+
+
+def is_delta_part(name: str) -> bool:
+    """Return whether a file of a delta may have a name, relative to its folder."""
+    return _OF_DELTA.fullmatch(name) is not None
+
+
+def is_run_part(name: str) -> bool:
+    """Return whether a file of a run may have a name, relative to its folder.
+
+    Claims of the run and of what is in it, and drafts, count as such.
+    """
+    folder, _, last = name.rpartition("/")
+    if CLAIM.fullmatch(last):
+        return not folder or re.fullmatch(r"checkpoints/\d+(\.new)?", folder) is not None
+    if is_draft(last):
+        last = re.sub(r"^\.(.+)\.graphsys-\w{16}\.new$", r"\1", last)
+        name = f"{folder}/{last}" if folder else last
+    return _OF_RUN.fullmatch(name) is not None
 
 
 def generations(path: Path) -> list[tuple[int, Path]]:

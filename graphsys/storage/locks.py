@@ -10,7 +10,8 @@ import fcntl
 import os
 from pathlib import Path
 
-from graphsys.core.errors import StoreBusyError
+from graphsys.core.errors import OutputExistsError, StoreBusyError
+from graphsys.core.ownership import remove_made
 
 LOCK_NAME = ".lock"
 
@@ -20,12 +21,19 @@ class WriterLock:
 
     Raises:
         StoreBusyError: another process holds it.
+        OutputExistsError: a file of that name has content, which ours never have.
     """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / LOCK_NAME
         while True:
             self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            if os.fstat(self._fd).st_size:
+                os.close(self._fd)
+                raise OutputExistsError(
+                    f"{self.path} is no lock of ours: it has content; move it away, or "
+                    "choose another output"
+                )
             try:
                 fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as err:
@@ -42,7 +50,9 @@ class WriterLock:
     def release(self) -> None:
         """Give the lock back and remove its file."""
         with contextlib.suppress(FileNotFoundError):
-            self.path.unlink()
+            # its folder may have been exchanged for another one with a lock of ours
+            if not os.stat(self.path, follow_symlinks=False).st_size:
+                remove_made(self.path)
         os.close(self._fd)
 
 

@@ -7,10 +7,10 @@ there, and replaces what was.
 import contextlib
 import fcntl
 import os
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from graphsys.core import ownership
 from graphsys.core.errors import ConfigError, OutputExistsError
 from graphsys.core.remote.locations import Location, is_remote, new_progress
 from graphsys.storage.folder_kinds import require_outside
@@ -93,7 +93,7 @@ def new_files(*targets: Path) -> Iterator[list[Path]]:
                 sync_folder(folder)
     finally:
         for new, lock in made:
-            new.unlink(missing_ok=True)
+            ownership.remove_draft(new)
             os.close(lock)
 
 
@@ -121,23 +121,23 @@ def _store_of(target: Location) -> ObjectStore | S3Writer:
 
 def _begin(target: Path) -> tuple[Path, int]:
     """Make an empty file of this process's own, and lock it."""
-    new = target.with_name(f".{target.name}.{os.getpid()}.new")
-    lock = os.open(new, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    new = ownership.draft_of(target)
+    lock = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     fcntl.flock(lock, fcntl.LOCK_EX)
     return new, lock
 
 
 def _sweep(target: Path) -> None:
     """Remove the unfinished files of writers that are dead: nobody holds their locks."""
-    left = re.compile(rf"\.{re.escape(target.name)}\.\d+\.new")
     for path in target.parent.iterdir():
-        if not left.fullmatch(path.name) or path.is_symlink() or not path.is_file():
+        is_left = ownership.is_draft(path.name, target.name)
+        if not is_left or path.is_symlink() or not path.is_file():
             continue
         with contextlib.suppress(OSError):
             lock = os.open(path, os.O_RDWR | os.O_CLOEXEC)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink(missing_ok=True)
+                ownership.remove_draft(path)
             finally:
                 os.close(lock)
 

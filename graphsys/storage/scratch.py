@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.ownership import remove_made
+
 _IN_MEMORY_SHARE = 0.6
 _MAX_NAME = 40
 
@@ -131,7 +133,7 @@ class AppendFile:
 
     def remove(self) -> None:
         """Delete the file; mappings stay valid."""
-        self.path.unlink(missing_ok=True)
+        remove_made(self.path)
         self._close()
 
 

@@ -6,6 +6,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+from graphsys.core import ownership
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.transaction import disk_errors
 
@@ -14,8 +15,10 @@ class ScratchArrays:
     """Arrays in files without a name, whose space is free again when nobody uses them."""
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(dir=scratch_folder(), prefix="graphsys-"))
-        weakref.finalize(self, os.rmdir, self._folder)  # its files have no names
+        self._folder = ownership.temporary("graphsys-", Path(scratch_folder()))
+        weakref.finalize(
+            self, ownership.remove_empty, self._folder
+        )  # its files have no names
         self._scratch = Scratch(self._folder, 0)
 
     def zeros(self, length: int, dtype: Any) -> Any:

@@ -8,8 +8,7 @@ import contextlib
 import errno
 import hashlib
 import os
-import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +16,7 @@ from typing import Self
 
 import pyarrow as pa
 
+from graphsys.core import ownership
 from graphsys.core.checksums import file_digest
 from graphsys.core.errors import (
     CorruptStoreError,
@@ -27,7 +27,7 @@ from graphsys.core.errors import (
 from graphsys.storage.deltas.layout import before_deltas
 from graphsys.storage.first_look import FirstLook
 from graphsys.storage.folder_kinds import generations as generations
-from graphsys.storage.folder_kinds import require_outside
+from graphsys.storage.folder_kinds import is_generation_part, require_outside
 from graphsys.storage.locks import LOCK_NAME, WriterLock, is_pinned
 from graphsys.storage.manifest import MANIFEST_NAME, FileEntry, Manifest
 
@@ -115,8 +115,14 @@ class Transaction:
         numbers = [current or 0, *(number for number, _ in generations(self.path))]
         self.generation = generation or max(numbers) + 1
         self.folder = self.path / f"gen-{self.generation}"
-        self.scratch_dir = self.folder / "scratch"
-        self.scratch_dir.mkdir(parents=True)
+        self._begin_folder(is_part=is_generation_part)
+
+    def _begin_folder(self, is_part: Callable[[str], bool]) -> None:
+        """Make the folder to write into, and claim it until a manifest lists its files."""
+        self._is_part = is_part
+        ownership.make_folder(self.folder)
+        ownership.claim(self.folder)
+        self.scratch_dir = ownership.make_folder(self.folder / "scratch")
 
     def _current_generation(self) -> int | None:
         """Return the committed generation, 0 for none, None where it cannot be told."""
@@ -184,7 +190,7 @@ class Transaction:
             StorageFullError: the manifest cannot be written; the old graph stays.
         """
         with disk_errors(self.path):
-            shutil.rmtree(self.scratch_dir)
+            ownership.remove_folder(self.scratch_dir)
             for folder, _, _ in os.walk(self.folder):
                 sync_folder(Path(folder))
             draft = self.folder / MANIFEST_NAME
@@ -192,25 +198,58 @@ class Transaction:
                 file.write(manifest.to_json())
                 file.flush()
                 os.fsync(file.fileno())
-            draft.replace(self.path / MANIFEST_NAME)
+            superseded = self._claim_superseded()
+            try:
+                draft.replace(self.path / MANIFEST_NAME)
+            except BaseException:
+                for before in superseded:
+                    ownership.unclaim(before)
+                raise
             self._is_committed = True
             sync_folder(self.path)
             sync_folder(self.path.parent)
+        ownership.unclaim(self.folder)
         FirstLook(self.path, before_deltas(manifest)).remember_written(self.files)
         sweep(self.path, keep=self.generation)
         self._lock.release()
 
+    def _claim_superseded(self) -> list[Path]:
+        """Claim what the manifest lists that is replaced now: readers may hold it on.
+
+        Of a damaged one, generations go that hold files of a graph and nothing else.
+        """
+        if not (self.path / MANIFEST_NAME).exists():
+            return []
+        found: dict[Path, list[str] | None] = {}
+        try:
+            before = Manifest.read(self.path)
+        except CorruptStoreError:
+            for number, folder in generations(self.path):
+                names = [*ownership.files_below(folder)]
+                if number != self.generation and all(map(is_generation_part, names)):
+                    found[folder] = names
+        else:
+            name = f"gen-{before.generation}"
+            listed = [it.path.removeprefix(f"{name}/") for it in before.files]
+            if before.generation != self.generation and (self.path / name).is_dir():
+                found[self.path / name] = listed
+        for folder, listing in found.items():
+            ownership.claim(folder, listing)
+        return [*found]
+
     def _abort(self) -> None:
         folder = getattr(self, "folder", None)
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            ownership.remove_folder(folder / "scratch")
+            with contextlib.suppress(OSError):
+                ownership.remove_listed(self.path, (entry.path for entry in self.files))
+            ownership.remove_claimed(folder, self._is_part)
         self._lock.release()
         self._remove_empty_folders()
 
     def _remove_empty_folders(self) -> None:
         for folder in self._made:
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+            ownership.remove_empty(folder)
 
 
 def refuse_existing(path: Path, *, overwrite: bool) -> None:
@@ -227,19 +266,14 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
             f"{path} already holds a graph; choose another output or pass --overwrite"
         )
     if path.is_dir():
-        known = {LOCK_NAME, *(folder.name for _, folder in generations(path))}
-        if is_graph:
-            known.add(MANIFEST_NAME)
-        strange = sorted(entry.name for entry in path.iterdir() if entry.name not in known)
-        if is_graph and not generations(path):
-            strange = [MANIFEST_NAME]  # somebody else's
+        found = _what_is_strange(path, is_graph=is_graph)
         if not any(path.iterdir()) and not overwrite:
             raise OutputExistsError(
                 f"{path} already exists, an empty folder; remove it or pass --overwrite"
             )
-        if not strange:
+        if found is None:
             return
-        found = f"it holds {strange[0]!r}, which is no part of a graph"
+        found = f"it holds {found!r}, which is no part of a graph"
     elif path.exists() or path.is_symlink():
         found = "it is not a folder"
     else:
@@ -247,11 +281,31 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
     raise OutputExistsError(f"{path} already exists: {found}; choose another output")
 
 
+def _what_is_strange(path: Path, *, is_graph: bool) -> str | None:
+    """Return the name of something in a folder that no graph has, and no writer left.
+
+    Beside a graph a folder that is named like a generation stays where it is, whosever it
+    is.
+    """
+    found = generations(path)
+    known = {LOCK_NAME}
+    if is_graph:
+        known |= {MANIFEST_NAME, *(folder.name for _, folder in found)}
+        if not found:
+            return MANIFEST_NAME  # somebody else's
+    else:
+        known |= {folder.name for _, folder in found if ownership.is_claimed(folder)}
+    strange = sorted(entry.name for entry in path.iterdir() if entry.name not in known)
+    return strange[0] if strange else None
+
+
 def sweep(path: Path, *, keep: int) -> None:
-    """Remove every generation but ``keep`` that no reader has pinned."""
+    """Remove generations that are claimed and not pinned by a reader; ``keep`` stays."""
     for number, folder in generations(path):
-        if number != keep and not is_pinned(folder):
-            shutil.rmtree(folder, ignore_errors=True)
+        if number == keep:
+            ownership.unclaim(folder)  # of a writer that was killed as it had committed
+        elif not is_pinned(folder):
+            ownership.remove_claimed(folder, is_generation_part)
 
 
 def remove_superseded(path: Path, generation: int) -> None:
@@ -263,7 +317,7 @@ def remove_superseded(path: Path, generation: int) -> None:
     with contextlib.suppress(OSError, GraphsysError):
         # a newer generation never goes back to an older one, so this cannot turn false
         if Manifest.read(path).generation > generation and not is_pinned(folder):
-            shutil.rmtree(folder, ignore_errors=True)
+            ownership.remove_claimed(folder, is_generation_part)
 
 
 def sync_folder(folder: Path) -> None:

@@ -4,13 +4,13 @@ import fcntl
 import os
 import re
 import secrets
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from graphsys.core import ownership
 from graphsys.core.errors import GraphsysError
 from graphsys.core.remote.locations import Location, Place, is_remote
 from graphsys.distributed.shared_files import SharedFiles, shared_files
@@ -36,18 +36,19 @@ def parts_beside(out: Place) -> Iterator[SharedFiles]:
         return
     out = Path(out)
     out.parent.mkdir(parents=True, exist_ok=True)
-    left = re.compile(rf"\.{re.escape(out.name)}\.[0-9a-f]+\.parts")
+    left = re.compile(rf"\.{re.escape(out.name)}\.[0-9a-f]{{16}}\.parts")
     for path in filter(lambda path: left.fullmatch(path.name), out.parent.iterdir()):
         with suppress(OSError), _locked(path):
-            shutil.rmtree(path, ignore_errors=True)
+            ownership.remove_claimed(path, lambda _: True)
     # not by the process: machines that share the folder number theirs alike
     folder = out.with_name(f".{out.name}.{secrets.token_hex(8)}.parts")
-    folder.mkdir()
+    ownership.make_folder(folder)
     try:
+        ownership.claim(folder)
         with _locked(folder):
             yield SharedFiles(folder)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        ownership.remove_folder(folder)
 
 
 @contextmanager
@@ -61,10 +62,15 @@ def _objects_beside(out: Location) -> Iterator[SharedFiles]:
         number = name.partition("/")[0]
         last[number] = max(seconds, last.get(number, 0.0))
     oldest = time.time() - _LEFT_S
-    left = {it for it, seconds in last.items() if it.isdecimal() and seconds < oldest}
+    claimed = ownership.claimed_objects(written, ObjectStore(beside).read)
+    left = {it for it, seconds in last.items() if it in claimed and seconds < oldest}
     S3Writer(beside).remove(name for name in written if name.partition("/")[0] in left)
-    with shared_files(f"{beside}/{own_number()}") as files:
+    own = own_number()
+    with shared_files(f"{beside}/{own}") as files:
         try:
+            name, text = ownership.new_claim(str(own))
+            (files.path / f"new-{name}").write_bytes(text)
+            files.add(name, files.path / f"new-{name}")
             yield files
         finally:
             with suppress(GraphsysError):  # it goes later, and may not hide what failed

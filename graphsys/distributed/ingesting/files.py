@@ -5,7 +5,6 @@ when they are complete.
 """
 
 import os
-import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from graphsys.core import ownership
 from graphsys.distributed.shared_files import SharedFiles
 from graphsys.storage.manifest import FileEntry
 from graphsys.storage.scratch import Scratch
@@ -23,12 +23,11 @@ from graphsys.storage.transaction import Transaction
 @contextmanager
 def own_scratch(folder: Path, memory_bytes: int) -> Iterator[Scratch]:
     """Have temporary space for one try of a task."""
-    own = folder / f"try-{uuid.uuid4().hex}"
-    own.mkdir(parents=True)
+    own = ownership.make_folder(folder / f"try-{uuid.uuid4().hex}")
     try:
         yield Scratch(own, memory_bytes)
     finally:
-        shutil.rmtree(own, ignore_errors=True)
+        ownership.remove_folder(own)
 
 
 class TaskFiles(Transaction):

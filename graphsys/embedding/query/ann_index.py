@@ -1,5 +1,6 @@
 """Indexes for approximate nearest neighbors, kept in files beside the rows."""
 
+import contextlib
 import hashlib
 import json
 import math
@@ -9,9 +10,10 @@ from typing import Any, BinaryIO, Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core import ownership
 from graphsys.core.checksums import digest
 from graphsys.core.deps import require
-from graphsys.core.errors import ConfigError, CorruptStoreError
+from graphsys.core.errors import ConfigError, CorruptStoreError, OutputExistsError
 from graphsys.core.memory import resident_bytes
 from graphsys.core.plain_files import read_json
 from graphsys.embedding.config import EmbeddingConfig
@@ -178,14 +180,33 @@ def _num_lists(size: int) -> int:
 
 def _write(index: Any, out: Path, stamp: str) -> None:
     faiss = require("faiss", extra="all")
+    _require_own(out)
     with new_files(out) as [new]:
         with new.open("wb") as stream:
             _write_through(faiss, index, stream)
         told = digest(np.memmap(new, dtype=np.uint8, mode="r"))
         with disk_errors(out):  # an index without a stamp is not used
-            _stamp_file(out).unlink(missing_ok=True)
+            ownership.remove_listed(out.parent, [_stamp_file(out).name])
     content = {"of": stamp, "xxh3": told}
     write_durably(_stamp_file(out), (json.dumps(content) + "\n").encode())
+
+
+def _require_own(out: Path) -> None:
+    """Refuse to write over files that are no index of ours.
+
+    Raises:
+        OutputExistsError: There is one, which nothing is written over.
+    """
+    file = _stamp_file(out)
+    with contextlib.suppress(OSError, ValueError):
+        if set(read_json(file)) == {"of", "xxh3"}:
+            return
+    for found in (out, file):
+        # an index beside which a stamp is missing is none that we look for
+        if found.exists() and not (found == out and out.parent.name == "indexes"):
+            raise OutputExistsError(
+                f"{found} exists and is no index of ours; choose another path"
+            )
 
 
 def _write_through(faiss: Any, index: Any, stream: BinaryIO) -> None:

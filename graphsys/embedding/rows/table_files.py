@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core import ownership
 from graphsys.core.errors import TrainingFailedError
 from graphsys.core.events import count, span
 from graphsys.core.rng import generator
@@ -284,8 +285,7 @@ class TableFiles:
 
     def committed(self) -> None:
         """Remove what the checkpoint of the last :meth:`flush` superseded."""
-        for name in self._committed - self._current.keys():
-            (self.path / name).unlink(missing_ok=True)
+        ownership.remove_listed(self.path, self._committed - self._current.keys())
         self._committed = set(self._current)
 
     def _require_finite(self, part: Part, rows: Stored) -> None:
@@ -312,7 +312,7 @@ class TableFiles:
             self._checksums.pop(old, None)
             if old not in self._committed:
                 self._volatile.discard(old)
-                (self.path / old).unlink(missing_ok=True)
+                ownership.remove_listed(self.path, [old])
 
     def _names(self, part: Part) -> list[str]:
         found = (self._find(f(*part, 0)) for f in (runs.rows_file, runs.state_file))

@@ -119,8 +119,7 @@ class Checkpoints:
                 return  # nothing has happened since
             self._sweep()
             name = self._place.name_of(executor.at.superstep)
-            target = self.folder / name
-            target.mkdir()
+            target = self._place.begin(name)
             arrays, frontier = executor.arrays.kept(), _frontier_of(executor.frontier)
             if executor.frontier is not None and not executor.frontier.everyone:
                 arrays[f"frontier__{frontier['form']}"] = _bits_or_list(executor.frontier)
@@ -210,6 +209,7 @@ class Checkpoints:
                 f"{FORMAT_VERSION}; remove the folder to start again"
             )
         self._refuse_others(content["run"])
+        self._place.found(content["folder"])
         return content
 
     def _refuse_others(self, found: Mapping[str, Any]) -> None:

@@ -8,10 +8,10 @@ import contextlib
 import os
 import re
 import secrets
-import shutil
 from pathlib import Path
 from typing import Final
 
+from graphsys.core import ownership
 from graphsys.core.errors import GraphsysError, OutputExistsError, StoreBusyError
 from graphsys.core.remote.locations import Location, Place, is_remote
 from graphsys.core.threads import run_parallel
@@ -39,6 +39,7 @@ class CheckpointPlace:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lock: WriterLock | None = None
+        self._kept: str | None = None
 
     def __str__(self) -> str:
         """Return what messages call it."""
@@ -76,19 +77,43 @@ class CheckpointPlace:
         Raises:
             OutputExistsError: there are some.
         """
-        ours = {NAME, f".{NAME}.new", LOCK_NAME}
-        names = {path.name for path in self.folder.iterdir()} - ours
-        self._refuse_others(names)
+        for path in sorted(self.folder.iterdir()):
+            is_own = path.name in (NAME, LOCK_NAME) or ownership.is_draft(path.name, NAME)
+            if not is_own and not self._is_step(path):
+                self._refuse(path.name)
 
-    def _refuse_others(self, names: set[str]) -> None:
-        for name in sorted(names):
-            if not _STEP.fullmatch(name):
-                raise OutputExistsError(
-                    f"{self} holds {name} and is no folder of checkpoints; choose another"
-                )
+    def _refuse(self, name: str) -> None:
+        raise OutputExistsError(
+            f"{self} holds {name} and is no folder of checkpoints; choose another"
+        )
+
+    def _is_step(self, folder: Path) -> bool:
+        """Whether a folder is of a superstep: claimed, or of the checkpoint there is."""
+        is_ours = ownership.is_claimed(folder) or folder.name == self._kept
+        return is_ours and not folder.is_symlink() and folder.is_dir()
+
+    def begin(self, step: str) -> Path:
+        """Return the folder of a superstep for its arrays, made if there is none.
+
+        On a cluster the first worker makes it, and others call this after that.
+
+        Raises:
+            OutputExistsError: there is one that is none of ours.
+        """
+        folder = self.folder / step
+        if not folder.exists():
+            ownership.make_folder(folder)
+            ownership.claim(folder)
+        elif not ownership.is_claimed(folder):
+            self._refuse(step)
+        return folder
 
     def look(self) -> None:
         """Have ``checkpoint.json`` in :attr:`folder`, if there is one."""
+
+    def found(self, step: str) -> None:
+        """Take in which folder the checkpoint that is there has its arrays."""
+        self._kept = step
 
     def bring(self, name: str, num_bytes: int, checksum: str) -> None:
         """Have an array of the checkpoint in :attr:`folder`."""
@@ -107,22 +132,31 @@ class CheckpointPlace:
         Raises:
             StoreBusyError: another run did meanwhile.
         """
-        temporary = self.folder / f".{NAME}.new"
-        with temporary.open("w") as file:
+        if self._kept is not None and self._kept != step:
+            ownership.claim(self.folder / self._kept)  # nothing will list it
+        draft = ownership.draft_of(self.folder / NAME)
+        with draft.open("x") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, self.folder / NAME)
+        os.replace(draft, self.folder / NAME)
         sync_folder(self.folder)
+        self._kept = step
         self.sweep(step)
 
     def sweep(self, kept: str | None) -> None:
         """Remove what was written and not committed, or is superseded."""
         for path in self.folder.iterdir():
-            if _STEP.fullmatch(path.name) and path.name != kept:
-                shutil.rmtree(path)
-            elif path.name == f".{NAME}.new":
-                path.unlink()
+            if path.name == kept:
+                ownership.unclaim(path)
+            elif _STEP.fullmatch(path.name):
+                ownership.remove_claimed(path, _is_array)
+            else:
+                ownership.remove_draft(path)
+
+
+def _is_array(name: str) -> bool:
+    return name.endswith(".npy") and "/" not in name
 
 
 class _ObjectPlace(CheckpointPlace):
@@ -153,8 +187,11 @@ class _ObjectPlace(CheckpointPlace):
         self._stack.close()
 
     def require_own(self) -> None:
-        found = {name.partition("/")[0] for name in self._copy.store.sizes()}
-        self._refuse_others(found - {NAME})
+        found = self._copy.store.sizes()
+        claimed = ownership.claimed_objects(found, self._copy.store.read)
+        for name in sorted(found):
+            if name != NAME and name.partition("/")[0] not in (*claimed, self._kept):
+                self._refuse(name)
 
     def look(self) -> None:
         found = self._writer.read(NAME)
@@ -168,30 +205,48 @@ class _ObjectPlace(CheckpointPlace):
     def name_of(self, superstep: int) -> str:
         return f"superstep-{superstep}-{self._token}"
 
+    def begin(self, step: str) -> Path:
+        folder = self.folder / step
+        if not folder.exists():
+            ownership.make_folder(folder)
+            ownership.claim(folder)
+        return folder
+
     def send(self, step: str) -> None:
         def put(file: Path) -> None:
             self._copy.store.upload(file, f"{step}/{file.name}")
 
-        run_parallel(put, (self.folder / step).iterdir(), _THREADS)
-        shutil.rmtree(self.folder / step)
+        files = [*(self.folder / step).iterdir()]
+        claims = [file for file in files if ownership.CLAIM.fullmatch(file.name)]
+        run_parallel(put, claims, 1)  # first: a kill leaves nothing that is not claimed
+        run_parallel(put, [file for file in files if file not in claims], _THREADS)
+        ownership.remove_folder(self.folder / step)
 
     def commit(self, text: str, step: str) -> None:
         names = {*self._copy.store.sizes(), *self._writer.begun()}
-        left = [it for it in names if it != NAME and not it.startswith(f"{step}/")]
+        claims = ownership.claimed_objects(names, self._copy.store.read)
+        before = {*claims, self._kept} - {None}
+        left = [
+            it
+            for it in names
+            if (found := it.partition("/")[0]) in before
+            and (found != step or ownership.CLAIM.fullmatch(it.rpartition("/")[2]))
+        ]
         if not self._writer.put_if(NAME, text.encode(), self._etag):
             self._remove(step)
             raise StoreBusyError(
                 f"{self._location} got a checkpoint of another run meanwhile, which stays; "
                 "let that run end, or give this one another place"
             )
-        found = self._writer.read(NAME)
-        self._etag = None if found is None else found[1]
+        put = self._writer.read(NAME)
+        self._etag = None if put is None else put[1]
+        self._kept = step
         self._writer.remove(left)
-        self._writer.drop_parts({name.partition("/")[0] for name in left})
+        self._writer.drop_parts({name.partition("/")[0] for name in left} - {step})
 
     def sweep(self, kept: str | None) -> None:
         for path in self.folder.glob("superstep-*"):
-            shutil.rmtree(path)
+            ownership.remove_folder(path)
 
     def _remove(self, step: str) -> None:
         own = [name for name in self._copy.store.sizes() if name.startswith(f"{step}/")]

@@ -14,7 +14,6 @@ import hashlib
 import mmap
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from pathlib import Path
@@ -24,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from graphsys.core import ownership
 from graphsys.core.checksums import PREFIX, digest
 from graphsys.core.errors import CorruptStoreError
 from graphsys.core.user_cache import user_cache
@@ -41,6 +41,7 @@ from graphsys.storage.stored_edges import index_of
 from graphsys.storage.views import Index
 
 _STATE: Final = 32  # digits of the fingerprint, and of a digest of a path
+_STATE_NAME: Final = re.compile(rf"[0-9a-f]{{{_STATE}}}")
 _NAME: Final = re.compile(r"(.+)-([0-9a-f]{32})\.arrow")
 _PATH: Final = "path"  # a file that says of which graph it is
 _WORTH_KEEPING: Final = 1 << 20
@@ -142,8 +143,7 @@ class KeptMerges:
             except CorruptStoreError as err:
                 # Arrow's own have no number: then it is damaged, and merged anew
                 if getattr(err.__cause__, "errno", None) is None:
-                    with contextlib.suppress(OSError):
-                        Path(path).unlink()
+                    ownership.remove_cached(Path(path), _NAME, user_cache("merged"))
                 continue
             yield mapped
             return
@@ -197,8 +197,8 @@ class KeptMerges:
 def remove_kept(root: Path) -> None:
     """Remove what was kept of a graph; who has mapped it goes on reading it."""
     own = _cache_of(root)
-    if own is not None:
-        shutil.rmtree(own, ignore_errors=True)
+    if own is not None and own.exists():
+        _remove(own)
 
 
 def kept_bytes(root: Path) -> int:
@@ -223,11 +223,19 @@ def _make_room(own: Path, root: Path, state: Path) -> None:
     (own / _PATH).write_text(str(root.resolve()))
     for other in own.iterdir():
         if other.is_dir() and other != state:
-            shutil.rmtree(other, ignore_errors=True)
+            ownership.remove_cached(other, _STATE_NAME, own.parent)
     for graph in own.parent.iterdir():
         with contextlib.suppress(OSError):
             if not (Path((graph / _PATH).read_text()) / MANIFEST_NAME).exists():
-                shutil.rmtree(graph, ignore_errors=True)
+                _remove(graph)
+
+
+def _remove(graph: Path) -> None:
+    """Remove what is kept of a graph: its states, and the file that names it."""
+    for state in graph.iterdir():
+        ownership.remove_cached(state, _STATE_NAME, graph.parent)
+    ownership.remove_cached(graph / _PATH, re.compile(_PATH), graph.parent)
+    ownership.remove_empty(graph)
 
 
 def _one_row(arrays: dict[str, npt.NDArray[Any]]) -> pa.RecordBatch:

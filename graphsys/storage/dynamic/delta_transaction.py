@@ -1,12 +1,13 @@
 """Writing a delta: new files inside the current generation, committed by one rename."""
 
 import os
-import shutil
 from pathlib import Path
 
+from graphsys.core import ownership
+from graphsys.core.errors import OutputExistsError
 from graphsys.storage.deltas.kept import remove_kept
 from graphsys.storage.deltas.layout import delta_folder
-from graphsys.storage.folder_kinds import require_outside
+from graphsys.storage.folder_kinds import is_delta_part, require_outside
 from graphsys.storage.locks import WriterLock
 from graphsys.storage.manifest import Manifest
 from graphsys.storage.transaction import Transaction, disk_errors, sweep, sync_folder
@@ -50,8 +51,7 @@ class DeltaTransaction(Transaction):
                 sweep(self.path, keep=self.generation)
                 remove_unlisted_deltas(self.path, self.manifest)
                 self.folder = self.path / delta_folder(self.generation, self.number)
-                self.scratch_dir = self.folder / "scratch"
-                self.scratch_dir.mkdir(parents=True)
+                self._begin_folder(is_part=is_delta_part)
         except BaseException:
             self._abort()
             raise
@@ -70,10 +70,22 @@ class DeltaTransaction(Transaction):
 
 
 def remove_unlisted_deltas(path: Path, manifest: Manifest) -> None:
-    """Remove the folders that killed appends left; the caller holds the writer's lock."""
+    """Remove the folders that killed appends left; the caller holds the writer's lock.
+
+    Those from before there were claims have files of deltas and nothing else.
+
+    Raises:
+        OutputExistsError: somebody else's folder is where the next delta goes.
+    """
     folder = path / delta_folder(manifest.generation, 0)
     known = {str(delta.number) for delta in manifest.deltas}
-    if folder.parent.is_dir():
-        for entry in folder.parent.iterdir():
-            if entry.name not in known and entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry, ignore_errors=True)
+    for entry in folder.parent.iterdir() if folder.parent.is_dir() else ():
+        if entry.is_dir() and not entry.is_symlink() and entry.name not in known:
+            if entry.name.isdigit() and not ownership.strangers(entry, is_delta_part):
+                ownership.claim(entry)
+            ownership.remove_claimed(entry, is_delta_part)
+    following = path / delta_folder(manifest.generation, len(manifest.deltas) + 1)
+    if following.exists() or following.is_symlink():
+        raise OutputExistsError(
+            f"{following}, where the next delta goes, is none of ours; move it away"
+        )

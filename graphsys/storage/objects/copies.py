@@ -15,13 +15,14 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from graphsys.core import ownership
 from graphsys.core.checksums import PREFIX, file_digest
 from graphsys.core.errors import ConfigError, CorruptStoreError, StorageFullError
 from graphsys.core.memory import format_bytes, parse_bytes
@@ -36,6 +37,8 @@ _ORIGIN: Final = ".origin.json"
 _MOST_NAME: Final = 100
 _DIGITS: Final = 32
 _GONE: Final = ".gone-"
+_ENTRY_NAME: Final = re.compile(rf"[0-9a-f]{{{_DIGITS}}}")
+_GONE_NAME: Final = re.compile(rf"\.gone-[0-9a-f]{{{_DIGITS}}}-\d+")
 
 _held: dict[Path, int] = {}
 """Locks of the entries that this process uses, until it ends."""
@@ -111,7 +114,7 @@ class Copy:
         part = target.with_name(f"{target.name}.part")
         with _locked(part):
             if self.has(file):
-                part.unlink(missing_ok=True)
+                ownership.remove_made(part)
                 return
             for is_last in (part.stat().st_size == 0, True):
                 if self._try(file, part):
@@ -224,7 +227,7 @@ def make_room(copy: Copy, num_bytes: int) -> None:
     limit = parse_bytes(os.environ.get(LIMIT) or _DEFAULT_LIMIT)
     root = copy.folder.parent.parent
     for gone in root.glob(f"{_GONE}*"):  # by a process that was killed
-        shutil.rmtree(gone, ignore_errors=True)
+        ownership.remove_cached(gone, _GONE_NAME, gone.parent)
     entries = sorted(
         (it for it in root.iterdir() if it.is_dir() and (it / _ORIGIN).exists()),
         key=lambda it: (it / _ORIGIN).stat().st_mtime_ns,
@@ -261,13 +264,15 @@ def _drop(entry: Path) -> bool:
         return False
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _ENTRY_NAME.fullmatch(entry.name):
+            return False  # somebody else's
         gone = entry.with_name(f"{_GONE}{entry.name}-{os.getpid()}")
         entry.rename(gone)
     except OSError:
         return False
     finally:
         os.close(lock)
-    shutil.rmtree(gone, ignore_errors=True)
+    ownership.remove_cached(gone, _GONE_NAME, gone.parent)
     return True
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from graphsys.core.deps import require
 from graphsys.core.errors import ConfigError, GraphsysError
+from graphsys.core.ownership import remove_objects
 from graphsys.core.remote.locations import Location
 from graphsys.storage.objects.object_store import (
     CONNECT_S,
@@ -28,7 +29,6 @@ _NO_CREDENTIALS: Final = (
     "TokenRetrievalError", "UnauthorizedSSOTokenError", "SSOTokenLoadError",
 )  # fmt: skip
 _PIECE: Final = 8 << 20
-_MOST_DELETED: Final = 1000  # by one request
 _TRIED_ANEW: Final = 3
 _GONE: Final = ("NoSuchKey", "404", "NotFound")
 _LOST: Final = ("PreconditionFailed", "412", *_GONE)
@@ -81,6 +81,15 @@ class S3Writer:
                     return None
                 raise
 
+    def put(self, name: str, body: bytes) -> None:
+        """Put an object under a name that nobody else gives.
+
+        Raises:
+            ObjectStoreError: the storage fails.
+        """
+        with self._told():
+            self._client.put_object(**self._named(name), Body=body)
+
     def put_if(self, name: str, body: bytes, etag: str | None) -> bool:
         """Put an object where nobody put another since it was read.
 
@@ -130,17 +139,13 @@ class S3Writer:
             self._client.upload_fileobj(source, **self._named(name), Config=config)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove objects, and what was begun of such; never raises.
+        """Remove objects that are known to be ours; never raises.
 
         What cannot be removed now, the next writer removes and ``verify`` names.
         """
-        keys = [{"Key": self._key(name)} for name in names]
+        keys = [self._key(name) for name in names]
         with contextlib.suppress(GraphsysError), self._told():
-            for begin in range(0, len(keys), _MOST_DELETED):
-                some = keys[begin : begin + _MOST_DELETED]
-                self._client.delete_objects(
-                    Bucket=self.location.bucket, Delete={"Objects": some, "Quiet": True}
-                )
+            remove_objects(self._client, self.location.bucket, keys)
 
     def drop_parts(self, folders: Iterable[str]) -> None:
         """Abort the uploads into folders that were never finished; never raises."""

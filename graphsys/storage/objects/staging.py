@@ -3,17 +3,19 @@
 import contextlib
 import fcntl
 import os
-import shutil
-import tempfile
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from graphsys.core import ownership
 from graphsys.core.remote.locations import Location, show_as
 from graphsys.storage.objects.copies import cache_folder
 
 _STAGING: Final = "staging"
+_OWN: Final = "graphsys-staged-"
+_LEFT: Final = re.compile(rf"{_OWN}\w{{8}}")  # as tempfile names them
 _MOST_NAME: Final = 100
 
 
@@ -28,20 +30,21 @@ def staging(location: Location) -> Iterator[Path]:
     """
     root = cache_folder(_STAGING)
     for left in root.iterdir():
-        _drop_left(left)
+        if _LEFT.fullmatch(left.name):
+            _drop_left(left)
     own, lock = _own_folder(root)
     folder = own / (location.key.rpartition("/")[2].lstrip(".")[:_MOST_NAME] or "new")
     show_as(folder, location)
     try:
         yield folder
     finally:
-        shutil.rmtree(own, ignore_errors=True)
+        ownership.remove_folder(own)
         os.close(lock)
 
 
 def _own_folder(root: Path) -> tuple[Path, int]:
     while True:
-        own = Path(tempfile.mkdtemp(dir=root))
+        own = ownership.temporary(_OWN, root)
         with contextlib.suppress(FileNotFoundError):  # taken for left before it was locked
             lock = os.open(own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -56,6 +59,6 @@ def _drop_left(folder: Path) -> None:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
+            ownership.remove_cached(folder, _LEFT, folder.parent)
         finally:
             os.close(lock)

@@ -5,14 +5,16 @@ graph.json or run.json makes them the graph or the run: of several writers that 
 the same state, the storage lets one through, and the others remove what they uploaded. A
 kill before the put leaves what was there before, and files that nothing names.
 
-Who may remove those? There are no locks. But a writer reads the state before it uploads
-anything, so all files that lie there right before our put are of writers that read a state
-from before it: they cannot commit any more, and what they uploaded can go, after our put.
+Who may remove those? Only what is ours goes: what the head listed, and what lies beside a
+claim (``core/ownership``). There are no locks. But a writer reads the state before it
+uploads anything. So all claimed files that lie there right before our put are of writers
+that read a state from before it: they cannot commit any more, and their files can go.
 """
 
 import contextlib
 import dataclasses
 import json
+import re
 import secrets
 import time
 from collections.abc import Collection, Iterable, Iterator
@@ -21,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from graphsys.core import ownership
 from graphsys.core.checksums import file_digest
 from graphsys.core.errors import (
     ConfigError,
@@ -29,9 +32,10 @@ from graphsys.core.errors import (
     OutputExistsError,
     StoreBusyError,
 )
+from graphsys.core.plain_files import parse_json
 from graphsys.core.remote.locations import Location, Place, new_progress
 from graphsys.core.threads import map_in_order
-from graphsys.storage.folder_kinds import RUN_NAME
+from graphsys.storage.folder_kinds import RUN_NAME, is_generation_part, is_run_part
 from graphsys.storage.locks import LOCK_NAME
 from graphsys.storage.manifest import MANIFEST_NAME, Manifest
 from graphsys.storage.objects.object_store import ObjectStore
@@ -40,6 +44,7 @@ from graphsys.storage.objects.staging import staging
 from graphsys.storage.remote.fetching import STORED, with_files
 from graphsys.storage.remote.surroundings import KINDS, require_outside
 
+_GENERATION: Final = re.compile(r"gen-\d{1,20}")
 _THREADS: Final = 4
 _RANDOM_BITS: Final = 20
 
@@ -68,11 +73,15 @@ def published(
     location = Location.parse(place)
     publication = _Publication(location, head_name, number)
     publication.begin(overwrite=overwrite)
+    if number is not None:  # others put files there from now on
+        publication.claim()
     with staging(location) as folder:
         with publication.cleaned():
             yield folder
-        if (folder / head_name).exists():  # a dry run leaves nothing
+        if (folder / head_name).exists():
             publication.publish(folder)
+        elif number is not None:  # a dry run leaves nothing
+            publication.drop()
 
 
 def own_number() -> int:
@@ -110,6 +119,7 @@ class _Publication:
         self._number = own_number() if number is None else number
         self._writer, self._store = S3Writer(location), ObjectStore(location)
         self._before: tuple[bytes, str] | None = None
+        self._claim: str | None = None
 
     def begin(self, *, overwrite: bool) -> None:
         """Read the state that is to be replaced, before anything is uploaded."""
@@ -125,9 +135,34 @@ class _Publication:
         self._refuse_strange(found)
         require_outside(here)
 
-    def _refuse_strange(self, names: Iterable[str]) -> None:
+    def claim(self) -> None:
+        """Say that the generation's folder is ours, until the head lists its files.
+
+        Raises:
+            ObjectStoreError: the storage fails.
+        """
+        folder = f"gen-{self._number}"
+        name, text = ownership.new_claim(folder)
+        self._writer.put(f"{folder}/{name}", text)
+        self._claim = f"{folder}/{name}"
+
+    def drop(self) -> None:
+        """Remove what this writer put, which nobody will commit."""
+        self._remove_own(())
+
+    def _refuse_strange(self, names: Collection[str], *, is_begun: bool = False) -> None:
+        """Refuse to write beside objects that are no graph's or run's.
+
+        What is named like a generation stays, whosever it is, where there is a graph or a
+        run; or where this writer has begun, as another may have, meanwhile.
+        """
+        is_empty = self._before is None and not is_begun
+        claims = ownership.claimed_objects(names, self._store.read) if is_empty else {}
         for name in sorted(names):
-            if name != self._head_name and not name.startswith("gen-"):
+            folder, _, rest = name.partition("/")
+            is_like = bool(rest) and _GENERATION.fullmatch(folder) is not None
+            is_known = is_like and (not is_empty or folder in claims)
+            if name != self._head_name and not is_known:
                 kind = KINDS[self._head_name]
                 if self._is_copied_run():
                     raise OutputExistsError(
@@ -154,6 +189,8 @@ class _Publication:
         make = _graph_upload if self._head_name == MANIFEST_NAME else _run_upload
         upload = make(folder, self._number)
         with self.cleaned(upload.files):
+            if self._claim is None:
+                self.claim()
             self._upload(upload.files, upload.sizes)
             left = self._others(upload.files)
         is_ours = self._commit(upload)
@@ -164,7 +201,8 @@ class _Publication:
                 "that wrote it; nothing of this command is kept: to replace it, run the "
                 "command again with --overwrite"
             )
-        self._remove(left, {name.partition("/")[0] for name in left})
+        folders = {name.partition("/")[0] for name in left} - {f"gen-{self._number}"}
+        self._remove([*left, str(self._claim)], folders)
 
     @contextmanager
     def cleaned(self, files: Collection[str] = ()) -> Iterator[None]:
@@ -220,10 +258,26 @@ class _Publication:
                 )
 
     def _others(self, files: Collection[str]) -> list[str]:
-        """Return the files that nobody can commit once we have these."""
-        names = {*self._store.sizes(), *self._writer.begun()}
-        self._refuse_strange(names)  # a run beside a graph would take its files for left
-        return sorted(it for it in names if it.startswith("gen-") and it not in files)
+        """Return the files of ours that nobody can commit once we have these.
+
+        Those of the head that is replaced, and those in generations of writers that were
+        killed, or read it before: the head lists the ones, claims lie beside the others.
+        """
+        there = self._store.sizes()
+        self._refuse_strange(there, is_begun=True)  # a run beside a graph
+        claims = ownership.claimed_objects(there, self._store.read)
+        is_graph = self._head_name == MANIFEST_NAME
+        is_part = is_generation_part if is_graph else is_run_part
+        listed = _listed(b"" if self._before is None else self._before[0])
+        found = []
+        for name in {*there, *self._writer.begun()}:
+            folder, _, rest = name.partition("/")
+            is_ours = folder in claims and (
+                is_part(rest) or ownership.CLAIM.fullmatch(rest)
+            )
+            if name not in files and (name in listed or is_ours):
+                found.append(name)
+        return sorted(found)
 
     def _commit(self, upload: _Upload) -> bool:
         """Put the head; false where another writer was first.
@@ -257,11 +311,24 @@ class _Publication:
             with contextlib.suppress(GraphsysError):
                 found = self._store.sizes()
                 own.update(it for it in found if it.startswith(f"{generation}/"))
+        if self._claim is not None:
+            own.add(self._claim)
         self._remove(own, [generation])
 
     def _remove(self, names: Iterable[str], folders: Iterable[str]) -> None:
         self._writer.remove(names)
         self._writer.drop_parts(folders)
+
+
+def _listed(head: bytes) -> set[str]:
+    """Return the objects that a head lists; of a damaged one those that can be read."""
+    with contextlib.suppress(ValueError, LookupError, TypeError, AttributeError):
+        content = parse_json(head)
+        if (stored := content.get(STORED)) is not None:
+            return {f"{stored['folder']}/{name}" for name in stored["files"]}
+        if isinstance(content["files"], list):
+            return {str(entry["path"]) for entry in content["files"]}
+    return set()
 
 
 def _graph_upload(folder: Path, number: int) -> _Upload:
@@ -284,7 +351,11 @@ def _run_upload(folder: Path, number: int) -> _Upload:
         for file in sorted(folder.rglob("*"))
         if file.is_file() and not file.is_symlink()
     }
-    found = {name: file for name, file in found.items() if name not in left_out}
+    found = {
+        name: file
+        for name, file in found.items()
+        if name not in left_out and not ownership.CLAIM.fullmatch(file.name)
+    }
     listed = {
         name: (file.stat().st_size, file_digest(file)) for name, file in found.items()
     }

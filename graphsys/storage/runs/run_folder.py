@@ -8,15 +8,11 @@ replace another is built beside it (``run_replacement``).
 import contextlib
 import json
 import os
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
-from graphsys.core.arrays import load_array
-from graphsys.core.checksums import PREFIX, file_digest
+from graphsys.core import ownership
 from graphsys.core.config import difference
 from graphsys.core.errors import (
     ConfigError,
@@ -24,24 +20,25 @@ from graphsys.core.errors import (
     OutputExistsError,
     TrainingFailedError,
 )
-from graphsys.core.notes import note
 from graphsys.core.plain_files import read_json
-from graphsys.core.threads import map_in_order
-from graphsys.storage.checked_files import CheckedFiles
 from graphsys.storage.folder_kinds import CONFIG_NAME as CONFIG_NAME
 from graphsys.storage.folder_kinds import RUN_NAME as RUN_NAME
-from graphsys.storage.folder_kinds import require_outside
+from graphsys.storage.folder_kinds import is_run_part, require_outside
 from graphsys.storage.locks import LOCK_NAME, WriterLock
 from graphsys.storage.manifest import checksum_of
 from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import Graph
 from graphsys.storage.remote.fetching import run_folder as local_run
+from graphsys.storage.runs.run_check import check_files as check_files
 from graphsys.storage.runs.run_replacement import (
+    STAGED_NAME,
     begin_replacement,
     drop_staged,
     finish_replacement,
     is_staged,
+    part_of,
     put_back,
+    real_place,
     replace_run,
     staging_path,
     where_it_is,
@@ -52,7 +49,12 @@ GNN: Final = "gnn"
 """What runs of graph neural networks say they are; those of embeddings say nothing."""
 FORMAT_VERSION: Final = 2
 """From 2 on ``run.json`` has a checksum of its own, and one for every file."""
-_ADVICE: Final = "train the run again, or go on from a copy of a preserved checkpoint"
+_HEADS: Final = (RUN_NAME, CONFIG_NAME, LOCK_NAME, STAGED_NAME, "training.jsonl")
+_APART: Final = (
+    "checkpoints",
+    "indexes",
+    "tensorboard",
+)  # folders that are no checkpoint's
 
 
 def is_gnn_run(path: str | os.PathLike[str]) -> bool:
@@ -114,14 +116,30 @@ def require_free(out: Path, *, resume: bool, overwrite: bool) -> None:
         raise OutputExistsError(
             f"{out} holds a run; continue it with --resume or replace it with --overwrite"
         )
-    names = {p.name for p in out.iterdir()} if out.is_dir() else set()
-    if out.is_dir() and not names and not overwrite:
+    if out.is_dir() and not any(out.iterdir()) and not overwrite:
         raise OutputExistsError(
             f"{out} already exists, an empty folder; remove it or pass --overwrite"
         )
-    names -= {LOCK_NAME, CONFIG_NAME, f"{RUN_NAME}.new", f"{CONFIG_NAME}.new"}
-    if not is_run and (names or (out.exists() and not out.is_dir())):
+    if out.exists() and not out.is_dir():
         raise OutputExistsError(f"{out} exists and is no run; choose another output")
+    if (found := _stranger(out)) is not None:
+        if is_run:
+            raise OutputExistsError(
+                f"{out} holds {found!r}, which is no file of a run; move it away, or "
+                "choose another output"
+            )
+        raise OutputExistsError(
+            f"{out} exists and is no run; choose another output (it holds {found!r})"
+        )
+
+
+def _stranger(path: Path) -> str | None:
+    """Return the name of something in a folder that no run and no killed training left."""
+    if not path.is_dir():
+        return None
+    if (path / RUN_NAME).exists() or ownership.is_claimed(path):
+        return next(iter(ownership.strangers(path, part_of(path))), None)
+    return next((it for it in sorted(os.listdir(path)) if it != LOCK_NAME), None)
 
 
 def folder_to_train(out: Path, *, resume: bool, overwrite: bool) -> Path:
@@ -141,11 +159,18 @@ def writing(out: Path, *, resume: bool, overwrite: bool) -> Iterator[Path]:
     Raises:
         StoreBusyError: Another training writes there.
         StorageFullError: A folder cannot be made or moved.
-        OutputExistsError: The folder to build a replacement in is somebody else's.
+        OutputExistsError: The folder to build a replacement in is somebody else's; or a
+            run that was put back now is not to be replaced.
     """
+    out = real_place(out)
     put_back(out)
     with locked(out):
         finish_replacement(out)
+        if (out / RUN_NAME).exists() and not (resume or overwrite):
+            raise OutputExistsError(
+                f"{out} holds a run; continue it with --resume or replace it with "
+                "--overwrite"
+            )
         path = folder_to_train(out, resume=resume, overwrite=overwrite)
         if path == out:
             yield out
@@ -168,8 +193,12 @@ def writing(out: Path, *, resume: bool, overwrite: bool) -> Iterator[Path]:
 def locked(path: Path) -> Iterator[None]:
     """Hold a folder's writer lock; a folder made for it goes if nothing came of it.
 
+    Until there is a ``run.json`` the folder is claimed, so that what a kill leaves of it is
+    known to be ours.
+
     Raises:
         StoreBusyError: Another training writes there.
+        OutputExistsError: It holds files that are no run's.
         StorageFullError: The folder cannot be made.
     """
     is_new = not path.exists()
@@ -177,12 +206,25 @@ def locked(path: Path) -> Iterator[None]:
         path.mkdir(parents=True, exist_ok=True)
         lock = WriterLock(path)
     try:
+        if not (path / RUN_NAME).exists():
+            if (found := _stranger(path)) is not None:
+                raise OutputExistsError(
+                    f"{path} exists and is no run; choose another output (it holds "
+                    f"{found!r})"
+                )
+            with disk_errors(path):
+                ownership.claim(path)
         yield
     finally:
+        if (path / RUN_NAME).exists():
+            ownership.unclaim(path)
+        elif ownership.is_claimed(path):
+            with contextlib.suppress(OSError):
+                names = [it for it in ownership.files_below(path) if is_run_part(it)]
+                ownership.remove_listed(path, (it for it in names if it != LOCK_NAME))
         lock.release()
         if is_new:
-            with contextlib.suppress(OSError):
-                path.rmdir()
+            ownership.remove_empty(path)
 
 
 def read_content(path: Path, newest: int = FORMAT_VERSION) -> dict[str, Any]:
@@ -229,6 +271,21 @@ def write_content(path: Path, content: Mapping[str, Any]) -> None:
     whole = {**content, "format_version": FORMAT_VERSION}
     whole["checksum"] = checksum_of(whole)
     write_durably(path / RUN_NAME, (json.dumps(whole, indent=1) + "\n").encode())
+    ownership.unclaim(path)  # it lists its files itself
+
+
+def remove_unlisted(path: Path, files: Container[str]) -> None:
+    """Remove the files of a run that its checkpoint does not list; others' stay.
+
+    Args:
+        path: The run's folder, whose trainer alone may call this.
+        files: What the checkpoint lists.
+    """
+    for name in [*ownership.files_below(path)]:
+        folder, _, last = name.partition("/")
+        is_kept = name in _HEADS if not last else folder in _APART
+        if name not in files and not is_kept and is_run_part(name):
+            ownership.remove_listed(path, [name])
 
 
 def require_there(path: Path, files: Mapping[str, int], checksums: Iterable[str]) -> None:
@@ -253,94 +310,22 @@ def require_there(path: Path, files: Mapping[str, int], checksums: Iterable[str]
         )
 
 
-def check_files(
-    path: Path,
-    files: Mapping[str, int],
-    checksums: Mapping[str, Any],
-    *,
-    content: bool = True,
-) -> None:
-    """Check that the files of a checkpoint are there in full, and are what was written.
-
-    Their content is compared once: it is remembered which files were (``checked_files``).
-
-    Args:
-        path: The run's folder.
-        files: Their bytes, by name.
-        checksums: ``xxh3:`` and the checksum of all bytes, by name; in runs from before
-            version 2 the CRC-32 of the array in the file, an int.
-        content: Whether to compare checksums too.
-
-    Raises:
-        CorruptStoreError: One is missing, or has another size or content.
-    """
-    for name, size in files.items():
-        try:
-            found = (path / name).stat().st_size
-        except (FileNotFoundError, NotADirectoryError):
-            raise CorruptStoreError(
-                f"{path / name} is missing from the checkpoint; {_ADVICE}"
-            ) from None
-        if found != size:
-            raise CorruptStoreError(
-                f"{path / name} has {found} bytes, {RUN_NAME} says {size}; {_ADVICE}"
-            )
-    if content and files and not checksums:
-        note(
-            f"{path} is a run from before files had checksums: only their sizes were "
-            "compared"
-        )
-    if content:
-        _check_content(path, checksums)
-
-
-def _check_content(path: Path, checksums: Mapping[str, Any]) -> None:
-    known = CheckedFiles(path)
-    unknown = [name for name in checksums if not known.is_known(name, str(checksums[name]))]
-
-    def look(name: str) -> tuple[str, str | int]:
-        return name, _found_checksum(path / name, checksums[name])
-
-    for name, found in map_in_order(look, unknown):
-        if found != checksums[name]:
-            raise CorruptStoreError(
-                f"{path / name} has the checksum {_shown(found)}, {RUN_NAME} says "
-                f"{_shown(checksums[name])}; {_ADVICE}"
-            )
-        known.remember(name, str(checksums[name]))
-
-
-def _found_checksum(file: Path, stated: str | int) -> str | int:
-    try:
-        if isinstance(stated, str):
-            return file_digest(file)
-        array = load_array(file)
-        return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    except (OSError, ValueError, EOFError) as err:
-        raise CorruptStoreError(f"{file} cannot be read: {err}; {_ADVICE}") from err
-
-
-def _shown(checksum: str | int) -> str:
-    text = checksum if isinstance(checksum, str) else f"{checksum:08x}"
-    return text.removeprefix(PREFIX)
-
-
 def write_durably(file: Path, data: bytes | memoryview) -> None:
     """Replace a file atomically and durably.
 
     Raises:
         StorageFullError: It cannot be written; the old one stays.
     """
-    new = file.with_name(file.name + ".new")
+    new = ownership.draft_of(file)
     with disk_errors(file):
         try:
-            with new.open("wb") as stream:
+            with new.open("xb") as stream:
                 stream.write(data)
                 stream.flush()
                 os.fsync(stream.fileno())
             new.replace(file)
         finally:
-            new.unlink(missing_ok=True)
+            ownership.remove_draft(new)
         sync_folder(file.parent)
 
 

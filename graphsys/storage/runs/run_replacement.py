@@ -16,13 +16,15 @@ import contextlib
 import ctypes
 import errno
 import os
-import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from graphsys.core import ownership
 from graphsys.core.errors import OutputExistsError
 from graphsys.core.notes import note
-from graphsys.storage.folder_kinds import RUN_NAME
+from graphsys.core.plain_files import read_json
+from graphsys.storage.folder_kinds import RUN_NAME, is_run_part
 from graphsys.storage.transaction import disk_errors, sync_folder
 
 STAGED_NAME: Final = ".replaces"
@@ -31,8 +33,15 @@ _RENAME_EXCHANGE: Final = 2
 _UNSUPPORTED: Final = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 
+def real_place(out: Path) -> Path:
+    """Return where a run is: what a link leads to, and a name for ``.``."""
+    is_named = out.name not in ("", "..") and not out.is_symlink()
+    return out if is_named else Path(os.path.realpath(out))
+
+
 def staging_path(out: Path) -> Path:
     """Return where a run is built that will replace an existing one."""
+    out = real_place(out)
     return out.with_name(f".{out.name}.graphsys-next")
 
 
@@ -45,9 +54,9 @@ def is_staged(out: Path) -> bool:
 def put_back(out: Path) -> None:
     """Put the run back that a kill left aside, where folders cannot be exchanged."""
     aside = _aside_path(out)
-    if not out.exists() and (aside / RUN_NAME).exists():
+    if not out.exists() and (aside / RUN_NAME).exists() and ownership.is_claimed(aside):
         with contextlib.suppress(FileNotFoundError):  # another training did
-            aside.rename(out)
+            aside.rename(out)  # the claim names another folder from now on
             note(f"{out}: a training was killed as it replaced this run, which is back")
 
 
@@ -83,7 +92,8 @@ def begin_replacement(out: Path) -> Path:
         StorageFullError: It cannot be made.
     """
     staged = staging_path(out)
-    if staged.exists() and not (staged / STAGED_NAME).exists() and any(staged.iterdir()):
+    is_ours = (staged / STAGED_NAME).exists() or ownership.is_claimed(staged)
+    if staged.exists() and not is_ours and any(staged.iterdir()):
         raise OutputExistsError(
             f"{staged}, where the new run would be built, exists and is none of ours; move "
             "it away"
@@ -94,9 +104,16 @@ def begin_replacement(out: Path) -> Path:
                 f"a training that was to replace {out} had not been completed; it is "
                 "dropped (--resume would have gone on with it)"
             )
-            (staged / RUN_NAME).unlink()
+            ownership.remove_listed(staged, [RUN_NAME])
         drop_staged(out)
+        if staged.exists():
+            found = next(ownership.files_below(staged), "a folder")
+            raise OutputExistsError(
+                f"{staged}, where the new run would be built, holds {found}, which is none "
+                "of ours; move it away"
+            )
         staged.mkdir(parents=True)
+        ownership.claim(staged)
         (staged / STAGED_NAME).write_text(
             f"This run replaces {out.name} beside it when it is complete. Go on with "
             f"`graphsys train ... -o {out.name} --resume`, or remove this folder.\n"
@@ -109,15 +126,24 @@ def begin_replacement(out: Path) -> Path:
 def drop_staged(out: Path) -> None:
     """Remove a run that was to replace ``out``: what says that it is ours goes last."""
     staged = staging_path(out)
-    if not staged.exists():
+    if not (staged / STAGED_NAME).exists():
+        ownership.remove_claimed(staged, part_of(staged))
+        ownership.remove_empty(staged)
         return
-    for path in staged.iterdir():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        elif path.name != STAGED_NAME:
-            path.unlink()
-    (staged / STAGED_NAME).unlink(missing_ok=True)
-    staged.rmdir()
+    is_part = part_of(staged)
+    names = [it for it in ownership.files_below(staged) if is_part(it)]
+    ownership.remove_listed(staged, (it for it in names if it != STAGED_NAME))
+    ownership.prune(staged)
+    ownership.remove_listed(staged, [STAGED_NAME])
+    ownership.remove_empty(staged)
+
+
+def part_of(run: Path) -> Callable[[str], bool]:
+    """Return what tells which names in a run's folder are of files of the run."""
+    listed: set[str] = set()
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+        listed.update(map(str, read_json(run / RUN_NAME)["files"]))
+    return lambda name: name in listed or is_run_part(name)
 
 
 def replace_run(new: Path, out: Path) -> None:
@@ -128,10 +154,13 @@ def replace_run(new: Path, out: Path) -> None:
         OutputExistsError: A folder is in the way that is somebody else's.
     """
     with disk_errors(out):
+        ownership.unclaim(new)
+        ownership.claim(out, moved_to=new.name)
         if not _exchange(new, out):
             aside = _aside_path(out)
             if aside.exists():
                 raise OutputExistsError(f"{aside} is in the way; move it away")
+            ownership.claim(out, moved_to=aside.name)
             out.rename(aside)
             new.rename(out)
         sync_folder(out.parent)
@@ -140,14 +169,21 @@ def replace_run(new: Path, out: Path) -> None:
 
 def _drop_old(out: Path) -> None:
     """Remove the run that was replaced, then the file that says that it can go."""
-    for old in (staging_path(out), _aside_path(out)):
-        if old.exists():
-            shutil.rmtree(old)
-    (out / STAGED_NAME).unlink(missing_ok=True)
+    staged, aside = staging_path(out), _aside_path(out)
+    if (staged / RUN_NAME).exists():  # the file in ``out`` says whose that is
+        ownership.claim(staged)
+    for old in (staged, aside):
+        ownership.remove_claimed(old, part_of(old))
+        ownership.remove_empty(old)
+        left = next(ownership.files_below(old), None) if old.exists() else None
+        if left is not None:
+            note(f"{old} was not removed: it holds {left}, which is no file of a run")
+    ownership.remove_listed(out, [STAGED_NAME])
     sync_folder(out)
 
 
 def _aside_path(out: Path) -> Path:
+    out = real_place(out)
     return out.with_name(f".{out.name}.graphsys-old")
 
 

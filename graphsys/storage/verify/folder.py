@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError
+from graphsys.core.ownership import claimed_objects
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.remote.locations import Location, Place, is_remote
 from graphsys.core.threads import map_in_order
@@ -60,7 +61,7 @@ def _verify_remote(location: Location, progress: Progress) -> VerifyReport:
         head = store.read(head_name)
         if head is None:
             problems = {head_name: "is missing"}
-            return _report(problems | _unlisted(sizes, set(), head_name))
+            return _report(problems | _unlisted(store, sizes, set(), head_name))
         try:
             files = _files(location, folder, head_name, head)
         except (CorruptStoreError, InvalidGraphError) as err:
@@ -70,7 +71,8 @@ def _verify_remote(location: Location, progress: Progress) -> VerifyReport:
         report = (verify_run if head_name == RUN_NAME else verify)(folder, progress)
         keys = {file.name: file.key for file in files}
         found = {keys.get(it.file, it.file): it.what for it in report.problems}
-        return _report(found | _unlisted(sizes, set(keys.values()), head_name))
+        strays = _unlisted(store, sizes, set(keys.values()), head_name)
+        return _report(found | strays)
 
 
 def _files(location: Location, folder: Path, head_name: str, head: bytes) -> list[Fetched]:
@@ -104,15 +106,20 @@ def _fetch(
         progress.advance(sizes[file.key])
 
 
-def _unlisted(sizes: Mapping[str, int], listed: set[str], head_name: str) -> dict[str, str]:
+def _unlisted(
+    store: ObjectStore, sizes: Mapping[str, int], listed: set[str], head_name: str
+) -> dict[str, str]:
     """Return the objects that nothing names; those of a writer by their folder."""
     problems: dict[str, str] = {}
     current = {PurePosixPath(name).parts[0] for name in listed}
+    claims = claimed_objects(sizes, store.read)
     for name in sizes:
         first = PurePosixPath(name).parts[0]
         if name in listed or name == head_name:
             continue
-        is_left = first.startswith("gen-") and first not in current and "/" in name
+        if first in current and name in claims.values():
+            continue  # a writer was killed as it had committed
+        is_left = first in claims and first not in current
         problems[first if is_left else name] = _LEFT if is_left else _STRANGE
     return problems
 

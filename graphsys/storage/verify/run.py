@@ -15,10 +15,11 @@ from graphsys.core.arrays import load_array
 from graphsys.core.checksums import file_digest
 from graphsys.core.config import load_toml
 from graphsys.core.errors import ConfigError, CorruptStoreError, InvalidGraphError
+from graphsys.core.ownership import CLAIM, is_claimed
 from graphsys.core.plain_files import OUT_OF_FILES, parse_json, read_plain
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
-from graphsys.storage.folder_kinds import CONFIG_NAME, RUN_NAME
+from graphsys.storage.folder_kinds import CONFIG_NAME, RUN_NAME, is_run_part
 from graphsys.storage.locks import LOCK_NAME, is_locked
 from graphsys.storage.runs.run_folder import read_content
 from graphsys.storage.runs.run_replacement import STAGED_NAME
@@ -124,8 +125,15 @@ def _unlisted(path: Path, files: dict[str, int]) -> Iterator[tuple[str, str]]:
     for file in sorted(path.rglob("*")):
         name = file.relative_to(path).as_posix()
         is_plain = file.is_symlink() or not file.is_dir()
+        if CLAIM.fullmatch(name) and is_claimed(path):
+            continue  # a training was killed as it had committed
         if is_plain and name not in known and name.split("/")[0] not in _OTHERS:
-            yield name, f"is not listed in {RUN_NAME}; --resume removes what a kill left"
+            ours = "--resume removes what a kill left"
+            foreign = "it is no file of a run, and stays until you move it away"
+            yield (
+                name,
+                f"is not listed in {RUN_NAME}; {ours if is_run_part(name) else foreign}",
+            )
 
 
 def _without_path(err: Exception, path: Path) -> str:

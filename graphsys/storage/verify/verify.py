@@ -20,6 +20,7 @@ from pathlib import Path
 
 from graphsys.core.checksums import file_digest
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError
+from graphsys.core.ownership import CLAIM, is_claimed
 from graphsys.core.plain_files import OUT_OF_FILES
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import map_in_order
@@ -154,6 +155,8 @@ def _unlisted(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
             file = _shown((here / name).relative_to(root))
             if file in listed or (is_busy and file.startswith(drafts)):
                 continue
+            if CLAIM.fullmatch(name) and is_claimed(here):
+                continue  # a writer was killed as it had committed
             if file.startswith(drafts) and not _is_of_delta(file, manifest):
                 yield file, _LEFT
             else:
@@ -175,7 +178,9 @@ def _stray_generations(root: Path, names: list[str]) -> Iterator[tuple[str, str]
         return
     for name in names:
         if not is_pinned(root / name):
-            yield name, f"{_STRAY}: a killed writer left it, and the next one removes it"
+            ours = ": a killed writer left it, and the next one removes it"
+            foreign = ": no writer of ours left it; it stays until you remove it"
+            yield name, _STRAY + (ours if is_claimed(root / name) else foreign)
 
 
 def _names(root: Path) -> list[tuple[int, str]]:

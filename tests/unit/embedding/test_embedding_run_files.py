@@ -144,7 +144,7 @@ def test_content_is_compared_once_while_files_are_the_same(
         seen.append(file.name)
         return file_digest(file)
 
-    monkeypatch.setattr("graphsys.storage.runs.run_folder.file_digest", noted)
+    monkeypatch.setattr("graphsys.storage.runs.run_check.file_digest", noted)
     monkeypatch.setattr("graphsys.storage.checked_files._SETTLED_NS", -(10**9))
     open_run(run)
     num_files = len(seen)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphsys.core.errors import ConfigError, OutputExistsError
+from graphsys.core.ownership import is_draft
 from graphsys.storage.output_file import new_files, require_writable
 from graphsys.storage.verify.verify import verify
 from tests.stores import edge_chunk, make_store
@@ -15,6 +16,7 @@ from tests.stores import edge_chunk, make_store
 KILLED = """
 import os, signal, sys
 from pathlib import Path
+from graphsys.core.ownership import is_draft
 from graphsys.storage.output_file import new_files
 with new_files(Path(sys.argv[1])) as [new]:
     new.write_text("half")
@@ -77,7 +79,9 @@ def test_a_living_writer_keeps_its_file(tmp_path: Path) -> None:
         other.stdout.readline()
         with new_files(out) as [new]:
             new.write_text("mine")
-        assert names(tmp_path) == [f".o.{other.pid}.new", "o"]
+        left, written = names(tmp_path)
+        assert is_draft(left, "o")
+        assert written == "o"
         other.kill()
     assert out.read_text() == "mine"
 

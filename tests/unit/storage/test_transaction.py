@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from graphsys.core import ownership
 from graphsys.core.errors import InputError, OutputExistsError, StorageFullError
 from graphsys.core.threads import run_parallel
 from graphsys.storage import Graph, scratch
@@ -103,6 +104,7 @@ def test_litter_of_a_killed_writer_is_swept_away(tmp_path: Path) -> None:
     out = tmp_path / "g"
     (out / "gen-1" / "scratch").mkdir(parents=True)
     (out / "gen-1" / "scratch" / "0001-ids").write_text("x")
+    ownership.claim(out / "gen-1")
     (out / ".lock").touch()
     make_store(out, edge_chunk([(1, 2)])).graph.close()
     assert [name for name in everything(out) if "/" not in name] == ["gen-1", "graph.json"]

@@ -14,6 +14,7 @@ from graphsys.core.errors import (
     OutputExistsError,
     StoreBusyError,
 )
+from graphsys.core.ownership import new_claim
 from graphsys.engine.execute.checkpoint_place import CheckpointPlace, has_checkpoint
 from graphsys.engine.programs.pagerank import PageRank
 from graphsys.engine.run import run
@@ -86,6 +87,8 @@ def test_what_a_killed_run_left_goes_with_the_next_checkpoint(
     bucket: Bucket, graph: Graph
 ) -> None:
     bucket.write("kept/superstep-7-00ff/x.npy", b"half")
+    name, text = new_claim("superstep-7-00ff")
+    bucket.write(f"kept/superstep-7-00ff/{name}", text)
     stopped(graph, bucket.place("kept"), 3)
     assert not [it for it in bucket.names("kept") if "00ff" in it]
 

@@ -11,6 +11,7 @@ from graphsys.core.errors import (
     OutputExistsError,
     StoreBusyError,
 )
+from graphsys.core.ownership import new_claim
 from graphsys.storage import Graph
 from graphsys.storage.manifest import MANIFEST_NAME
 from graphsys.storage.objects.s3_writer import S3Writer
@@ -137,11 +138,14 @@ def test_what_a_killed_writer_left_is_named_and_goes(bucket: Bucket) -> None:
     place = bucket.place("graph")
     store(place, ONE)
     bucket.write("graph/gen-77/index/edge/out-0.arrow", b"half")
+    for folder in ("gen-77", "gen-78"):
+        name, text = new_claim(folder)
+        bucket.write(f"graph/{folder}/{name}", text)
     bucket.client.create_multipart_upload(Bucket=bucket.name, Key="graph/gen-78/nodes/x")
-    left = bucket.cache / "staging" / "tmpkilled"
+    left = bucket.cache / "staging" / "graphsys-staged-abcd1234"
     left.mkdir()
     problems = verify_folder(place).problems
-    assert [it.file for it in problems] == ["gen-77"]
+    assert [it.file for it in problems] == ["gen-77", "gen-78"]
     assert "a killed writer left it, or one is writing now" in problems[0].what
     assert num_edges(bucket) == 2
     store(place, TWO, overwrite=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphsys.core import ownership
 from graphsys.core.checksums import file_digest
 from graphsys.core.errors import (
     ConfigError,
@@ -119,8 +120,9 @@ def test_an_output_that_is_no_run_is_refused_whatever_the_options(tmp_path: Path
     with pytest.raises(OutputExistsError, match="already exists, an empty folder"):
         run_folder.require_free(out, resume=False, overwrite=False)
     run_folder.require_free(out, resume=False, overwrite=True)
+    ownership.claim(out)  # what a training that never began leaves
     for name in (".lock", "config.toml", "run.json.new", "config.toml.new"):
-        (out / name).write_text("")  # what a training that never began leaves
+        (out / name).write_text("")
     for overwrite in (False, True):
         run_folder.require_free(out, resume=False, overwrite=overwrite)
     (out / "thesis.tex").write_text("mine")
@@ -153,7 +155,6 @@ def test_a_run_is_written_in_place_or_replaced_when_it_is_whole(tmp_path: Path) 
     with run_folder.writing(out, resume=False, overwrite=False) as path:
         assert path == out
         assert (out / ".lock").exists()
-        make_run(out / "x").rename(out / "y")
         (out / "run.json").write_text("first")
     with run_folder.writing(out, resume=False, overwrite=True) as path:
         assert path == replacement.staging_path(out)
@@ -200,7 +201,9 @@ def test_one_training_at_a_time_holds_a_folder_and_makes_it_where_it_must(
 ) -> None:
     out = tmp_path / "a" / "run"
     with run_folder.locked(out):
-        assert names(out) == [".lock"]
+        claim, lock = names(out)
+        assert lock == ".lock"
+        assert ownership.CLAIM.fullmatch(claim)
         with pytest.raises(StoreBusyError, match="being written by another"):
             run_folder.locked(out).__enter__()
     assert names(tmp_path / "a") == []  # nothing came of it
@@ -321,7 +324,7 @@ def test_content_is_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         seen.append(file.name)
         return file_digest(file)
 
-    monkeypatch.setattr(run_folder, "file_digest", noted)
+    monkeypatch.setattr("graphsys.storage.runs.run_check.file_digest", noted)
     monkeypatch.setattr("graphsys.storage.checked_files._SETTLED_NS", -(10**9))
     for _ in range(2):
         run_folder.check_files(out, *stated(out))

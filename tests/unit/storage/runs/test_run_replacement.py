@@ -14,6 +14,7 @@ from graphsys.core.errors import OutputExistsError, StorageFullError
 from graphsys.storage.runs import run_replacement as replacement
 from graphsys.storage.runs.run_folder import folder_to_train, writing
 
+ROWS = "rows/node/part-0.1.npy"
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -40,8 +41,8 @@ def make_run(path: Path, text: str) -> Path:
     path.mkdir()
     for name in ("run.json", "config.toml"):
         (path / name).write_text(text)
-    (path / "rows").mkdir()
-    (path / "rows" / "a.npy").write_text(text)
+    (path / "rows" / "node").mkdir(parents=True)
+    (path / ROWS).write_text(text)
     return path
 
 
@@ -64,7 +65,7 @@ def test_folders_of_the_user_next_to_a_run_are_never_touched(tmp_path: Path) -> 
     assert names(tmp_path) == ["run", "run.new", "run.old", "run.partial"]
     assert (out / "run.json").read_text() == "new"
     assert names(out) == ["config.toml", "run.json"]
-    assert (tmp_path / "run.old" / "rows" / "a.npy").read_text() == "mine"
+    assert (tmp_path / "run.old" / ROWS).read_text() == "mine"
 
 
 def test_a_folder_with_our_name_that_is_not_ours_is_refused(tmp_path: Path) -> None:
@@ -154,7 +155,14 @@ def test_a_kill_while_an_unfinished_replacement_is_dropped_leaves_it_ours(
         folder.mkdir()
         out = make_run(folder / "run", "old")
         staged = replacement.begin_replacement(out)
-        for name in ("run.json", "config.toml", "a", "b", "c", ".z"):
+        for name in (
+            "run.json",
+            "config.toml",
+            "training.jsonl",
+            ROWS,
+            "best.1.safetensors",
+        ):
+            (staged / name).parent.mkdir(parents=True, exist_ok=True)
             (staged / name).write_text("half")
         subprocess.run(
             [sys.executable, "-W", "ignore", "-c", code, str(out), "exchanged", str(place)],
