@@ -62,15 +62,19 @@ def describe_header(
     card: dict[str, Any] = {"columns": names, "types": types, "quotes": True}
     if ids:
         names[ids[0]] = "id"
-        names[:] = ["label" if it.startswith(":LABEL") else name
-                    for it, name in zip(fields, names, strict=True)]  # fmt: skip
+        names[:] = [
+            "label" if it.startswith(":LABEL") else name
+            for it, name in zip(fields, names, strict=True)
+        ]
         types |= {"label": "string"} if "label" in names else {}
         card["type"] = _type(_ID, fields[ids[0]])
         kind, places = "nodes", ids[:1]
     elif starts and ends:
         names[starts[0]], names[ends[0]] = "src", "dst"
-        names[:] = ["relation" if it == ":TYPE" else name
-                    for it, name in zip(fields, names, strict=True)]  # fmt: skip
+        names[:] = [
+            "relation" if it == ":TYPE" else name
+            for it, name in zip(fields, names, strict=True)
+        ]
         first, last = _type(_START, fields[starts[0]]), _type(_END, fields[ends[0]])
         card["type"] = [first, stem, last]
         kind, places = "edges", [starts[0], ends[0]]

@@ -54,7 +54,7 @@ class DimacsSource(Source):
         self._file = file
         self._edge_type = options.edge_type or EDGE
         self._num_threads = options.num_threads
-        self.num_nodes, self.num_arcs, self._skip = _problem(file)
+        self.num_nodes, self.num_arcs, self._skip = problem_of(file)
         self._layout = LineFormat(
             columns=(
                 TextColumn("tag", MARK),
@@ -102,10 +102,10 @@ class DimacsSource(Source):
                 f"{self.name}: found {rows} arcs, expected {self.num_arcs} as line "
                 "'p' says; the file is cut short or another version"
             )
-        yield from _numbered_nodes(self._edge_type, 1, self.num_nodes)
+        yield from numbered_nodes(self._edge_type, 1, self.num_nodes)
 
 
-def _problem(file: InputFile) -> tuple[int, int, int]:
+def problem_of(file: InputFile) -> tuple[int, int, int]:
     """Return nodes, arcs, and the number of lines before the first arc.
 
     Raises:
@@ -182,7 +182,7 @@ class SerializedSource(Source):
         Raises:
             InputError: offsets or neighbors do not fit.
         """
-        yield from _numbered_nodes(self._edge_type, 0, self.num_nodes)
+        yield from numbered_nodes(self._edge_type, 0, self.num_nodes)
         first, num_upper, num_lower = 0, 0, 0
         offsets = self._offsets
         if self.num_nodes and (offsets[0] != 0 or offsets[-1] != len(self._entries)):
@@ -237,7 +237,8 @@ class SerializedSource(Source):
         )
 
 
-def _numbered_nodes(edge_type: EdgeType, first: int, count: int) -> Iterator[NodeChunk]:
+def numbered_nodes(edge_type: EdgeType, first: int, count: int) -> Iterator[NodeChunk]:
+    """Yield nodes from a number on, of the type of an edge's source."""
     for begin in range(first, first + count, CHUNK_EDGES):
         end = min(begin + CHUNK_EDGES, first + count)
         ids = np.arange(begin, end, dtype=np.int64)

@@ -13,6 +13,7 @@ from graphsys.datasets.columns import graph_column
 from graphsys.storage.source import EdgeChunk, NodeChunk, Source
 
 CHUNK_EDGES: Final = 1 << 18
+_NAMED: Final = (str, int, float, np.integer)
 
 
 class NetworkXSource(Source):
@@ -20,6 +21,7 @@ class NetworkXSource(Source):
 
     Nodes are integers or strings, all of one kind. An attribute is a column where any
     node or edge has it, null where it is missing; ``weight`` is had by all edges or none.
+    An attribute ``id`` is called ``edge_id`` or ``node_id``.
 
     Args:
         graph: The graph.
@@ -64,6 +66,8 @@ class NetworkXSource(Source):
         kinds = {type(node) for node in self._graph}
         is_integer = all(issubclass(kind, (int, np.integer)) for kind in kinds)
         is_text = all(issubclass(kind, str) for kind in kinds)
+        if ids == "string" and all(issubclass(kind, _NAMED) for kind in kinds):
+            return True
         if (
             bool in kinds
             or not (is_integer or is_text)
@@ -72,8 +76,8 @@ class NetworkXSource(Source):
             names = cut_list(sorted(kind.__name__ for kind in kinds))
             raise InputError(
                 f"{self.name}: nodes are of type {names}, expected all integers or all "
-                "strings; "
-                "rename them with networkx.relabel_nodes"
+                "strings; pass ids='string' (--ids string), or rename them with "
+                "networkx.relabel_nodes"
             )
         return ids == "string" or not is_integer
 
@@ -92,11 +96,14 @@ class NetworkXSource(Source):
     def _columns(self, kind: str, rows: Sequence[Mapping[Any, Any]]) -> dict[str, Any]:
         """Turn attributes into columns."""
         names = dict.fromkeys(name for row in rows for name in row)
+        if "id" in names:  # of a GEXF or Pajek file: the edge's own, or the node's number
+            rows = [_renamed(row, f"{kind}_id") for row in rows]
+            names = dict.fromkeys(f"{kind}_id" if it == "id" else it for it in names)
         columns: dict[str, Any] = {}
         for name in names:
             where = f"{self.name}: {kind} attribute {name!r}"
-            if not isinstance(name, str) or name in ("id", "src", "dst"):
-                raise InputError(f"{where}: expected a name other than id, src and dst")
+            if not isinstance(name, str) or name in ("src", "dst"):
+                raise InputError(f"{where}: expected a name other than src and dst")
             if kind == "edge" and name == "weight":
                 missing = sum(name not in row for row in rows)
                 if missing:
@@ -112,3 +119,8 @@ class NetworkXSource(Source):
                 raise InputError(f"{where}: values of several types ({what})") from err
             columns[name] = graph_column(name, values, where) if kind == "edge" else values
         return columns
+
+
+def _renamed(row: Mapping[Any, Any], name: str) -> dict[Any, Any]:
+    """Call the attribute ``id`` otherwise: the column of ids has that name."""
+    return {(name if key == "id" else key): value for key, value in row.items()}

@@ -188,6 +188,35 @@ ROWS = [
         edges="a>b b>c",
         columns={"weight": [5.6, 1.2]},
     ),
+    Becomes(files="a.graphml", nodes=2, edges="a>b"),
+    Becomes(files="a.gexf", nodes=1, edges=""),
+    Becomes(
+        files="two_nodes.gexf",
+        nodes=2,
+        edges="0>1",
+        columns={"edge_id": ["0"]},
+        of_nodes={"label": {"0": "a", "1": "b"}},
+    ),
+    Becomes(files="a.gml", nodes=2, edges="a>b"),
+    Becomes(files="a.net", nodes=3, edges="a>b b>c", columns={"weight": [1, 2]}),
+    Becomes(files="a.json", nodes=2, edges="a>b"),
+    Becomes(
+        files="a.nt",
+        nodes=3,
+        edges='http://ex.org/a>http://ex.org/b http://ex.org/b>"Bob_\\"B\\"_Smith"@en',
+        columns={"relation": ["http://ex.org/knows", "http://ex.org/name"]},
+        says="1 of 2 triples have a literal",
+    ),
+    Becomes(
+        files="a.ttl",
+        nodes=2,
+        edges="http://ex.org/a>http://ex.org/b",
+        columns={"relation": ["http://ex.org/knows"]},
+    ),
+    Becomes(files="a.gr", nodes=3, edges="1>2 2>3", columns={"weight": [7, 4]}),
+    Becomes(files="a.col", nodes=3, edges="1>2 2>3"),
+    Becomes(files="konect.out", nodes=3, edges="1>2 2>3", columns={"weight": [1, 1]}),
+    Becomes(files="road.tntp", nodes=3, edges="1>2 2>3", columns={"length": [5, 7]}),
 ]
 
 
@@ -238,7 +267,9 @@ def expect(store: Path, row: Becomes) -> None:
         ((str(u), str(v), data) for u, v, data in found.edges(data=True)),
         key=lambda edge: edge[:2],
     )
-    expected = sorted(tuple(pair.split(">")) for pair in row.edges.split())
+    expected = sorted(
+        tuple(pair.replace("_", " ").split(">")) for pair in row.edges.split()
+    )
     assert [edge[:2] for edge in edges] == expected
     for name, values in (row.columns or {}).items():
         assert [edge[2][name] for edge in edges] == values, name

@@ -260,8 +260,10 @@ def test_ids_of_tables_by_type_keep_zeros_and_refuse_a_second_header(
     with pytest.warns(UserWarning, match="zeros in front"):
         chunks: list[Any] = list(open_data(**tables).chunks())
     assert [it.to_pylist() for it in (chunks[0].ids, chunks[1].src, chunks[1].dst)] == [
-        ["01001", "1001"], ["1001"], ["01001"],
-    ]  # fmt: skip
+        ["01001", "1001"],
+        ["1001"],
+        ["01001"],
+    ]
     nodes.write_text("id,name\na,x\nid,name\nb,y\n")
     edges.write_text("src,dst\na,b\n")
     with pytest.raises(InputError, match=r"n\.csv:3: found the header of line 1 again"):
