@@ -106,6 +106,16 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    known_splits: Annotated[
+        str | None,
+        typer.Option(
+            "--known-splits",
+            metavar="SPLITS",
+            help="The splits whose edges --known is about: all, by default, or some, such "
+            "as train, so that answers can be compared with the edges of test.",
+            show_default=False,
+        ),
+    ] = None,
     format_: FormatOption = None,
     memory: LimitOption = None,
     cluster: ClusterOption = None,
@@ -129,9 +139,21 @@ def predict(
     chosen = None if graph is None else open_graph(graph)
     if is_network and top_k is not None:
         _recommend(
-            run, chosen, target, nodes, relation, memory, cluster, top_k, known or "drop"
+            run,
+            chosen,
+            target,
+            nodes,
+            relation,
+            memory,
+            cluster,
+            top_k,
+            _Known(known or "drop", known_splits),
         )
     elif is_network:
+        if known_splits is not None:
+            raise ConfigError(
+                f"--known-splits {known_splits} is about answers; ask for them with --top-k"
+            )
         _predict_nodes(run, chosen, target, nodes, relation, memory, cluster, known)
     elif cluster is not None:
         raise ConfigError(
@@ -139,7 +161,37 @@ def predict(
             "here; leave it out"
         )
     else:
-        _answer(run, chosen, target, nodes, relation, memory, top_k or 10, known or "drop")
+        how = _Known(known or "drop", known_splits)
+        _answer(run, chosen, target, nodes, relation, memory, top_k or 10, how)
+
+
+class _Known(NamedTuple):
+    """What becomes of answers that are edges already, and of which splits."""
+
+    how: str
+    chosen: str | None
+
+    @property
+    def splits(self) -> str:
+        """The splits, as the library takes them."""
+        return self.chosen or "all"
+
+    def told(self, graph: "Graph") -> list[str]:
+        """Say of which splits; return them."""
+        from graphsys.core.types import known_splits
+
+        every = dict.fromkeys(it for kind in graph.edge_types for it in graph.splits(kind))
+        order = ["train", "valid", "test"]
+        ordered = [name for name in order if name in every]
+        ordered += [name for name in every if name not in order]
+        splits = known_splits(ordered, self.splits)
+        if self.how != "keep" and self.chosen is None and len(splits) > 1:
+            what = "leaves out" if self.how == "drop" else "marks"
+            print_note(
+                f"note: {what} answers that are edges of {', '.join(splits)}; to compare "
+                "answers with held-out edges pass --known-splits train"
+            )
+        return splits if self.how != "keep" else []
 
 
 class _Target(NamedTuple):
@@ -161,7 +213,7 @@ class _Target(NamedTuple):
 
 def _answer(
     run: Path, chosen: "Graph | None", target: _Target, nodes: Path | None,
-    relation: str | None, memory: str | None, k: int, known: str,
+    relation: str | None, memory: str | None, k: int, known: _Known,
 ) -> None:  # fmt: skip
     """Answer questions with a run of embeddings."""
     from graphsys import embedding
@@ -174,12 +226,14 @@ def _answer(
     else:
         questions = all_questions(opened, relation)
     begin = time.monotonic()
+    splits = known.told(opened.graph)
     progress = open_progress()
     found = embedding.predict(
         opened,
         questions,
         k,
-        known=known,  # type: ignore[arg-type]  # checked there
+        known=known.how,  # type: ignore[arg-type]  # checked there
+        known_splits=known.splits,
         memory=memory,
         progress=progress,
     )
@@ -188,6 +242,7 @@ def _answer(
         "num_queries": questions.num_rows,
         "num_answers": found.num_rows,
         "seconds": time.monotonic() - begin,
+        "known_splits": splits,
     }
     target.write(
         found, facts, f"{found.num_rows:,} answers to {questions.num_rows:,} questions"
@@ -196,7 +251,7 @@ def _answer(
 
 def _recommend(
     run: Path, graph: "Graph | None", target: _Target, nodes: Path | None,
-    relation: str | None, memory: str | None, cluster: str | None, k: int, known: str,
+    relation: str | None, memory: str | None, cluster: str | None, k: int, known: _Known,
 ) -> None:  # fmt: skip
     """Answer with a network of links what each node should be linked to."""
     from graphsys import gnn
@@ -207,10 +262,12 @@ def _recommend(
     chosen = None if nodes is None else read_nodes(nodes)
     progress = open_progress()
     with network_on(cluster, run, graph, memory=memory) as (opened, told):
+        opened = gnn.open_run(opened, graph=graph, memory=memory)
+        told["known_splits"] = known.told(opened.graph)
         found = gnn.recommend(
-            opened, chosen, k, relation=relation, graph=graph, memory=memory,
-            progress=progress,
-            known=known,  # type: ignore[arg-type]  # checked there
+            opened, chosen, k, relation=relation, graph=graph, progress=progress,
+            known_splits=known.splits,
+            known=known.how,  # type: ignore[arg-type]  # checked there
         )  # fmt: skip
         progress.close()
     asked = len(found["query"].unique()) if chosen is None else len(chosen)

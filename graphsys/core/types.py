@@ -16,6 +16,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from graphsys.core.errors import ConfigError
+
 LOCAL_ID: Final = np.dtype(np.uint32)
 """dtype of local numbers, and of numbers below 2**32."""
 
@@ -46,6 +48,34 @@ def true_splits(splits: Iterable[str]) -> list[str]:
         ['train', 'test']
     """
     return [split for split in splits if not split.endswith(_NEGATIVE)]
+
+
+def known_splits(splits: Iterable[str], chosen: str | Iterable[str] = "all") -> list[str]:
+    """Return the splits whose edges count as known answers, in their order.
+
+    Args:
+        splits: The splits of a graph.
+        chosen: "all", or some of them ("train,valid").
+
+    Raises:
+        ConfigError: one of them does not exist, or holds pairs that are no edges.
+
+    Examples:
+        >>> known_splits(["train", "valid", "test", "test_negative"])
+        ['train', 'valid', 'test']
+        >>> known_splits(["train", "valid", "test"], "train")
+        ['train']
+    """
+    there = true_splits(splits)
+    names = chosen.split(",") if isinstance(chosen, str) else list(chosen)
+    names = [name.strip() for name in names]
+    if names == ["all"]:
+        return there
+    if unknown := [name for name in names if name not in there]:
+        raise ConfigError(
+            f"known_splits: got {unknown[0]!r}, expected all, or some of {', '.join(there)}"
+        )
+    return [name for name in there if name in names]
 
 
 class Bucket(NamedTuple):

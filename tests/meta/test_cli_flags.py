@@ -43,8 +43,8 @@ FLAGS = {
     "--queries --seed --split",
     "graphsys nearest": "RUN NODE --cluster --help --index --json --k --memory --node-type "
     "--relation",
-    "graphsys predict": "RUN --cluster --format --graph --help --json --known --memory "
-    "--nodes --out --overwrite --relation --top-k",
+    "graphsys predict": "RUN --cluster --format --graph --help --json --known "
+    "--known-splits --memory --nodes --out --overwrite --relation --top-k",
     "graphsys export": "RUN --cluster --help --json --memory --node-type --out --overwrite "
     "--relation --relation-types",
     "graphsys doctor": "--cluster --help --json --warm-up",

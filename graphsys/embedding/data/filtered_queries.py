@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.types import EdgeType, true_splits
+from graphsys.core.types import EdgeType, known_splits
 from graphsys.embedding.data.edge_stream import stream_edges
 from graphsys.embedding.data.held_out import HeldOut
 from graphsys.graph.shares import WHOLE, Share
@@ -148,6 +148,7 @@ def query_batches(
     asks_for_dst: bool,
     limits: BatchLimits | None = None,
     share: Share = WHOLE,
+    splits: str = "all",
 ) -> Iterator[Queries]:
     """Find the known answers of questions, batch by batch.
 
@@ -161,12 +162,13 @@ def query_batches(
         limits: Of a batch: by default at most 2**14 questions, with at most 2**21 known
             answers together, or one question.
         share: Known answers are looked for among these nodes only.
+        splits: The splits whose edges are known ("train,valid").
 
     Yields:
         Consecutive questions.
     """
     limits = limits or BatchLimits()
-    adjacency = _Adjacency(graph, edge_type, asks_for_dst, share)
+    adjacency = _Adjacency(graph, edge_type, asks_for_dst, share, splits)
     for begin in range(0, len(node), limits.questions):
         block = slice(begin, min(begin + limits.questions, len(node)))
         keys = adjacency.keys(node[block], relation[block])
@@ -219,16 +221,22 @@ def _cut(
 
 
 class _Adjacency:
-    """The answers that the edges of all splits give, looked up for many keys at once.
+    """The answers that the edges of some splits give, looked up for many keys at once.
 
     Splits of labeled negatives give none. A key is a node and a relation:
     ``node * num_relations + relation``.
     """
 
     def __init__(
-        self, graph: Graph, edge_type: EdgeType, asks_for_dst: bool, share: Share
+        self,
+        graph: Graph,
+        edge_type: EdgeType,
+        asks_for_dst: bool,
+        share: Share,
+        splits: str,
     ) -> None:
         self.graph, self.edge_type = graph, edge_type
+        self.splits = known_splits(graph.splits(edge_type), splits)
         self.num_relations = len(graph.relations(edge_type) or [""])
         given = edge_type.src_type if asks_for_dst else edge_type.dst_type
         self.num_given = graph.num_nodes_of(given)
@@ -275,8 +283,7 @@ class _Adjacency:
         """Yield the edges that answer keys: places among the keys, and answers."""
         is_given = np.zeros(self.num_given, dtype=bool)
         is_given[wanted // self.num_relations] = True
-        splits = true_splits(self.graph.splits(self.edge_type))
-        for edges in stream_edges(self.graph, self.edge_type, splits, self.buckets):
+        for edges in stream_edges(self.graph, self.edge_type, self.splits, self.buckets):
             for is_src_given in self.sides:
                 given, answer = edges.src, edges.dst
                 if not is_src_given:

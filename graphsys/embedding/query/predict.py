@@ -42,6 +42,7 @@ def predict(
     k: int = 10,
     *,
     known: Known = "drop",
+    known_splits: str = "all",
     graph: GraphLike | None = None,
     threads: int = 0,
     memory: int | str | None = None,
@@ -55,8 +56,10 @@ def predict(
             or ``tail`` is null and asked for. A column that is missing is null, and the
             relation may be missing where the run has one.
         k: Answers to each question.
-        known: What to do with answers that are edges of any split: ``drop`` them,
-            ``mark`` them in a column ``known``, or ``keep`` them unmarked.
+        known: What to do with answers that are edges already: ``drop`` them, ``mark``
+            them in a column ``known``, or ``keep`` them unmarked.
+        known_splits: The splits whose edges these are: "all", or some ("train,valid").
+            With "train" alone answers can be compared with the edges of ``test``.
         graph: The graph trained on, if it is not where it was.
         threads: Number of threads, 0: one per core.
         memory: Budget of anonymous memory of the process, as ``"4GB"`` or in bytes: so
@@ -71,7 +74,8 @@ def predict(
         integers and with text meet in a column.
 
     Raises:
-        ConfigError: ``k`` or ``known`` is wrong, or a row gives too much or too little.
+        ConfigError: ``k``, ``known`` or ``known_splits`` is wrong, or a row gives too
+            much or too little.
         UnknownNameError: A node or a relation is not in the graph.
         BudgetError: The budget is too small; the message names one that works.
     """
@@ -84,7 +88,7 @@ def predict(
     budget = stated_budget(memory)
     opened = run if isinstance(run, TrainedRows) else TrainedRows(run, graph=graph)
     table = as_table(questions)
-    asked = _Asked(opened, k, known, threads or num_cores())
+    asked = _Asked(opened, k, known, threads or num_cores(), known_splits)
     if budget is not None:
         asked.fit(table, budget)
     progress.stage("predict", table.num_rows, "queries")
@@ -141,8 +145,11 @@ def score(
 class _Asked:
     """How questions are answered."""
 
-    def __init__(self, run: TrainedRows, k: int, known: Known, threads: int) -> None:
+    def __init__(
+        self, run: TrainedRows, k: int, known: Known, threads: int, known_splits: str
+    ) -> None:
         self.run, self.k, self.known, self.threads = run, k, known, threads
+        self.known_splits = known_splits
         self.limits: BatchLimits | None = None
 
     def fit(self, table: pa.Table, budget: int) -> None:
@@ -194,7 +201,9 @@ class _Asked:
 
     def _answer(self, group: Group) -> Iterator["_Answers"]:
         scorer = Scorer(self.run, group.relations, group.tail is None)
-        for queries in _batches(self.run, group, self.known, self.limits):
+        for queries in _batches(
+            self.run, group, self.known, self.limits, self.known_splits
+        ):
             numbers, scores = best_answers(
                 scorer, queries, self.k, leaves_out_known=self.known == "drop",
                 threads=self.threads, limits=self.limits,
@@ -223,7 +232,11 @@ class _Answers:
 
 
 def _batches(
-    run: TrainedRows, group: Group, known: Known, limits: BatchLimits | None
+    run: TrainedRows,
+    group: Group,
+    known: Known,
+    limits: BatchLimits | None,
+    known_splits: str,
 ) -> Iterator[Queries]:
     asks_for_dst = group.tail is None
     node = group.head if asks_for_dst else group.tail
@@ -232,7 +245,7 @@ def _batches(
         any_one = np.full(len(node), -1, dtype=np.int64)
         yield from query_batches(
             run.graph, group.relations.edge_type, node, group.relation, any_one,
-            asks_for_dst=asks_for_dst, limits=limits,
+            asks_for_dst=asks_for_dst, limits=limits, splits=known_splits,
         )  # fmt: skip
         return
     size = (limits or BatchLimits()).questions

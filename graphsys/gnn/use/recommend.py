@@ -11,7 +11,7 @@ import torch
 
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
-from graphsys.core.types import true_splits
+from graphsys.core.types import known_splits as known_splits_of
 from graphsys.datasets.temporary import GraphLike
 from graphsys.gnn.tasks.link_ranking import Ends, Scores
 from graphsys.gnn.use.node_rows import NodeRows
@@ -30,6 +30,7 @@ def recommend(
     k: int = 10,
     *,
     known: Known = "drop",
+    known_splits: str = "all",
     relation: str | None = None,
     graph: GraphLike | None = None,
     device: str = "cpu",
@@ -42,8 +43,9 @@ def recommend(
         run: A run of task ``link_prediction`` or ``recommendation``, or its folder.
         nodes: The users' ids; all nodes that links lead from by default.
         k: Answers for each.
-        known: What to do with answers that are edges of any split: ``drop`` them,
-            ``mark`` them in a column ``known``, or ``keep`` them unmarked.
+        known: What to do with answers that are edges already: ``drop`` them, ``mark``
+            them in a column ``known``, or ``keep`` them unmarked.
+        known_splits: The splits whose edges these are: "all", or some ("train,valid").
         relation: Which links, of model gatne.
         graph: The graph trained on, if it is not where it was.
         device: Where to compute, ``cpu`` or ``cuda``; an opened run has its own.
@@ -58,8 +60,8 @@ def recommend(
         the store. A node is no answer to itself.
 
     Raises:
-        ConfigError: ``k`` or ``known`` is wrong, the run's task has no links, or a
-            relation is missing.
+        ConfigError: ``k``, ``known`` or ``known_splits`` is wrong, the run's task has no
+            links, or a relation is missing.
         UnknownNameError: A node or the relation is not in the graph.
         BudgetError: The budget is too small; the message names one that works.
     """
@@ -78,7 +80,8 @@ def recommend(
         heads = np.arange(len(ends.src))
     else:
         heads = opened.graph.lookup(ends.src_type, nodes).astype(np.int64)
-    pairs = ends.known(true_splits(opened.graph.splits(ends.edge_type))).tocsr()
+    splits = known_splits_of(opened.graph.splits(ends.edge_type), known_splits)
+    pairs = ends.known(splits).tocsr()
     progress.stage("recommend", len(heads), "nodes")
     parts = []
     for begin in range(0, len(heads), _AT_A_TIME):

@@ -1,5 +1,6 @@
 """Scores and predictions against plain Python, in every combination of settings."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from graphsys.cli.main import main
 from graphsys.core.errors import ConfigError, UnknownNameError
 from graphsys.embedding import (
     EmbeddingConfig,
@@ -261,3 +263,32 @@ def test_labeled_negatives_are_no_known_answers(tmp_path: Path) -> None:
         ranks.append(evaluate(run)["metrics"])
     assert ranks[0] == ranks[1]
     assert set(ranks[1]["by_category"]) == {"1-1"}
+
+
+def test_answers_that_are_edges_of_chosen_splits_alone_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ring = [(k, "next", (k + 1) % 12) for k in range(12)]
+    splits = {"train": [*ring[:10], (0, "next", 5)], "test": [*ring[10:], (0, "next", 7)]}
+    write(tmp_path / "graph", splits)
+    config = EmbeddingConfig(dim=8, epochs=1, init_scale=1.0)
+    with Graph(tmp_path / "graph") as graph:
+        train(graph, config, tmp_path / "run")
+    question = {"head": [0], "relation": ["next"]}
+    for chosen, left_out in (("all", {1, 5, 7}), ("train", {1, 5}), ("test", {7})):
+        found = predict(tmp_path / "run", question, 12, known_splits=chosen)
+        assert set(range(12)) - set(found["tail"].to_pylist()) == left_out, chosen
+    with pytest.raises(ConfigError, match="known_splits: got 'dev', expected all, or some"):
+        predict(tmp_path / "run", question, known_splits="dev")
+    (tmp_path / "q.csv").write_text("head,relation,tail\n0,next,\n")
+    command = ["predict", str(tmp_path / "run"), "--nodes", str(tmp_path / "q.csv")]
+    command += ["-k", "12", "--json", "-o", str(tmp_path / "out.csv"), "--overwrite"]
+    assert main(command) == 0
+    told = capsys.readouterr()
+    assert "leaves out answers that are edges of train, test; to compare" in told.err
+    assert json.loads(told.out)["known_splits"] == ["train", "test"]
+    assert main([*command, "--known-splits", "train"]) == 0
+    told = capsys.readouterr()
+    assert "note" not in told.err
+    assert json.loads(told.out)["known_splits"] == ["train"]
+    assert "7" in (tmp_path / "out.csv").read_text()
