@@ -18,6 +18,7 @@ from graphsys.storage.objects.object_store import ObjectStore
 from graphsys.storage.objects.s3_writer import S3Writer
 from graphsys.storage.objects.staging import staging
 from graphsys.storage.runs.run_folder import CONFIG_NAME, RUN_NAME, read_content
+from graphsys.storage.runs.run_pins import remove_replaced
 
 _THREADS: Final = 4  # they wait for answers
 _HEADS: Final = (RUN_NAME, CONFIG_NAME)
@@ -102,7 +103,7 @@ class RunFiles:
 
     def drop(self, names: Iterable[str]) -> None:
         """Remove files that nobody needs any more, wherever they are."""
-        remove_listed(self.path, names)
+        remove_replaced(self.path, names)
 
     def publish(self, state: Checkpoint) -> None:
         """Have a committed checkpoint where workers find it that begin from now on.

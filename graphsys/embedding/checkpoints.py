@@ -14,6 +14,7 @@ from pathlib import Path
 from graphsys.core import ownership
 from graphsys.core.errors import ConfigError, cut_list
 from graphsys.embedding import run as runs
+from graphsys.storage.locks import is_pinned
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_replacement import part_of
 from graphsys.storage.transaction import disk_errors
@@ -113,7 +114,7 @@ def _drop(kept: Path) -> None:
     is_part = part_of(kept)
     is_ours = (kept / runs.RUN_NAME).exists() or not ownership.strangers(kept, is_part)
     with contextlib.suppress(OSError):
-        if is_ours and kept.is_dir() and not kept.is_symlink():
+        if is_ours and kept.is_dir() and not kept.is_symlink() and not is_pinned(kept):
             ownership.claim(kept)  # run.json goes among the first
             ownership.remove_claimed(kept, is_part)
 

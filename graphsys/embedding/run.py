@@ -28,6 +28,7 @@ from graphsys.storage.runs.run_folder import describe_graph as describe_graph
 from graphsys.storage.runs.run_folder import require_free as require_free
 from graphsys.storage.runs.run_folder import require_same_graph as require_same_graph
 from graphsys.storage.runs.run_folder import sync_folder
+from graphsys.storage.runs.run_pins import remove_unlisted
 from graphsys.storage.transaction import disk_errors
 from graphsys.training import run_state
 from graphsys.training.run_state import require_same_config as require_same_config
@@ -151,7 +152,7 @@ def commit(path: Path, state: RunState) -> None:
 
 def remove_superseded(path: Path, state: RunState) -> None:
     """Remove files of rows, states and relations that the checkpoint does not list."""
-    run_folder.remove_unlisted(path, state.files)
+    remove_unlisted(path, state.files)
 
 
 def discard(path: Path) -> None:

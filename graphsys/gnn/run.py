@@ -14,6 +14,7 @@ from graphsys.gnn.data.disk_embedding import StoredRows
 from graphsys.gnn.data.disk_rows import is_written_again
 from graphsys.storage.runs import run_folder
 from graphsys.storage.runs.run_folder import CONFIG_NAME, GNN, write_durably
+from graphsys.storage.runs.run_pins import remove_replaced, remove_unlisted
 from graphsys.training import run_state
 from graphsys.training.run_state import require_same_config as require_same_config
 
@@ -117,6 +118,7 @@ def commit(
     from safetensors.torch import save
 
     run_folder.require_there(path, state.files, state.checksums)
+    before = set(state.files)
     files: dict[str, int] = {}
     checksums = {
         name: state.checksums[name] for name in (CONFIG_NAME,) if name in state.checksums
@@ -142,12 +144,12 @@ def commit(
     run_folder.write_content(path, dataclasses.asdict(state))
     if rows is not None:
         rows.committed()
-    remove_superseded(path, state)
+    remove_replaced(path, before - files.keys())
 
 
 def remove_superseded(path: Path, state: RunState) -> None:
     """Remove weights and learned rows that the checkpoint does not list."""
-    run_folder.remove_unlisted(path, state.files)
+    remove_unlisted(path, state.files)
 
 
 def load(path: Path, state: RunState, stem: str) -> Weights | None:

@@ -18,6 +18,7 @@ from graphsys.core.errors import (
     CorruptStoreError,
     OutputExistsError,
 )
+from graphsys.core.ownership import claim
 from graphsys.distributed import Cluster
 from graphsys.distributed.asking import run_questions
 from graphsys.distributed.asking.parts_folder import parts_beside
@@ -108,15 +109,18 @@ def test_what_killed_exports_left_goes_and_what_others_write_stays(
     runs: dict[str, Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "rows[1].csv"
-    left, held = (tmp_path / f".{out.name}.{k}.parts" for k in (1, 2))
-    for folder in (left, held):
+    numbers = ("1" * 16, "2" * 16, "3" * 16)
+    left, held, theirs = (tmp_path / f".{out.name}.{k}.parts" for k in numbers)
+    for folder in (left, held, theirs):
         folder.mkdir()
         (folder / "0.arrow").touch()
+        if folder != theirs:
+            claim(folder)
     lock = os.open(held, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
     distributed.export(runs["products"], out, cluster=TWO)
     os.close(lock)
-    assert sorted(tmp_path.iterdir()) == sorted([out, held])
+    assert sorted(tmp_path.iterdir()) == sorted([out, held, theirs])
     with pytest.raises(OutputExistsError, match="exists; replace it with --overwrite"):
         distributed.export(runs["products"], out, cluster=TWO)
 

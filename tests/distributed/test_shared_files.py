@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from graphsys.core import ownership
 from graphsys.core.errors import CorruptStoreError
 from graphsys.core.remote.locations import Location
 from graphsys.distributed.asking.parts_folder import parts_beside
@@ -128,16 +129,20 @@ def test_parts_beside_a_location_go_with_the_block_and_old_ones_before(
         long = own_number()
     for number in (long, "others"):
         bucket.write(f"a/.run.parts/{number}/0.npy", b"rows")
-    kept = [f"{long}/0.npy", "others/0.npy"]
+    claim, text = ownership.new_claim(str(long))
+    bucket.write(f"a/.run.parts/{long}/{claim}", text)
+    kept = [f"{long}/{claim}", f"{long}/0.npy", "others/0.npy"]
     with parts_beside(bucket.place("a/run")) as files:
         files.save("x/y", np.arange(3))
-        assert len(bucket.names("a/.run.parts")) == 3
+        assert len(bucket.names("a/.run.parts")) == len(kept) + 2  # and a claim
         assert files.place.startswith(bucket.place("a/.run.parts/"))
     assert bucket.names("a/.run.parts") == kept
     later = time.time() + 86_500
     with monkeypatch.context() as patch:
         patch.setattr("graphsys.distributed.asking.parts_folder.time.time", lambda: later)
         with parts_beside(bucket.place("a/run")):
-            assert bucket.names("a/.run.parts") == ["others/0.npy"]
+            own, theirs = bucket.names("a/.run.parts")
+            assert ownership.CLAIM.fullmatch(own.partition("/")[2])
+            assert theirs == "others/0.npy"
     with parts_beside(bucket.place("rows.csv")) as files:
         assert files.place.startswith(bucket.place(".rows.csv.parts/"))

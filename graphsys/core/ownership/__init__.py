@@ -2,6 +2,7 @@
 
 from graphsys.core.ownership.owner import CLAIM as CLAIM
 from graphsys.core.ownership.owner import claim as claim
+from graphsys.core.ownership.owner import claimed_names as claimed_names
 from graphsys.core.ownership.owner import claimed_objects as claimed_objects
 from graphsys.core.ownership.owner import draft_of as draft_of
 from graphsys.core.ownership.owner import files_below as files_below

@@ -106,6 +106,12 @@ def is_claimed(folder: Path) -> bool:
     return bool(_claims(folder))
 
 
+def claimed_names(folder: Path) -> set[str]:
+    """Return the names that the claims of a folder list."""
+    lists = [said.get("files") for said in _claims(folder).values()]
+    return {str(name) for files in lists if isinstance(files, list) for name in files}
+
+
 def unclaim(folder: Path) -> None:
     """Take back a claim, when a manifest lists what is there; never raises."""
     for file in _claims(folder):

@@ -29,6 +29,7 @@ from graphsys.embedding.rows.row_precision import (
 )
 from graphsys.storage.grouped.merged_view import GroupedGraph, stored_graph
 from graphsys.storage.runs import run_folder
+from graphsys.storage.runs.run_pins import remove_replaced
 
 if TYPE_CHECKING:  # numba takes half a second, which asking for neighbors has not
     from graphsys.kernels.cpu.embedding.bags import Extras
@@ -285,7 +286,7 @@ class TableFiles:
 
     def committed(self) -> None:
         """Remove what the checkpoint of the last :meth:`flush` superseded."""
-        ownership.remove_listed(self.path, self._committed - self._current.keys())
+        remove_replaced(self.path, self._committed - self._current.keys())
         self._committed = set(self._current)
 
     def _require_finite(self, part: Part, rows: Stored) -> None:

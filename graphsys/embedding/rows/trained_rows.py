@@ -20,6 +20,7 @@ from graphsys.storage.find_node import find_node
 from graphsys.storage.ids.taking import taken
 from graphsys.storage.reader import Graph
 from graphsys.storage.remote.fetching import run_folder
+from graphsys.storage.runs.run_pins import pinned
 from graphsys.storage.runs.trained_graph import open_trained_graph
 
 if TYPE_CHECKING:
@@ -48,8 +49,11 @@ class TrainedRows:
         self, path: str | Path, *, graph: GraphLike | None = None, content: bool = True
     ) -> None:
         self.path = run_folder(path)
-        self.state = runs.read_state(self.path)
-        self.config = runs.read_config(self.path)
+        (self.state, self.config), self.pin = pinned(
+            self.path,
+            lambda: (runs.read_state(self.path), runs.read_config(self.path)),
+            self,
+        )
         runs.check_files(self.path, self.state, content=content)
         self.graph = self._open_graph() if graph is None else graph_of(graph)
         runs.require_same_graph(self.state.graph, self.graph, self.path)

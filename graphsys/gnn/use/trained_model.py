@@ -33,6 +33,7 @@ from graphsys.gnn.use.transfer_checks import require_fitting
 from graphsys.storage.reader import Graph
 from graphsys.storage.remote.fetching import run_folder as local_run
 from graphsys.storage.runs import run_folder
+from graphsys.storage.runs.run_pins import pinned
 from graphsys.storage.runs.trained_graph import open_trained_graph
 
 Ints = npt.NDArray[np.int64]
@@ -64,8 +65,11 @@ class OpenedRun:
         memory: int | str | None = None,
     ) -> None:  # fmt: skip
         self.path, self.budget = local_run(path), stated_budget(memory)
-        self.state = runs.read_state(self.path)
-        self.config = runs.read_config(self.path)
+        (self.state, self.config), self.pin = pinned(
+            self.path,
+            lambda: (runs.read_state(self.path), runs.read_config(self.path)),
+            self,
+        )
         run_folder.check_files(self.path, self.state.files, self.state.checksums)
         self.transfer = open_transfer(device, self.config)
         self.graph = self._open_graph() if graph is None else graph_of(graph)

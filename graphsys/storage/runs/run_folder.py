@@ -8,7 +8,7 @@ replace another is built beside it (``run_replacement``).
 import contextlib
 import json
 import os
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,8 +30,8 @@ from graphsys.storage.objects.copies import location_of
 from graphsys.storage.reader import Graph
 from graphsys.storage.remote.fetching import run_folder as local_run
 from graphsys.storage.runs.run_check import check_files as check_files
+from graphsys.storage.runs.run_pins import forget, remove_left, replacing
 from graphsys.storage.runs.run_replacement import (
-    STAGED_NAME,
     begin_replacement,
     drop_staged,
     finish_replacement,
@@ -49,12 +49,6 @@ GNN: Final = "gnn"
 """What runs of graph neural networks say they are; those of embeddings say nothing."""
 FORMAT_VERSION: Final = 2
 """From 2 on ``run.json`` has a checksum of its own, and one for every file."""
-_HEADS: Final = (RUN_NAME, CONFIG_NAME, LOCK_NAME, STAGED_NAME, "training.jsonl")
-_APART: Final = (
-    "checkpoints",
-    "indexes",
-    "tensorboard",
-)  # folders that are no checkpoint's
 
 
 def is_gnn_run(path: str | os.PathLike[str]) -> bool:
@@ -222,7 +216,9 @@ def locked(path: Path) -> Iterator[None]:
             with contextlib.suppress(OSError):
                 names = [it for it in ownership.files_below(path) if is_run_part(it)]
                 ownership.remove_listed(path, (it for it in names if it != LOCK_NAME))
+        forget(path)
         lock.release()
+        remove_left(path)
         if is_new:
             ownership.remove_empty(path)
 
@@ -270,22 +266,9 @@ def write_content(path: Path, content: Mapping[str, Any]) -> None:
     require_there(path, content["files"], content["checksums"])
     whole = {**content, "format_version": FORMAT_VERSION}
     whole["checksum"] = checksum_of(whole)
-    write_durably(path / RUN_NAME, (json.dumps(whole, indent=1) + "\n").encode())
+    with replacing(path):
+        write_durably(path / RUN_NAME, (json.dumps(whole, indent=1) + "\n").encode())
     ownership.unclaim(path)  # it lists its files itself
-
-
-def remove_unlisted(path: Path, files: Container[str]) -> None:
-    """Remove the files of a run that its checkpoint does not list; others' stay.
-
-    Args:
-        path: The run's folder, whose trainer alone may call this.
-        files: What the checkpoint lists.
-    """
-    for name in [*ownership.files_below(path)]:
-        folder, _, last = name.partition("/")
-        is_kept = name in _HEADS if not last else folder in _APART
-        if name not in files and not is_kept and is_run_part(name):
-            ownership.remove_listed(path, [name])
 
 
 def require_there(path: Path, files: Mapping[str, int], checksums: Iterable[str]) -> None:

@@ -22,6 +22,7 @@ from graphsys.core.threads import map_in_order
 from graphsys.storage.folder_kinds import CONFIG_NAME, RUN_NAME, is_run_part
 from graphsys.storage.locks import LOCK_NAME, is_locked
 from graphsys.storage.runs.run_folder import read_content
+from graphsys.storage.runs.run_pins import RunPin, pinned
 from graphsys.storage.runs.run_replacement import STAGED_NAME
 from graphsys.storage.verify.verify import Problem, VerifyReport, what_is_damaged
 
@@ -39,12 +40,14 @@ def verify_run(path: Path, progress: Progress = SILENT) -> VerifyReport:
     Raises:
         InvalidGraphError: There is no run.
     """
-    problems = dict(_problems(path, progress, has_log=True))
+    was_busy = is_locked(path)
+    problems = dict(_problems(path, progress, has_log=True, was_busy=was_busy))
     checkpoints = path / "checkpoints"
     for kept in sorted(checkpoints.iterdir()) if checkpoints.is_dir() else []:
         inner = kept.relative_to(path).as_posix()
         if not (kept / RUN_NAME).exists():
-            problems[inner] = "is no whole checkpoint; remove it"
+            if not (was_busy or is_locked(path)):  # else it is made, or goes, right now
+                problems[inner] = "is no whole checkpoint; remove it"
             continue
         problems |= {f"{inner}/{name}": what for name, what in _problems(kept, progress)}
     listed = [Problem(file, what) for file, what in sorted(problems.items())]
@@ -52,16 +55,28 @@ def verify_run(path: Path, progress: Progress = SILENT) -> VerifyReport:
 
 
 def _problems(
-    path: Path, progress: Progress, *, has_log: bool = False
+    path: Path, progress: Progress, *, has_log: bool = False, was_busy: bool = False
 ) -> Iterator[tuple[str, str]]:
+    pin: RunPin | None = None
     try:
-        content = read_content(path)
-        files, checksums = dict(content["files"]), dict(content.get("checksums") or {})
+        content, pin = pinned(path, lambda: read_content(path))
+        yield from _problems_of(path, content, progress, has_log=has_log)
+        is_busy = was_busy or is_locked(path) or not pin.is_current()
+        if not is_busy:  # a training writes files before it lists them
+            yield from _unlisted(path, dict(content["files"]))
     except FileNotFoundError as err:
         raise InvalidGraphError(f"{path} holds no graph and no run; expected one") from err
     except (CorruptStoreError, LookupError, ValueError, TypeError) as err:
         yield RUN_NAME, _without_path(err, path / RUN_NAME)
-        return
+    finally:
+        if pin is not None:
+            pin.release()
+
+
+def _problems_of(
+    path: Path, content: dict[str, Any], progress: Progress, *, has_log: bool
+) -> Iterator[tuple[str, str]]:
+    files, checksums = dict(content["files"]), dict(content.get("checksums") or {})
     text = read_plain(path / RUN_NAME)
     canonical = json.dumps(parse_json(text), indent=1) + "\n"
     if "checksum" in parse_json(text) and text != canonical.encode():
@@ -79,8 +94,6 @@ def _problems(
             yield name, what
     if has_log:  # checkpoints inside of a run have none of their own
         yield from _log_problems(path, content)
-    if not is_locked(path):  # a training writes files before it lists them
-        yield from _unlisted(path, files)
 
 
 def _what_is_wrong(path: Path, name: str, size: int | None, stated: Any) -> str | None:
