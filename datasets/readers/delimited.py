@@ -13,7 +13,7 @@ from graphsys.core.errors import InputError
 from graphsys.core.types import EDGE
 from graphsys.datasets.base import Format, ReadOptions, base_name, formats
 from graphsys.datasets.files import InputFile, read_head, text_file
-from graphsys.datasets.readers.edgelist import guess_columns, numbered_names
+from graphsys.datasets.readers.edgelist import guess_columns, numbered_names, watched_ranges
 from graphsys.datasets.roles import find_roles, is_header
 from graphsys.datasets.split_names import by_split
 from graphsys.datasets.text.first_lines import (
@@ -39,8 +39,13 @@ def open_delimited(files: list[InputFile], options: ReadOptions) -> Source:
         InputError: a header has no columns for source and destination.
     """
     parts = [_part(file, options, split) for file, split in by_split(files)]
+    header = parts[0].header or ()
+    ends = [it.decode("utf-8", "replace") for it in header]
     return TextSource(
-        parts, is_directed=not options.is_undirected, num_threads=options.num_threads
+        parts,
+        is_directed=not options.is_undirected,
+        num_threads=options.num_threads,
+        ranges=watched_ranges(files, options, ends),
     )
 
 

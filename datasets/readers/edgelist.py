@@ -4,6 +4,7 @@ The first data line fixes the number of columns (2: src dst; 3: src dst weight; 
 named by the user) and the type of ids; every later line must look the same.
 """
 
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -49,6 +50,7 @@ from graphsys.datasets.text.source import (
     TextPart,
     TextSource,
 )
+from graphsys.datasets.text.two_ranges import TwoRanges
 from graphsys.datasets.times import is_date
 from graphsys.storage.source import Source
 
@@ -72,8 +74,32 @@ def open_edgelist(
     if third_is_weight:
         parts = [replace(part, is_weight_guessed=False) for part in parts]
     return TextSource(
-        parts, is_directed=not options.is_undirected, num_threads=options.num_threads
+        parts,
+        is_directed=not options.is_undirected,
+        num_threads=options.num_threads,
+        ranges=watched_ranges(files, options),
     )
+
+
+def watched_ranges(
+    files: Sequence[InputFile], options: ReadOptions, ends: Sequence[str] = ()
+) -> TwoRanges | None:
+    """Return what watches whether the ends look like two types; None where it is said.
+
+    Args:
+        files: The files.
+        options: With the type of the edges, if it is said.
+        ends: Names of the columns of both ends, if they have some.
+    """
+    if options.edge_type is not None or options.ids == "string":
+        return None
+    names = [re.sub(r"[ _]*ids?$", "", end, flags=re.IGNORECASE) for end in ends]
+    is_named = len(set(names)) == 2 and not is_header(ends)
+    types = names if is_named else ["user", "item"]
+    relation = f"{types[0]},links,{types[1]}"
+    tables = " ".join(f"--edges {relation}={file.name}" for file in files)
+    name = ", ".join(file.name for file in files)
+    return TwoRanges(name, tables, is_named=is_named)
 
 
 def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:

@@ -15,6 +15,7 @@ from graphsys.core.errors import ConfigError, InputError
 from graphsys.core.types import EDGE
 from graphsys.datasets.base import Format, ReadOptions, formats
 from graphsys.datasets.files import InputFile, read_head, text_file
+from graphsys.datasets.readers.edgelist import watched_ranges
 from graphsys.datasets.split_names import by_split
 from graphsys.datasets.table_spec.edges import list_chunks
 from graphsys.datasets.table_spec.spec import EdgeCard
@@ -49,6 +50,7 @@ class AdjacencySource(Source):
             for file, split in by_split(files)
         ]
         looks = [_has_names(file, card.skip) for file, card in self._parts]
+        self._ranges = watched_ranges(files, options)
         self._has_names = options.ids == "string" or (options.ids == "auto" and any(looks))
 
     def chunks(self) -> Iterator[EdgeChunk | NodeChunk]:
@@ -58,11 +60,14 @@ class AdjacencySource(Source):
             InputError: a field is no id, or there is no edge.
         """
         lone: set[Any] = set()
+        ranges = self._ranges
         for file, card in self._parts:
             for chunk in list_chunks(
                 file, card, self._num_threads, has_names=self._has_names, has_lone=True
             ):
                 if isinstance(chunk, EdgeChunk):
+                    if ranges is not None:
+                        ranges.add(chunk.src, chunk.dst)
                     yield chunk
                     continue
                 ids = dict.fromkeys(chunk.ids.tolist())
@@ -71,6 +76,8 @@ class AdjacencySource(Source):
                     yield replace(
                         chunk, ids=pa.array(fresh) if self._has_names else np.array(fresh)
                     )
+        if ranges is not None:
+            ranges.check()
 
 
 def _has_names(file: InputFile, skip: int) -> bool:

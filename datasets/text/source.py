@@ -33,6 +33,7 @@ from graphsys.datasets.text.layout import (
 from graphsys.datasets.text.lines import BadLineError, parse_lines, require_exact_weights
 from graphsys.datasets.text.read_ahead import prefetch
 from graphsys.datasets.text.third_column import ThirdColumnCheck
+from graphsys.datasets.text.two_ranges import TwoRanges
 from graphsys.datasets.times import times_of, warn_of_millionths
 from graphsys.storage.source import EdgeChunk, Source
 
@@ -151,6 +152,7 @@ class TextSource(Source):
         parts: The files, in the order in which they are read.
         is_directed: False where every edge stands for both directions.
         num_threads: Parsing threads; None for one per core.
+        ranges: Watches whether the ends look like two types; None where types are given.
     """
 
     def __init__(
@@ -159,6 +161,7 @@ class TextSource(Source):
         *,
         is_directed: bool,
         num_threads: int | None = None,
+        ranges: TwoRanges | None = None,
     ) -> None:
         self.parts = list(parts)
         _refuse_mixed_ids(self.parts)
@@ -168,6 +171,7 @@ class TextSource(Source):
         self.total_bytes = sum(part.file.num_bytes for part in self.parts)
         self.is_directed = is_directed
         self._num_threads = num_threads
+        self._ranges = ranges
 
     @property
     def num_parts(self) -> int:
@@ -177,6 +181,7 @@ class TextSource(Source):
     def keep_part(self, number: int) -> None:
         """Forget all stretches but one."""
         self.parts = [self._stretches()[number]]
+        self._ranges = None  # one stretch does not tell
 
     def _stretches(self) -> list[TextPart]:
         return [some for part in self.parts for some in part.stretches()]
@@ -198,6 +203,8 @@ class TextSource(Source):
                 comments, comment = comments + parsed.comments, comment or parsed.comment
                 if len(parsed.columns["src"]):
                     _refuse_header_again(part, parsed, rows)
+                    if self._ranges is not None:
+                        self._ranges.add(parsed.columns["src"], parsed.columns["dst"])
                     _refuse_infinite(part, parsed, rows)
                     if part.is_weight_guessed:
                         third.add(parsed.columns)
@@ -213,6 +220,8 @@ class TextSource(Source):
             third.check()
             if comments:
                 warn_of_comments(part.file.name, comments, comment)
+        if self._ranges is not None:
+            self._ranges.check()
 
 
 def _refuse_header_again(part: TextPart, parsed: Parsed, rows: int) -> None:

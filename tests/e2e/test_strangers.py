@@ -149,6 +149,7 @@ ROWS = [
         remedies=("--columns src=author,dst=paper",),
         nodes=12,
         edges="",
+        says="two types of nodes, .* keep them apart with --edges author,links,paper=",
     ),
     Becomes(
         files="signed.csv", nodes=3, edges="1>2 2>3 3>1", columns={"weight": [4, -10, 2]}
