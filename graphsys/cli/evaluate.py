@@ -156,6 +156,12 @@ def _show(result: Mapping[str, Any]) -> None:
         }
     )
     sys.stdout.write("\n")
+    if (odd := metrics.get("untrained")) and odd["edges"]:
+        print_note(
+            f"note: {odd['nodes']} nodes and {odd['relations']} relations of "
+            f"{result['split']} have no training edge; {odd['edges']} of its edges have "
+            "one of these"
+        )
     rows = [
         [
             name,

@@ -63,6 +63,14 @@ def degrees_of(
     return result
 
 
+def training_counts(graph: Graph, relations: RelationSet) -> Ints:
+    """Count the training edges of every relation of an edge type, int64 ``[R]``."""
+    counts = np.zeros(len(relations.relations), dtype=np.int64)
+    for edges in stream_edges(graph, relations.edge_type, ["train"]):
+        counts += np.bincount(edges.relation, minlength=len(counts))
+    return counts
+
+
 def relation_categories(graph: Graph, relations: RelationSet) -> list[str]:
     """Call every relation 1-1, 1-n, n-1 or n-n.
 

@@ -24,7 +24,11 @@ from graphsys.embedding.data.candidates import Draw, draw_candidates, require_dr
 from graphsys.embedding.data.filtered_queries import BatchLimits
 from graphsys.embedding.data.held_out import HeldOut, held_out_edges, with_split
 from graphsys.embedding.data.held_out_split import GraphWithHeldOut
-from graphsys.embedding.data.relation_stats import degrees_of, relation_categories
+from graphsys.embedding.data.relation_stats import (
+    degrees_of,
+    relation_categories,
+    training_counts,
+)
 from graphsys.embedding.embeddings import Embeddings
 from graphsys.embedding.evaluation.counts import Ranks
 from graphsys.embedding.evaluation.ranking import rank_edges
@@ -88,6 +92,8 @@ def evaluate(
         - ``by_relation``, ``by_degree`` (the true answer's training edges, of all edge
           types, both ends), ``by_category`` (1-1, 1-n, n-1, n-n, each with ``head`` and
           ``tail``): each with ``num_queries``;
+        - ``untrained``: how many ``nodes`` and ``relations`` of these edges no training
+          edge has, and how many ``edges`` have one;
         - ``roc_auc``: of the edges against one random wrong answer to each question;
         - ``num_queries`` and ``candidates`` (``"all"``, or ``num``, ``draw``, ``seed``).
 
@@ -253,8 +259,10 @@ def _break_down(run: Embeddings, found: list[Found], *, is_sampled: bool) -> dic
                 by_category[name][side] = metrics.means(
                     ranks[(category == number) & is_side]
                 )
-    degrees = np.concatenate([_target_degrees(run, part) for part in found])
+    by_part = [_target_degrees(run, part) for part in found]
+    degrees = np.concatenate(by_part)
     return {
+        "untrained": _untrained(run, found, by_part),
         "num_queries": len(ranks),
         "confidence": metrics.intervals(ranks, _clusters(found, is_sampled)),
         "head": metrics.means(ranks[~is_tail]),
@@ -266,6 +274,30 @@ def _break_down(run: Embeddings, found: list[Found], *, is_sampled: bool) -> dic
             np.concatenate([part.ranks.positive for part in found]),
             np.concatenate([part.ranks.negative for part in found]),
         ),
+    }
+
+
+def _untrained(run: Embeddings, found: list[Found], degrees: list[Ints]) -> dict[str, int]:
+    """Count nodes and relations without a training edge, and the edges that have one."""
+    nodes: dict[str, list[Ints]] = {}
+    is_odd: dict[str, npt.NDArray[np.bool_]] = {}
+    num_relations = 0
+    for part, counts in zip(found, degrees, strict=True):
+        kind, edges = part.edges.relations.edge_type, part.edges
+        name = edges.relations.name
+        ends = (
+            (kind.dst_type, edges.dst) if part.asks_for_dst else (kind.src_type, edges.src)
+        )
+        nodes.setdefault(ends[0], []).append(ends[1][counts == 0])
+        if name not in is_odd:
+            trained = training_counts(run.graph, edges.relations)
+            is_odd[name] = trained[edges.relation] == 0
+            num_relations += len(np.unique(edges.relation[is_odd[name]]))
+        is_odd[name] = is_odd[name] | (counts == 0)
+    return {
+        "nodes": sum(len(np.unique(np.concatenate(it))) for it in nodes.values()),
+        "relations": num_relations,
+        "edges": sum(int(it.sum()) for it in is_odd.values()),
     }
 
 

@@ -14,6 +14,7 @@ import torch
 from torchmetrics.functional.classification import binary_auroc
 
 from graphsys import metrics
+from graphsys.cli.main import main
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT
 from graphsys.core.types import EdgeType
@@ -31,6 +32,7 @@ from graphsys.storage.source import EdgeChunk
 from tests.ranking_oracle import ask_all, means, triples
 from tests.runs import reseal
 from tests.stores import ListSource, edge_chunk
+from tests.unit.embedding.triple_graphs import write
 
 FACT = EdgeType("thing", "fact", "thing")
 NUM_THINGS = 60
@@ -357,3 +359,21 @@ def test_a_run_evaluates_while_it_trains_without_the_breakdown(
     mrr = evaluate(tmp_path / "run", split="valid", breakdown=False)["metrics"]
     assert set(mrr) == {"mrr", "mr", "hits@1", "hits@3", "hits@10", "unfiltered"}
     assert report.metrics["valid_mrr"][-1] == [2, mrr["mrr"]]
+
+
+def test_nodes_and_relations_without_a_training_edge_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = [(f"t{k}", "one", f"t{k + 1}") for k in range(6)]
+    odd = [("t0", "one", "new"), ("new", "one", "t2"), ("t1", "other", "t2")]
+    splits = {"train": known[:-1], "test": [*odd, ("t5", "one", "t0")]}
+    write(tmp_path / "graph", splits)
+    config = EmbeddingConfig(dim=4, epochs=1, init_scale=1.0)
+    with Graph(tmp_path / "graph") as graph:
+        train(graph, config, tmp_path / "run")
+    found = evaluate(tmp_path / "run")["metrics"]["untrained"]
+    assert found == {"nodes": 1, "relations": 1, "edges": 3}
+    assert main(["evaluate", str(tmp_path / "run")]) == 0
+    assert "1 nodes and 1 relations of test have no training edge; 3 of its edges" in (
+        capsys.readouterr().err
+    )
