@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from graphsys.core.errors import ConfigError
 from graphsys.core.types import EdgeType
 from graphsys.datasets.base import ColumnNames, read_options
+from graphsys.datasets.missing_nodes import ListedNodesOnly
 from graphsys.datasets.opening import open_source
 from graphsys.datasets.readers.in_memory import from_object
 from graphsys.datasets.table_spec.given import open_given
@@ -38,6 +39,8 @@ def ingest(
     split: "Shares | SplitSpec | None" = None,
     by: str | None = None,
     negatives: int | None = None,
+    inverse: str | None = None,
+    missing_nodes: str = "make",
     **options: Any,
 ) -> "IngestReport":
     """Read a graph and write a store.
@@ -63,6 +66,9 @@ def ingest(
             those of valid and test; drawn with ``seed`` (see ``graphsys.split``).
         by: How they are chosen: "random" (None, too), "time" or "relation".
         negatives: Pairs that are no edges to draw for each edge of valid and test.
+        inverse: "together" to hold out edges of inverse relations together, or "apart".
+        missing_nodes: Nodes that edges name and their table lacks: "make" them without
+            columns, "drop" their edges, or "refuse" them; counted in a warning.
         **options: Those of ``graphsys.storage.ingest``: partitions, partitioner, order,
             memory, coalesce, drop_self_loops, overwrite, seed, progress.
 
@@ -71,7 +77,7 @@ def ingest(
         ConfigError: an option has a value that does not exist.
         OutputExistsError: ``out`` exists and ``overwrite`` is false.
     """
-    split = _split_asked(split, by, negatives, options.get("seed", 0))
+    split = _split_asked(split, by, negatives, inverse, options.get("seed", 0))
     if out is None:
         raise ConfigError("out: got none, expected the folder where the store goes")
     source = open_data(
@@ -79,7 +85,17 @@ def ingest(
         separator=separator, skip=skip, undirected=undirected, edge_type=edge_type,
         num_threads=num_threads, time_unit=time_unit,
     )  # fmt: skip
-    return ingest_source(source, Path(out), undirected=undirected, split=split, **options)
+    if missing_nodes == "drop":
+        source = ListedNodesOnly(source, options.get("memory", "4GB"))
+        missing_nodes = "make"
+    return ingest_source(
+        source,
+        Path(out),
+        undirected=undirected,
+        split=split,
+        missing_nodes=missing_nodes,
+        **options,
+    )
 
 
 def open_data(
@@ -131,7 +147,11 @@ def is_paths(data: Any) -> bool:
 
 
 def _split_asked(
-    split: "Shares | SplitSpec | None", by: str | None, negatives: int | None, seed: int
+    split: "Shares | SplitSpec | None",
+    by: str | None,
+    negatives: int | None,
+    inverse: str | None,
+    seed: int,
 ) -> SplitSpec | None:
     """Return what is to be held out, and how.
 
@@ -139,8 +159,10 @@ def _split_asked(
         ConfigError: it is said how, but not what; or wrongly.
     """
     if split is not None and not isinstance(split, SplitSpec):
-        return split_spec(split, by=by or "random", seed=seed, negatives=negatives or 0)
-    for name, given in (("by", by), ("negatives", negatives)):
+        return split_spec(
+            split, by=by or "random", seed=seed, negatives=negatives or 0, inverse=inverse
+        )
+    for name, given in (("by", by), ("negatives", negatives), ("inverse", inverse)):
         if given is not None:
             raise ConfigError(
                 f"{name}: got {given!r}, which is about edges held out; give split as "

@@ -58,7 +58,7 @@ def list_chunks(
         is_empty &= not len(chunk.src)
         yield chunk
         if has_lone and len(lone):
-            yield NodeChunk(ids=lone, node_type=card.edge_type.src_type)
+            yield NodeChunk(ids=lone, node_type=card.edge_type.src_type, is_partial=True)
     if is_empty:
         raise InputError(f"{file.name}: no edge in the file, expected at least one")
 

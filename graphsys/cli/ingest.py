@@ -173,6 +173,28 @@ def ingest(
             show_default=False,
         ),
     ] = None,
+    inverse: Annotated[
+        str | None,
+        typer.Option(
+            "--inverse",
+            metavar="HOW",
+            help="With --split: edges of inverse relations (parent, child) are held out "
+            "together, or apart (by default, with a warning).",
+            rich_help_panel=INPUT,
+            show_default=False,
+        ),
+    ] = None,
+    missing_nodes: Annotated[
+        str | None,
+        typer.Option(
+            "--missing-nodes",
+            metavar="HOW",
+            help="Nodes that edges name and no table of nodes lists: make (by default), "
+            "drop their edges, or refuse.",
+            rich_help_panel=INPUT,
+            show_default=False,
+        ),
+    ] = None,
     features_as: Annotated[
         str,
         typer.Option(
@@ -229,7 +251,14 @@ def ingest(
                 f"{pipes[0]}: a pipe, which workers cannot read; leave out --cluster, or "
                 "copy what it gives to a file"
             )
-        where = parse_cluster(cluster, split=split, by=by, negatives=negatives)
+        where = parse_cluster(
+            cluster,
+            split=split,
+            by=by,
+            negatives=negatives,
+            inverse=inverse,
+            missing_nodes=missing_nodes,
+        )
         report: IngestReport = distributed.ingest(
             files or [], out, cluster=where, reading=reading, **writing
         )
@@ -240,6 +269,8 @@ def ingest(
             split=split,
             by=by,
             negatives=negatives,
+            inverse=inverse,
+            missing_nodes=missing_nodes or "make",
             **reading,
             **writing,
         )

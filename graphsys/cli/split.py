@@ -69,6 +69,17 @@ def split(
             rich_help_panel=CONTROL,
         ),
     ] = 0,
+    inverse: Annotated[
+        str | None,
+        typer.Option(
+            "--inverse",
+            metavar="HOW",
+            help="Edges of inverse relations (parent, child) are held out "
+            "together, or apart (by default, with a warning).",
+            rich_help_panel=CONTROL,
+            show_default=False,
+        ),
+    ] = None,
     memory: MemoryOption = "4GB",
     seed: SeedOption = 0,
     overwrite: OverwriteOption = False,
@@ -87,7 +98,7 @@ def split(
     from graphsys.storage.ingest.split_source import split_bytes
     from graphsys.storage.ingest.split_spec import split_spec
 
-    spec = split_spec(ratio, by=by, seed=seed, negatives=negatives)
+    spec = split_spec(ratio, by=by, seed=seed, negatives=negatives, inverse=inverse)
     with open_graph(graph) as opened:
         held = split_bytes(opened, spec)
         kept, _ = kept_of_stored(memory, opened, "hash", "original", held)
@@ -98,6 +109,7 @@ def split(
             by=by,
             seed=seed,
             negatives=negatives,
+            inverse=inverse,
             memory=kept,
             overwrite=overwrite,
             progress=open_progress(),

@@ -51,6 +51,7 @@ class NodeChunk:
         features: Features by name: float32, float16 or int8 ``[n, d]``, or an Arrow
             ``LargeListArray`` of uint32 (bags).
         bytes_read: Bytes of the source that this chunk consumed, for the progress bar.
+        is_partial: Others of the type are known by edges alone, and none is missing.
     """
 
     ids: Ids
@@ -58,6 +59,7 @@ class NodeChunk:
     columns: Mapping[str, Column] = field(default_factory=dict)
     features: Mapping[str, npt.NDArray[np.generic] | Any] = field(default_factory=dict)
     bytes_read: int = 0
+    is_partial: bool = False
 
 
 class Source(ABC):

@@ -14,11 +14,12 @@ FLAGS = {
     "graphsys dataset build": "NAME --allow-other-counts --from --help --json --memory "
     "--order --out --overwrite --param --partitioner --partitions --seed",
     "graphsys ingest": "FILES --by --cluster --coalesce --columns --drop-self-loops "
-    "--edges --features-as --format --help --ids --json --memory --negatives --nodes "
+    "--edges --features-as --format --help --ids --inverse --json --memory "
+    "--missing-nodes --negatives --nodes "
     "--order --out --overwrite --partitioner --partitions --seed --separator --skip "
     "--split --time-unit --undirected",
-    "graphsys split": "GRAPH --by --help --json --memory --negatives --out --overwrite "
-    "--ratio --seed",
+    "graphsys split": "GRAPH --by --help --inverse --json --memory --negatives --out "
+    "--overwrite --ratio --seed",
     "graphsys append": "GRAPH FILES --columns --delete --delete-columns --edges --format "
     "--help --ids --json --missing-deletes --nodes --separator --skip",
     "graphsys compact": "GRAPH --help --json --memory",

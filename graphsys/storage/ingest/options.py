@@ -30,6 +30,8 @@ class IngestOptions:
         features_as: How dense features are stored: "given"; "float16"; "int8", with a scale
             for each row; "shared", each distinct row of a partition once, where that is
             smaller; or "float16,shared", "int8,shared".
+        missing_nodes: Nodes that edges name and no table lists: "make" and say so,
+            "refuse", or "" to make them without a word.
     """
 
     partitions: int | Mapping[str, int] = 1
@@ -41,6 +43,7 @@ class IngestOptions:
     drop_self_loops: bool = False
     seed: int = 0
     features_as: str = GIVEN
+    missing_nodes: str = ""
 
     def __post_init__(self) -> None:
         """Check the values.
@@ -51,6 +54,10 @@ class IngestOptions:
         if self.order not in ORDERS:
             raise ConfigError(
                 f"order: got {self.order!r}, expected one of {', '.join(ORDERS)}"
+            )
+        if self.missing_nodes not in ("", "make", "refuse"):
+            raise ConfigError(
+                f"missing_nodes: got {self.missing_nodes!r}, expected make, drop or refuse"
             )
         check_partitioner(self.partitioner)
         parse_forms(self.features_as)

@@ -21,6 +21,7 @@ def split(
     by: str = "random",
     seed: int = 0,
     negatives: int = 0,
+    inverse: str | None = None,
     memory: int | str = "4GB",
     overwrite: bool = False,
     progress: Progress = SILENT,
@@ -42,6 +43,8 @@ def split(
         negatives: Pairs drawn for each edge of valid and test that are edges in no split
             (of its relation), with the edge's other columns: the splits
             ``valid_negative`` and ``test_negative``. They depend on the stored order, too.
+        inverse: "together": edges of relations that are each other's inverse (parent and
+            child) are held out together; "apart"; None: apart, and said where many leak.
         memory: Budget of anonymous memory for what is kept.
         overwrite: Whether a graph in ``out`` may be replaced.
         progress: Told of every stage.
@@ -57,9 +60,9 @@ def split(
         with open_graph(graph) as opened:
             return split(
                 opened, out, shares, by=by, seed=seed, negatives=negatives,
-                memory=memory, overwrite=overwrite, progress=progress,
+                inverse=inverse, memory=memory, overwrite=overwrite, progress=progress,
             )  # fmt: skip
-    spec = split_spec(shares, by=by, seed=seed, negatives=negatives)
+    spec = split_spec(shares, by=by, seed=seed, negatives=negatives, inverse=inverse)
     source = SplitSource(graph, spec)
     assigned = {name: as_stored(graph, name) for name in graph.node_types}
     return ingest(

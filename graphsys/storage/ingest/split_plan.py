@@ -9,18 +9,20 @@ Coverage: the edge with the least key of each node and of each relation stays in
 whatever is held out is of nodes and relations that train has. By time nothing is moved.
 """
 
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from graphsys.core.errors import ConfigError, InputError
+from graphsys.core.errors import ConfigError, InputError, cut_list
 from graphsys.core.rng import draw_key
 from graphsys.core.types import EdgeType
 from graphsys.kernels.cpu import hashing
 from graphsys.kernels.cpu.rows import split_keys as kernels
 from graphsys.storage.ids.string_ids import string_buffers
+from graphsys.storage.ingest.split_inverse import PairSample, canonical_relations
 from graphsys.storage.ingest.split_select import Keys, thresholds
 from graphsys.storage.ingest.split_spec import SplitSpec
 from graphsys.storage.reader import Graph
@@ -61,11 +63,16 @@ class SplitPlan:
         self._relations = np.array(
             [draw_key(spec.seed, "split", name) for name in names], dtype=np.uint64
         )
+        self._canonical = np.arange(len(names))
+        if spec.inverse == "together" and self._has_inverse():
+            self._keep_together(names)
         self._least = {name: _highest(len(it)) for name, it in self._hashes.items()}
         self._least_of_relation = _highest(len(names))
         self._num_groups = len(names) if spec.by == "relation" else 1
         totals = self._cover()
         self._choose(totals)
+        if not spec.inverse and self._has_inverse():
+            self._warn_of_leaks(names)
 
     def codes(self, bucket: EdgeBucket, i: int, j: int, piece: slice) -> Any:
         """Return the split of some edges of a bucket: 0 train, 1 valid, 2 test, ``[n]``."""
@@ -99,6 +106,58 @@ class SplitPlan:
                     "ingested, or split at random"
                 )
 
+    def _has_inverse(self) -> bool:
+        """Tell whether relations of this type can be inverse to each other."""
+        is_one_type = self._type.src_type == self._type.dst_type
+        is_directed = self._graph.is_directed_type(self._type)
+        return is_one_type and is_directed and len(self._relations) > 1
+
+    def _sample(self, *, has_splits: bool) -> PairSample:
+        """Sample pairs of nodes with all their edges, and these edges' splits."""
+        sample = PairSample()
+        one = np.zeros(1, dtype=np.uint64)
+        for bucket, i, j, piece in self._pieces():
+            src, dst = bucket.src[piece], bucket.dst[piece]
+            of_src, of_dst = self._of_ends(self._hashes, i, j)
+            keys = np.empty(len(src), dtype=np.uint64)
+            kernels.edge_keys(src, dst, of_src, of_dst, src[:0], one, keys)
+            codes = np.zeros(len(src), dtype=np.int64)
+            if has_splits:
+                codes = self.codes(bucket, i, j, piece).astype(np.int64)
+            low, high = of_src[src], of_dst[dst]
+            is_pair = low != high  # a loop is its own reverse
+            relations = relation_codes(bucket, piece)
+            sample.add(
+                keys[is_pair], (low < high)[is_pair], relations[is_pair], codes[is_pair]
+            )
+        return sample
+
+    def _keep_together(self, names: list[str]) -> None:
+        """Give relations that are each other's inverse one key and one group."""
+        pairs = self._sample(has_splits=False).inverse_pairs()
+        self._canonical = canonical_relations(len(names), pairs)
+        self._relations = self._relations[self._canonical]
+
+    def _warn_of_leaks(self, names: list[str]) -> None:
+        """Say how many edges of test, or of valid, have their inverse in train."""
+        sample = self._sample(has_splits=True)
+        if not (pairs := sample.inverse_pairs()):
+            return
+        for code, split in ((2, "test"), (1, "valid")):
+            leaks, total = sample.leaks(pairs, code)
+            if leaks:
+                about = "about " if sample.bits else ""
+                shown = cut_list([f"{names[a]} and {names[b]}" for a, b in pairs], 3)
+                warnings.warn(
+                    f"split: {about}{leaks << sample.bits} of {total << sample.bits} "
+                    f"edges of {split} have their inverse in train ({shown}): a model can "
+                    "look them up; keep them together with --inverse together, or pass "
+                    "--inverse apart",
+                    UserWarning,
+                    stacklevel=2,
+                )
+                return
+
     def _pieces(self) -> Iterator[tuple[EdgeBucket, int, int, slice]]:
         for i, j in self._graph.buckets(self._type):
             bucket = self._graph.bucket(self._type, i, j)
@@ -118,7 +177,7 @@ class SplitPlan:
         src, dst, relations = bucket.src[piece], bucket.dst[piece], _codes(bucket, piece)
         groups = np.zeros(len(src), dtype=np.int64)
         if self._num_groups > 1:
-            groups = relation_codes(bucket, piece)
+            groups = self._canonical[relation_codes(bucket, piece)]
         if self._spec.by == "time":
             times = np.ascontiguousarray(bucket.time[piece])  # type: ignore[index] # required
             return times.view(np.uint64) ^ _SIGN, groups, np.ones(len(src), dtype=bool)

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from graphsys.core.errors import ConfigError
 
 BY: Final = ("random", "time", "relation")
+INVERSE: Final = ("together", "apart")
 Shares: TypeAlias = str | Sequence[float]
 
 
@@ -24,6 +25,8 @@ class SplitSpec:
             its share, at random).
         seed: Seed of what is drawn.
         negatives: Pairs that are no edges, for each edge of valid and test.
+        inverse: "together": an edge and its inverse, under a relation that is the inverse
+            of its own, are held out together; "apart": as they come; "" to say so.
     """
 
     valid: float
@@ -32,6 +35,7 @@ class SplitSpec:
     by: str = "random"
     seed: int = 0
     negatives: int = 0
+    inverse: str = ""
 
     def held_out(self, num_edges: int) -> tuple[int, int]:
         """Return how many of so many edges go to valid, and to test."""
@@ -42,7 +46,12 @@ class SplitSpec:
 
 
 def split_spec(
-    shares: Shares, *, by: str = "random", seed: int = 0, negatives: int = 0
+    shares: Shares,
+    *,
+    by: str = "random",
+    seed: int = 0,
+    negatives: int = 0,
+    inverse: str | None = None,
 ) -> SplitSpec:
     """Check what the user says.
 
@@ -52,6 +61,7 @@ def split_spec(
         by: "random", "time" or "relation".
         seed: Seed of what is drawn.
         negatives: Pairs that are no edges, for each edge of valid and test.
+        inverse: "together" or "apart"; None: apart, with a warning where many leak.
 
     Raises:
         ConfigError: neither of these, or nothing would be held out.
@@ -66,7 +76,14 @@ def split_spec(
         raise ConfigError(f"split by: got {by!r}, expected one of {', '.join(BY)}")
     if not isinstance(negatives, int) or not 0 <= negatives < 2**16:
         raise ConfigError(f"negatives: got {negatives!r}, expected an int >= 0")
-    make = partial(SplitSpec, by=by, seed=seed, negatives=negatives)
+    if inverse is not None and inverse not in INVERSE:
+        raise ConfigError(f"inverse: got {inverse!r}, expected {' or '.join(INVERSE)}")
+    if inverse == "together" and by == "time":
+        raise ConfigError(
+            "inverse: by time edges of one time are held out together, whatever their "
+            "relation; leave inverse out, or split at random"
+        )
+    make = partial(SplitSpec, by=by, seed=seed, negatives=negatives, inverse=inverse or "")
     parts = shares.split(",") if isinstance(shares, str) else list(shares)
     expected = (
         "expected three shares that add up to 1, such as 0.8,0.1,0.1 (train, valid, test), "

@@ -183,7 +183,10 @@ class IngestSteps:
             writer.append(*grouped)
             self._progress.advance(length)
         for node_type, table in self._tables.items():
-            table.check_places(self._numberings[node_type])
+            numbering = self._numberings[node_type]
+            table.check_places(numbering)
+            if self._options.missing_nodes:
+                table.check_missing(numbering, self._options.missing_nodes)
         return writers
 
     def _writers(self, kind_of: type[Writer]) -> dict[EdgeType, Writer]:

@@ -1,5 +1,6 @@
 """Columns and features of the nodes of one type, from the source's order to numbers."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ class NodeTables:
         self._row_of: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._num_placed = 0
         self._twice: list[npt.NDArray[np.int64]] = []
+        self._is_partial = False
 
     def add(self, chunk: NodeChunk) -> None:
         """Append the columns and features of a chunk.
@@ -51,6 +53,7 @@ class NodeTables:
             InputError: lengths, names or dtypes that do not go together.
         """
         length = len(chunk.ids)
+        self._is_partial |= chunk.is_partial
         features = dict(chunk.features)
         if self._form != GIVEN:
             features = narrow(features, self._form, self.node_type, self._num_rows)
@@ -130,6 +133,33 @@ class NodeTables:
                 f"{cut_list(twice)}; keep one row of each"
             )
 
+    def check_missing(self, numbering: NodeNumbering, how: str) -> None:
+        """Say how many nodes that edges name are in no table, or refuse them.
+
+        Raises:
+            InputError: there are some, and ``how`` is "refuse".
+        """
+        if self._is_partial or self._num_placed == numbering.num_nodes:
+            return
+        without = np.flatnonzero(self._row_of < 0)
+        shown = cut_list(_ids_of(numbering, without[:6]))
+        what = (
+            f"{len(without)} nodes of type {self.node_type!r} that edges name are in no "
+            f"table of nodes ({shown})"
+        )
+        if how == "refuse":
+            raise InputError(
+                f"{what}; list them, or pass --missing-nodes drop to leave out their "
+                "edges, or make to have them without columns"
+            )
+        if not self._feature_entries():
+            warnings.warn(
+                f"{what}: they are made, without columns; pass --missing-nodes drop to "
+                "leave out their edges, refuse to have none",
+                UserWarning,
+                stacklevel=2,
+            )
+
     def write(self, numbering: NodeNumbering, transaction: Transaction) -> NodeTypeEntry:
         """Write node tables and features and return the manifest's entry.
 
@@ -188,7 +218,8 @@ class NodeTables:
             shown = _ids_of(numbering, without[:6])
             raise InputError(
                 f"node type {self.node_type!r} has features for {self._num_rows} of "
-                f"{numbering.num_nodes} nodes; missing for {cut_list(shown)}"
+                f"{numbering.num_nodes} nodes; missing for {cut_list(shown)}; list them, "
+                "or pass --missing-nodes drop to leave out their edges"
             )
 
     def _write_features(
