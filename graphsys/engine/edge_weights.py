@@ -85,6 +85,39 @@ def refuse_overflow(out: Rows, distance: npt.NDArray[np.float64]) -> None:
                 )
 
 
+def refuse_no_formula(topology: Topology) -> None:
+    """Refuse a graph that is no formula: clauses, variables, and edges with signs.
+
+    Raises:
+        InvalidGraphError: a node has edges both ways, or a weight is 0 or NaN.
+    """
+    is_clause = np.asarray(topology.out_degree) > 0
+    wrong = sum(int(np.count_nonzero(is_clause[dst])) for dst in _destinations(topology))
+    if wrong:
+        raise InvalidGraphError(
+            f"survey_propagation needs edges from clauses to variables, but {wrong} edges "
+            "lead to nodes that have edges themselves; ingest a formula (.cnf)"
+        )
+    unsigned = [weight[~(np.abs(weight) > 0)] for weight in _weights(topology)]
+    if num := sum(map(len, unsigned)):
+        first = next(weight[0] for weight in unsigned if len(weight))
+        raise InvalidGraphError(
+            "survey_propagation needs weights above or below 0, the signs of variables in "
+            f"clauses, but {num} are not, the first {first}"
+        )
+
+
+def _destinations(topology: Topology) -> Iterator[npt.NDArray[np.int64]]:
+    """Yield the numbers of the nodes that edges lead to, some at a time."""
+    if topology.graph is None:
+        found = [(topology.csr("out").indices, 0)]
+    else:
+        found = [(b.index.indices, b.column_base) for b in topology.blocks("out")]
+    for indices, base in found:
+        for low in range(0, len(indices), _AT_A_TIME):
+            yield indices[low : low + _AT_A_TIME].astype(np.int64) + base
+
+
 def _weights(topology: Topology) -> Iterator[npt.NDArray[Any]]:
     if topology.graph is None:
         blocks: list[Any] = [topology.csr("out")]

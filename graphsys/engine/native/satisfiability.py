@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsys.core.arrays import distinct
-from graphsys.core.errors import InvalidGraphError
 from graphsys.core.rng import generator
+from graphsys.engine.edge_weights import refuse_no_formula
 from graphsys.engine.execute.executor import Executor
 from graphsys.engine.execute.prepared import compile_program
 from graphsys.engine.execute.rows import MemoryRows
@@ -221,21 +221,10 @@ def formula_of(topology: Topology) -> tuple[Formula, Ints, Ints]:
     Raises:
         InvalidGraphError: a node has edges both ways, or a weight is no sign.
     """
+    refuse_no_formula(topology)
     csr = rows_by_rank(topology, topology.csr("out"))
     degrees, weight = csr.degrees(), weight_of(csr)
     is_clause = degrees > 0
-    wrong = np.flatnonzero(is_clause[csr.indices])
-    if len(wrong):
-        raise InvalidGraphError(
-            f"survey_propagation needs edges from clauses to variables, but {len(wrong)} "
-            "edges lead to nodes that have edges themselves; ingest a formula (.cnf)"
-        )
-    unsigned = np.flatnonzero(~(np.abs(weight) > 0))
-    if len(unsigned):
-        raise InvalidGraphError(
-            f"survey_propagation needs weights above or below 0, the signs of variables in "
-            f"clauses, but {len(unsigned)} are not, the first {weight[unsigned[0]]}"
-        )
     clauses, variables = np.flatnonzero(is_clause), np.flatnonzero(~is_clause)
     number = np.cumsum(~is_clause) - 1
     literals = (2 * number[csr.indices] + (weight < 0)).astype(np.int32)

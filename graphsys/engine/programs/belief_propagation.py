@@ -28,6 +28,7 @@ from typing import Any
 
 from graphsys.core.errors import ConfigError
 from graphsys.engine import program as gs
+from graphsys.engine.edge_weights import refuse_infinite, refuse_negative
 
 
 def _passed_on(coupling: float, pull: float) -> float:
@@ -61,7 +62,9 @@ class BeliefPropagation(gs.VertexProgram):
         return 1 / (1 + math.exp(-2 * self.field)), self.field, self.field, 0.0
 
     def start(self, graph: Any) -> Any:
-        """Give the nodes of the evidence their own field."""
+        """Refuse couplings that are no numbers; give nodes of the evidence their field."""
+        refuse_negative(graph, "belief_propagation", only_nan=True)
+        refuse_infinite(graph, "belief_propagation")
         evidence = {} if self.evidence is None else self.evidence
         if not isinstance(evidence, Mapping):
             raise ConfigError(f"evidence must map ids to fields, got {evidence!r}")

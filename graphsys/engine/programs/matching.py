@@ -29,6 +29,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from graphsys.engine import program as gs
+from graphsys.engine.edge_weights import refuse_negative
 
 
 class Matching(gs.VertexProgram):
@@ -39,6 +40,10 @@ class Matching(gs.VertexProgram):
     offer = gs.state(gs.NodeId, default=gs.NO_NODE)
     results = ("mate",)
     loop = True
+
+    def start(self, graph: Any) -> None:
+        """Refuse negative weights."""
+        refuse_negative(graph, "matching")
 
     class Offer(gs.Phase):
         """Point to the free neighbor across the heaviest edge."""

@@ -27,6 +27,7 @@ from typing import Any
 
 from graphsys.core.errors import InvalidGraphError
 from graphsys.engine import program as gs
+from graphsys.engine.edge_weights import refuse_infinite, refuse_negative
 
 
 class SpanningForest(gs.VertexProgram):
@@ -42,6 +43,11 @@ class SpanningForest(gs.VertexProgram):
     weight = gs.state("float64", default=math.inf)
     results = ("source", "target", "weight")
     loop = True
+
+    def start(self, graph: Any) -> None:
+        """Refuse weights that are no numbers, which have no order."""
+        refuse_negative(graph, "mst", only_nan=True)
+        refuse_infinite(graph, "mst")
 
     class Find(gs.Phase):
         """Spread each tree's lightest edge to another tree among its nodes."""

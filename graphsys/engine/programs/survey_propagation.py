@@ -25,6 +25,7 @@ from typing import Any
 
 from graphsys.core.errors import ConfigError
 from graphsys.engine import program as gs
+from graphsys.engine.edge_weights import refuse_no_formula
 
 _TINY = 1e-300
 
@@ -67,7 +68,8 @@ class SurveyPropagation(gs.VertexProgram):
         return 0.0, node.out_degree > 0, 0.0, 0.0, 0.0
 
     def start(self, graph: Any) -> None:
-        """Check the tolerance; that of the graph is :func:`formula_of`'s."""
+        """Check the tolerance, and that the graph is a formula."""
+        refuse_no_formula(graph)
         if not self.tolerance > 0:
             raise ConfigError(f"tolerance is {self.tolerance!r}, expected a number > 0")
 

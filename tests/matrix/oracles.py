@@ -1,0 +1,462 @@
+"""What every listed algorithm must give: computed by NetworkX, NumPy, or by trying all.
+
+An oracle takes the graph and the result and asserts. Where a definition leaves a choice
+(colors, matchings, communities, walks), it asserts what every right answer has.
+"""
+
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from graphsys.engine.result import Result
+from tests.matrix.graphs import forest, formula, mixed
+from tests.unit.engine.native.small_graphs import SmallGraph, values
+
+Oracle = Callable[[SmallGraph, Result, Mapping[str, Any]], None]
+ORACLES: Final[dict[str, Oracle]] = {}
+GRAPHS: Final[dict[str, Callable[..., SmallGraph]]] = defaultdict(
+    lambda: mixed, belief_propagation=forest, survey_propagation=formula
+)
+"""Which graph an algorithm is tried on."""
+BY_WORKERS = "by workers"
+"""The name of results that workers of a test gave."""
+LABELED = 3
+"""Of the graph for label propagation every so-manyth node has a label."""
+SETTINGS: Final[dict[str, Callable[[SmallGraph], dict[str, Any]]]] = {
+    "pagerank": lambda graph: {"tolerance": 1e-14},
+    "personalized_pagerank": lambda graph: {"tolerance": 1e-14},
+    "hits": lambda graph: {"tolerance": 1e-13},
+    "katz": lambda graph: {"alpha": 0.01, "tolerance": 1e-14},
+    "eigenvector": lambda graph: {"tolerance": 1e-14},
+    "cdlp": lambda graph: {"iterations": 5},
+    "label_propagation": lambda graph: {
+        "labels": {node: k % 4 for k, node in enumerate(graph.ids[::LABELED])},
+        "iterations": 4,
+    },
+    "random_walks": lambda graph: {"length": 6},
+    "betweenness": lambda graph: {"normalized": False},
+}
+"""Parameters beside those of the algorithm's example."""
+
+
+def oracle(function: Oracle) -> Oracle:
+    """Register an oracle by the name of its function, which is the algorithm's."""
+    ORACLES[function.__name__] = function
+    return function
+
+
+def same(found: Mapping[Any, Any], expected: Mapping[Any, Any]) -> None:
+    """Require equal values by id; floats within 1e-9 of each other, null what is absent."""
+    found = {key: value for key, value in found.items() if value is not None}
+    assert found == pytest.approx(dict(expected), rel=1e-9, abs=1e-12)
+
+
+def answers(done: Result, expected: Any) -> None:
+    """Require the one number; workers of a test give the table alone."""
+    if done.algorithm != BY_WORKERS:
+        assert done.result == pytest.approx(expected, rel=1e-9)
+
+
+def weighted(graph: SmallGraph) -> Any:
+    """Return the graph with repeated edges as weights; an undirected loop counts once."""
+    found = nx.DiGraph()
+    found.add_nodes_from(graph.ids)
+    for a, b, _ in graph.edges:
+        for u, v in {(a, b)} if graph.is_directed else {(a, b), (b, a)}:
+            count = found.get_edge_data(u, v, {"weight": 0})["weight"]
+            found.add_edge(u, v, weight=count + 1)
+    return found
+
+
+def both_ways(graph: SmallGraph) -> Any:
+    """Return the graph without direction, repetitions included."""
+    found = nx.MultiGraph()
+    found.add_nodes_from(graph.ids)
+    found.add_weighted_edges_from(graph.edges)
+    return found
+
+
+def matrix_of(graph: SmallGraph) -> Any:
+    return nx.to_numpy_array(graph.networkx(), nodelist=graph.ids, weight=None)
+
+
+# ---- centrality
+
+
+@oracle
+def pagerank(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    same(values(done), nx.pagerank(weighted(graph), tol=1e-16, max_iter=10_000))
+
+
+@oracle
+def personalized_pagerank(
+    graph: SmallGraph, done: Result, given: Mapping[str, Any]
+) -> None:
+    jump = {given["source"]: 1.0}
+    found = nx.pagerank(weighted(graph), personalization=jump, tol=1e-16, max_iter=10_000)
+    same(values(done), found)
+
+
+@oracle
+def hits(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    matrix = matrix_of(graph)
+    for column, product in (("hub", matrix @ matrix.T), ("authority", matrix.T @ matrix)):
+        power = product / np.linalg.norm(product)
+        for _ in range(12):  # the 4096th power
+            power = power @ power
+            power /= np.linalg.norm(power)
+        scores = power @ np.ones(len(graph.ids))
+        scores /= scores.sum()
+        found = values(done, column)
+        expected = dict(zip(graph.ids, scores.tolist(), strict=True))
+        assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+@oracle
+def katz(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    system = np.eye(len(graph.ids)) - given["alpha"] * matrix_of(graph).T
+    scores = np.linalg.solve(system, np.ones(len(graph.ids)))
+    scores /= np.linalg.norm(scores)
+    same(values(done), dict(zip(graph.ids, scores.tolist(), strict=True)))
+
+
+@oracle
+def eigenvector(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    numbers, vectors = np.linalg.eig(matrix_of(graph).T)
+    scores = np.abs(vectors[:, numbers.real.argmax()].real)
+    expected = dict(zip(graph.ids, scores.tolist(), strict=True))
+    assert values(done) == pytest.approx(expected, rel=1e-6, abs=1e-7)
+
+
+@oracle
+def betweenness(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    simple = (nx.DiGraph if graph.is_directed else nx.Graph)(graph.networkx())
+    simple.remove_edges_from(list(nx.selfloop_edges(simple)))
+    same(values(done), nx.betweenness_centrality(simple, normalized=False))
+
+
+@oracle
+def closeness(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    same(values(done), nx.closeness_centrality(graph.networkx()))
+
+
+@oracle
+def harmonic(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    same(values(done), nx.harmonic_centrality(graph.networkx()))
+
+
+@oracle
+def degree_statistics(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    matrix = matrix_of(graph)
+    for column, axis in (("out_degree", 1), ("in_degree", 0)):
+        counts = matrix.sum(axis=axis).astype(int).tolist()
+        assert values(done, column) == dict(zip(graph.ids, counts, strict=True))
+    answers(done, matrix.sum() / len(graph.ids))
+
+
+@oracle
+def degree_assortativity(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    matrix = matrix_of(graph)
+    src, dst = np.nonzero(matrix)
+    times = matrix[src, dst].astype(int)
+    first, second = matrix.sum(axis=1)[src], matrix.sum(axis=0)[dst]
+    ends = np.repeat(first, times), np.repeat(second, times)
+    answers(done, np.corrcoef(*ends)[0, 1])
+
+
+# ---- paths
+
+
+@oracle
+def bfs(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    hops = nx.single_source_shortest_path_length(graph.networkx(), given["source"])
+    assert values(done) == {node: hops.get(node) for node in graph.ids}
+
+
+@oracle
+def sssp(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    found = nx.single_source_dijkstra_path_length(graph.networkx(), given["source"])
+    same(values(done), found)
+
+
+@oracle
+def apsp(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    expected = {
+        (node, other): length
+        for node, lengths in nx.all_pairs_dijkstra_path_length(graph.networkx())
+        for other, length in lengths.items()
+    }
+    rows = done.table.to_pylist()
+    assert len(rows) == len(graph.ids) ** 2
+    found = {(row["id"], row["other"]): row["value"] for row in rows}
+    same(found, expected)
+
+
+@oracle
+def diameter(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    simple = graph.simple()
+    hub = max(sorted(graph.ids), key=simple.degree)
+    whole = simple.subgraph(nx.node_connected_component(simple, hub))
+    assert nx.radius(whole) <= done.result <= nx.diameter(whole)
+
+
+@oracle
+def mst(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    lightest = nx.Graph()
+    for a, b, w in graph.edges:
+        if a != b and not (lightest.has_edge(a, b) and lightest[a][b]["weight"] <= w):
+            lightest.add_edge(a, b, weight=w)
+    expected = nx.minimum_spanning_tree(lightest).size(weight="weight")
+    answers(done, expected)
+    rows = [row for row in done.table.to_pylist() if row["weight"] is not None]
+    chosen = nx.Graph([(row["source"], row["target"]) for row in rows])
+    assert len(rows) == len(graph.ids) - nx.number_connected_components(graph.simple())
+    assert not rows or nx.is_forest(chosen)
+    assert all(lightest[r["source"]][r["target"]]["weight"] == r["weight"] for r in rows)
+
+
+@oracle
+def min_cut(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    capacities = nx.DiGraph()
+    capacities.add_nodes_from(graph.ids)
+    for a, b, w in graph.edges:
+        for u, v in [(a, b)] if graph.is_directed else [(a, b), (b, a)]:
+            known = capacities.get_edge_data(u, v, {"capacity": 0.0})["capacity"]
+            capacities.add_edge(u, v, capacity=known + w * (a != b))
+    expected = nx.minimum_cut_value(capacities, given["source"], given["target"])
+    answers(done, expected)
+    side = values(done)
+    assert side[given["source"]]
+    assert not side[given["target"]]
+    crossing = [
+        d["capacity"] for u, v, d in capacities.edges(data=True) if side[u] > side[v]
+    ]
+    assert sum(crossing) == pytest.approx(expected, rel=1e-9)
+
+
+# ---- components, cores, triangles
+
+
+def _smallest(parts: Any) -> dict[Any, Any]:
+    return {node: min(part) for part in parts for node in part}
+
+
+@oracle
+def wcc(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    assert values(done) == _smallest(nx.connected_components(both_ways(graph)))
+
+
+@oracle
+def scc(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    if graph.is_directed:
+        expected = _smallest(nx.strongly_connected_components(graph.networkx()))
+    else:
+        expected = _smallest(nx.connected_components(graph.networkx()))
+    assert values(done) == expected
+    answers(done, len(set(expected.values())))
+
+
+@oracle
+def k_core(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    expected = nx.core_number(graph.simple())
+    assert values(done) == expected
+    answers(done, max(expected.values()))
+
+
+@oracle
+def triangle_count(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    expected = nx.triangles(graph.simple())
+    assert values(done) == expected
+    answers(done, sum(expected.values()) // 3)
+
+
+@oracle
+def lcc(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    links = {(a, b) for a, b, _ in graph.edges}
+    links |= set() if graph.is_directed else {(b, a) for a, b in links}
+    expected = {}
+    for node, near in graph.simple().adjacency():
+        pairs = list(itertools.permutations(near, 2))
+        found = sum(pair in links for pair in pairs)
+        expected[node] = found / len(pairs) if pairs else 0.0
+    same(values(done), expected)
+
+
+# ---- communities and labels
+
+
+def _neighbors(graph: SmallGraph) -> dict[Any, list[Any]]:
+    """Return the other ends of each node's edges; an undirected loop is one."""
+    found: dict[Any, list[Any]] = {node: [] for node in graph.ids}
+    for a, b, _ in graph.edges:
+        found[a].append(b)
+        if a != b or graph.is_directed:
+            found[b].append(a)
+    return found
+
+
+def _most_frequent(labels: list[Any]) -> Any:
+    counts = Counter(labels)
+    return min(counts, key=lambda label: (-counts[label], label))
+
+
+@oracle
+def cdlp(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    near, label = _neighbors(graph), {node: node for node in graph.ids}
+    for _ in range(given["iterations"]):
+        label = {
+            node: _most_frequent([label[other] for other in others]) if others else node
+            for node, others in near.items()
+        }
+    assert values(done) == label
+
+
+@oracle
+def label_propagation(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    near, known = _neighbors(graph), given["labels"]
+    label = {node: known.get(node) for node in graph.ids}
+    for _ in range(given["iterations"]):
+        told = {n: [label[o] for o in near[n] if label[o] is not None] for n in graph.ids}
+        label = {
+            node: label[node]
+            if node in known or not told[node]
+            else _most_frequent(told[node])
+            for node in graph.ids
+        }
+    assert values(done) == label
+
+
+def _parts(done: Result) -> list[set[Any]]:
+    found: dict[Any, set[Any]] = {}
+    for node, part in values(done).items():
+        found.setdefault(part, set()).add(node)
+    return list(found.values())
+
+
+@oracle
+def leiden(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    whole, parts = both_ways(graph), _parts(done)
+    answers(done, nx.community.modularity(whole, parts, weight=None))
+    assert all(nx.is_connected(whole.subgraph(part)) for part in parts)
+    assert values(done) == _smallest(parts)
+    best = nx.community.louvain_communities(whole, weight=None, seed=1)
+    assert done.result >= 0.9 * nx.community.modularity(whole, best, weight=None)
+
+
+@oracle
+def clustering(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    simple = graph.simple()
+    for center in set(values(done).values()):
+        inside = [n for n, found in values(done).items() if found == center]
+        assert center in inside
+        assert nx.is_connected(simple.subgraph(inside))
+    answers(done, len(_parts(done)))
+
+
+# ---- choices
+
+
+@oracle
+def coloring(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    simple, color = graph.simple(), values(done)
+    assert all(color[a] != color[b] for a, b in simple.edges)
+    num = len(set(color.values()))
+    assert set(color.values()) == set(range(num))
+    answers(done, num)
+    assert num <= 1 + max(degree for _, degree in simple.degree)
+
+
+@oracle
+def mis(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    simple, inside = graph.simple(), values(done)
+    assert not any(inside[a] and inside[b] for a, b in simple.edges)
+    assert all(inside[n] or any(inside[o] for o in simple[n]) for n in simple)
+    answers(done, sum(inside.values()))
+
+
+@oracle
+def matching(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    partner, heaviest = values(done), nx.Graph()
+    for a, b, w in graph.edges:
+        if a != b and not (heaviest.has_edge(a, b) and heaviest[a][b]["weight"] >= w):
+            heaviest.add_edge(a, b, weight=w)
+    pairs = {frozenset(pair) for pair in partner.items() if pair[1] is not None}
+    assert all(partner[partner[node]] == node for node in partner if partner[node])
+    assert all(partner[a] or partner[b] for a, b in heaviest.edges)
+    answers(done, len(pairs))
+    weight = sum(heaviest[a][b]["weight"] for a, b in pairs)
+    best = nx.max_weight_matching(heaviest)
+    assert 2 * weight >= sum(heaviest[a][b]["weight"] for a, b in best) * (1 - 1e-12)
+
+
+@oracle
+def belief_propagation(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    number = {node: place for place, node in enumerate(graph.ids)}
+    states = np.array(list(itertools.product((-1, 1), repeat=len(graph.ids))))
+    energy = sum(w * states[:, number[a]] * states[:, number[b]] for a, b, w in graph.edges)
+    weight = np.exp(energy)
+    up = ((states > 0) * weight[:, None]).sum(axis=0) / weight.sum()
+    same(values(done), dict(zip(graph.ids, up.tolist(), strict=True)))
+
+
+@oracle
+def survey_propagation(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    truth = values(done)
+    clauses = {a for a, _, _ in graph.edges}
+    if done.result is None:  # the program gives biases of the variables alone
+        assert all(-1 <= value <= 1 for value in truth.values())
+        assert all(truth[clause] == 0 for clause in clauses)
+        return
+    satisfied = {a for a, b, w in graph.edges if truth[b] == (w > 0)}
+    assert satisfied == clauses
+    assert done.result == 0
+    assert all(truth[clause] for clause in clauses)
+
+
+# ---- pairs and walks
+
+
+def _scores(done: Result) -> dict[frozenset[Any], float]:
+    rows = done.table.to_pylist()
+    found = {frozenset((row["id"], row["other"])): row["value"] for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def _near_pairs(simple: Any) -> list[tuple[Any, Any]]:
+    pairs = itertools.combinations(simple, 2)
+    return [(a, b) for a, b in pairs if set(simple[a]) & set(simple[b])]
+
+
+@oracle
+def jaccard(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    simple = graph.simple()
+    found = nx.jaccard_coefficient(simple, _near_pairs(simple))
+    same(_scores(done), {frozenset((a, b)): score for a, b, score in found})
+
+
+@oracle
+def adamic_adar(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    simple = graph.simple()
+    found = nx.adamic_adar_index(simple, _near_pairs(simple))
+    same(_scores(done), {frozenset((a, b)): score for a, b, score in found})
+
+
+@oracle
+def random_walks(graph: SmallGraph, done: Result, given: Mapping[str, Any]) -> None:
+    whole = graph.networkx()
+    rows = done.table.to_pylist()
+    assert sorted(row["id"] for row in rows) == sorted(graph.ids)
+    for row in rows:
+        walk = row["nodes"]
+        assert walk[0] == row["id"]
+        assert all(whole.has_edge(a, b) for a, b in itertools.pairwise(walk))
+        is_whole = len(walk) == given["length"] + 1
+        assert is_whole or not list(whole.neighbors(walk[-1]))
+        assert math.isfinite(len(walk))

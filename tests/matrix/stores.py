@@ -1,0 +1,68 @@
+"""A graph as stores of every layout, each with another history."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from graphsys.storage import EdgeChunk, NodeChunk
+from graphsys.storage.dynamic.compact import compact
+from tests.deltas import append_chunks
+from tests.stores import as_ids, edge_chunk, make_store
+from tests.unit.engine.native.small_graphs import SmallGraph
+
+Edges = list[tuple[Any, Any, float]]
+
+
+def _chunk(edges: Edges) -> EdgeChunk:
+    weight = np.array([w for _, _, w in edges], dtype=np.float64)
+    return edge_chunk([(a, b) for a, b, _ in edges], weight=weight)
+
+
+def _whole(partitions: int) -> Callable[[Path, SmallGraph], None]:
+    def build(out: Path, graph: SmallGraph) -> None:
+        nodes = NodeChunk(ids=as_ids(graph.ids))
+        options = {"is_directed": graph.is_directed, "partitions": partitions}
+        make_store(out, nodes, _chunk(graph.edges), **options).graph.close()
+
+    return build
+
+
+def build_changed(
+    out: Path, graph: SmallGraph, between: Callable[[Path], object] | None = None
+) -> None:
+    """Append a third of the edges and the last nodes; delete edges that do not belong.
+
+    Args:
+        out: Where the store goes.
+        graph: What it is in the end.
+        between: Called with the store before anything is appended.
+    """
+    kind: dict[str, Any] = {"is_directed": graph.is_directed}
+    late = graph.edges[::3]
+    first = [edge for place, edge in enumerate(graph.edges) if place % 3]
+    old, new = graph.ids[:-6], graph.ids[-6:]
+    known = {frozenset((a, b)) for a, b, _ in graph.edges}
+    wrong = [(old[0], node, 1.0) for node in old if frozenset((old[0], node)) not in known]
+    base = [edge for edge in first if not {edge[0], edge[1]} & set(new)]
+    rest = [edge for edge in first if edge not in base]
+    nodes = NodeChunk(ids=as_ids(old))
+    make_store(out, nodes, _chunk(base + wrong), partitions=4, **kind).graph.close()
+    if between is not None:
+        between(out)
+    append_chunks(out, NodeChunk(ids=as_ids(new)), _chunk(late + rest), **kind)
+    append_chunks(out, deletes=[edge_chunk([(a, b) for a, b, _ in wrong])], **kind)
+
+
+def _compacted(out: Path, graph: SmallGraph) -> None:
+    build_changed(out, graph)
+    compact(out)
+
+
+LAYOUTS: Final[dict[str, Callable[[Path, SmallGraph], None]]] = {
+    "one partition": _whole(1),
+    "four partitions": _whole(4),
+    "appended and deleted": build_changed,
+    "compacted": _compacted,
+}

@@ -1,0 +1,176 @@
+"""Every listed algorithm gives one answer, whatever the graph, its store and its mode.
+
+The cells are made of the registry of algorithms and of the engine's modes: a new one is
+covered without a line here, but for its oracle, without which a test fails.
+"""
+
+import itertools
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphsys.core.errors import GraphsysError, InputError, InvalidGraphError
+from graphsys.engine.algorithms import ALGORITHMS
+from graphsys.engine.incremental.prepare import FOLLOWED
+from graphsys.engine.program import NodeId
+from graphsys.engine.result import Result
+from tests.clusters import run_by_workers
+from tests.matrix.graphs import NAMES, WEIGHTS
+from tests.matrix.oracles import BY_WORKERS, GRAPHS, ORACLES, SETTINGS
+from tests.matrix.stores import LAYOUTS, build_changed
+from tests.matrix.ways import IMPLEMENTATIONS, MODES, PLACES, refusal_of, run_in
+from tests.unit.engine.native.small_graphs import SmallGraph
+
+KINDS = [
+    (is_directed, names, weights)
+    for is_directed in (True, False)
+    for names in NAMES
+    for weights in WEIGHTS
+    if names == "integers" or (is_directed and weights == "quarters")
+]
+CELLS = [
+    (name, *kind)
+    for name, entry in sorted(ALGORITHMS.items())
+    for kind in KINDS
+    if GRAPHS[name](*kind) not in [GRAPHS[name](*it) for it in KINDS[: KINDS.index(kind)]]
+    and (kind[-1] == "quarters" or "weight" in (entry.function.__doc__ or ""))
+]
+"""Other weights for those algorithms alone that say something of weights."""
+Stores = Callable[[SmallGraph], dict[str, Path]]
+
+
+def given_to(name: str, graph: SmallGraph) -> dict[str, Any]:
+    """Return an algorithm's parameters; nodes of its example become the graph's."""
+    entry = ALGORITHMS[name]
+    types = entry.parameters("program") if entry.program else {}
+    named = {"source", "target"} | {n for n, kind in types.items() if kind is NodeId}
+    given = {
+        key: graph.ids[value] if key in named else value
+        for key, value in entry.example.parameters.items()
+    }
+    return given | (SETTINGS[name](graph) if name in SETTINGS else {})
+
+
+def taken_by(name: str, implementation: str, given: dict[str, Any]) -> dict[str, Any]:
+    known = ALGORITHMS[name].parameters(implementation)
+    return {key: value for key, value in given.items() if key in known}
+
+
+def test_every_algorithm_has_an_oracle() -> None:
+    assert ORACLES.keys() == ALGORITHMS.keys()
+    assert SETTINGS.keys() <= ALGORITHMS.keys()
+
+
+@pytest.mark.parametrize(("name", "is_directed", "names", "weights"), CELLS)
+def test_the_answer_is_the_oracles_in_every_store_and_mode(
+    name: str, is_directed: bool, names: str, weights: str, stores: Stores
+) -> None:
+    graph = GRAPHS[name](is_directed, names, weights)
+    given = given_to(name, graph)
+    entry, absent, wrong = ALGORITHMS[name], set(), []
+    for implementation in IMPLEMENTATIONS:
+        if not getattr(entry, implementation):
+            why = refusal_of(name, graph.topology(), implementation=implementation)
+            assert f"{name} has no {implementation} implementation" in why
+            continue
+        own = taken_by(name, implementation, given)
+        made = stores(graph)
+        for (layout, threads), mode in itertools.product(PLACES, MODES):
+            path = str(made[layout])
+            done = run_in(mode, name, path, implementation, threads, **own)
+            if done is None:
+                absent.add((implementation, mode))
+                continue
+            cell = f"{implementation}, {mode}, {layout}, {threads} threads"
+            wrong += difference(name, graph, done, given, cell)
+        if (implementation, "paged") in absent and implementation == "program":
+            assert entry.prepare(path, implementation="program", **own).choice.unites
+    assert wrong == []
+    # native algorithms hold what they compute in memory, and are refused beyond it; so do
+    # programs whose rows are united, as those with states of edges
+    assert {mode for _, mode in absent} <= {"paged"}
+
+
+def difference(
+    name: str, graph: SmallGraph, done: Result, given: dict[str, Any], cell: str
+) -> list[str]:
+    """Return what the oracle says of a result, with its cell; nothing where it agrees."""
+    try:
+        ORACLES[name](graph, done, given)
+    except AssertionError as err:
+        return [f"{cell}: {str(err)[:300]}"]
+    return []
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+def test_a_weight_that_is_no_number_is_refused_by_what_reads_it(
+    name: str, number: float
+) -> None:
+    graph = GRAPHS[name](True, "integers", "quarters")
+    (src, dst, _), *others = graph.edges
+    wrong = replace(graph, edges=[(src, dst, number), *others])
+    given = given_to(name, graph)
+    for implementation in filter(partial(getattr, ALGORITHMS[name]), IMPLEMENTATIONS):
+        own = taken_by(name, implementation, given)
+        try:
+            done = ALGORITHMS[name](wrong.topology(), implementation=implementation, **own)
+        except InvalidGraphError as err:
+            problems = [] if re.search("nan|inf", str(err)) else [str(err)]
+        else:
+            problems = difference(name, wrong, done, given, implementation)
+        assert problems == []
+
+
+def test_a_store_has_no_weight_that_is_no_number(tmp_path: Path) -> None:
+    graph = GRAPHS["sssp"](True, "integers", "quarters")
+    (src, dst, _), *others = graph.edges
+    wrong = replace(graph, edges=[(src, dst, math.nan), *others])
+    with pytest.raises(InputError, match=r"'weight' .* not finite"):
+        LAYOUTS["four partitions"](tmp_path / "graph", wrong)
+
+
+@pytest.mark.parametrize("is_directed", [True, False])
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+def test_a_last_result_is_followed_or_refused(
+    name: str, is_directed: bool, tmp_path: Path
+) -> None:
+    graph = GRAPHS[name](is_directed, "integers", "quarters")
+    first = name if name in FOLLOWED else "wcc"
+    own = taken_by(first, "native", given_to(first, graph))
+    last: list[Result] = []
+
+    def keep(path: Path) -> None:
+        last.append(ALGORITHMS[first](str(path), **own))
+
+    build_changed(tmp_path / "graph", graph, between=keep)
+    if name not in FOLLOWED:
+        why = refusal_of(name, str(tmp_path / "graph"), last=last[0])
+        assert "does not go on from a last result" in why
+        return
+    done = ALGORITHMS[name](str(tmp_path / "graph"), last=last[0], **own)
+    assert difference(name, graph, done, own, "--from") == []
+
+
+@pytest.mark.parametrize("is_directed", [True, False])
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+def test_two_workers_give_the_answer_or_refuse(
+    name: str, is_directed: bool, stores: Stores
+) -> None:
+    graph = GRAPHS[name](is_directed, "texts", "quarters")
+    entry, given = ALGORITHMS[name], given_to(name, graph)
+    path = stores(graph)["four partitions"]
+    if not entry.program:
+        with pytest.raises(GraphsysError, match="has no program implementation"):
+            entry.prepare(str(path), implementation="program", **given)
+        return
+    own = taken_by(name, "program", given)
+    table, _ = run_by_workers(name, path, own, 2)
+    done = Result(source=table, algorithm=BY_WORKERS, supersteps=0, seconds=0.0)
+    assert difference(name, graph, done, given, "two workers") == []

@@ -1,0 +1,47 @@
+"""Programs of one's own give one answer in every store and mode, as listed ones do."""
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphsys.core.errors import BudgetError
+from graphsys.engine.program_run import prepare_program
+from graphsys.engine.topology import Topology
+from tests.matrix.graphs import mixed
+from tests.matrix.programs import PROGRAMS
+from tests.matrix.ways import MODES, PLACES, forced
+from tests.unit.engine.native.small_graphs import SmallGraph, values
+
+Stores = Callable[[SmallGraph], dict[str, Path]]
+
+
+@pytest.mark.parametrize("is_directed", [True, False])
+@pytest.mark.parametrize("names", ["integers", "texts"])
+@pytest.mark.parametrize("what", PROGRAMS)
+def test_a_program_gives_what_trying_by_hand_gives(
+    what: str, names: str, is_directed: bool, stores: Stores
+) -> None:
+    program, expected = PROGRAMS[what]
+    graph = mixed(is_directed, names, "quarters")
+    wanted, made, wrong, absent = expected(graph), stores(graph), [], set()
+    for (layout, threads), mode in itertools.product(PLACES, MODES):
+        topology = Topology.of(str(made[layout]))
+        with forced(mode):
+            try:
+                done = prepare_program(program(), topology, num_threads=threads).run()
+            except BudgetError:
+                absent.add(mode)
+                continue
+        if not is_same(values(done, done.table.column_names[1]), wanted):
+            wrong.append(f"{mode}, {layout}, {threads} threads")
+    assert wrong == []
+    assert absent == ({"paged"} if what == "edge states" else set())
+
+
+def is_same(found: dict[Any, Any], wanted: dict[Any, Any]) -> bool:
+    if isinstance(next(iter(wanted.values())), float):
+        return bool(found == pytest.approx(wanted, rel=1e-12))
+    return found == wanted
