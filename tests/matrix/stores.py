@@ -23,8 +23,8 @@ def _chunk(edges: Edges) -> EdgeChunk:
 def _whole(partitions: int) -> Callable[[Path, SmallGraph], None]:
     def build(out: Path, graph: SmallGraph) -> None:
         nodes = NodeChunk(ids=as_ids(graph.ids))
-        options = {"is_directed": graph.is_directed, "partitions": partitions}
-        make_store(out, nodes, _chunk(graph.edges), **options).graph.close()
+        options: dict[str, Any] = {"is_directed": graph.is_directed}
+        make_store(out, nodes, _chunk(graph.edges), partitions=partitions, **options)
 
     return build
 
