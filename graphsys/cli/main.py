@@ -46,7 +46,7 @@ from graphsys.cli.help_pages.verbs import Verb, VerbGroup
 from graphsys.cli.machine import doctor, plan
 from graphsys.cli.options import examples
 from graphsys.cli.progress import CompileNotice, LogProgress
-from graphsys.core.errors import GraphsysError
+from graphsys.core.errors import GraphsysError, told_with_place, user_place
 from graphsys.core.plain_files import OUT_OF_FILES
 from graphsys.core.remote.locations import show_progress
 from graphsys.kernels.notices import tell_when_compiling
@@ -223,6 +223,8 @@ def _describe(err: Exception) -> str | None:
             f"too many open files: a process may open {_limit('RLIMIT_NOFILE')} here; "
             "allow more with `ulimit -n 1024`"
         )
+    if (place := user_place(err)) is not None:
+        return told_with_place(err, place)
     if isinstance(err, GraphsysError):
         return str(err)
     if isinstance(err, UnicodeEncodeError) and err.reason == "surrogates not allowed":

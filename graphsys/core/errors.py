@@ -6,7 +6,10 @@ lower case, has no full stop and fits three lines. The command line prints it be
 """
 
 import difflib
+import sys
+import traceback
 from collections.abc import Iterable
+from typing import Final
 
 
 class GraphsysError(Exception):
@@ -127,3 +130,29 @@ def unknown_name(
     elif group:
         message += f"; install the package that brings it (entry point of {group})"
     return UnknownNameError(message)
+
+
+MODULE_PREFIX: Final = "graphsys_user_"
+"""What names of modules begin with that were loaded from a user's file."""
+
+
+def user_place(err: BaseException) -> str | None:
+    """Return ``file:line`` of the innermost frame in a user's program, or None."""
+    files = {
+        getattr(module, "__file__", None)
+        for name, module in sys.modules.items()
+        if name.startswith(MODULE_PREFIX)
+    }
+    if not files:
+        return None
+    frames = traceback.extract_tb(err.__traceback__)
+    places = [f"{it.filename}:{it.lineno}" for it in frames if it.filename in files]
+    return places[-1] if places else None
+
+
+def told_with_place(err: BaseException, place: str) -> str:
+    """Return an error of a user's code as one line, behind its place."""
+    text = " ".join(str(err).split())
+    if type(err).__module__.startswith("graphsys."):
+        return text if text.startswith(place) else f"{place}: {text}"
+    return f"{place}: {type(err).__name__}{': ' * bool(text)}{text}"

@@ -3,10 +3,16 @@
 import hashlib
 import importlib.util
 import sys
-import traceback
 from pathlib import Path
 
-from graphsys.core.errors import CompileError, ConfigError, cut_list
+from graphsys.core.errors import (
+    MODULE_PREFIX,
+    CompileError,
+    ConfigError,
+    cut_list,
+    told_with_place,
+    user_place,
+)
 from graphsys.engine.program import VertexProgram
 
 
@@ -24,9 +30,7 @@ def load_program(place: str) -> type[VertexProgram]:
     path = Path(name + ".py" if wanted else place.removesuffix(":"))
     if not path.is_file():
         raise ConfigError(f"{path}: there is no such file")
-    module_name = (
-        "graphsys_user_" + hashlib.sha256(str(path.resolve()).encode()).hexdigest()
-    )
+    module_name = MODULE_PREFIX + hashlib.sha256(str(path.resolve()).encode()).hexdigest()
     spec = importlib.util.spec_from_file_location(module_name, path)
     if spec is None or spec.loader is None:
         raise ConfigError(f"{path} is not a Python file")
@@ -37,10 +41,8 @@ def load_program(place: str) -> type[VertexProgram]:
     except SyntaxError as err:
         raise CompileError(f"{path}:{err.lineno}: {err.msg}") from err
     except Exception as err:
-        frames = traceback.extract_tb(err.__traceback__)
-        lines = [f.lineno for f in frames if Path(f.filename) == path.absolute()]
-        line = lines[-1] if lines else "?"
-        raise CompileError(f"{path}:{line}: {type(err).__name__}: {err}") from err
+        place = user_place(err) or str(path)
+        raise CompileError(told_with_place(err, place)) from err
     own = {
         key: value
         for key, value in vars(module).items()

@@ -121,7 +121,7 @@ def combiner(
     return Combiner("own", function, identity, idempotent)
 
 
-def state(dtype: Any, default: Any = 0, *, null: Any = _UNSET) -> Any:
+def state(dtype: Any, default: Any = 0, *, null: Any = _UNSET, shape: Any = None) -> Any:
     """Declare a value that every node holds.
 
     Args:
@@ -129,11 +129,18 @@ def state(dtype: Any, default: Any = 0, *, null: Any = _UNSET) -> Any:
         default: Its first value: a number, or ``gs.own_id`` for a :class:`NodeId`.
         null: The value that is null in results. By default an infinite ``default``, and
             ``gs.NO_NODE``.
+        shape: Refused: a state is a number; several are several states.
+
+    Raises:
+        ConfigError: a default or a shape of anything but a number.
 
     Examples:
         >>> state("float32", default=float("inf")).null
         inf
     """
+    _require_scalar("default", default)
+    if shape not in (None, ()):
+        raise _not_scalar(f"shape={shape!r}")
     if null is _UNSET:
         infinite = isinstance(default, float) and default in (float("inf"), -float("inf"))
         null = default if infinite else None
@@ -141,6 +148,24 @@ def state(dtype: Any, default: Any = 0, *, null: Any = _UNSET) -> Any:
         default = NO_NODE if default is None else default
         null = NO_NODE
     return State(dtype, default, null)
+
+
+def _require_scalar(name: str, value: Any) -> None:
+    """Refuse what is no number as the first value of a state."""
+    if value is None or value is own_id or isinstance(value, bool | int | float):
+        return
+    dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
+    if dtype is not None and shape == () and dtype.kind in "biuf":
+        return
+    kind = f"{name} is {type(value).__name__}"
+    raise _not_scalar(f"{kind} of shape {shape}" if shape else kind)
+
+
+def _not_scalar(found: str) -> ConfigError:
+    return ConfigError(
+        f"a state is a scalar, one number per node, but {found}; declare a state for each "
+        'number, such as x0 = gs.state("float32") and x1 = gs.state("float32")'
+    )
 
 
 def edge_state(dtype: str, default: float = 0) -> Any:
@@ -155,6 +180,7 @@ def edge_state(dtype: str, default: float = 0) -> Any:
     several, in the order of weights, belongs to the k-th there, and without one the default
     is read. All phases that use states of edges have one direction in directed graphs.
     """
+    _require_scalar("default", default)
     return EdgeState(dtype, default)
 
 

@@ -244,6 +244,15 @@ class Executor:
 
     def _numbered(self, first: Mapping[Any, Mapping[str, Any]]) -> NumberedStates:
         """Set states given by user id; return which nodes they were."""
+        if not isinstance(first, Mapping) or not all(
+            isinstance(values, Mapping) for values in first.values()
+        ):
+            code = type(self.program).start.__code__
+            raise ConfigError(
+                f"{code.co_filename}:{code.co_firstlineno}: start of {self.plan.spec.name} "
+                f"returns {first!r:.60}, expected {{node: {{state: value}}}}, None for all "
+                "nodes, or gs.NumberedStates"
+            )
         numbers = [self.topology.number(node) for node in first]
         for number, values in zip(numbers, first.values(), strict=True):
             for name, value in values.items():

@@ -8,6 +8,7 @@ unlabeled data with label propagation", 2002. Ends when no node changes; nodes t
 ever, as pairs may, are cut short by ``max_supersteps``. O(N + E) per superstep.
 """
 
+import math
 from typing import Any
 
 from graphsys.core.errors import ConfigError
@@ -43,8 +44,11 @@ class LabelPropagation(gs.VertexProgram):
             numbers, labels = stored_labels(graph)
             return gs.NumberedStates(numbers, {"label": labels, "is_known": True})
         for node, label in self.labels.items():
-            if label < 0 or int(label) != label:
-                raise ConfigError(f"label of {node!r} is {label!r}, expected an int >= 0")
+            if not _is_class(label):
+                raise ConfigError(
+                    f"label of {node!r} is {label!r}, expected an int >= 0: number the "
+                    "classes"
+                )
         return {n: {"label": label, "is_known": True} for n, label in self.labels.items()}
 
     def message(self, src: Any, edge: Any) -> Any:
@@ -65,3 +69,13 @@ class LabelPropagation(gs.VertexProgram):
         if self.iterations is not None:
             return self.superstep >= self.iterations
         return bool(totals["moved"] == 0)
+
+
+def _is_class(label: Any) -> bool:
+    """Whether a label is a whole number of at least 0; numpy's count too."""
+    try:
+        number = float(label)
+    except (TypeError, ValueError):
+        return False
+    is_text = isinstance(label, str | bytes | bool)
+    return not is_text and math.isfinite(number) and number >= 0 and number % 1 == 0

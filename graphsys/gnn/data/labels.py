@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphsys.core.errors import ConfigError, InvalidGraphError, cut_list, unknown_name
+from graphsys.core.notes import note
 from graphsys.gnn.config import GnnConfig
 from graphsys.storage.reader import Graph
 
@@ -69,7 +70,7 @@ def read_labels(graph: Graph, config: GnnConfig) -> NodeLabels:
         InvalidGraphError: Nodes of a split have no label.
     """
     node_type = labeled_type(graph, config)
-    labels = node_column(graph, node_type, config.label)
+    labels = _as_classes(node_column(graph, node_type, config.label), config.label)
     splits = read_splits(graph, node_type, config)
     kind, is_multi = labels.type, False
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
@@ -82,7 +83,8 @@ def read_labels(graph: Graph, config: GnnConfig) -> NodeLabels:
     ):
         raise ConfigError(
             f"task node_classification: column {config.label!r} of node type {node_type!r} "
-            f"is {labels.type}, expected integers, text or lists of them"
+            f"is {labels.type}, expected integers, text or lists of them; of numbers with "
+            "a fraction train task=regression"
         )
     known = pc.is_valid(labels).to_numpy()
     for split, nodes in splits.items():
@@ -104,6 +106,52 @@ def read_labels(graph: Graph, config: GnnConfig) -> NodeLabels:
         node_type=node_type, classes=classes.tolist(), begins=begins,
         codes=codes.astype(np.int64), splits=splits, is_multi=is_multi,
     )  # fmt: skip
+
+
+def _as_classes(labels: Any, name: str) -> Any:
+    """Return labels with nulls for those that say that there is none: -1, NaN, no text.
+
+    Of -1 and 1 alone, as some tell two classes, both are classes; a note says so. Numbers
+    with a fraction stay as they are, to be refused.
+
+    Raises:
+        ConfigError: a list of classes has one that says that there is none.
+    """
+    kind = labels.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        odd = pc.sum(_says_none(pc.list_flatten(labels))).as_py()
+        if odd:
+            raise ConfigError(
+                f"{odd} classes in the lists of column {name!r} are -1 or empty; an empty "
+                "list is a node without classes"
+            )
+        return labels
+    if pa.types.is_floating(kind):  # integers become that beside NaN, in pandas
+        labels = pc.if_else(pc.is_nan(labels), pa.scalar(None, kind), labels)
+        if (
+            not labels.null_count
+            or pc.all(pc.equal(pc.floor(labels), labels)).as_py() is False
+        ):
+            return labels
+        labels = pc.cast(labels, pa.int64())
+    says_none = _says_none(labels)
+    count = pc.sum(says_none).as_py() or 0
+    if count and pa.types.is_integer(labels.type):
+        if set(pc.unique(labels.drop_null()).to_pylist()) == {-1, 1}:
+            note(f"labels -1 and 1 of column {name!r} are taken for two classes")
+            return labels
+        note(f"{count} labels of column {name!r} are -1: those nodes have none")
+    return pc.if_else(pc.fill_null(says_none, False), pa.scalar(None, labels.type), labels)
+
+
+def _says_none(values: Any) -> Any:
+    """Return which values say that there is no class."""
+    if pa.types.is_integer(values.type) and not pa.types.is_unsigned_integer(values.type):
+        return pc.equal(values, -1)
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        text = pc.utf8_lower(pc.utf8_trim_whitespace(values))
+        return pc.is_in(text, pa.array(["", "nan"], text.type))
+    return pc.is_null(values)
 
 
 def labeled_type(graph: Graph, config: GnnConfig) -> str:

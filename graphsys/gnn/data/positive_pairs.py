@@ -90,7 +90,8 @@ def make_pairs(graph: Graph, config: GnnConfig) -> Pairs:
     name = learned_edge_type(graph, config)
     kind = graph.edge_type(name)
     if config.positives == "edges":
-        if spec_of(config.model).messages == "walks" and kind.src_type != kind.dst_type:
+        is_of_one = spec_of(config.model).messages in ("walks", "metapaths")
+        if is_of_one and kind.src_type != kind.dst_type:
             raise ConfigError(
                 f"model {config.model} has rows for one node type, edges {name!r} join "
                 f'{kind.src_type!r} and {kind.dst_type!r}; set positives = "walks"'

@@ -1,6 +1,8 @@
 """A network of layers: inputs by node type, a layer per hop and relation, an output."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,7 +21,8 @@ from graphsys.gnn.ops.sparse_features import Linear, SparseFeatures
 class Network(Model):
     """A layer per hop and relation.
 
-    Messages of several relations into a node type are added. Where node types differ in
+    Messages of several relations into a node type are added. Types that no relation leads
+    into have a linear layer of their own rows per hop (``own_rows``). Where types differ in
     their input, or with ``residual``, a linear layer brings each to ``dim`` first. Types
     without features have one learned row per node, those with bags one per number in them;
     these are parameters in ``learned``, or on disk in ``stored``.
@@ -30,6 +33,7 @@ class Network(Model):
         shapes: Input of every node type.
         num_out: Features of the output.
         decoder: What makes scores of the output, so that its weights are the run's.
+        wanted: Types whose output is asked for; all by default.
     """
 
     def __init__(
@@ -39,6 +43,7 @@ class Network(Model):
         shapes: Mapping[str, InputShape],
         num_out: int,
         decoder: nn.Module | None = None,
+        wanted: Collection[str] | None = None,
     ) -> None:
         super().__init__(config, num_out, decoder)
         self.relations = list(relations)
@@ -59,6 +64,7 @@ class Network(Model):
             _make_hop(config, self.relations, sizes[k : k + 2], is_last=is_last)
             for k, is_last in enumerate(lasts)
         )
+        self.own_rows = self._make_own_rows(shapes, sizes, wanted)
         self.norms = nn.ModuleList(_make_norm(config, size) for size in sizes[:-1])
         self.exit: nn.Module = nn.Identity()
         if self.spec.exit_layers == 2:
@@ -68,6 +74,30 @@ class Network(Model):
             )  # fmt: skip
         elif has_exit:
             self.exit = nn.Linear(config.dim, num_out)
+
+    def _make_own_rows(
+        self,
+        shapes: Mapping[str, InputShape],
+        sizes: Sequence[int],
+        wanted: Collection[str] | None,
+    ) -> nn.ModuleList:
+        """Return linear layers for types without messages, of every hop that is read."""
+        reached = {own for _, own, _ in self.relations}
+        senders = {other for _, _, other in self.relations}
+        made = []
+        for k, (num_in, num_out) in enumerate(pairwise(sizes)):
+            is_last = k == len(sizes) - 2
+            read = (wanted if wanted is not None else shapes) if is_last else senders
+            mean = self.spec.is_mean_of_layers  # which takes the input as it is
+            lone = [] if mean else [n for n in shapes if n in read and n not in reached]
+            made.append(nn.ModuleDict({key_of(n): Linear(num_in, num_out) for n in lone}))
+        return nn.ModuleList(made)
+
+    def restore(self, weights: Tensors, path: Path) -> None:
+        """Take over the weights of a run, also of before types without messages had any."""
+        if not any(name.startswith("own_rows.") for name in weights):
+            self.own_rows = nn.ModuleList(nn.ModuleDict() for _ in self.own_rows)
+        super().restore(weights, path)
 
     def forward(self, hops: Sequence[Rows], x: Mapping[str, Any]) -> Tensors:
         """Return the output of the seeds by type."""
@@ -136,11 +166,16 @@ class Network(Model):
         mine: Mapping[str, torch.Tensor],
     ) -> Tensors:
         """Return the sums over relations of what layer ``k`` makes of messages, by type."""
-        hop = self.hops[k]
+        hop, own_rows = self.hops[k], self.own_rows[k]
+        assert isinstance(own_rows, nn.ModuleDict)  # __init__ made it
+        summed = {
+            name: own_rows[key_of(name)](x)
+            for name, x in mine.items()
+            if key_of(name) in own_rows
+        }
         if not isinstance(hop, nn.ModuleDict):  # a layer over all relations
             everywhere: Any = hop
-            return everywhere(rows, ready, mine)  # type: ignore[no-any-return]
-        summed: Tensors = {}
+            return {**everywhere(rows, ready, mine), **summed}
         for name, node_type, other in self.relations:
             each = rows[name]
             if node_type not in mine or other not in ready:

@@ -176,6 +176,7 @@ def build_context(
         features.check()
     torch.manual_seed(int(draw_key(config.seed, "weights")) >> 1)
     network = _make_model(config, message_graph, features, task)
+    _require_weights(network, features)
     if transfer is not None:
         network.to(transfer.device)
         if is_checking and config.cache_device_memory:  # the cache is of training
@@ -220,7 +221,19 @@ def _make_model(
     if make is not None:
         made: Model = make(config, relations, shapes, task.decoder)
         return made
-    return Network(config, relations, shapes, task.num_out, task.decoder)
+    wanted = None if task.decoder is not None else [task.node_type]
+    return Network(config, relations, shapes, task.num_out, task.decoder, wanted)
+
+
+def _require_weights(network: Model, features: InputFeatures) -> None:
+    """Refuse a network that has nothing to learn."""
+    has_rows = any(name in network.stored for name in features.shapes)
+    if network.config.is_of_events or has_rows or any(True for _ in network.parameters()):
+        return
+    raise ConfigError(
+        f"model {network.config.model} learns the rows of nodes without features and "
+        "nothing else, and all nodes have features: set model=sage, which learns of those"
+    )
 
 
 def run_config(out: str | Path, overrides: Iterable[str] = ()) -> GnnConfig:
