@@ -31,7 +31,8 @@ class KernelTotals:
         seconds: Until their last thread was done.
         busy_s: Of all threads together.
         longest_s: Sum over launches of the busiest thread.
-        threads_s: Sum over launches of their time, times the threads.
+        threads_s: Sum over launches of the busiest thread's time, times the threads.
+        launches_s: Sum over the same launches of the time until all were done.
         mean_s: Sum over launches of the mean thread.
         sigma_s: Sum over launches of the threads' standard deviation.
         device: ``cpu`` or ``cuda``.
@@ -43,6 +44,7 @@ class KernelTotals:
     busy_s: float = 0.0
     longest_s: float = 0.0
     threads_s: float = 0.0
+    launches_s: float = 0.0
     mean_s: float = 0.0
     sigma_s: float = 0.0
     device: str = "cpu"
@@ -54,8 +56,19 @@ class KernelTotals:
 
     @property
     def waiting(self) -> float | None:
-        """Share of the threads' time in which they waited for the others."""
+        """Share of the threads' time in which they waited for the busiest.
+
+        By the threads' own clock alone: 1 - 1 / imbalance where all launches have as many,
+        so at most a half of two threads'. Waking them is ``handing_over``.
+        """
         return 1.0 - self.busy_s / self.threads_s if self.threads_s > 0 else None
+
+    @property
+    def handing_over(self) -> float | None:
+        """Share of the launches' time in which not even the busiest thread worked."""
+        if self.launches_s <= 0:
+            return None
+        return max(1.0 - self.longest_s / self.launches_s, 0.0)
 
 
 @dataclass(slots=True)
@@ -180,7 +193,8 @@ def _add_launch(found: HostFigures, event: Event, compiling: Intervals) -> None:
     kernel.longest_s += max(busy) / 1e9
     kernel.mean_s += sum(busy) / len(busy) / 1e9
     kernel.sigma_s += statistics.pstdev(busy) / 1e9
-    kernel.threads_s += event.duration_ns * len(busy) / 1e9
+    kernel.threads_s += max(busy) * len(busy) / 1e9
+    kernel.launches_s += event.duration_ns / 1e9
 
 
 def _add_transfers(found: HostFigures, events: Sequence[Event]) -> None:

@@ -125,12 +125,15 @@ def _threads(figures: HostFigures) -> list[Metric]:
     ratio = longest / mean if mean > 0 else None
     sigma = sum(kernel.sigma_s for kernel in kernels)
     spread = sigma / mean if mean > 0 else None
-    waiting = max(1 - busy / threads, 0.0) if threads > 0 else None
+    waiting = 1 - busy / threads if threads > 0 else None
+    launches = sum(kernel.launches_s for kernel in kernels)
+    handing_over = max(1 - longest / launches, 0.0) if launches > 0 else None
     reason = "no kernel's threads were timed"
     return [
         measured("thread_imbalance", ratio, "max/mean", reason=reason),
         measured("thread_variance", spread, "sigma/mu", reason=reason),
         measured("thread_waiting", waiting, "share", reason=reason),
+        measured("thread_handover", handing_over, "share", reason=reason),
     ]
 
 

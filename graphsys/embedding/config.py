@@ -35,9 +35,9 @@ class EmbeddingConfig(ControlConfig):
     dim: int = option(100, "Length of an embedding.", minimum=1, group="Model")
     operator: str = option(
         "identity",
-        "How a relation changes the row of an edge's source before it is compared: "
-        "complex_diagonal is ComplEx, translation TransE, diagonal DistMult, linear "
-        "RESCAL, rotation RotatE.",
+        "How a relation changes the row of an edge's destination before it is compared "
+        "(with reciprocal, of whichever end is given): complex_diagonal is ComplEx, "
+        "translation TransE, diagonal DistMult, linear RESCAL, rotation RotatE.",
         group="Model", choices=operators.OPERATORS.names, plugins=operators.GROUP,
     )
     comparator: str = option(
