@@ -1,17 +1,18 @@
 """Reports as files: the page and the JSON beside it, written whole or not at all."""
 
+import contextlib
 import gzip
 import itertools
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from graphsys.analysis.report import SCHEMA_VERSION
-from graphsys.core.errors import ConfigError, InputError, OutputExistsError
+from graphsys.core.errors import ConfigError, GraphsysError, InputError, OutputExistsError
 from graphsys.core.plain_files import read_json
 from graphsys.core.remote.locations import is_remote
 from graphsys.storage.output_file import new_files, require_writable
@@ -134,8 +135,10 @@ def write_comparison(before: Path, after: Path, page: Path) -> None:
     from graphsys.analysis.page.comparison import comparison_page
 
     reports = read_report(before), read_report(after)
-    text = comparison_page(*reports, (str(before), str(after)))
-    _write_both(page, text, compare_reports(*reports))
+    with unaltered(before, after):
+        text = comparison_page(*reports, (str(before), str(after)))
+        found = compare_reports(*reports)
+    _write_both(page, text, found)
 
 
 def _write_both(page: Path, text: str, facts: Mapping[str, Any]) -> None:
@@ -181,7 +184,31 @@ def read_report(path: Path) -> dict[str, Any]:
             f"{path}: schema version {found['schema_version']!r}, this graphsys reads "
             f"{SCHEMA_VERSION}; profile it again"
         )
+    with unaltered(path):
+        for metric in found["metrics"]:
+            value = metric["value"]
+            if not isinstance(metric["name"], str) or isinstance(value, bool | str | list):
+                raise TypeError(f"metric {metric['name']!r} has the value {value!r}")
     return dict(found)
+
+
+@contextlib.contextmanager
+def unaltered(*paths: Path) -> Iterator[None]:
+    """Say that reports were altered, where something in them is not as it was written.
+
+    Raises:
+        InputError: something is not.
+    """
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as err:
+        if isinstance(err, GraphsysError):
+            raise
+        names = " and ".join(map(str, paths))
+        raise InputError(
+            f"{names}: not as graphsys profile writes reports "
+            f"({type(err).__name__}: {err}); profile it again"
+        ) from err
 
 
 def report_schema() -> dict[str, Any]:

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphsys.cli.console import print_json
+from graphsys.cli.console import print_json, visible
 from graphsys.cli.progress import open_progress
 
 if TYPE_CHECKING:
@@ -66,11 +66,11 @@ def explain(
         print_json({"plans": plans, **more, "induced": induced})
         return
     for text, said in zip(patterns, lines, strict=True):
-        sys.stdout.write(f"{text} ({induced}-induced)\n")
-        sys.stdout.writelines(f"  {line}\n" for line in said)
+        sys.stdout.write(visible(f"{text} ({induced}-induced)\n"))
+        sys.stdout.writelines(visible(f"  {line}\n") for line in said)
     for code in dict.fromkeys(filter(None, python)):  # patterns share it
         names = [text for text, own in zip(patterns, python, strict=True) if own == code]
-        sys.stdout.write(f"\n# counts {' and '.join(names)}\n{code}")
+        sys.stdout.write(visible(f"\n# counts {' and '.join(names)}\n{code}"))
 
 
 def list_matches(

@@ -362,7 +362,12 @@ def _compare(
     before: Path, after: Path, out: Path | None, *, as_json: bool, overwrite: bool
 ) -> None:
     from graphsys.analysis.compare import compare_reports
-    from graphsys.analysis.files import check_target, read_report, write_comparison
+    from graphsys.analysis.files import (
+        check_target,
+        read_report,
+        unaltered,
+        write_comparison,
+    )
     from graphsys.analysis.page.text import number_text
 
     if out is not None:
@@ -374,7 +379,8 @@ def _compare(
             )
         write_comparison(before, after, out)
         print_note(f"profile: wrote {out} and {out.with_suffix('.json').name}")
-    found = compare_reports(read_report(before), read_report(after))
+    with unaltered(before, after):
+        found = compare_reports(read_report(before), read_report(after))
     if as_json:
         print_json(found)
         return

@@ -4,7 +4,7 @@ import sys
 import time
 from typing import Any
 
-from graphsys.cli.console import is_terminal, print_note
+from graphsys.cli.console import is_terminal, print_note, visible
 from graphsys.core.memory import format_bytes
 from graphsys.core.progress import Progress
 
@@ -44,7 +44,7 @@ class _Stage:
     """
 
     def __init__(self, name: str, total: int | None, unit: str) -> None:
-        self.name = name
+        self.name = visible(name)
         self.total = total
         self.unit = unit
         self.done = 0
@@ -168,7 +168,7 @@ class BarProgress(Progress):
         """Begin a stage and its bar."""
         self._end_stage()
         self._stage = _Stage(name, total, unit)
-        self._task = self._bars.add_task(name, total=total, detail="")
+        self._task = self._bars.add_task(self._stage.name, total=total, detail="")
         self._bars.start()
 
     def advance(self, steps: int, **figures: float) -> None:

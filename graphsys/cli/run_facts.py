@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphsys.cli.console import print_facts, print_json, print_table
+from graphsys.cli.console import print_facts, print_json, print_table, visible
 
 if TYPE_CHECKING:
     from graphsys.distributed.run import ClusterRun
@@ -18,7 +18,7 @@ def print_explanation(
 ) -> None:
     """Print how an algorithm would be run and why."""
     if not as_json:
-        sys.stdout.write(work.explanation() + "\n")
+        sys.stdout.write(visible(work.explanation()) + "\n")
         return
     choice = work.choice
     print_json(

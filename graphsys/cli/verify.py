@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from graphsys.cli.console import print_json, print_note
+from graphsys.cli.console import print_json, print_note, visible
 from graphsys.cli.options import JsonOption, examples
 
 EPILOG = examples("graphsys verify demo && echo sound", "graphsys verify run")
@@ -39,7 +39,7 @@ def verify(graph: Folder, json: JsonOption = False) -> None:
         print_json({"ok": report.ok, "problems": found})
     else:
         for problem in report.problems:
-            sys.stdout.write(f"{problem.file}: {problem.what}\n")
+            sys.stdout.write(visible(f"{problem.file}: {problem.what}\n"))
         if report.ok:
             print_note(f"{graph}: no problems found")
     if not report.ok:

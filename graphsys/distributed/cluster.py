@@ -94,10 +94,11 @@ def connected(cluster: Cluster) -> Iterator[int]:
         if cluster.local_workers:
             _sweep()
             folder, lock = _own_folder()
-            ray.init(
-                num_cpus=cluster.local_workers, object_store_memory=_STORE_BYTES,
-                _temp_dir=str(folder), **quiet,
-            )  # fmt: skip
+            with _starting():
+                ray.init(
+                    num_cpus=cluster.local_workers, object_store_memory=_STORE_BYTES,
+                    _temp_dir=str(folder), **quiet,
+                )  # fmt: skip
             yield cluster.local_workers
         else:
             _connect(ray, cluster.address)
@@ -107,6 +108,23 @@ def connected(cluster: Cluster) -> Iterator[int]:
         if folder is not None:
             ownership.remove_folder(folder)
             os.close(lock)
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    """Say in a line that Ray did not start: on a busy machine it gives up by itself.
+
+    Raises:
+        ClusterError: It did not.
+    """
+    try:
+        yield
+    except Exception as err:  # Ray raises it as such
+        reason = " ".join(str(err).split()) or type(err).__name__
+        raise ClusterError(
+            f"Ray did not start on this machine: {reason[:200]}; end what else runs here, "
+            "or take fewer workers, and run the command again"
+        ) from err
 
 
 def _keep_off_stdout() -> None:

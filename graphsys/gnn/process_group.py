@@ -25,6 +25,7 @@ TIMEOUT_S = 120
 _PATIENCE = timedelta(days=30)  # while others evaluate; who dies is noticed at once
 _GIVEN_BYTES = 256 << 20  # by one call of gloo
 _patient: Any = None
+_meeting: Any = None
 
 
 @dataclass
@@ -255,6 +256,12 @@ def current_process_group() -> ProcessGroup:
     return ProcessGroup(distributed.get_rank(), distributed.get_world_size())
 
 
+def meet(store: Any) -> None:
+    """Have processes find each other by a store; else where ``torchrun`` says."""
+    global _meeting
+    _meeting = store
+
+
 @contextlib.contextmanager
 def joined_process_group() -> Iterator[ProcessGroup]:
     """Join the processes that ``torchrun`` started, for the block, unless one has already.
@@ -267,7 +274,12 @@ def joined_process_group() -> Iterator[ProcessGroup]:
         return
     global _patient
     try:
-        distributed.init_process_group("gloo", timeout=timedelta(seconds=TIMEOUT_S))
+        told: dict[str, Any] = {}
+        if _meeting is not None:
+            rank, size = int(os.environ["RANK"]), _num_told()
+            told = {"store": _meeting, "rank": rank, "world_size": size}
+        timeout = timedelta(seconds=TIMEOUT_S)
+        distributed.init_process_group("gloo", timeout=timeout, **told)
         _patient = distributed.new_group(timeout=_PATIENCE)
     except (RuntimeError, ValueError) as err:
         raise ConfigError(

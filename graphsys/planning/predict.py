@@ -60,6 +60,7 @@ def plan(
     supersteps: int = 20,
     network: float = 10e9,
     rates: Rates | None = None,
+    calibrate_again: bool = False,
     progress: Progress = SILENT,
 ) -> Plan:
     """Predict memory, storage, network and time of every verb on a graph.
@@ -78,6 +79,7 @@ def plan(
         network: Bits per second that a machine sends at most.
         rates: What was measured; by default what this machine's user keeps, or is
             measured now.
+        calibrate_again: Whether to measure, whatever is kept.
         progress: Told of what is measured.
 
     Raises:
@@ -100,7 +102,7 @@ def plan(
         num_nodes=int(nodes), num_edges=int(edges), machines=machines, memory=budget,
         partitions=min(partitions, int(nodes)), dim=dim, supersteps=supersteps,
     )  # fmt: skip
-    rates = rates or known_rates(progress)
+    rates = rates or known_rates(progress, calibrate_again=calibrate_again)
     return Plan(
         task=task,
         verbs=tuple(outlooks(task, rates, network / 8)),

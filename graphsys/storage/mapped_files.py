@@ -84,17 +84,28 @@ class MappedFiles:
         if self._remote is not None:
             self._remote.bring(path)
         try:
-            source = pa.memory_map(str(self._root / path), "rb")
-            whole = source.read_buffer()
-            batch = pa.ipc.open_file(pa.BufferReader(whole)).get_batch(0)
-            batch.validate()
-            self._first_look.require(entry or self.entries[path], whole, batch, check)
-            yield MappedFile(path=self._root / path, whole=whole, batch=batch)
+            try:
+                mapped = self._looked_at(path, check, entry)
+            except _UNREADABLE:
+                if self._remote is None or not self._remote.bring_anew(path):
+                    raise
+                mapped = self._looked_at(path, check, entry)
+            yield mapped
         except _UNREADABLE as err:
             raise CorruptStoreError(
                 f"{path} of graph {self._root} cannot be read ({err}); "
                 "run `graphsys verify`, then ingest again"
             ) from err
+
+    def _looked_at(
+        self, path: str, check: Callable[[pa.RecordBatch], None], entry: FileEntry | None
+    ) -> MappedFile:
+        source = pa.memory_map(str(self._root / path), "rb")
+        whole = source.read_buffer()
+        batch = pa.ipc.open_file(pa.BufferReader(whole)).get_batch(0)
+        batch.validate()
+        self._first_look.require(entry or self.entries[path], whole, batch, check)
+        return MappedFile(path=self._root / path, whole=whole, batch=batch)
 
     def batch(self, path: str, check: Callable[[pa.RecordBatch], None]) -> pa.RecordBatch:
         """Return what a file holds; see :meth:`reading`."""

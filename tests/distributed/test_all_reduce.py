@@ -3,12 +3,15 @@
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from graphsys.core.errors import ClusterError
 from graphsys.distributed.embedding.all_reduce import SummedTables, staleness_bound
+from graphsys.distributed.embedding.gloo import open_meeting
 from graphsys.distributed.embedding.parameter_server import Floats
 from graphsys.distributed.embedding.work import by_exchange
 from graphsys.embedding import EmbeddingConfig
@@ -164,3 +167,21 @@ def test_rows_of_nodes_stay_at_the_server() -> None:
     served, summed = by_exchange(tables, EmbeddingConfig(parameter_exchange="all_reduce"))
     assert (list(served), list(summed)) == (["rows/n", "state/n"], list(names[:2]))
     assert by_exchange(tables, EmbeddingConfig()) == (tables, {})
+
+
+def test_a_meeting_listens_at_one_address_and_names_begin_with_a_key() -> None:
+    import torch.distributed
+
+    c10d: Any = torch.distributed
+    store, (host, port, key) = open_meeting(2, "127.0.0.1")
+    lines = [
+        line.split()
+        for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+    ]
+    here = [it[1] for it in lines if it[3] == "0A" and it[1].endswith(f":{port:04X}")]
+    assert here == [f"0100007F:{port:04X}"]
+    other = c10d.TCPStore(host, port, 2, False)
+    c10d.PrefixStore(key, other).set("name", "ours")
+    assert not store.check(["name"])
+    assert len(key) == 32

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 import graphsys as gs
 from graphsys.core.errors import ClusterError, ConfigError
 from graphsys.core.progress import SILENT
-from graphsys.distributed import watching
+from graphsys.distributed import cluster, watching
 from graphsys.distributed.cluster import Cluster, connected
 from graphsys.distributed.exchanging.exchange import Exchange, Mailbox
 from graphsys.distributed.run import ClusterResult, ClusterRun
@@ -366,3 +367,37 @@ def test_a_profile_tells_of_every_worker(store: Path, tmp_path: Path, run_cli: R
     assert found["load_imbalance"] >= 1
     lanes = [lane["name"] for lane in report["timeline"]["lanes"]]
     assert {"worker 0 waits", "worker 1 waits"} <= set(lanes)
+
+
+def test_a_machine_too_busy_to_start_ray_is_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ray = pytest.importorskip("ray")
+
+    def slow(**_: Any) -> None:
+        raise Exception("The current node timed out during startup.")
+
+    monkeypatch.setattr(ray, "init", slow)
+    with (
+        pytest.raises(
+            ClusterError, match="did not start on this machine: The current node"
+        ),
+        connected(Cluster.parse("local:2")),
+    ):
+        pass
+
+
+def test_folders_of_ray_that_others_hold_or_never_claimed_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another container's processes are not seen here, and its folders are."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    held, lock = cluster._own_folder()
+    dead, other = cluster._own_folder()
+    os.close(other)
+    theirs = tmp_path / "graphsys-ray-999999-abc"  # as before there were claims
+    theirs.mkdir()
+    cluster._sweep()
+    assert sorted(tmp_path.iterdir()) == sorted([held, theirs])
+    assert not dead.exists()
+    os.close(lock)

@@ -91,14 +91,12 @@ def plan(
     Rates are measured on this machine when first needed, and kept.
     """
     from graphsys.planning.predict import plan as predict
-    from graphsys.planning.rates import known_rates
 
     sizes: dict[str, Any] = {"edges": edges, "nodes": nodes, "machines": machines}
     sizes |= {"memory": memory, "partitions": partitions, "dim": dim}
     sizes |= {"supersteps": supersteps, "network": network}
-    progress = open_progress()
-    rates = known_rates(progress, calibrate_again=calibrate)
-    found = predict(**sizes, rates=rates)
+    # sizes are checked first: measuring takes a while
+    found = predict(**sizes, calibrate_again=calibrate, progress=open_progress())
     if json:
         print_json(found.as_json())
     else:

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphsys.core.deps import require
 from graphsys.core.errors import ClusterError
-from graphsys.distributed.embedding.gloo import Address, GlooGroup, open_meeting
+from graphsys.distributed.embedding.gloo import GlooGroup, MeetingPlace, open_meeting
 from graphsys.distributed.embedding.parameter_server import Floats
 from graphsys.distributed.embedding.split_servers import Call
 from graphsys.distributed.embedding.work import EmbeddingWork
@@ -45,12 +45,12 @@ class FarEmbeddingWorker:
     def ready(self) -> None:
         """Return when the process is there."""
 
-    def open_meeting(self, size: int) -> Address:
+    def open_meeting(self, size: int) -> MeetingPlace:
         """Have all workers find each other here; return where."""
         self._store, address = open_meeting(size, _own_address())
         return address
 
-    def join(self, rank: int, size: int, meeting: Address) -> None:
+    def join(self, rank: int, size: int, meeting: MeetingPlace) -> None:
         """Join all workers, to all-reduce parameters."""
         self._group = GlooGroup(rank, size, meeting, _own_address())
 
@@ -70,9 +70,11 @@ class FarEmbeddingWorker:
 
 
 def _own_address() -> str:
+    """Return this machine's address; one's own where the cluster has no other machine."""
     ray = require("ray", extra="ray")
     address: str = ray.util.get_node_ip_address()
-    return address
+    others = {node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
+    return address if others - {address} else "127.0.0.1"
 
 
 def caller(actor: Any, **options: Any) -> Call:

@@ -1,12 +1,15 @@
 """Workers of embeddings joined by gloo: by an object, not for the whole process."""
 
+import secrets
+import socket
 from datetime import timedelta
 from typing import Any
 
 from graphsys.core.errors import ClusterError
 from graphsys.distributed.embedding.parameter_server import Floats
 
-Address = tuple[str, int]
+MeetingPlace = tuple[str, int, str]
+"""Address and port where workers find each other, and the key that only they know."""
 
 TIMEOUT_S = 120.0
 """How long a round waits for a silent worker; a dead one is noticed by its connections."""
@@ -27,7 +30,7 @@ class GlooGroup:
         self,
         rank: int,
         size: int,
-        meeting: Address,
+        meeting: MeetingPlace,
         host: str,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
@@ -36,7 +39,9 @@ class GlooGroup:
         self.size, self._timeout_s = size, timeout_s
         timeout = timedelta(seconds=timeout_s)
         c10d: Any = torch.distributed
-        store = c10d.TCPStore(*meeting, size, False, timeout=timeout)
+        address, port, key = meeting
+        store = c10d.TCPStore(address, port, size, False, timeout=timeout)
+        store = c10d.PrefixStore(key, store)
         gloo = c10d.ProcessGroupGloo
         options = gloo._Options()  # the constructor without them listens where a name leads
         options._devices = [gloo.create_device(hostname=host)]
@@ -64,14 +69,22 @@ class GlooGroup:
         self._group = None
 
 
-def open_meeting(size: int, host: str) -> tuple[Any, Address]:
-    """Let workers find each other here.
+def open_meeting(size: int, host: str) -> tuple[Any, MeetingPlace]:
+    """Let workers find each other here, at one address; names there begin with a key.
 
     Returns:
-        What is to be kept for as long as they train, and its address.
+        What is to be kept for as long as they train, and where it is.
     """
+    store = listening_store(socket.create_server((host, 0)), size)
+    return store, (host, store.port, secrets.token_hex(16))
+
+
+def listening_store(listener: socket.socket, size: int) -> Any:
+    """Return a store that listens by a socket: torch's own listens at all addresses."""
     import torch.distributed
 
+    host, port = listener.getsockname()[:2]
     c10d: Any = torch.distributed
-    store = c10d.TCPStore(host, 0, size, True, wait_for_workers=False)
-    return store, (host, store.port)
+    return c10d.TCPStore(
+        host, port, size, True, wait_for_workers=False, master_listen_fd=listener.detach()
+    )

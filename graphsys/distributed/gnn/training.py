@@ -282,7 +282,7 @@ class FarGnnWorker(GnnWorker):
 
     def address(self, is_local: bool) -> Address:
         """Return where the others find this one."""
-        return _host(is_local), self.free_port()
+        return self.meet_at(_host(is_local))
 
     def listening(self, is_local: bool) -> Address:
         """Return where this one listens for questions."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphsys.core.progress import Progress
+from graphsys.distributed.embedding.gloo import listening_store
 from graphsys.distributed.exchanging.connections import Address, Connections
 from graphsys.distributed.gnn.owned_graph import OwnedGraph
 from graphsys.distributed.run_files import RunFiles
@@ -79,16 +80,16 @@ class GnnWorker:
 
     def __init__(self) -> None:
         self._events = TrainingEvents()
+        self._meeting: socket.socket | None = None
 
     def events(self) -> TrainingEvents:
         """Return how far this worker is."""
         return self._events
 
-    def free_port(self) -> int:
-        """Return a port of this machine that nobody listens at."""
-        with socket.create_server(("", 0)) as free:
-            port: int = free.getsockname()[1]
-        return port
+    def meet_at(self, host: str) -> Address:
+        """Return where the others find this worker, the first one, from now on."""
+        self._meeting = socket.create_server((host, 0))
+        return host, self._meeting.getsockname()[1]
 
     def listen(self, host: str) -> Address:
         """Return where this worker listens for questions of others from now on."""
@@ -112,13 +113,14 @@ class GnnWorker:
         """
         from graphsys import gnn
         from graphsys.core.threads import num_cores
+        from graphsys.gnn import process_group
 
         here = work.local_workers or num_cores()  # of a running cluster: one processor
         os.environ |= {
             "RANK": str(rank), "WORLD_SIZE": str(work.workers),
             "LOCAL_WORLD_SIZE": str(here),
-            "MASTER_ADDR": meeting.master[0], "MASTER_PORT": str(meeting.master[1]),
         }  # fmt: skip
+        process_group.meet(self._store_of(meeting, work.workers))
         if work.local_workers:  # a machine's own name may lead nowhere
             os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
         with Graph(work.graph) as graph:
@@ -136,6 +138,18 @@ class GnnWorker:
                 return {"report": report}
 
             return recorded(train) if work.is_profiled else train()
+
+    def _store_of(self, meeting: Meeting, size: int) -> Any:
+        """Return where workers find each other: at one address, and by their key."""
+        import torch.distributed
+
+        c10d: Any = torch.distributed
+        if self._meeting is not None:
+            store = listening_store(self._meeting, size)
+            self._meeting = None
+        else:
+            store = c10d.TCPStore(*meeting.master, size, False, wait_for_workers=False)
+        return c10d.PrefixStore(meeting.key.hex(), store)
 
     def _owned(
         self, graph: Graph, rank: int, meeting: Meeting, work: GnnWork

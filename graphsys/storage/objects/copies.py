@@ -100,6 +100,22 @@ class Copy:
             return False
         return file.bytes is None or found == file.bytes
 
+    def drop_damaged(self, file: Fetched) -> bool:
+        """Remove a file that is here and is not what was written; it can be fetched anew.
+
+        Returns:
+            Whether there was one.
+        """
+        here = self.folder / file.name
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            is_whole = self.has(file) and (
+                not file.checksum or _checksum(here, file.checksum) == file.checksum
+            )
+            if here.is_file() and not is_whole:
+                ownership.remove_listed(self.folder, [file.name])
+                return True
+        return False
+
     @cache_errors()
     def fetch(self, file: Fetched) -> None:
         """Fetch a file, unless it is here; what was begun of it is gone on with.
@@ -149,6 +165,20 @@ def _checksum(file: Path, like: str) -> str:
         return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
 
 
+def copy_of(location: Location, head: bytes) -> Copy | None:
+    """Return the copy of a location's state, if there is one."""
+    root = user_cache(_FOLDER)
+    entry, name = _entry_of(location, head)
+    folder = None if root is None else root / entry / name
+    return None if folder is None or not folder.is_dir() else Copy(folder, location)
+
+
+def _entry_of(location: Location, head: bytes) -> tuple[str, str]:
+    """Return the names of a copy's entry, and of the folder in it."""
+    digest = hashlib.sha256(f"{location}\n".encode() + head).hexdigest()[:_DIGITS]
+    return digest, location.key.rpartition("/")[2].lstrip(".")[:_MOST_NAME] or "copy"
+
+
 @cache_errors()
 def open_copy(location: Location, head: bytes) -> Copy:
     """Return the copy of a location's state, made if there is none, and hold it.
@@ -162,9 +192,8 @@ def open_copy(location: Location, head: bytes) -> Copy:
         StorageFullError: its disk is full.
     """
     root = cache_folder(_FOLDER)
-    digest = hashlib.sha256(f"{location}\n".encode() + head).hexdigest()[:_DIGITS]
+    digest, name = _entry_of(location, head)
     entry, origin = root / digest, root / digest / _ORIGIN
-    name = location.key.rpartition("/")[2].lstrip(".")[:_MOST_NAME] or "copy"
     while entry not in _held:
         (entry / name).mkdir(parents=True, exist_ok=True)
         try:

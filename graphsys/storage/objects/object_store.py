@@ -22,6 +22,7 @@ TRIES: Final = 6
 """Of a request, the first included: at one failure in ten, one in a million fails."""
 CONNECT_S: Final = 10
 REQUEST_S: Final = 60
+_GS_RETRY_S: Final = 5
 _PIECE: Final = 8 << 20
 _PAUSE_S: Final = 0.2
 _CUT: Final = "Failed to flush response stream"
@@ -307,7 +308,10 @@ def file_system(location: Location) -> Any:
 
     if location.scheme != "s3":
         try:
-            return pafs.FileSystem.from_uri(str(location))[0]
+            # pyarrow itself asks for a quarter of an hour
+            limit = f"retry_limit_seconds={_GS_RETRY_S}" if location.scheme == "gs" else ""
+            uri = f"{location}?{limit}" if limit else str(location)
+            return pafs.FileSystem.from_uri(uri)[0]
         except (OSError, ValueError, NotImplementedError) as err:
             raise ConfigError(
                 f"{location}: this pyarrow cannot open {location.scheme}:// here; look at "

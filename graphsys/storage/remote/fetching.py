@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from graphsys.core.checksums import digest
 from graphsys.core.errors import ConfigError, CorruptStoreError, InvalidGraphError
+from graphsys.core.notes import note
 from graphsys.core.plain_files import parse_json
 from graphsys.core.remote.locations import Location, Place, is_remote, new_progress
 from graphsys.core.threads import map_in_order
@@ -25,6 +26,7 @@ from graphsys.storage.objects.copies import (
     Fetched,
     cache_errors,
     copy_at,
+    copy_of,
     make_room,
     open_copy,
 )
@@ -114,6 +116,22 @@ class LazyFiles:
         fetch_all(self._copy, missing)
         self._here.add(path)
 
+    def bring_anew(self, path: str) -> bool:
+        """Have a file here again whose copy was damaged; false where it is not.
+
+        Raises:
+            CorruptStoreError: it is missing, or not what was written, there too.
+            ObjectStoreError: the storage fails.
+            ConfigError: the cache has no room.
+        """
+        if path not in self._files or not self._copy.drop_damaged(self._files[path]):
+            return False
+        note(
+            f"a copy of {self._copy.location}/{path} in the cache was damaged; fetched anew"
+        )
+        fetch_all(self._copy, [self._files[path]])
+        return True
+
 
 def fetch_all(copy: Copy, files: Sequence[Fetched]) -> None:
     """Fetch files, several at a time, and tell how far it is."""
@@ -160,6 +178,29 @@ def run_folder(place: Place) -> Path:
     fetch_all(copy, [it for it in files if not copy.has(it)])
     _write(copy.folder / RUN_NAME, text)
     return copy.folder
+
+
+def bring_run_anew(folder: Path) -> bool:
+    """Have files of a run here again whose copies were damaged; false where none was.
+
+    Args:
+        folder: The run's folder.
+
+    Raises:
+        CorruptStoreError: One is not what was written on the storage, too.
+        ObjectStoreError: The storage fails.
+    """
+    if (copy := copy_at(folder)) is None:
+        return False
+    head = read_head(copy.location, RUN_NAME)
+    if head is None or copy_of(copy.location, head) is None:
+        return False
+    _, files = run_files(copy.location, head)
+    damaged = [file for file in files if copy.drop_damaged(file)]
+    if not damaged:
+        return False
+    note(f"copies of {copy.location} in the cache were damaged; fetched anew")
+    return run_folder(str(copy.location)) == folder
 
 
 def run_files(location: Location, head: bytes) -> tuple[bytes, list[Fetched]]:
@@ -235,7 +276,7 @@ def _text(checksum: Any) -> str:
 @cache_errors()
 def _write(file: Path, content: bytes) -> None:
     """Give a small file its content in one step; others may do the same."""
-    if file.exists():
+    if file.exists() and file.read_bytes() == content:
         return
     new = file.with_name(f"{file.name}.{os.getpid()}.part")
     new.write_bytes(content)

@@ -14,6 +14,7 @@ from graphsys.core.notes import note
 from graphsys.core.threads import map_in_order
 from graphsys.storage.checked_files import CheckedFiles
 from graphsys.storage.folder_kinds import RUN_NAME
+from graphsys.storage.remote.fetching import bring_run_anew
 
 _ADVICE: Final = "train the run again, or go on from a copy of a preserved checkpoint"
 
@@ -37,8 +38,20 @@ def check_files(
         content: Whether to compare checksums too.
 
     Raises:
-        CorruptStoreError: One is missing, or has another size or content.
+        CorruptStoreError: One is missing, or has another size or content; of a copy from
+            an object store, also after damaged files were fetched anew.
     """
+    try:
+        _check(path, files, checksums, content=content)
+    except CorruptStoreError:
+        if not bring_run_anew(path):
+            raise
+        _check(path, files, checksums, content=content)
+
+
+def _check(
+    path: Path, files: Mapping[str, int], checksums: Mapping[str, Any], *, content: bool
+) -> None:
     for name, size in files.items():
         try:
             found = (path / name).stat().st_size

@@ -10,13 +10,14 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from graphsys.core.errors import CorruptStoreError, InvalidGraphError
+from graphsys.core.notes import note
 from graphsys.core.ownership import claimed_objects
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.remote.locations import Location, Place, is_remote
 from graphsys.core.threads import map_in_order
 from graphsys.storage.folder_kinds import RUN_NAME
 from graphsys.storage.manifest import MANIFEST_NAME, Manifest
-from graphsys.storage.objects.copies import Fetched
+from graphsys.storage.objects.copies import Fetched, copy_of
 from graphsys.storage.objects.object_store import ObjectStore
 from graphsys.storage.objects.staging import staging
 from graphsys.storage.remote.fetching import run_files
@@ -68,11 +69,30 @@ def _verify_remote(location: Location, progress: Progress) -> VerifyReport:
             what = " ".join(str(err).split()).removeprefix(f"{folder}/{head_name}")
             return _report({head_name: what.lstrip(": ")})
         _fetch(store, folder, files, sizes, progress)
+        _drop_damaged_copies(location, head, folder, head_name)
         report = (verify_run if head_name == RUN_NAME else verify)(folder, progress)
         keys = {file.name: file.key for file in files}
         found = {keys.get(it.file, it.file): it.what for it in report.problems}
         strays = _unlisted(store, sizes, set(keys.values()), head_name)
         return _report(found | strays)
+
+
+def _drop_damaged_copies(
+    location: Location, head: bytes, folder: Path, head_name: str
+) -> None:
+    """Look at the copies in the cache too, which are what is used."""
+    if (copy := copy_of(location, head)) is None:
+        return
+    if head_name == RUN_NAME:
+        files = run_files(location, head)[1]
+    else:
+        entries = Manifest.read(folder).files
+        files = [
+            Fetched(it.path, it.path, it.bytes, it.xxh3 or it.checksum) for it in entries
+        ]
+    for file in files:
+        if copy.drop_damaged(file):
+            note(f"a copy of {location}/{file.key} in the cache was damaged and is dropped")
 
 
 def _files(location: Location, folder: Path, head_name: str, head: bytes) -> list[Fetched]:

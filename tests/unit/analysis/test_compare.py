@@ -96,3 +96,26 @@ def test_the_compared_reports_are_not_written_over(
     assert "beside" in (tmp_path / "c.html").read_text()
     assert main([*both, "-o", f"{tmp_path}/c.html"]) == 2
     assert "exists" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("alter", ["metrics", "machine", "command", "verdict", "value"])
+def test_altered_reports_are_one_line(
+    tmp_path: Path, alter: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with gs.profile(tmp_path / "a.html", level="L0"):
+        pass
+    whole = json.loads((tmp_path / "a.json").read_text())
+    changes: dict[str, dict[str, Any]] = {
+        "metrics": {"metrics": [7, {"value": "x"}]}, "machine": {"machine": 3},
+        "command": {"command": "graphsys run 'bfs"}, "verdict": {"verdict": []},
+        "value": {"metrics": [{**whole["metrics"][0], "value": "many"}]},
+    }  # fmt: skip
+    (tmp_path / "b.json").write_text(json.dumps({**whole, **changes[alter]}))
+    words = ["profile", "--compare", str(tmp_path / "a.json"), str(tmp_path / "b.json")]
+    for more in ([], ["-o", str(tmp_path / "c.html")]):
+        code = main([*words, *more])
+        err = capsys.readouterr().err
+        assert code == 2 or "Traceback" not in err
+        if code:
+            assert err.count("error: ") == 1
+            assert "profile it again" in err

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from graphsys.cli import console
+from graphsys.cli import main as cli
 
 
 def test_json_has_plain_numbers_and_null_for_nan(
@@ -75,3 +76,43 @@ def test_closed_and_missing_streams_are_no_terminals() -> None:
     stream.closed = True
     assert not console.is_terminal(stream)
     assert not console.is_terminal(None)
+
+
+EVIL = "a\x1b]0;owned\x07\x1b[2J\x9b31mb\x7f\u202ec"
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_no_terminal_obeys_what_the_data_says(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    monkeypatch.setattr(console, "is_terminal", lambda _: is_terminal)
+    console.print_facts({EVIL: EVIL, "neighbors": [EVIL]})
+    console.print_table([EVIL, "score"], [[EVIL, 0.5]])
+    console.print_note(EVIL)
+    console.print_error(EVIL)
+    console.print_json({"id": EVIL})
+    out, err = capsys.readouterr()
+    assert not set("\x1b\x07\x9b\x7f\u202e") & set(out + err)
+    assert out.count(r"\x1b]0;owned\x07\x1b[2J\x9b31mb\x7f\u202ec") >= 3
+    assert json.loads(out.splitlines()[-1]) == {"id": EVIL}  # the same value
+
+
+def test_ids_and_relations_with_escapes_reach_no_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{EVIL}{k}\tr{EVIL}\tb{k}\n" for k in range(9))
+    Path("edges.tsv").write_text(rows, encoding="utf-8")
+    assert cli.main(["ingest", "edges.tsv", "--format", "triples", "-o", "graph"]) == 0
+    small = ["--set", "epochs=1", "--set", "dim=4"]
+    assert cli.main(["train", "embedding", "graph", "-o", "run", *small]) == 0
+    for words in (
+        ["info", "graph"],
+        ["nearest", "run", "b1", "-k", "3"],
+        ["verify", "graph"],
+    ):
+        assert cli.main(words) == 0
+    assert cli.main(["nearest", "run", EVIL, "-k", "3"]) == 2  # an id that is not there
+    out, err = capsys.readouterr()
+    assert not set("\x1b\x07\x9b\x7f\u202e") & set(out + err)
+    assert r"\x1b]0;owned" in out

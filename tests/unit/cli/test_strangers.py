@@ -169,6 +169,18 @@ def test_a_run_behind_a_link_is_replaced_and_the_link_stays(here: Path) -> None:
     assert [path.name for path in (here / "disk").iterdir()] == ["first"]
 
 
+@pytest.mark.parametrize("verb", RUNS)
+def test_a_run_is_gone_on_with_from_inside_its_folder(
+    here: Path, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(RUNS[verb]) == 0
+    monkeypatch.chdir(here / "out")
+    command = RUNS[verb].replace("OUT", ".").replace(" graph ", " ../graph ")
+    assert run(f"{command} --resume") == 0
+    assert run(f"{command} --overwrite") == 0
+    assert sorted(path.name for path in here.iterdir() if "graphsys" in path.name) == []
+
+
 def test_a_lock_of_the_users_stays(here: Path) -> None:
     theirs = plant(here, "out/.lock")
     for command in (*GRAPHS.values(), *RUNS.values()):

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from graphsys.cli import main as cli
 from graphsys.core.errors import ConfigError
 from graphsys.core.memory import release_free_memory, resident_bytes
 from graphsys.datasets.generators.kronecker import rmat
@@ -266,3 +267,15 @@ def test_rates_of_another_version_are_measured_again(tmp_path: Path) -> None:
     assert read_rates(path) is None
     path.write_text("[1, 2")
     assert read_rates(path) is None
+
+
+@pytest.mark.parametrize("edges", ["nan", "inf", "0"])
+def test_sizes_are_checked_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], edges: str
+) -> None:
+    def measure(*_: Any, **__: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("graphsys.planning.predict.known_rates", measure)
+    assert cli.main(["plan", "--edges", edges, "--nodes", "9", "--calibrate"]) == 2
+    assert "expected a number from 1 to" in capsys.readouterr().err

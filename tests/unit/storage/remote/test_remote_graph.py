@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pyarrow.fs
 import pytest
 
 import graphsys
@@ -17,6 +18,7 @@ from graphsys.core.errors import (
     OutputExistsError,
     StorageFullError,
 )
+from graphsys.core.remote.locations import Location
 from graphsys.core.types import EDGE, EdgeType
 from graphsys.distributed.cluster import Cluster
 from graphsys.distributed.run import ClusterRun
@@ -24,7 +26,7 @@ from graphsys.engine.algorithms import get
 from graphsys.storage import Graph
 from graphsys.storage.manifest import Manifest, checksum_of
 from graphsys.storage.objects import copies
-from graphsys.storage.objects.object_store import ObjectStore
+from graphsys.storage.objects.object_store import ObjectStore, file_system
 from graphsys.storage.verify.folder import verify_folder
 from tests.buckets import SECRET, Bucket
 from tests.clusters import run_by_workers
@@ -320,3 +322,49 @@ def test_workers_of_this_machine_make_a_store_there(bucket: Bucket, tmp_path: Pa
     with pytest.raises(OutputExistsError, match="already holds a graph"):
         distributed.ingest([file], place, **how)
     assert distributed.ingest([file], place, overwrite=True, **how).graph.num_edges == 4
+
+
+def test_a_damaged_copy_is_fetched_anew(bucket: Bucket) -> None:
+    with Graph(store(bucket)) as graph:
+        before = graph.out_index(EDGE, 0).indices.tolist()
+        entry = next(it for it in graph.manifest.files if "out-0" in it.path)
+        file = graph.path / entry.path
+    damage(file)
+    with (
+        pytest.warns(UserWarning, match=r"out-0.arrow in the cache was damaged; fetched"),
+        Graph(bucket.place("graph")) as graph,
+    ):
+        assert graph.out_index(EDGE, 0).indices.tolist() == before
+    assert file.read_bytes() == bucket.read(f"graph/{entry.path}")
+
+
+def test_verify_looks_at_the_copies_that_are_used(bucket: Bucket) -> None:
+    with Graph(store(bucket)) as graph:
+        graph.out_index(EDGE, 0)
+        entry = next(it for it in graph.manifest.files if "out-0" in it.path)
+        file = graph.path / entry.path
+    damage(file)
+    with pytest.warns(UserWarning, match=r"out-0.arrow in the cache was damaged and is d"):
+        assert verify_folder(bucket.place("graph")).ok
+    assert not file.exists()
+
+
+def damage(file: Path) -> None:
+    whole = file.read_bytes()
+    middle = len(whole) // 2
+    file.write_bytes(whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :])
+
+
+def test_google_is_asked_for_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default pyarrow tries for a quarter of an hour, without a word."""
+    asked: list[str] = []
+
+    class Asked:
+        @staticmethod
+        def from_uri(uri: str) -> tuple[None, str]:
+            asked.append(uri)
+            return None, ""
+
+    monkeypatch.setattr(pyarrow.fs, "FileSystem", Asked)
+    file_system(Location.parse("gs://shop/graph"))
+    assert asked == ["gs://shop/graph?retry_limit_seconds=5"]

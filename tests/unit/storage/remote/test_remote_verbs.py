@@ -243,3 +243,19 @@ def test_a_kill_in_an_upload_leaves_the_old_graph(bucket: Bucket, tmp_path: Path
     make_store(place, edge_chunk([(1, 2)]), overwrite=True)
     assert verify_folder(place).ok
     assert list((bucket.cache / "staging").iterdir()) == []
+
+
+def test_damaged_copies_of_a_run_are_fetched_anew(
+    bucket: Bucket, tmp_path: Path, capsys: Capture
+) -> None:
+    graph, vectors = bucket.place("graph"), bucket.place("vectors")
+    assert not run("ingest", edges(tmp_path), "-o", graph, "--split", "0.8,0.1,0.1")
+    small = ("--set", "dim=8", "--set", "epochs=1")
+    assert not run("train", "embedding", graph, "-o", vectors, *small)
+    assert not run("evaluate", vectors)
+    (rows,) = (bucket.cache / "remote").glob("*/vectors/rows/node/part-0.*.npy")
+    whole = rows.read_bytes()
+    rows.write_bytes(whole[:-1] + bytes([whole[-1] ^ 255]))
+    assert not run("evaluate", vectors)
+    assert "in the cache were damaged; fetched anew" in capsys.readouterr().err
+    assert rows.read_bytes() == whole
