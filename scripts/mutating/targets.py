@@ -12,6 +12,10 @@ _DRAWS: Final = f"{_UNIT}/sampling/test_pinned_draws.py"
 _ROWS: Final = (f"{_UNIT}/sampling/test_sampled_rows.py",)
 _BUILDER: Final = f"{_UNIT}/sampling/test_sample_builder.py"
 _SIMT: Final = (f"{_UNIT}/analysis/model/test_simt.py",)
+_STREAM: Final = f"{_UNIT}/engine/execute/test_stream.py"
+_MATRIX: Final = "tests/matrix/test_programs.py"
+_APPEND: Final = f"{_UNIT}/storage/dynamic/test_append.py"
+_DELTAS: Final = (_APPEND, "tests/property/test_deltas.py")
 _LOSSES: Final = (f"{_UNIT}/embedding/test_embedding_losses.py",)
 
 TARGETS: Final[dict[str, tuple[str, ...]]] = {
@@ -53,6 +57,32 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/analysis/model/simt.py": _SIMT,
     "graphsys/kernels/cpu/simt/lanes.py": _SIMT,
     "graphsys/kernels/cpu/simt/sectors.py": _SIMT,
+    # the engine: rows, blocks, what kernels are given, what a budget allows
+    "graphsys/engine/execute/launcher.py": (_STREAM, _MATRIX),
+    "graphsys/engine/execute/rows.py": (_STREAM, _MATRIX),
+    "graphsys/engine/execute/stream.py": (_STREAM, _MATRIX),
+    "graphsys/engine/execute/frontier.py": (_STREAM,),
+    "graphsys/engine/codegen/lower.py": (f"{_UNIT}/engine/codegen/test_lower.py",),
+    "graphsys/engine/codegen/narrowing.py": (f"{_UNIT}/engine/test_limits_and_types.py",),
+    # graphs that change
+    "graphsys/storage/deltas/changes.py": _DELTAS,
+    "graphsys/storage/deltas/places.py": _DELTAS,
+    "graphsys/storage/deltas/splice.py": _DELTAS,
+    "graphsys/storage/dynamic/deletions.py": (_APPEND,),
+    "graphsys/storage/dynamic/compact.py": (f"{_UNIT}/storage/dynamic/test_compact.py",),
+    # workers
+    "graphsys/distributed/ownership.py": ("tests/distributed/test_ownership.py",),
+    "graphsys/distributed/embedding/bucket_locks.py": (
+        "tests/distributed/test_bucket_locks.py",
+    ),
+    "graphsys/distributed/embedding/parameter_server.py": (
+        "tests/distributed/test_parameter_server.py",
+    ),
+    # mining
+    "graphsys/mining/pattern.py": (f"{_UNIT}/mining/test_pattern.py",),
+    "graphsys/mining/disconnected.py": (f"{_UNIT}/mining/test_disconnected.py",),
+    "graphsys/mining/motifs.py": (f"{_UNIT}/mining/test_motifs.py",),
+    "graphsys/mining/frequent/search.py": (f"{_UNIT}/mining/test_frequent.py",),
 }
 SLOW_WITHOUT_NUMBA: Final = frozenset(
     {
