@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mutating.mutants import Mutant, mutants_of
-from mutating.targets import SLOW_WITHOUT_NUMBA, TARGETS
+from mutating.targets import TARGETS, WITH_NUMBA
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 _LIMIT_S: Final = 900.0
@@ -122,7 +122,7 @@ def try_file(
     left = [it for it in chosen if it.key not in equivalent]
     left = [it for it in left if outcomes.get(str(it.index)) in again]
     if left:
-        with Worker(tree, state, with_numba=name in SLOW_WITHOUT_NUMBA) as worker:
+        with Worker(tree, state, with_numba=name in WITH_NUMBA) as worker:
             worker.baseline(name)
             for number, mutant in enumerate(left):
                 outcome = worker.run(name, mutant.index)

@@ -84,11 +84,20 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/mining/motifs.py": (f"{_UNIT}/mining/test_motifs.py",),
     "graphsys/mining/frequent/search.py": (f"{_UNIT}/mining/test_frequent.py",),
 }
-SLOW_WITHOUT_NUMBA: Final = frozenset(
-    {
-        "graphsys/embedding/evaluation/ranking.py",
-        "graphsys/embedding/evaluation/evaluate.py",
-        "graphsys/sampling/sample_builder.py",
-    }
+WITH_NUMBA: Final = frozenset(
+    name
+    for name in TARGETS
+    if name.startswith(
+        (
+            "graphsys/embedding/evaluation/",
+            "graphsys/sampling/sample_builder.py",
+            "graphsys/engine/",
+            "graphsys/storage/deltas/",
+            "graphsys/storage/dynamic/",
+            "graphsys/distributed/",
+            "graphsys/mining/",
+        )
+    )
 )
-"""Whose tests take minutes where kernels are plain Python; they hold no kernel."""
+"""Whose tests compile programs, or take minutes where kernels are plain Python; none of
+these files holds a kernel."""
