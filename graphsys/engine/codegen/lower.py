@@ -279,10 +279,10 @@ class _Rewriter(ast.NodeTransformer):
         )  # fmt: skip
 
     def read_total(self, node: ast.Call) -> ast.AST:
-        name = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
-        if len(node.args) != 1 or not isinstance(name, str):
-            raise self.refuse(node, 'self.total takes one name in quotes: self.total("x")')
-        return self.read(node, "total", name, self.spec.aggregators)
+        match node.args:
+            case [ast.Constant(value=str(name))]:
+                return self.read(node, "total", name, self.spec.aggregators)
+        raise self.refuse(node, 'self.total takes one name in quotes: self.total("x")')
 
     # ---- what lies outside of the function
 

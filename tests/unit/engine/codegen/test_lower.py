@@ -146,6 +146,38 @@ def an_undeclared_total(self, src, edge):  # type: ignore[no-untyped-def]
     return self.total("mass")  # here
 
 
+def a_total_without_a_name(self, src, edge):  # type: ignore[no-untyped-def]
+    return self.total()  # here
+
+
+def a_total_of_two(self, src, edge):  # type: ignore[no-untyped-def]
+    return self.total("a", "b")  # here
+
+
+def a_total_by_number(self, src, edge):  # type: ignore[no-untyped-def]
+    return self.total(1)  # here
+
+
+def a_star(self, src, edge):  # type: ignore[no-untyped-def]
+    return max(src.value, *NAMES)  # here
+
+
+def an_at_of_an_edge(self, src, edge):  # type: ignore[no-untyped-def]
+    return edge.at(src.id).value  # here
+
+
+def an_at_of_two_nodes(self, src, edge):  # type: ignore[no-untyped-def]
+    return src.at(src.id, 1).value  # here
+
+
+def a_way_back_of_a_node(self, src, edge):  # type: ignore[no-untyped-def]
+    return src.reverse.forward  # here
+
+
+def an_undeclared_way_back(self, src, edge):  # type: ignore[no-untyped-def]
+    return edge.reverse.length  # here
+
+
 def a_node_alone(self, src, edge):  # type: ignore[no-untyped-def]
     other = src  # here
     return other.value
@@ -183,6 +215,14 @@ REFUSED = [
     (an_undeclared_column, "edge.length is not declared; there are weight, time"),
     (an_undeclared_parameter, "self.damping is not a parameter or number"),
     (an_undeclared_total, "self.total('mass') is not declared; there are none"),
+    (a_total_without_a_name, "self.total takes one name in quotes"),
+    (a_total_of_two, "self.total takes one name in quotes"),
+    (a_total_by_number, "self.total takes one name in quotes"),
+    (a_star, "calls take plain arguments only"),
+    (an_at_of_an_edge, "edge.at(src.id).value cannot be compiled"),
+    (an_at_of_two_nodes, "src.at(src.id, 1).value cannot be compiled"),
+    (a_way_back_of_a_node, "src.reverse.forward cannot be compiled"),
+    (an_undeclared_way_back, "edge.reverse.length is not declared; there are forward"),
     (a_node_alone, "'src' alone means nothing; write src.name"),
     (an_assigned_state, "src.value cannot be assigned to"),
     (an_assigned_parameter, "self.count cannot be assigned to"),
@@ -287,6 +327,21 @@ def test_helpers_are_compiled_too_in_the_order_of_their_calls() -> None:
     assert "4.5" in lowered.helpers["helper__scaled"]
 
 
+def drawn(value: Any) -> Any:
+    return value * gs.random(1, 2, 3)
+
+
+def test_what_a_helper_imports_its_callers_do() -> None:
+    def message(self: Any, src: Any, edge: Any) -> Any:
+        return drawn(src.value)
+
+    lowered = planned(message=message).phases[0].functions["message"]
+    assert lowered is not None
+    [name] = lowered.helpers
+    assert name == "helper__drawn"
+    assert any(text.startswith("from graphsys.kernels") for text in lowered.imports)
+
+
 def test_annotations_of_local_names_go() -> None:
     def message(self: Any, src: Any, edge: Any) -> Any:
         far: np.float64
@@ -301,8 +356,7 @@ def test_infinities_survive_as_constants() -> None:
         return min(src.value, np.inf) + max(-math.inf, src.value)
 
     text = source_of("message", message)
-    assert "math.inf" in text
-    assert "-math.inf" in text
+    assert "min(src__value, math.inf) + max(-math.inf, src__value)" in text
 
 
 def test_a_helper_must_not_read_the_program() -> None:
