@@ -94,4 +94,4 @@ def test_more_workers_than_partitions_are_refused(shop: Graph) -> None:
     with pytest.raises(ConfigError, match="has 3 partitions, too few for 4 workers"):
         Ownership.of(Topology.of(shop), 4)
     with pytest.raises(ConfigError, match="a cluster takes a graph's folder"):
-        Ownership.of(Topology.from_edges([0], [1], 2), 1)
+        Ownership.of(Topology.from_edges(np.array([0]), np.array([1]), 2), 1)
