@@ -14,6 +14,7 @@ from graphsys.cli.options import (
     LimitOption,
     OverwriteOption,
     RunArgument,
+    SafeCellsOption,
     examples,
     network_on,
     parse_cluster,
@@ -73,6 +74,7 @@ def export(
     memory: LimitOption = None,
     cluster: ClusterOption = None,
     overwrite: OverwriteOption = False,
+    safe_cells: SafeCellsOption = False,
     json: JsonOption = False,
 ) -> None:
     """Write the rows of a run's nodes (of users and of items) to a file, with their ids."""

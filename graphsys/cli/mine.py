@@ -27,6 +27,7 @@ from graphsys.cli.options import (
     GraphArgument,
     JsonOption,
     OverwriteOption,
+    SafeCellsOption,
     examples,
 )
 from graphsys.cli.results import FormatOption, check_target
@@ -233,6 +234,7 @@ def mine(
     ] = None,
     cluster: ClusterOption = None,
     overwrite: OverwriteOption = False,
+    safe_cells: SafeCellsOption = False,
     json: JsonOption = False,
 ) -> None:
     """Count patterns or motifs of a graph, or find its frequent patterns.

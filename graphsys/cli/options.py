@@ -35,6 +35,24 @@ JsonOption = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+
+
+def _choose_safe_cells(is_chosen: bool) -> bool:
+    from graphsys.storage.text_cells import choose_safe_cells
+
+    return choose_safe_cells(is_chosen)
+
+
+SafeCellsOption = Annotated[
+    bool,
+    typer.Option(
+        "--safe-cells",
+        help="In .csv and .tsv put ' before texts that begin with =, +, -, @, a tab or a "
+        "carriage return, which spreadsheets compute; by default they stay as they are.",
+        rich_help_panel=OUTPUT,
+        callback=_choose_safe_cells,
+    ),
+]
 OverwriteOption = Annotated[
     bool,
     typer.Option(

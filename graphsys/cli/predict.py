@@ -15,6 +15,7 @@ from graphsys.cli.options import (
     LimitOption,
     OverwriteOption,
     RunArgument,
+    SafeCellsOption,
     examples,
     network_on,
 )
@@ -120,6 +121,7 @@ def predict(
     memory: LimitOption = None,
     cluster: ClusterOption = None,
     overwrite: OverwriteOption = False,
+    safe_cells: SafeCellsOption = False,
     json: JsonOption = False,
 ) -> None:
     """Predict edges (embeddings), or classes and rows of nodes (graph neural networks).

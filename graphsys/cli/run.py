@@ -12,6 +12,7 @@ from graphsys.cli.options import (
     ClusterOption,
     JsonOption,
     OverwriteOption,
+    SafeCellsOption,
     examples,
 )
 from graphsys.cli.results import (
@@ -224,6 +225,7 @@ def run(
     ] = False,
     format_: FormatOption = None,
     overwrite: OverwriteOption = False,
+    safe_cells: SafeCellsOption = False,
     json: JsonOption = False,
 ) -> None:
     """Run an algorithm, or a vertex program of your own, over a graph."""

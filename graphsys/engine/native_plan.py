@@ -1,6 +1,8 @@
 """A native algorithm made ready: how it will use memory, and how it is run."""
 
+import contextlib
 import importlib
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from graphsys.engine.united_rows import Direction
 
 _NATIVE = "graphsys.engine.native"
+_TICK_S = 5.0
 KEPT_BYTES = 8 << 20
 """What allocators keep of freed memory where no budget has them give it back."""
 
@@ -64,12 +67,17 @@ class NativeRun:
     implementation: ClassVar[str] = "native"
 
     def run(self, progress: Progress = SILENT) -> Result:
-        """Run it; the time to compile its kernels is told apart, progress is not."""
+        """Run it; the time to compile its kernels is told apart.
+
+        Args:
+            progress: Told every some seconds that it still runs: kernels tell nothing.
+        """
         topology = placed(self.choice, self.topology)
         pa.array([0])  # with its first array pyarrow loads pandas, where it is installed
         with CompileWatch() as compiling:  # numba is loaded here, if it was not yet
             begin, observing = time.perf_counter(), observing_seconds()
-            done = self.function(topology, **self.options)
+            with _ticking(progress, self.name):
+                done = self.function(topology, **self.options)
         observing = observing_seconds() - observing
         working = time.perf_counter() - begin - compiling.seconds - observing
         if self.kernels is not None:
@@ -96,6 +104,29 @@ class NativeRun:
         size = f"{self.topology.num_nodes} nodes, {self.topology.num_edges} {kind} edges"
         what = "native: kernels written for it, not a vertex program"
         return "\n".join([f"{self.name} on {size}", what, *self.choice.reasons])
+
+
+@contextlib.contextmanager
+def _ticking(progress: Progress, name: str) -> Iterator[None]:
+    """Tell of the seconds that a block has taken so far, while it goes on."""
+    if progress is SILENT:
+        yield
+        return
+    began, is_over = time.monotonic(), threading.Event()
+
+    def tick() -> None:
+        while not is_over.wait(_TICK_S):
+            progress.advance(0, seconds=time.monotonic() - began)
+
+    progress.stage(name)
+    ticker = threading.Thread(target=tick, daemon=True, name="graphsys-ticker")
+    ticker.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        ticker.join()
+        progress.close()
 
 
 def prepare_native(

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from graphsys.core.errors import ConfigError, unknown_name
 from graphsys.storage.output_file import new_files, require_writable
+from graphsys.storage.text_cells import cells
 
 SUFFIXES = (".parquet", ".arrow", ".csv", ".tsv", ".json", ".jsonl")
 STREAMS = ("tsv", "csv", "jsonl", "arrow")
@@ -125,7 +126,7 @@ def _write_text(tables: Iterable[pa.Table], stream: IO[bytes], delimiter: str) -
         options = pyarrow.csv.WriteOptions(
             include_header=number == 0, delimiter=delimiter, quoting_style="needed"
         )
-        pyarrow.csv.write_csv(_flat(table), stream, options)
+        pyarrow.csv.write_csv(cells(_flat(table)), stream, options)
 
 
 def _write_json(

@@ -19,6 +19,7 @@ from graphsys.core.progress import SILENT, Progress
 from graphsys.graph.shares import WHOLE, Share
 from graphsys.storage.output_file import new_files, require_writable
 from graphsys.storage.reader import Graph
+from graphsys.storage.text_cells import cells
 
 SUFFIXES: Final = (
     ".parquet", ".arrow", ".csv", ".tsv", ".json", ".jsonl", ".npy", ".safetensors",
@@ -232,7 +233,8 @@ def _flat_tables(work: _Work) -> Iterator[pa.Table]:
         values = batch.column("embedding").values.to_numpy().reshape(len(batch), -1)
         columns = [batch.column(name) for name in names]
         columns += [pa.array(np.ascontiguousarray(column)) for column in values.T]
-        yield pa.table(columns, names=[*names, *map(str, range(values.shape[1]))])
+        names += [*map(str, range(values.shape[1]))]
+        yield cells(pa.table(columns, names=names))
 
 
 def _write_json(work: _Work, to: list[Path], bar: Progress) -> None:

@@ -30,11 +30,11 @@ FLAGS = {
     "graphsys run": "ALGORITHM GRAPH --check --checkpoint --checkpoint-every --cluster "
     "--device --device-memory --explain --format --from --help --implementation --json "
     "--list --max-supersteps --memory --out --overwrite --param --require-convergence "
-    "--resume --strategy --threads",
+    "--resume --safe-cells --strategy --threads",
     "graphsys mine": "GRAPH --cluster --device --disconnected --edge-labels --explain "
     "--features --format --frequent --help --induced --json --labels --limit --list "
     "--max-edges --memory --motifs --out --overwrite --pattern --per-edge --per-node "
-    "--support --threads",
+    "--safe-cells --support --threads",
     "graphsys train": "--help",
     "graphsys train embedding": "GRAPH --cluster --config --device --dry-run --help --json "
     "--memory --out --overwrite --preset --resume --set --settings",
@@ -45,9 +45,9 @@ FLAGS = {
     "graphsys nearest": "RUN NODE --cluster --help --index --json --k --memory --node-type "
     "--relation",
     "graphsys predict": "RUN --cluster --format --graph --help --json --known "
-    "--known-splits --memory --nodes --out --overwrite --relation --top-k",
+    "--known-splits --memory --nodes --out --overwrite --relation --safe-cells --top-k",
     "graphsys export": "RUN --cluster --help --json --memory --node-type --out --overwrite "
-    "--relation --relation-types",
+    "--relation --relation-types --safe-cells",
     "graphsys doctor": "--cluster --help --json --warm-up",
     "graphsys plan": "--calibrate --dim --edges --help --json --machines --memory "
     "--network --nodes --partitions --supersteps",

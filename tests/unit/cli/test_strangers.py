@@ -225,3 +225,26 @@ def test_objects_beside_a_graph_and_a_run_stay(here: Path, bucket: Bucket) -> No
         assert len(generations) == 2  # the new one, and the head
         for name in left:
             bucket.client.delete_object(Bucket=bucket.name, Key=f"kept/{name}")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_cells_that_spreadsheets_compute_are_a_choice(here: Path, suffix: str) -> None:
+    bad = ["=1+1", "+2", "-3", "@sum", "plain"]
+    rows = "".join(f"{it}\t{other}\n" for it in bad for other in bad if it != other)
+    Path("bad.edges").write_text(rows)
+    assert run("ingest bad.edges -o bad --ids string") == 0
+    assert run("train embedding bad -o vectors --set epochs=1 --set dim=4") == 0
+    for verb in ("run wcc bad", "export vectors"):
+        assert run(f"{verb} -o plain.{suffix} --overwrite") == 0
+        assert run(f"{verb} -o safe.{suffix} --safe-cells --overwrite") == 0
+        plain, safe = (ids_of(Path(f"{it}.{suffix}")) for it in ("plain", "safe"))
+        assert set(bad) <= plain
+        assert {f"'{it}" for it in bad[:-1]} | {"plain"} <= safe
+        assert not safe & set(bad[:-1])
+    assert run(f"run wcc bad -o plain.{suffix} --overwrite") == 0  # of this command alone
+    assert set(bad) <= ids_of(Path(f"plain.{suffix}"))
+
+
+def ids_of(file: Path) -> set[str]:
+    mark = {".csv": ",", ".tsv": "\t"}[file.suffix]
+    return {line.split(mark)[0].strip('"') for line in file.read_text().splitlines()}

@@ -1,6 +1,8 @@
 """Memory of listed algorithms: one decision, told and run."""
 
+import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,8 +19,9 @@ from graphsys.core.compiling import (
 )
 from graphsys.core.errors import BudgetError
 from graphsys.core.memory import resident_bytes
+from graphsys.core.progress import Progress
 from graphsys.core.types import EDGE, EdgeType
-from graphsys.engine import algorithms, united_rows
+from graphsys.engine import algorithms, native_plan, united_rows
 from graphsys.engine.algorithms import algorithm
 from graphsys.engine.execute import budget
 from graphsys.engine.execute.budget import budget_of, choose
@@ -272,3 +275,36 @@ def test_pairs_are_counted_in_a_sample_where_no_budget_is_stated(
         )
     assert counted > 10**6
     assert counted <= told <= 1.25 * counted
+
+
+class Ticks(Progress):
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.has_ticked = threading.Event()
+
+    def stage(self, name: str, total: int | None = None, unit: str = "") -> None:
+        self.told.append(name)
+
+    def advance(self, steps: int, **figures: float) -> None:
+        self.told.append("seconds" if figures["seconds"] > 0 else "none")
+        self.has_ticked.set()
+
+
+def test_a_long_native_run_tells_that_it_goes_on(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = Ticks()
+    monkeypatch.setattr(native_plan, "_TICK_S", 0.01)
+    work = algorithms.get("leiden").prepare(graph, **GIVEN["leiden"])
+    assert isinstance(work, NativeRun)
+    function = work.function
+
+    def waits(*words: Any, **named: Any) -> Any:
+        assert ticks.has_ticked.wait(20)
+        return function(*words, **named)
+
+    replace(work, function=waits, parameters={}).run(ticks)
+    assert ticks.told[:2] == ["leiden", "seconds"]
+    assert "graphsys-ticker" not in {it.name for it in threading.enumerate()}
