@@ -63,8 +63,8 @@ class Katz(gs.VertexProgram):
             if gain > _SETTLING * unit and self.superstep >= last - 1:
                 raise NotConvergedError(
                     f"katz does not settle in {self.superstep} supersteps at alpha = "
-                    f"{self.alpha}; {_remedy(self)}, or max_supersteps={20 * last} "
-                    f"(--max-supersteps {20 * last}) if it is but little below"
+                    f"{self.alpha}; {_remedy(self)}, or max_supersteps={200 * last} "
+                    f"(--max-supersteps {200 * last}) if it is but little below"
                 )
             return bool(gain <= min(self.tolerance, _SETTLING) * unit)
 
