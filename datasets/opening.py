@@ -55,6 +55,18 @@ _REMOTE: Final = {
     "npz",
     "mat",
 }
+_HINTS: Final = {
+    ".sif": "pass --format triples if every line has three names",
+    ".dot": "write the graph as GML, gv2gml FILE > NEW.gml (of Graphviz)",
+    ".gv": "write the graph as GML, gv2gml FILE > NEW.gml (of Graphviz)",
+    ".jsonl": "name the keys, jq -r '[.source,.target]|@tsv' FILE > NEW.tsv",
+    ".ndjson": "name the keys, jq -r '[.source,.target]|@tsv' FILE > NEW.tsv",
+    ".xlsx": "save the sheet as CSV",
+    ".xls": "save the sheet as CSV",
+    ".lgl": "write the graph as GraphML, for example with igraph",
+    ".tgf": "write the graph as GraphML, for example with igraph",
+    ".jsonld": "write it as N-Triples, for example with rdfpipe -o nt FILE > NEW.nt",
+}
 _ARCHIVES: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2")
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -208,6 +220,8 @@ def guess_format(path: Path) -> str:
         if suffix and suffix in formats.get(format_name).suffixes:
             return "neo4j" if format_name == "csv" and _is_neo4j(path) else format_name
     input_file(path)  # a missing file is the nearer reason
+    if (hint := _HINTS.get(suffix)) is not None:
+        raise InputError(f"{path}: {suffix} files are not read as they are; {hint}")
     raise InputError(
         f"{path}: the name does not tell the format; say it with --format, "
         f"one of {', '.join(formats.names())}"

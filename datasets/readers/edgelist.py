@@ -29,6 +29,7 @@ from graphsys.datasets.text.id_guards import (
     refuse_header,
     skipped_header,
     warn_of_numbers_as_names,
+    warn_of_times,
 )
 from graphsys.datasets.text.layout import (
     BLANKS,
@@ -124,10 +125,12 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         raise err
     if options.ids != "string":
         refuse_comments(file, lines)
-    names = names or _default_names(file, first)
+    names = names or _default_names(file, lines)
     columns = guess_columns(file, names, lines, options)
     if note:
         warnings.warn(note, UserWarning, stacklevel=2)
+    if options.columns is None and len(names) == 3:
+        warn_of_times(f"{file.name}:{first.number}", lines)
     layout = LineFormat(
         columns=columns,
         separator=separator,
@@ -142,18 +145,20 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         skip=options.skip,
         split=split,
         is_weight_guessed=options.columns is None and len(names) == 3,
+        may_count=options.columns is None and len(names) == 2 and not options.skip,
         header=None
         if options.ids == "string"
         else skipped_header(file, options.skip, layout),
     )
 
 
-def _default_names(file: InputFile, first: DataLine) -> tuple[str, ...]:
+def _default_names(file: InputFile, lines: Sequence[DataLine]) -> tuple[str, ...]:
     """Name the columns of a file of two or three.
 
     Raises:
         InputError: there are fewer or more.
     """
+    first = lines[0]
     where, found = f"{file.name}:{first.number}", len(first.fields)
     hint = _HEADER_HINT.format(line=first.number)
     if found < 2:
@@ -172,6 +177,13 @@ def _default_names(file: InputFile, first: DataLine) -> tuple[str, ...]:
             f"{where}: found {found} columns, expected 2 (src dst) or 3 (src dst weight): "
             f"{show(first.text)}; name them with --columns {numbered_names(found)}, or "
             f"pass --format adjacency if these are lists of neighbors{hint}"
+        )
+    others = [line.fields[2] for line in lines[1:] if len(line.fields) == found == 3]
+    is_above = bool(others) and all(map(is_number, others))
+    if is_above and not is_number(first.fields[2]):
+        raise InputError(
+            f"{where}: found what looks like a header, {show(first.text)}, above numbers; "
+            f"pass --skip {first.number}, or --format csv"
         )
     if found == 3 and not is_number(first.fields[2]):
         raise InputError(
@@ -285,7 +297,7 @@ def _time_kind(fields: Sequence[bytes]) -> int:
 formats.register("edgelist")(
     Format(
         open=open_edgelist,
-        suffixes=(".txt", ".tsv", ".el", ".edges", ".edgelist"),
+        suffixes=(".txt", ".tsv", ".el", ".edges", ".edgelist", ".ncol"),
         about="text, one edge a line: src dst [weight], # and % comments",
     )
 )

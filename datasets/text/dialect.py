@@ -162,6 +162,12 @@ def _refuse_brackets(where: str, lines: Sequence[DataLine], texts: Sequence[byte
     Raises:
         InputError: all lines begin with one bracket and end with one mark.
     """
+    if all(it[:1] == b"|" and it[-1:] == b"|" for it in texts):
+        raise InputError(
+            f"{where}: every line stands between '|', {show(lines[0].text)}, as in a table "
+            "of Markdown; write plain columns, sed -E '/^[-|:+ ]+$/d; s/^\\| *//; "
+            "s/ *\\|$//' FILE > NEW"
+        )
     first, last = texts[0][:1], texts[0][-1:]
     if first not in _BRACKETS or last.isalnum() or last == first:
         return

@@ -17,6 +17,7 @@ from graphsys.datasets.text.layout import LineFormat, has_lost_zeros, is_number,
 
 _COMMENT: Final = re.compile(rb"\s*(//|--|/\*|[;#%!](?=\s|$))")
 _SETTLES: Final = "--ids string if these are ids"
+_FROM, _TO = 1_000_000_000, 2_145_916_800  # 2001 to 2037
 _MARKED: Final = re.compile(rb"^[ \t]*([#%][^\s#%][^\r\n]*)", re.MULTILINE)
 _NUMBERED_WORD: Final = re.compile(r"[A-Za-z]+[_ .-]?[0-9]+|[A-Za-z]+[_ .-][aAbB]")
 
@@ -136,6 +137,22 @@ def warn_of_numbers_as_names(
                     stacklevel=3,
                 )
                 return
+
+
+def warn_of_times(where: str, lines: Sequence[DataLine]) -> None:
+    """Say of a third column that looks like seconds or milliseconds since 1970."""
+    fields = [line.fields[2] for line in lines if len(line.fields) == 3]
+    if not all(it.isdigit() and len(it) in (10, 13) for it in fields):
+        return
+    for unit, per_second in (("s", 1), ("ms", 1000)):
+        if all(_FROM <= int(it) / per_second < _TO for it in fields):
+            warnings.warn(
+                f"{where}: the third column is taken for weights, but looks like times "
+                f"({show(fields[0])}); pass --columns src,dst,time --time-unit {unit}, or "
+                "--columns src,dst,weight",
+                UserWarning,
+                stacklevel=3,
+            )
 
 
 def find_row(src: Any, dst: Any, words: tuple[bytes, bytes]) -> int:

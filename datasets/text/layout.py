@@ -1,5 +1,6 @@
 """What lines of a text file look like, and what is wrong with one that does not."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -174,7 +175,9 @@ def _explain_field(field: bytes, column: TextColumn) -> str | None:
     if column.kind in (NUMBER, MAYBE):
         if is_number(field) or (column.kind == MAYBE and is_missing(field)):
             return None
-        return f"found {text} as {column.name}, expected a number"
+        comma = re.fullmatch(rb"[+-]?[0-9.]+,[0-9]+", field)
+        remedy = "; if commas are decimal points, sed 's/,/./g' FILE > NEW" if comma else ""
+        return f"found {text} as {column.name}, expected a number{remedy}"
     if is_integer(field) and (column.kind == INTEGER or field.isdigit()):
         return None
     expected = _EXPECTED[column.kind]

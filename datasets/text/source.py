@@ -18,6 +18,7 @@ from graphsys.datasets.text.blocks import (
     lines_before_block,
     text_blocks,
 )
+from graphsys.datasets.text.count_line import CountLine
 from graphsys.datasets.text.id_guards import (
     comment_ids,
     find_row,
@@ -52,6 +53,7 @@ class TextPart:
         skip: Lines at the beginning that are no data (headers).
         split: Split of its edges.
         is_weight_guessed: Nobody said that the third column is the weight.
+        may_count: The first line may be counts of nodes and edges: nobody named columns.
         header: Names of source and destination above the lines, which are no edge.
         blocks: First and last but one of the blocks to read; None for the whole file.
     """
@@ -62,6 +64,7 @@ class TextPart:
     skip: int = 0
     split: str = DEFAULT_SPLIT
     is_weight_guessed: bool = False
+    may_count: bool = False
     header: tuple[bytes, bytes] | None = None
     blocks: tuple[int, int] | None = None
 
@@ -194,7 +197,10 @@ class TextSource(Source):
         """
         for part in self.parts:
             is_empty, rows, comments, comment = True, 0, 0, b""
-            third = ThirdColumnCheck(f"{part.file.name}:{part.layout.first_line}")
+            where = f"{part.file.name}:{part.layout.first_line}"
+            is_open = part.may_count and part.blocks is None
+            first_line = CountLine(where, part.layout.first_line, is_open=is_open)
+            third = ThirdColumnCheck(where)
             parsing = parse_file(
                 part.file, part.layout, skip=part.skip, num_threads=self._num_threads,
                 blocks=part.blocks,
@@ -203,6 +209,7 @@ class TextSource(Source):
                 comments, comment = comments + parsed.comments, comment or parsed.comment
                 if len(parsed.columns["src"]):
                     _refuse_header_again(part, parsed, rows)
+                    first_line.add(parsed.columns["src"], parsed.columns["dst"])
                     if self._ranges is not None:
                         self._ranges.add(parsed.columns["src"], parsed.columns["dst"])
                     _refuse_infinite(part, parsed, rows)
@@ -218,6 +225,7 @@ class TextSource(Source):
                     f"{part.file.name}: no edge in the file, expected at least one"
                 )
             third.check()
+            first_line.check()
             if comments:
                 warn_of_comments(part.file.name, comments, comment)
         if self._ranges is not None:
@@ -313,7 +321,7 @@ def warn_of_text_times(name: str, layout: LineFormat) -> bool:
 
 def _mended(error: BadLineError, layout: LineFormat) -> str:
     """Return what is wrong with a line, and what to do about it."""
-    if "--ids" in error.what:
+    if any(remedy in error.what for remedy in ("--ids", "iconv", "sed ")):
         return error.what
     return f"{error.what}{_hint(layout)}"
 

@@ -26,13 +26,15 @@ class TwoRanges:
     Args:
         name: The files, for the message.
         command: What keeps the two apart.
-        is_named: The columns have names that differ: fewer edges are enough.
+        is_named: The columns have names that differ: fewer edges and destinations are
+            enough.
     """
 
     def __init__(self, name: str, command: str, *, is_named: bool = False) -> None:
         self._name = name
         self._command = command
         self._min_edges = _MIN_NAMED if is_named else _MIN_EDGES
+        self._least_share = 0.0 if is_named else _MOST
         self._is_open = True
         self._edges = self._loops = 0
         self._seen = [np.zeros(0, dtype=bool), np.zeros(0, dtype=bool)]
@@ -80,7 +82,7 @@ class TwoRanges:
         by_chance = self._edges / max(sizes)
         return (
             shares[0] < _FULL
-            or shares[1] < _MOST
+            or shares[1] < self._least_share
             or abs(sizes[0] - sizes[1]) <= _APART * max(sizes)
             or self._loops > 3 * by_chance + 3
         )

@@ -260,3 +260,66 @@ def test_names_of_both_ends_that_are_known_at_the_first_guess(
 
 def test_excels_first_line_names_the_separator(write: Write) -> None:
     assert edges(write("sep=;\nSource;Target\na;b\nb;c\n", "g.csv")) == AB
+
+
+@pytest.mark.parametrize("text", ["4 3\n0 1\n1 2\n2 3\n", "3 4\n1 2\n2 3\n1 3\n3 1\n"])
+def test_a_first_line_that_counts_nodes_and_edges_is_no_edge(
+    write: Write, text: str
+) -> None:
+    path = write(text)
+    with pytest.raises(InputError, match=r"g\.txt:1: found . ., which are the numbers of"):
+        edges(path)
+    rows = [tuple(line.split()) for line in text.splitlines()]
+    assert edges(path, "--skip 1") == rows[1:]
+    assert edges(path, "--columns src,dst") == rows
+
+
+def test_a_header_above_names_and_numbers_is_no_edge(write: Write) -> None:
+    path = write("protein1 protein2 combined_score\np1 q2 490\np1 q3 198\n")
+    with pytest.raises(InputError, match="--skip 1, or --format csv") as refused:
+        edges(path)
+    assert "--format triples" not in str(refused.value)
+    for remedy in ("--skip 1", "--format csv"):
+        assert [row[:2] for row in edges(path, remedy)] == [("p1", "q2"), ("p1", "q3")]
+
+
+@pytest.mark.parametrize(("unit", "scale"), [("s", 1), ("ms", 1000)])
+def test_a_third_column_that_looks_like_times_is_said(
+    write: Write, unit: str, scale: int
+) -> None:
+    path = write(f"1 2 {1325376000 * scale}\n2 3 {1325462400 * scale}\n")
+    with pytest.warns(UserWarning, match=f"--columns src,dst,time --time-unit {unit}, or"):
+        assert len(edges(path)) == 2
+    (chunk,) = open_source(path, columns="src,dst,time", time_unit=unit).chunks()
+    assert isinstance(chunk, EdgeChunk)
+    assert str(chunk.columns["time"][0].as_py()).startswith("2012-01-01 00:00:00")
+
+
+def test_decimal_commas_are_refused_with_what_replaces_them(write: Write) -> None:
+    path = write("Source;Target;Weight\na;b;3,5\nb;c;4,25\n", "g.csv")
+    with pytest.raises(InputError, match=r"g\.csv:2: found '3,5' as weight") as refused:
+        edges(path)
+    (command,) = re.findall(r"sed .*", str(refused.value))
+    new = path.parent / "new.csv"
+    command = command.replace("FILE", str(path)).replace("NEW", str(new))
+    subprocess.run(["bash", "-c", command], check=True)
+    assert edges(new) == [("a", "b", "3.5"), ("b", "c", "4.25")]
+
+
+def test_a_table_of_markdown_is_refused_with_what_makes_it_plain(write: Write) -> None:
+    path = write("| src | dst |\n|-----|:---:|\n| a | b |\n| b | c |\n")
+    with pytest.raises(InputError, match="as in a table of Markdown") as refused:
+        edges(path)
+    (command,) = re.findall(r"sed .*", str(refused.value))
+    new = path.parent / "new.txt"
+    command = command.replace("FILE", str(path)).replace("NEW", str(new))
+    subprocess.run(["bash", "-c", command], check=True)
+    assert edges(new, "--format csv") == AB
+
+
+@pytest.mark.parametrize("name", ["g.dot", "g.jsonl", "g.xlsx", "g.sif"])
+def test_files_that_are_not_read_name_a_way(write: Write, name: str) -> None:
+    with pytest.raises(
+        InputError, match=rf"{name}: \.\w+ files are not read as they are; "
+    ):
+        edges(write("a b\n", name))

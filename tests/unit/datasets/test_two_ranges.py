@@ -78,3 +78,16 @@ def test_ordinary_graphs_are_left_alone(tmp_path: Path, rng: np.random.Generator
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert list(open_source(path).chunks()), what
+
+
+def test_named_columns_need_no_full_range_of_items(tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    rows = [f"{k // 4 + 1},{(k * 37) % 199 + 1},4.0" for k in range(400)]
+    path.write_text("userId,movieId,rating\n" + "\n".join(rows) + "\n")
+    with pytest.warns(
+        UserWarning, match=r"apart with --edges user,links,movie=\S+"
+    ) as said:
+        list(open_source(path, columns="src=userId,dst=movieId").chunks())
+    (command,) = re.findall(r"--edges \S+", str(said[0].message))
+    assert main(["ingest", *shlex.split(command), "-o", str(tmp_path / "g")]) == 0
+    assert set(gs.open(tmp_path / "g").node_types) == {"user", "movie"}
