@@ -91,6 +91,7 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         skip=skip,
         split=split,
         is_weight_guessed=is_guessed and len(names) == 3,
+        guards_names=options.ids != "string",
         header=ends,
     )
 

@@ -145,6 +145,7 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         skip=options.skip,
         split=split,
         is_weight_guessed=options.columns is None and len(names) == 3,
+        guards_names=options.ids != "string",
         may_count=options.columns is None and len(names) == 2 and not options.skip,
         header=None
         if options.ids == "string"

@@ -127,6 +127,7 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         options.edge_type or TRIPLE,
         skip=options.skip,
         split=split,
+        guards_names=options.ids == "auto",
         header=header,
     )
 

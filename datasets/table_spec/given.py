@@ -29,7 +29,7 @@ from graphsys.datasets.table_spec.adjacency import leading_comments
 from graphsys.datasets.table_spec.source import DescribedSource
 from graphsys.datasets.table_spec.spec import TablesCard
 from graphsys.datasets.text.first_lines import first_lines
-from graphsys.datasets.text.layout import is_integer, is_missing, is_number
+from graphsys.datasets.text.layout import BLANKS, is_integer, is_missing, is_number
 from graphsys.storage.source import Source
 
 ARROW_SUFFIXES: Final = (".arrow", ".arrows", ".ipc", ".feather")
@@ -214,7 +214,8 @@ class _Looks:
             file, skip=0, separator=mark, has_comments=False, has_quotes=True
         )
         header = [field.decode("utf-8", "replace") for field in lines[0].fields]
-        card |= {"separator": chr(mark), "quotes": chr(mark) != " "}
+        is_blank = mark in (BLANKS, ord(" "))
+        card |= {"separator": " " if is_blank else chr(mark), "quotes": not is_blank}
         return card, header, f"{file.name}:{lines[0].number}"
 
     def _asked(self, name: str, header: Sequence[str], where: str) -> dict[str, str]:
@@ -277,7 +278,7 @@ class _Looks:
             lines = first_lines(
                 input_file(card["file"]),
                 skip=0,
-                separator=ord(card["separator"]),
+                separator=BLANKS if card["separator"] == " " else ord(card["separator"]),
                 has_comments=False,
                 has_quotes=True,
             )[1:]

@@ -17,6 +17,7 @@ from graphsys.datasets.text.layout import LineFormat, has_lost_zeros, is_number,
 
 _COMMENT: Final = re.compile(rb"\s*(//|--|/\*|[;#%!](?=\s|$))")
 _SETTLES: Final = "--ids string if these are ids"
+_MISSING: Final = pa.array(["NA", "N/A", "#N/A", "nan", "NaN", "null", "NULL", "None"])
 _FROM, _TO = 1_000_000_000, 2_145_916_800  # 2001 to 2037
 _MARKED: Final = re.compile(rb"^[ \t]*([#%][^\s#%][^\r\n]*)", re.MULTILINE)
 _NUMBERED_WORD: Final = re.compile(r"[A-Za-z]+[_ .-]?[0-9]+|[A-Za-z]+[_ .-][aAbB]")
@@ -240,3 +241,39 @@ def skipped_header(
         return None
     names = [column.name for column in layout.columns]
     return fields[names.index("src")], fields[names.index("dst")]
+
+
+class MissingWords:
+    """Counts ends of edges that may stand for a missing id, such as NA and null.
+
+    Args:
+        name: The file, for the message.
+        is_open: Whether to look: not where the user says that ids are strings.
+    """
+
+    def __init__(self, name: str, *, is_open: bool) -> None:
+        self._name = name
+        self._is_open = is_open
+        self._counts: dict[str, int] = {}
+
+    def add(self, ids: Any) -> None:
+        """Take in ids, an Arrow dictionary of strings ``[n]``; integers have no words."""
+        if not self._is_open or not isinstance(ids, pa.DictionaryArray):
+            return
+        found = pc.is_in(ids.dictionary, value_set=_MISSING).to_numpy(zero_copy_only=False)
+        codes = ids.indices.to_numpy(zero_copy_only=False)
+        for code in np.flatnonzero(found).tolist():
+            word = ids.dictionary[code].as_py()
+            count = int((codes == code).sum())
+            self._counts[word] = self._counts.get(word, 0) + count
+
+    def warn(self) -> None:
+        """Say how many there are."""
+        for word, count in self._counts.items():
+            warnings.warn(
+                f"{self._name}: {count} ends of edges are {word!r}, which is taken for a "
+                f"node; if it stands for a missing id remove its lines, grep -vw '{word}' "
+                "FILE > NEW, else pass --ids string",
+                UserWarning,
+                stacklevel=2,
+            )

@@ -20,6 +20,7 @@ from graphsys.datasets.text.blocks import (
 )
 from graphsys.datasets.text.count_line import CountLine
 from graphsys.datasets.text.id_guards import (
+    MissingWords,
     comment_ids,
     find_row,
     header_again,
@@ -54,6 +55,7 @@ class TextPart:
         split: Split of its edges.
         is_weight_guessed: Nobody said that the third column is the weight.
         may_count: The first line may be counts of nodes and edges: nobody named columns.
+        guards_names: Nobody said that ids are strings: NA may be none.
         header: Names of source and destination above the lines, which are no edge.
         blocks: First and last but one of the blocks to read; None for the whole file.
     """
@@ -65,6 +67,7 @@ class TextPart:
     split: str = DEFAULT_SPLIT
     is_weight_guessed: bool = False
     may_count: bool = False
+    guards_names: bool = False
     header: tuple[bytes, bytes] | None = None
     blocks: tuple[int, int] | None = None
 
@@ -200,6 +203,7 @@ class TextSource(Source):
             where = f"{part.file.name}:{part.layout.first_line}"
             is_open = part.may_count and part.blocks is None
             first_line = CountLine(where, part.layout.first_line, is_open=is_open)
+            missing = MissingWords(part.file.name, is_open=part.guards_names)
             third = ThirdColumnCheck(where)
             parsing = parse_file(
                 part.file, part.layout, skip=part.skip, num_threads=self._num_threads,
@@ -210,6 +214,8 @@ class TextSource(Source):
                 if len(parsed.columns["src"]):
                     _refuse_header_again(part, parsed, rows)
                     first_line.add(parsed.columns["src"], parsed.columns["dst"])
+                    missing.add(parsed.columns["src"])
+                    missing.add(parsed.columns["dst"])
                     if self._ranges is not None:
                         self._ranges.add(parsed.columns["src"], parsed.columns["dst"])
                     _refuse_infinite(part, parsed, rows)
@@ -226,6 +232,7 @@ class TextSource(Source):
                 )
             third.check()
             first_line.check()
+            missing.warn()
             if comments:
                 warn_of_comments(part.file.name, comments, comment)
         if self._ranges is not None:

@@ -268,3 +268,16 @@ def test_ids_of_tables_by_type_keep_zeros_and_refuse_a_second_header(
     edges.write_text("src,dst\na,b\n")
     with pytest.raises(InputError, match=r"n\.csv:3: found the header of line 1 again"):
         list(open_data(**tables).chunks())
+
+
+def test_columns_between_runs_of_blanks_are_tables_too(tmp_path: Path) -> None:
+    nodes, edges = tmp_path / "n.txt", tmp_path / "e.txt"
+    nodes.write_text("id   name\n1    ann\n20   bob\n")
+    edges.write_text("src  dst\n1    20\n20   1\n")
+    tables: dict[str, Any] = {
+        "nodes": {"user": nodes},
+        "edges": {("user", "to", "user"): edges},
+    }
+    graph = gs.ingest(out=tmp_path / "g", **tables).graph
+    assert (graph.num_nodes, graph.num_edges) == (2, 2)
+    assert sorted(graph.nodes("user", 0)["name"].to_pylist()) == ["ann", "bob"]

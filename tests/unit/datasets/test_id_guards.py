@@ -323,3 +323,17 @@ def test_files_that_are_not_read_name_a_way(write: Write, name: str) -> None:
         InputError, match=rf"{name}: \.\w+ files are not read as they are; "
     ):
         edges(write("a b\n", name))
+
+
+def test_words_for_missing_ids_are_counted(write: Write) -> None:
+    path = write("source,target\na,NA\nNA,c\nb,null\nNAomi,b\n", "g.csv")
+    with pytest.warns(UserWarning, match="ends of edges are") as said:
+        assert len(edges(path)) == 4
+    assert ["2 ends of edges are 'NA'" in str(it.message) for it in said] == [True, False]
+    (command,) = re.findall(r"grep .* > NEW", str(said[0].message))
+    new = path.parent / "new.csv"
+    command = command.replace("FILE", str(path)).replace("NEW", str(new))
+    subprocess.run(["bash", "-c", command], check=True)
+    assert edges(path, "--ids string")[0] == ("a", "NA")
+    with pytest.warns(UserWarning, match="1 ends of edges are 'null'"):
+        assert edges(new) == [("b", "null"), ("NAomi", "b")]
