@@ -140,6 +140,7 @@ def shop(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.filterwarnings("ignore:.*no model reads")
+@pytest.mark.filterwarnings("ignore:.* in no table of nodes")  # of items
 @pytest.mark.parametrize(
     "options",
     [
@@ -200,6 +201,7 @@ def test_columns_of_files_are_brought_to_the_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*no model reads")
+@pytest.mark.filterwarnings("ignore:.* in no table of nodes")  # of items
 @pytest.mark.parametrize(
     ("file", "text"),
     [
