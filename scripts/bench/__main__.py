@@ -14,7 +14,7 @@ from bench import cases, output
 from bench.child import ChildFailedError
 from bench.harness import Row, Runs, WrongResultError, measure, missing_peers
 from bench.limits import GEMM_SHAPES, measure_limits
-from bench.load import LoadMeter
+from bench.load import QUIET_LOAD, LoadMeter
 from graphsys.core.machine import describe_machine
 
 
@@ -105,6 +105,7 @@ def main(arguments: list[str]) -> int:
     conditions = {
         "load_average": load.load_average,
         "other_cpu_share": load.other_cpu_share,
+        "is_quiet": load.is_quiet,
     }
     stamp = {name: machine[name] for name in ("command", "commit", "date", "hardware")}
     machine |= {
@@ -119,6 +120,8 @@ def main(arguments: list[str]) -> int:
     else:
         output.print_rows(rows, runs)
         note("load average {:.2f} to {:.2f}".format(*load.load_average))
+        if not load.is_quiet:
+            note(f"not quiet: the load was above {QUIET_LOAD}, and is saved as such")
         note(f"other processes used {load.other_cpu_share:.0%} of the processors")
     if options.save and rows:
         is_part = bool(options.only or inputs or failed)

@@ -6,6 +6,10 @@ import time
 from types import TracebackType
 
 
+QUIET_LOAD = 1.5
+"""A load average above which a machine is not quiet."""
+
+
 class LoadMeter:
     """Records the load average and the share of the processors that others used.
 
@@ -18,6 +22,11 @@ class LoadMeter:
     def __init__(self) -> None:
         self.load_average: list[float] = []
         self.other_cpu_share: float | None = None
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the load average was low at the start and at the end, ours included."""
+        return max(self.load_average, default=0.0) <= QUIET_LOAD
 
     def __enter__(self) -> "LoadMeter":
         self._began = time.monotonic()

@@ -21,7 +21,8 @@ NO_ADVICE = re.compile(r"(?:goe?s? with|got|without|needs?) --[a-z-]+(?=[ ;,:]|$
 def test_every_remedy_is_followed_or_listed() -> None:
     found, listed = inventory(), not_yet()
     new = sorted(found - FOLLOWED - listed)
-    assert new == [], "follow these in tests/e2e/test_advice.py"
+    lines = "\n".join(" ".join(it) for it in new)
+    assert new == [], f"follow these in tests/e2e/test_advice.py, or list them:\n{lines}"
 
 
 def test_the_list_has_nothing_that_is_gone_or_followed() -> None:
