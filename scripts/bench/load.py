@@ -5,7 +5,6 @@ import resource
 import time
 from types import TracebackType
 
-
 QUIET_LOAD = 1.5
 """A load average above which a machine is not quiet."""
 
