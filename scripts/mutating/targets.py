@@ -71,7 +71,10 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/storage/dynamic/deletions.py": (_APPEND,),
     "graphsys/storage/dynamic/compact.py": (f"{_UNIT}/storage/dynamic/test_compact.py",),
     # workers
-    "graphsys/distributed/ownership.py": ("tests/distributed/test_ownership.py",),
+    "graphsys/distributed/ownership.py": (
+        "tests/distributed/test_ownership.py",
+        "tests/matrix/test_algorithms.py::test_two_workers_give_the_answer_or_refuse",
+    ),
     "graphsys/distributed/embedding/bucket_locks.py": (
         "tests/distributed/test_bucket_locks.py",
     ),
