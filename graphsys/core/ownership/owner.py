@@ -157,6 +157,8 @@ def remove_claimed(folder: Path, is_part: Callable[[str], bool]) -> bool:
         for file in claims:
             file.unlink(missing_ok=True)
         remove_empty(folder)
+        if folder.is_dir() and not os.listdir(folder):
+            claim(folder, ())  # in use or not to be removed now: a later call tries again
     return not folder.exists()
 
 
