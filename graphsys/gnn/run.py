@@ -134,6 +134,7 @@ def commit(
         name = f"{stem}.{state.serial}.safetensors"
         write_durably(path / name, data)
         files[name], checksums[name] = len(data), digest(data)
+        del data  # before the next file is made
     if rows is not None:
         stored = rows.flush(state.serial, state.best_epoch if "best" in tensors else 0)
         files |= stored

@@ -1,14 +1,18 @@
 """``train embedding --memory`` is kept where the rows of nodes are larger than it."""
 
 import json
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from graphsys.core.memory import parse_bytes
 from graphsys.datasets import recipes
+from graphsys.storage import EdgeChunk, NodeChunk
 from tests.conftest import Run
 from tests.e2e.test_memory import SLACK, peak_of
+from tests.stores import make_store
 
 pytestmark = pytest.mark.e2e
 
@@ -37,6 +41,34 @@ def test_the_buffer_keeps_the_budget(
     assert told["planned_memory_bytes"] <= parse_bytes(BUDGET)
     assert peak <= parse_bytes(BUDGET) + SLACK  # without torch, closer than promised
     assert peak <= told["planned_memory_bytes"] + SLACK
+
+
+def test_learned_rows_are_refused_before_they_are_trained_with_an_amount_near_the_peak(
+    tmp_path: Path, run_installed: Run, graphsys_command: str
+) -> None:
+    graph, num = tmp_path / "graph", 60_000
+    ends = np.random.default_rng(0).integers(0, num, (2, 2 * num))
+    split = np.array(["train"] * num, dtype=object)
+    split[::5] = "valid"
+    columns = {"label": np.arange(num) % 5, "split": split.tolist()}
+    nodes = NodeChunk(ids=np.arange(num), columns=columns)
+    make_store(graph, nodes, EdgeChunk(src=ends[0], dst=ends[1]), is_directed=False)
+    words = ["train", "gnn", graph, "-o", tmp_path / "run", "--json"]
+    for each in ("dim=256", "epochs=1", "epoch_batches=2", "threads=1"):
+        words += ["--set", each]
+    run_installed(*words, "--dry-run")  # compiles what is missing
+    table = 4 * 256 * num
+    budget = 300_000_000
+    command = f'{graphsys_command} "$@"; test $? = 2'
+    peak, refusal = peak_of(
+        "sh", "-c", f"{{ {command}; }} 2>&1", "sh", *words, "--memory", budget
+    )
+    assert peak <= budget + 250_000_000  # a first batch took six tables: 690 MB
+    named = re.search(r"give --memory (\d+MB) or more", refusal)
+    assert named is not None, refusal
+    assert not (tmp_path / "run").exists()
+    peak, _ = peak_of(graphsys_command, *words, "--memory", named[1])
+    assert 10 * table < peak <= parse_bytes(named[1]) <= 1.25 * peak
 
 
 @pytest.mark.slow

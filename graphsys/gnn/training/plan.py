@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import nn
+from torch.nn import functional
 
 from graphsys.core.errors import StorageFullError
 from graphsys.core.memory import (
@@ -23,6 +25,7 @@ from graphsys.core.memory import (
 from graphsys.gnn.context import TrainingContext
 from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.inference import are_rows_on_disk, probe
+from graphsys.gnn.models.network import Network
 from graphsys.gnn.run import RunState
 from graphsys.gnn.tasks.factory import make_task
 from graphsys.gnn.tasks.task import epoch_seeds
@@ -35,6 +38,8 @@ _LEAST_KEPT_BYTES = 32 << 20
 _METER_S = 0.005
 _SHARES = (32, 16, 8, 4, 2)
 _ALONE_BYTES = 100 * 10**6  # a first batch of this size is told by itself
+_STEP_TABLES = 5  # weights' gradients, two moments and what a step of Adam makes of them
+_AROUND_BYTES = 96 << 20  # what the first batches load, and the heap keeps of them
 _BESIDE_BYTES = 200 * 10**6  # of the 300 MB beside a budget that torch may take
 
 
@@ -43,7 +48,8 @@ def make_plan(context: TrainingContext) -> Mapping[str, Any]:
 
     Returns:
         ``planned_memory_bytes`` (the most that the process held, and the batches that
-        wait, or an evaluation if that takes more), ``planned_parameter_bytes``,
+        wait, or an evaluation or a checkpoint if that takes more),
+        ``planned_parameter_bytes``,
         ``planned_rows_bytes`` (learned rows on disk, with those of two checkpoints),
         ``planned_disk_bytes`` (see :func:`disk_bytes`),
         ``planned_device_memory_bytes`` (the most taken on a GPU), ``planned_batches`` per
@@ -51,6 +57,7 @@ def make_plan(context: TrainingContext) -> Mapping[str, Any]:
         ``estimated_seconds_per_epoch`` and ``estimated_seconds``, both without evaluation.
     """
     config = context.config
+    kept = checkpoint_bytes(context)
     trainer = Trainer(_untrained(context))
     seeds = epoch_seeds(context.task, config, 0)
     times, edges, waiting = [], 0, 0
@@ -72,7 +79,7 @@ def make_plan(context: TrainingContext) -> Mapping[str, Any]:
     epoch_s = min(times, default=0.0) * len(seeds)
     return {
         "planned_memory_bytes": max(
-            at_most(meter, base) + waiting * abs(config.prefetch), evaluated
+            at_most(meter, base) + waiting * abs(config.prefetch), evaluated, kept
         ),
         "planned_parameter_bytes": parameters,
         **({"planned_rows_bytes": rows} if rows else {}),
@@ -91,7 +98,8 @@ def bytes_beyond(context: TrainingContext, budget: int) -> int | None:
     Smaller batches are trained first, of twice as many seeds each time. Batches take at
     most in proportion to their seeds, and something that does not grow with them, so that
     two of them tell what a third takes; none is tried that could take more than the
-    budget and what torch may take beside it.
+    budget and what torch may take beside it. Learned rows are known by their number, so
+    that batches are tried with one row for all; see also :func:`checkpoint_bytes`.
 
     Args:
         context: What would be trained; stays as it is. A whole graph is no batch, and has
@@ -101,19 +109,72 @@ def bytes_beyond(context: TrainingContext, budget: int) -> int | None:
     Returns:
         Bytes at most; None: the plan can be made.
     """
-    before = None
+    slim, tables = _without_tables(context)
+    weights = _trained_bytes(slim)
+    held, kept = _STEP_TABLES * tables, checkpoint_bytes(context)
+    before, most = None, kept
     for share in _SHARES:
         size = context.config.batch_size // share
         if not size:
             continue
-        base, peak = _try_batch(context, size)
+        base, peak = _try_batch(slim, size)
         # half as many seeds took all of this but half of what grows with them
-        grown = peak - base if before is None else 2 * max(peak - before, 0)
+        once = base + _STEP_TABLES * weights
+        grown = max(peak - (once if before is None else before), 0)
+        grown *= 1 if before is None else 2
         is_told = before is not None or grown > _ALONE_BYTES
-        if is_told and peak + grown > budget + _BESIDE_BYTES:
-            return peak + (share - 1) * grown
+        most = max(kept, held + peak + (share - 1) * grown)
+        if is_told and held + peak + grown > budget + _BESIDE_BYTES:
+            return most
         before = peak
-    return None
+    return most if before is not None and kept > budget else None
+
+
+def _trained_bytes(context: TrainingContext) -> int:
+    return sum(p.nbytes for p in context.network.parameters() if p.requires_grad)
+
+
+def _without_tables(context: TrainingContext) -> tuple[TrainingContext, int]:
+    """Return the training with one learned row per type, and the bytes of the others.
+
+    A batch of it takes what one of all rows does, but for these, which are known.
+    """
+    network = context.network
+    if not isinstance(network, Network):
+        return context, 0
+    memo: dict[int, Any] = {id(it): _OneRow(it) for it in network.learned.values()}
+    slim = replace(context, network=copy.deepcopy(network, memo))
+    return slim, _trained_bytes(context) - _trained_bytes(slim)
+
+
+class _OneRow(nn.Module):
+    """A table of learned rows that are all the same one."""
+
+    def __init__(self, table: Any) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(table.weight[:1].detach().clone())
+        self._is_bag = isinstance(table, nn.EmbeddingBag)
+
+    def forward(self, values: torch.Tensor, begins: torch.Tensor | None = None) -> Any:
+        """Return as many rows ``[n, dim]`` as the whole table would."""
+        zeros = torch.zeros_like(values)
+        if self._is_bag:
+            return functional.embedding_bag(zeros, self.weight, begins, mode="mean")
+        return functional.embedding(zeros, self.weight)
+
+
+def checkpoint_bytes(context: TrainingContext) -> int:
+    """Return the bytes of the process while a checkpoint is written.
+
+    Beside what is trained, its gradients and moments, there are a copy of the weights, of
+    the best ones and of the moments. A file is written from memory: its tensors' bytes
+    and the whole of them.
+    """
+    trained = _trained_bytes(context)
+    is_best_kept = context.config.keep == "best" and bool(context.config.eval_every)
+    taken = (1 + is_best_kept + 2 + 2 * 2) * trained
+    taken += 0 if context.transfer else 3 * trained
+    return resident_bytes() + taken + min(taken, _AROUND_BYTES)
 
 
 def _try_batch(context: TrainingContext, size: int) -> tuple[int, int]:

@@ -109,6 +109,21 @@ def test_dry_run_plans_and_writes_nothing(groups: Store, tmp_path: Path) -> None
         gnn.train(graph, config_of(), tmp_path / "run", memory="1MB")
 
 
+def test_learned_rows_are_counted_once_whatever_the_share_of_a_batch(
+    tmp_path: Path,
+) -> None:
+    split = ["train" if v < 64 else "none" for v in range(MANY)]
+    columns = {"label": np.arange(MANY) % 2, "split": split}
+    nodes = NodeChunk(ids=np.arange(MANY), columns=columns)
+    edges = edge_chunk([(v, (v + 1) % MANY) for v in range(MANY)])
+    make_store(tmp_path / "bare", nodes, edges, is_directed=False)
+    context = build_context(Graph(tmp_path / "bare"), config_of(dim=512, batch_size=64))
+    kept = plan.checkpoint_bytes(context)
+    needed = plan.bytes_beyond(context, 1)
+    assert needed is not None
+    assert kept <= needed < kept + 4 * MANY * 512 * 4  # a first batch takes 5 of them
+
+
 def test_a_plan_tries_no_batch_beyond_the_budget(
     groups: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,7 +159,7 @@ def test_a_plan_tries_no_batch_beyond_the_budget(
     with pytest.raises(BudgetError, match=r"give --memory 39000MB or more"):
         gnn.train(groups(1), config, tmp_path / "run", memory="3GB")
     assert sizes[5:] == [1, 2]
-    taken, once = 10**6, 60 * 10**6
+    taken, once, now[0] = 10**6, 60 * 10**6, 500 * 10**6
     # 500 of the process, 60 once and 32 for the seeds: the 60 are not taken 32 times
     with pytest.raises(BudgetError, match=r"give --memory 711MB or more"):
         gnn.train(groups(1), config, tmp_path / "run", memory="300MB")
