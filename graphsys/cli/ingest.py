@@ -222,6 +222,7 @@ def ingest(
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
     from graphsys.datasets.pipes import is_pipe
+    from graphsys.datasets.whole_files import whole_bytes
     from graphsys.storage.ingest.process_budget import kept_bytes
 
     node_files, edge_files = by_type("--nodes", nodes), by_type("--edges", edges)
@@ -233,6 +234,7 @@ def ingest(
     plain = [Path(file) for file in [*(files or []), *given]]
     sizes = [path.stat().st_size for path in plain if path.is_file()]
     known = sum(sizes) if len(sizes) == len(plain) else None
+    room = kept_bytes(memory, known, whole_bytes(plain))
     reading: dict[str, Any] = {
         "format": format_, "ids": ids, "columns": columns, "separator": separator,
         "skip": skip, "time_unit": time_unit,
@@ -240,7 +242,7 @@ def ingest(
     writing: dict[str, Any] = {
         "undirected": undirected, "coalesce": coalesce, "drop_self_loops": drop_self_loops,
         "partitions": parse_partitions(partitions), "partitioner": partitioner,
-        "order": order, "memory": kept_bytes(memory, known), "seed": seed,
+        "order": order, "memory": room, "seed": seed,
         "overwrite": overwrite, "progress": open_progress(), "features_as": features_as,
         "nodes": {name: one for name, (one,) in node_files.items()} or None,
         "edges": edge_files or None,

@@ -30,24 +30,28 @@ _ASSIGNED_NODE_BYTES = 44  # where partitions are found beforehand, besides
 _COMPARED_NODE_BYTES = 56
 
 
-def kept_bytes(memory: int | str, total_bytes: int | None = None) -> int:
+def kept_bytes(
+    memory: int | str, total_bytes: int | None = None, whole_bytes: int = 0
+) -> int:
     """Return what an ingest may keep, so that the process stays within a budget.
 
     Args:
         memory: Budget of the whole process, as ``"4GB"`` or in bytes.
         total_bytes: Size of the input, where known.
+        whole_bytes: What the reader holds of the input all the time.
 
     Raises:
         ConfigError: not an amount of memory.
-        BudgetError: less than the process and the least ingest take; the message names an
-            amount that works.
+        BudgetError: less than the process, what is held, and the least ingest take; the
+            message names an amount that works.
     """
     budget = parse_bytes(memory)
     keep_to_budget()
     under_way = _UNDER_WAY_BYTES
     if total_bytes is not None:
-        under_way = min(under_way, _UNDER_WAY_SHARE * total_bytes)
-    beside = resident_bytes() + _LOADED_BYTES + under_way
+        most = max(_UNDER_WAY_SHARE * total_bytes, whole_bytes)
+        under_way = min(under_way, most)
+    beside = resident_bytes() + _LOADED_BYTES + under_way + whole_bytes
     if budget - beside >= MIN_MEMORY:
         return budget - beside
     raise _too_small("reading a graph", beside + MIN_MEMORY, budget)
