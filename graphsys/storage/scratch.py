@@ -10,7 +10,7 @@ import os
 import re
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -227,9 +227,16 @@ class Segments:
         """Return the number of records of a group."""
         return sum(end - begin for _, begin, end in self._pieces[group])
 
-    def read(self, group: int) -> dict[str, npt.NDArray[Any]]:
-        """Return all records of a group, in the order they were appended, once."""
-        return self._join(self._pieces[group])
+    def read(
+        self, group: int, allocate: Callable[[int, Any], npt.NDArray[Any]] = np.empty
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Return all records of a group, in the order they were appended, once.
+
+        Args:
+            group: Its number.
+            allocate: Makes the arrays, of a length and a dtype.
+        """
+        return self._join(self._pieces[group], allocate)
 
     def pieces(self, group: int, length: int) -> Iterator[dict[str, npt.NDArray[Any]]]:
         """Yield the records of a group in order, at least ``length`` at a time, once."""
@@ -244,9 +251,13 @@ class Segments:
         if waiting:
             yield self._join(waiting)
 
-    def _join(self, pieces: list[tuple[int, int, int]]) -> dict[str, npt.NDArray[Any]]:
+    def _join(
+        self,
+        pieces: list[tuple[int, int, int]],
+        allocate: Callable[[int, Any], npt.NDArray[Any]] = np.empty,
+    ) -> dict[str, npt.NDArray[Any]]:
         total = sum(end - begin for _, begin, end in pieces)
-        out = {key: np.empty(total, dtype=dtype) for key, dtype in self.dtypes.items()}
+        out = {key: allocate(total, dtype) for key, dtype in self.dtypes.items()}
         at = 0
         for place, begin, end in pieces:
             for key, spool in self._spools.items():

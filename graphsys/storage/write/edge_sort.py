@@ -38,10 +38,12 @@ class RangePlan:
     Attributes:
         bounds: First row of every range, and the number of rows, int64 ``[R + 1]``.
         parts: Partition of every range, int64 ``[R]``.
+        limit: Edges that a range is to have at most; one row may have more.
     """
 
     bounds: npt.NDArray[np.int64]
     parts: npt.NDArray[np.int64]
+    limit: int = _MAX_RANGE_EDGES
 
     @staticmethod
     def make(
@@ -73,7 +75,7 @@ class RangePlan:
             cuts = cuts[(cuts > begin) & (cuts < end)]
             bounds.extend([*cuts.tolist(), end])
             parts.extend([part] * (len(cuts) + 1))
-        return RangePlan(np.asarray(bounds, np.int64), np.asarray(parts, np.int64))
+        return RangePlan(np.asarray(bounds, np.int64), np.asarray(parts, np.int64), limit)
 
     @property
     def num_ranges(self) -> int:
@@ -277,13 +279,17 @@ class RowSorter:
         self, r: int, rows: SortedRows, piece: slice, cleaning: Cleaning
     ) -> tuple[int, int, int]:
         """Sort one range into its piece of ``rows``; return edges left, repeats, loops."""
-        columns = self._segments.read(r)
+        # one node alone may have more edges than a range is to have
+        is_wide = self._segments.length(r) > self.plan.limit
+        allocate: Any = self._scratch.array if is_wide else np.empty
+        columns = self._segments.read(r, allocate)
         keys = columns.pop("key")
         if columns:
-            order = stable_argsort(keys)
-            keys = keys[order]
+            order = stable_argsort(keys, allocate)
+            ordered = allocate(len(keys), keys.dtype)
+            keys = np.take(keys, order, out=ordered, mode="clip")  # raise: copies first
             for name, values in columns.items():
-                rows.columns[name][piece] = values[order]
+                np.take(values, order, out=rows.columns[name][piece], mode="clip")
         else:
             keys.sort()
         part_offset = int(self._offsets[self.plan.parts[r]])

@@ -1,6 +1,6 @@
 """Columns of any Arrow type, spilled as they come and taken back by row."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from graphsys.core.errors import InputError
 from graphsys.storage.scratch import Scratch
 
 _PIECE = 1 << 20  # rows, a multiple of 8
+_MANY_BYTES = 8 << 20  # of a column of texts, which then is not taken in memory
 _WIDTHS = (8, 16, 32, 64)
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
@@ -34,6 +35,7 @@ class RowStore:
         self._num_rows = 0
         self._table: pa.Table | None = None
         self._fixed: dict[int, _Fixed] = {}
+        self._texts: dict[int, pa.Array] = {}
 
     def append(self, columns: Mapping[str, pa.Array]) -> int:
         """Append rows and return the position of the first.
@@ -76,7 +78,8 @@ class RowStore:
     def take(self, rows: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
         """Return the columns at some rows; a negative row gives nulls.
 
-        Numbers, dates and times are in scratch; what else there is, in memory.
+        Numbers, dates, times and large columns of text are in scratch; what else there is,
+        in memory.
         """
         if self._table is None:
             return {}
@@ -85,6 +88,8 @@ class RowStore:
         for place, field in enumerate(self._table.schema):  # by place: names are searched
             if pa.types.is_primitive(field.type) and field.type.bit_width in _WIDTHS:
                 found[field.name] = self._take_fixed(place, field.type, rows)
+            elif _is_text(field.type) and self._table.column(place).nbytes > _MANY_BYTES:
+                found[field.name] = self._take_texts(place, rows)
             else:
                 found[field.name] = _one_chunk(self._table.column(place).take(index))
         return found
@@ -100,6 +105,23 @@ class RowStore:
         buffers = [None if valid is None else pa.py_buffer(valid), pa.py_buffer(values)]
         return pa.Array.from_buffers(kind, len(rows), buffers)
 
+    def _take_texts(self, place: int, rows: npt.NDArray[np.int64]) -> pa.Array:
+        """Return a column of texts at some rows, of which few are in memory at a time.
+
+        Arrow would join the chunks of a column in memory, each time.
+        """
+        assert self._table is not None
+        column = self._table.column(place)
+        if place not in self._texts:
+            self._texts[place] = _in_file(
+                column.chunks, len(column), column.type, self._scratch
+            )
+        whole = self._texts[place]
+        step = max(_MANY_BYTES * len(whole) // (2 * whole.nbytes), 1)
+        pieces = (rows[begin : begin + step] for begin in range(0, len(rows), step))
+        taken = (whole.take(pa.array(piece, mask=piece < 0)) for piece in pieces)
+        return _in_file(taken, len(rows), column.type, self._scratch)
+
 
 class FoundRows(RowStore):
     """Rows that others appended, file after file, which are opened when they are needed.
@@ -114,7 +136,7 @@ class FoundRows(RowStore):
     def __init__(
         self, names: Sequence[str], local: Callable[[str], Path], scratch: Scratch
     ) -> None:
-        self._scratch, self._fixed = scratch, {}
+        self._scratch, self._fixed, self._texts = scratch, {}, {}
         self._names, self._local = names, local
         self._table = None
 
@@ -199,6 +221,46 @@ class _Fixed:
             packed = np.packbits(is_valid, bitorder="little")
             bits[begin // 8 : begin // 8 + len(packed)] = packed
         return found, None if all_valid else bits
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Whether values are texts or bytes, of the kind that :func:`_widen` leaves."""
+    return bool(pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
+
+
+def _in_file(
+    pieces: Iterable[pa.Array], length: int, kind: pa.DataType, scratch: Scratch
+) -> pa.Array:
+    """Return arrays of texts as one, its bytes in a mapped file.
+
+    Args:
+        pieces: Arrays, one after the other.
+        length: Of all together.
+        kind: Their type, with offsets of 64 bits.
+        scratch: Where the file goes.
+    """
+    offsets = scratch.zeros(length + 1, np.int64)
+    is_valid = scratch.array(length, np.bool_)
+    file, done = scratch.file("texts"), 0
+    for piece in pieces:
+        own, after = slice(done, done + len(piece)), slice(done + 1, done + 1 + len(piece))
+        if not len(piece):
+            continue
+        _, places, texts = piece.buffers()
+        first = piece.offset
+        ends = np.frombuffer(places, np.int64)[first : first + len(piece) + 1]
+        offsets[after] = ends[1:] + (file.size - ends[0])
+        is_valid[own] = piece.is_valid().to_numpy(zero_copy_only=False)
+        if ends[-1] > ends[0]:
+            file.append(np.frombuffer(texts, np.uint8)[ends[0] : ends[-1]])
+        done += len(piece)
+    bits = None
+    if not is_valid.all():
+        bits = pa.py_buffer(np.packbits(is_valid, bitorder="little"))
+    data = file.mapped(np.uint8)
+    file.remove()  # the mapping keeps it
+    buffers = [bits, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(kind, length, buffers)
 
 
 def as_arrow(column: Any) -> pa.Array:

@@ -26,15 +26,19 @@ def columns_of(rng: np.random.Generator, num: int) -> dict[str, pa.Array]:
         "time": pa.array(whole, mask=missing).cast(pa.timestamp("ms", tz="UTC")),
         "yes": pa.array(whole > 0, mask=missing),
         "text": pa.array([str(v) for v in whole], pa.large_string(), mask=missing),
+        "bytes": pa.array([bytes(v % 5) for v in whole], pa.large_binary()),
+        "null": pa.nulls(num, pa.large_string()),
         "none": pa.nulls(num, pa.float32()),
     }
 
 
+@pytest.mark.parametrize("many", [1, 1 << 30])
 @pytest.mark.parametrize("budget", [1 << 30, 1])
 def test_rows_are_those_that_arrow_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: int, many: int
 ) -> None:
     monkeypatch.setattr(row_store, "_PIECE", 16)
+    monkeypatch.setattr(row_store, "_MANY_BYTES", many)
     rng = np.random.default_rng(0)
     columns = columns_of(rng, NUM)
     store = RowStore(Scratch(tmp_path, budget), "rows")
