@@ -8,7 +8,7 @@ import io
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -113,10 +113,14 @@ class ObjectStore:
             ObjectStoreError: the storage fails.
         """
         try:
-            with self._told(), self._files.open_input_stream(self._path(name)) as stream:
-                return bytes(stream.read())
+            with self._told():
+                return _again_if_cut(lambda: self._whole(name))
         except FileNotFoundError:
             return None
+
+    def _whole(self, name: str) -> bytes:
+        with self._files.open_input_stream(self._path(name)) as stream:
+            return bytes(stream.read())
 
     def require_bucket(self) -> None:
         """Tell a missing bucket from a missing object.
@@ -242,9 +246,6 @@ class ObjectStore:
 class ObjectFile(io.RawIOBase):
     """An object that is read in pieces.
 
-    pyarrow reads the answer to a request into the memory for the bytes asked for: where
-    that says what failed, and is longer, it takes it for damage, and does not try again.
-
     Args:
         source: pyarrow's file.
     """
@@ -263,14 +264,7 @@ class ObjectFile(io.RawIOBase):
         Raises:
             OSError: the storage fails again and again.
         """
-        for left in reversed(range(TRIES)):
-            try:
-                return bytes(self._source.read_at(size, at))
-            except OSError as err:
-                if not left or _CUT not in str(err):
-                    raise
-            time.sleep(_PAUSE_S)
-        return b""
+        return _again_if_cut(lambda: bytes(self._source.read_at(size, at)))
 
     def readable(self) -> bool:
         """Return that it is."""
@@ -296,6 +290,28 @@ class ObjectFile(io.RawIOBase):
     def tell(self) -> int:
         """Return where it is."""
         return self._at
+
+
+def _again_if_cut(read: Callable[[], bytes]) -> bytes:
+    """Read again where the answer was an error that did not fit.
+
+    pyarrow reads the answer to a request into the memory for the bytes asked for: where
+    that says what failed, and is longer, it takes it for damage, and does not try again.
+
+    Args:
+        read: Reads bytes.
+
+    Raises:
+        OSError: the storage fails again and again.
+    """
+    for left in reversed(range(TRIES)):
+        try:
+            return read()
+        except OSError as err:
+            if not left or _CUT not in str(err):
+                raise
+        time.sleep(_PAUSE_S)
+    return b""
 
 
 def file_system(location: Location) -> Any:
