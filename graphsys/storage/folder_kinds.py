@@ -23,7 +23,7 @@ _OF_DELTA: Final = re.compile(
 _HEAD: Final = r"(run\.json|config\.toml)(\.new)?|\.(lock|replaces)|training\.jsonl"
 _OF_TRAINING: Final = (
     rf"{_HEAD}|\w+\.\d+\.safetensors(\.new)?|rows/[^/]+/\w+-\d+\.bin(\.new)?"
-    r"|(rows|state|relations|globals|origin|fresh)/([^/]+/)?[^/]+\.\d+\.npy"
+    r"|(rows|state|relations|globals|origin|fresh)/([^/]+/){0,2}[^/]+\.\d+\.npy"
 )
 _OF_RUN: Final = re.compile(
     rf"(checkpoints/\d+(\.new)?/)?({_OF_TRAINING})"

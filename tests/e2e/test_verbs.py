@@ -172,7 +172,7 @@ def test_predict_writes_the_best_answers(
     relation, out = next(iter(relations)), tmp_path / "out.parquet"
     options = ["--relation", relation, "-k", "3", "-o", out]
     found = answer(run_cli("predict", demo_run, *options, "--json"))
-    assert set(found) == {"output", "num_queries", "num_answers", "seconds"}
+    assert set(found) == {"output", "num_queries", "num_answers", "known_splits", "seconds"}
     table = pyarrow.parquet.read_table(out)
     assert table.column_names == ["query", "rank", "head", "relation", "tail", "score"]
     assert table.num_rows == found["num_answers"] == 3 * found["num_queries"]

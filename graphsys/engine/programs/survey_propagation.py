@@ -25,7 +25,7 @@ from typing import Any
 
 from graphsys.core.errors import ConfigError
 from graphsys.engine import program as gs
-from graphsys.engine.edge_weights import refuse_no_formula
+from graphsys.engine.edge_weights import refuse_infinite, refuse_negative
 
 _TINY = 1e-300
 
@@ -68,8 +68,9 @@ class SurveyPropagation(gs.VertexProgram):
         return 0.0, node.out_degree > 0, 0.0, 0.0, 0.0
 
     def start(self, graph: Any) -> None:
-        """Check the tolerance, and that the graph is a formula."""
-        refuse_no_formula(graph)
+        """Check the tolerance and that weights are numbers; the native one checks more."""
+        refuse_negative(graph, "survey_propagation", only_nan=True)
+        refuse_infinite(graph, "survey_propagation")
         if not self.tolerance > 0:
             raise ConfigError(f"tolerance is {self.tolerance!r}, expected a number > 0")
 

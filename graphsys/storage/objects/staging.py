@@ -44,8 +44,8 @@ def staging(location: Location) -> Iterator[Path]:
 
 def _own_folder(root: Path) -> tuple[Path, int]:
     while True:
-        own = ownership.temporary(_OWN, root)
         with contextlib.suppress(FileNotFoundError):  # taken for left before it was locked
+            own = ownership.temporary(_OWN, root)
             lock = os.open(own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             fcntl.flock(lock, fcntl.LOCK_EX)
             if own.exists():
