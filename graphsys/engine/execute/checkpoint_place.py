@@ -88,9 +88,14 @@ class CheckpointPlace:
         )
 
     def _is_step(self, folder: Path) -> bool:
-        """Whether a folder is of a superstep: claimed, or of the checkpoint there is."""
+        """Whether a folder is of a superstep: claimed, or of the checkpoint there is.
+
+        Or empty: a run that is killed may leave one before its claim is there.
+        """
+        if folder.is_symlink() or not folder.is_dir():
+            return False
         is_ours = ownership.is_claimed(folder) or folder.name == self._kept
-        return is_ours and not folder.is_symlink() and folder.is_dir()
+        return is_ours or _is_empty_step(folder)
 
     def begin(self, step: str) -> Path:
         """Return the folder of a superstep for its arrays, made if there is none.
@@ -105,7 +110,9 @@ class CheckpointPlace:
             ownership.make_folder(folder)
             ownership.claim(folder)
         elif not ownership.is_claimed(folder):
-            self._refuse(step)
+            if not _is_empty_step(folder):
+                self._refuse(step)
+            ownership.claim(folder)
         return folder
 
     def look(self) -> None:
@@ -153,6 +160,10 @@ class CheckpointPlace:
                 ownership.remove_claimed(path, _is_array)
             else:
                 ownership.remove_draft(path)
+
+
+def _is_empty_step(folder: Path) -> bool:
+    return _STEP.fullmatch(folder.name) is not None and not any(folder.iterdir())
 
 
 def _is_array(name: str) -> bool:
