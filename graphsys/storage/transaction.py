@@ -294,7 +294,12 @@ def _what_is_strange(path: Path, *, is_graph: bool) -> str | None:
         if not found:
             return MANIFEST_NAME  # somebody else's
     else:
-        known |= {folder.name for _, folder in found if ownership.is_claimed(folder)}
+        # a writer that is killed may leave an empty folder, which is then without a claim
+        known |= {
+            folder.name
+            for _, folder in found
+            if ownership.is_claimed(folder) or not any(folder.iterdir())
+        }
     strange = sorted(entry.name for entry in path.iterdir() if entry.name not in known)
     return strange[0] if strange else None
 
