@@ -43,6 +43,8 @@ class CountLine:
         if len(src):
             self._greatest = max(self._greatest, int(src.max()), int(dst.max()))
             self._least = min(self._least, int(src.min()), int(dst.min()))
+        if max(self._rows - 1, self._greatest) > max(self._first):
+            self._is_open = False  # neither can be a count: others cost no more
 
     def check(self) -> None:
         """Refuse a first line of counts.

@@ -49,11 +49,15 @@ class TwoRanges:
             return
         self._edges += len(src)
         self._loops += int((src == dst).sum())
-        if max(src.max(), dst.max()) >= _MAX_ID or self._edges > _MAX_EDGES:
+        tops = int(src.max()), int(dst.max())
+        is_large = max(tops) >= _MAX_ID or self._edges > _MAX_EDGES
+        # most graphs are told from two types by their first edges: others cost no more
+        is_first = self._edges == len(src) >= _MIN_EDGES
+        if is_large or (is_first and abs(tops[0] - tops[1]) <= _APART * max(tops)):
             self._is_open = False
             return
-        for k, ids in enumerate((src, dst)):
-            if len(self._seen[k]) <= (top := int(ids.max())):
+        for k, (ids, top) in enumerate(zip((src, dst), tops, strict=True)):
+            if len(self._seen[k]) <= top:
                 grown = np.zeros(max(top + 1, 2 * len(self._seen[k])), dtype=bool)
                 grown[: len(self._seen[k])] = self._seen[k]
                 self._seen[k] = grown
