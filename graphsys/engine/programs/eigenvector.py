@@ -10,7 +10,7 @@ from typing import Any
 
 from graphsys.core.errors import InvalidGraphError
 from graphsys.engine import program as gs
-from graphsys.engine.cycles import has_cycle
+from graphsys.engine.cycles import CYCLE_BYTES, has_cycle
 
 
 class Eigenvector(gs.VertexProgram):
@@ -50,7 +50,7 @@ class Eigenvector(gs.VertexProgram):
             return node.score / math.sqrt(self.total("squares"))
 
     phases = (Iterate, Scale)
-    start_bytes = 16
+    start_bytes = CYCLE_BYTES
 
     def start(self, graph: Any) -> None:
         """Refuse a graph without cycles, whose powers come to nothing."""

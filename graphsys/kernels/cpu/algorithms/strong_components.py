@@ -115,37 +115,45 @@ def name_by_first(
 
 
 @lean_jit
-def count_without_cycle(
+def release(
     begins: npt.NDArray[Any],
     ends: npt.NDArray[Any],
     indices: npt.NDArray[Any],
-    left: npt.NDArray[Any],
-    stack: npt.NDArray[Any],
+    row_base: int,
+    column_base: int,
+    left: npt.NDArray[np.int64],
+    released: npt.NDArray[Any],
+    first: int,
+    count: int,
 ) -> int:
-    """Count the nodes that no cycle leads to: all of them in a graph without cycles.
+    """Follow the edges of nodes that no cycle leads to, in some rows of a graph.
 
     Kahn, "Topological sorting of large networks", CACM 5(11), 1962.
 
     Args:
-        begins: Where each row of out-neighbors begins ``[N]``.
-        ends: Where it ends ``[N]``.
-        indices: Neighbors.
-        left: In-degrees ``[N]``; counted down.
-        stack: Scratch ``[N]``.
+        begins: Where each row of out-neighbors begins ``[n]``.
+        ends: Where it ends ``[n]``.
+        indices: Neighbors, less ``column_base``.
+        row_base: Number of the first row's node.
+        column_base: Added to neighbors to get numbers of nodes.
+        left: Of every node the edges into it that were not followed yet ``[N]``.
+        released: Nodes of which none is left, in the order of their release ``[N]``.
+        first: The first of them whose row has not been looked at here.
+        count: How many there are.
+
+    Returns:
+        How many there are now; the rows here of all of them were looked at.
     """
-    height, found = np.int64(0), np.int64(0)
-    for node in range(len(begins)):
-        if left[node] == 0:
-            stack[height] = node
-            height += 1
-    while height > 0:
-        height -= 1
-        found += 1
-        top = np.int64(stack[height])
-        for place in range(np.int64(begins[top]), np.int64(ends[top])):
-            other = np.int64(indices[place])
+    place, num_rows, total = np.int64(first), np.int64(len(begins)), np.int64(count)
+    while place < total:
+        row = np.int64(released[place]) - row_base
+        place += 1
+        if row < 0 or row >= num_rows:
+            continue
+        for entry in range(np.int64(begins[row]), np.int64(ends[row])):
+            other = np.int64(indices[entry]) + column_base
             left[other] -= 1
             if left[other] == 0:
-                stack[height] = other
-                height += 1
-    return int(found)
+                released[total] = other
+                total += 1
+    return int(total)
