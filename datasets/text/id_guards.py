@@ -17,7 +17,7 @@ from graphsys.datasets.text.layout import LineFormat, has_lost_zeros, is_number,
 
 _COMMENT: Final = re.compile(rb"\s*(//|--|/\*|[;#%!](?=\s|$))")
 _SETTLES: Final = "--ids string if these are ids"
-_MISSING: Final = pa.array(["NA", "N/A", "#N/A", "nan", "NaN", "null", "NULL", "None"])
+_MISSING: Final = ["NA", "N/A", "#N/A", "nan", "NaN", "null", "NULL", "None"]
 _FROM, _TO = 1_000_000_000, 2_145_916_800  # 2001 to 2037
 _MARKED: Final = re.compile(rb"^[ \t]*([#%][^\s#%][^\r\n]*)", re.MULTILINE)
 _NUMBERED_WORD: Final = re.compile(r"[A-Za-z]+[_ .-]?[0-9]+|[A-Za-z]+[_ .-][aAbB]")
@@ -260,7 +260,8 @@ class MissingWords:
         """Take in ids, an Arrow dictionary of strings ``[n]``; integers have no words."""
         if not self._is_open or not isinstance(ids, pa.DictionaryArray):
             return
-        found = pc.is_in(ids.dictionary, value_set=_MISSING).to_numpy(zero_copy_only=False)
+        missing = pa.array(_MISSING)  # made here: pyarrow's first array imports pandas
+        found = pc.is_in(ids.dictionary, value_set=missing).to_numpy(zero_copy_only=False)
         codes = ids.indices.to_numpy(zero_copy_only=False)
         for code in np.flatnonzero(found).tolist():
             word = ids.dictionary[code].as_py()

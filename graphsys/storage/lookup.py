@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphsys.core.errors import UnknownNameError
-from graphsys.storage.views import view_of
+from graphsys.storage.views import array_of, view_of
 
 _SCANNED_AT_A_TIME = 1 << 20
 _COMPARED_AT_A_TIME = 1 << 16
@@ -109,6 +109,4 @@ def _as_type(
             ) from err
     # beyond 64 bits an id is unknown like any other; -1 is no id
     known = np.array([n if abs(n) < 2**63 else -1 for n in numbers], dtype=np.int64)
-    # not pa.array, which imports pandas where it is installed: .2 s
-    made = pa.Array.from_buffers(pa.int64(), len(known), [None, pa.py_buffer(known)])
-    return made.cast(kind)
+    return array_of(known).cast(kind)

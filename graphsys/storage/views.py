@@ -97,6 +97,12 @@ def view_of(array: pa.Array) -> npt.NDArray[Any]:
     return np.frombuffer(array.buffers()[1], dtype, count=len(array), offset=start)
 
 
+def array_of(values: npt.NDArray[Any]) -> pa.Array:
+    """Return numbers ``[N]`` as an Arrow array, without a copy and without pandas."""
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(values))]
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers)
+
+
 def empty_bucket(entry: EdgeTypeEntry) -> EdgeBucket:
     """Return no edges, with the columns that the type's other buckets have."""
     empty = np.empty(0, dtype=np.uint32)

@@ -27,8 +27,11 @@ def test_looking_at_a_store_loads_no_compiler(run_python: Run, tmp_path: Path) -
     (tmp_path / "edges.txt").write_text("0 1\n1 2\n")
     run = "from graphsys.cli.main import main; main({})"
     graph = str(tmp_path / "graph")
-    done = run_python(run.format(["ingest", str(tmp_path / "edges.txt"), "-o", graph]))
+    command = ["ingest", str(tmp_path / "edges.txt"), "-o", graph]
+    loaded = "; import sys; print('pandas' in sys.modules)"
+    done = run_python(run.format(command) + loaded)
     assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "False"  # it takes as long as a small ingest
     heavy = ("torch", "numba", "scipy", "ray", "dgl", "pandas", "polars", "faiss")
     seen = f"; import sys; print(*(m for m in {heavy} if m in sys.modules))"
     done = run_python(run.format(["info", graph]) + seen)

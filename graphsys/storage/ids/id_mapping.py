@@ -18,6 +18,7 @@ from graphsys.partitioners import get_partitioner
 from graphsys.storage.ids.integer_ids import IntegerIds
 from graphsys.storage.ids.string_ids import StringIds, string_buffers, take_strings
 from graphsys.storage.scratch import Scratch
+from graphsys.storage.views import array_of
 
 ORDERS: Final = ("auto", "degree", "original", "rabbit", "rcm")
 _SKEW = 20
@@ -158,7 +159,7 @@ class NodeNumbering:
         if self._stream is None:
             return pa.array([], type=pa.int64())
         if isinstance(self._stream, IntegerIds):
-            return pa.array(self._taken(self._stream.known, codes))
+            return array_of(self._taken(self._stream.known, codes))
         data, offsets = take_strings(
             codes, self._stream.offsets, self._stream.data, self._scratch
         )

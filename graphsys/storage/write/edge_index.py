@@ -18,7 +18,7 @@ from graphsys.core.threads import num_cores, run_parallel
 from graphsys.core.types import number_dtype
 from graphsys.kernels.cpu.rows import incoming as kernels
 from graphsys.storage.scratch import Scratch
-from graphsys.storage.views import EdgeBucket
+from graphsys.storage.views import EdgeBucket, array_of
 
 Columns = dict[str, npt.NDArray[Any]]
 ReadBucket = Callable[[int, int], EdgeBucket]
@@ -189,7 +189,7 @@ def index_batch(
     arrays = {"indptr": indptr, "indices": neighbor, **columns}
     lists = [
         pa.LargeListArray.from_arrays(
-            pa.array([0, len(values)], pa.int64()), pa.array(values)
+            array_of(np.array([0, len(values)])), array_of(values)
         )
         for values in arrays.values()
     ]

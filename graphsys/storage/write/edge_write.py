@@ -20,7 +20,7 @@ from graphsys.storage import manifest as names
 from graphsys.storage.manifest import EdgeTypeEntry, FileEntry
 from graphsys.storage.scratch import Scratch
 from graphsys.storage.transaction import Transaction
-from graphsys.storage.views import EdgeBucket, bucket_of
+from graphsys.storage.views import EdgeBucket, array_of, bucket_of
 from graphsys.storage.write.edge_index import IncomingIndex, index_batch, index_fingerprint
 from graphsys.storage.write.edge_sort import (
     Cleaning,
@@ -290,7 +290,7 @@ class EdgeTypeWriter:
         }
         for name, values in rows.columns.items():
             if name == "relation":
-                codes = pa.array(values[pick])
+                codes = array_of(values[pick])
                 texts = pa.array(self._log.relation_names, type=pa.string())
                 arrays[name] = pa.DictionaryArray.from_arrays(codes, texts)
             elif name != "record":
@@ -298,7 +298,8 @@ class EdgeTypeWriter:
         if self._log.rows is not None:
             arrays.update(self._log.rows.take(rows.columns["record"][pick]))
         batch = pa.record_batch(
-            [pa.array(array) for array in arrays.values()], list(arrays)
+            [array_of(it) if isinstance(it, np.ndarray) else it for it in arrays.values()],
+            list(arrays),
         )
         path = names.bucket_file(self._transaction.generation, self.name, split, i, j)
         return self._transaction.add_file(path, batch)
