@@ -9,7 +9,7 @@ import argparse
 import json
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,11 +66,11 @@ MEASURED: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Age:
-    """How old a result file is.
+    """How old a result file is: as old as its oldest row.
 
     Attributes:
         name: Of the file.
-        date: Of its newest commit, ``yyyy-mm-dd``; "" where it names none.
+        date: Of its oldest commit, ``yyyy-mm-dd``; "" where it names none.
         share: Of the measured lines, those changed since; None where that cannot be known.
     """
 
@@ -92,17 +92,29 @@ def case_of(name: str) -> str:
 def age_of(path: Path, root: Path = ROOT) -> Age:
     """Return how old a result file is, by the history of the repository in ``root``."""
     commits = sorted(set(_commits(json.loads(path.read_text()))))
-    measured = MEASURED[case_of(path.stem)]
     known = [(date, commit) for commit in commits if (date := _date(commit, root))]
     if not known:
         return Age(name=path.name, date="", share=None)
-    date, commit = max(known)
-    changed = _git(root, "diff", "-M", "--numstat", commit, "HEAD", "--", *measured)
+    date, commit = min(known)
+    share = changed_since(commit, MEASURED[case_of(path.stem)], root)
+    return Age(name=path.name, date=date, share=share)
+
+
+def changed_since(commit: str, paths: Sequence[str], root: Path = ROOT) -> float | None:
+    """Return the share of the lines below some paths that changed since a commit.
+
+    Returns:
+        Changed lines by the lines that there are now; None where the history of ``root``
+        does not have the commit.
+    """
+    if not _date(commit, root):
+        return None
+    changed = _git(root, "diff", "-M", "--numstat", commit, "HEAD", "--", *paths)
     lines = [line.split("\t")[:2] for line in changed.splitlines()]
     count = sum(max(int(a), int(b)) for a, b in lines if a != "-")
-    files = [root / it for it in _git(root, "ls-files", "--", *measured).splitlines()]
+    files = [root / it for it in _git(root, "ls-files", "--", *paths).splitlines()]
     total = sum(len(it.read_bytes().splitlines()) for it in files if it.is_file())
-    return Age(name=path.name, date=date, share=count / max(total, 1))
+    return count / max(total, 1)
 
 
 def marked(text: str, ages: dict[str, Age]) -> str:
@@ -123,15 +135,19 @@ def marked(text: str, ages: dict[str, Age]) -> str:
     return re.sub(r"\[([^\]\n]+)\]\(([\w./-]*results/)([\w.-]+\.json)\)", mend, text)
 
 
-def _commits(found: Any) -> Iterator[str]:
-    """Yield all commits that a result names, wherever they stand in it."""
+def runs_of(found: Any) -> Iterator[dict[str, Any]]:
+    """Yield what states a commit in a result, wherever it stands in it."""
     if isinstance(found, dict):
         if isinstance(found.get("commit"), str):
-            yield found["commit"]
+            yield found
         found = list(found.values())
     if isinstance(found, list):
         for each in found:
-            yield from _commits(each)
+            yield from runs_of(each)
+
+
+def _commits(found: Any) -> Iterator[str]:
+    return (it["commit"] for it in runs_of(found))
 
 
 def _date(commit: str, root: Path) -> str:
