@@ -1,4 +1,4 @@
-"""What of files is held whole while they are read, by the sizes that they state.
+"""What of files is held whole while they are read, and how much they give when unpacked.
 
 Text, tables in Parquet and Arrow without compression are read piece by piece. Arrays of
 .npz and variables of .mat are not, nor are compressed record batches of Arrow.
@@ -12,6 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.types as pt
+
+from graphsys.core.errors import InputError
+from graphsys.datasets.files import PIECE_BYTES, input_file
 
 _MATLAB_HEADER = 128  # bytes of text, version and order
 _COMPRESSED, _ZLIB_HEAD = 15, 1 << 10
@@ -19,6 +24,9 @@ _MATRIX_COPIES = 3.6  # of a matrix's bytes, with its entries sorted and compare
 _SPARSE_COPIES = 1.4  # of a matrix by rows: the row of each entry beside what is stored
 _UNDER_WAY_BYTES = 56 << 20  # of batches: what any ingest counts for its chunks
 _ARROW_MAGIC = b"ARROW1\0\0"
+_PARQUET_MAGIC = b"PAR1"
+_SMALL_BYTES = 8 << 20  # what gives more counts as large, whatever more it gives
+_NUMBER_BYTES, _TEXT_BYTES = 8, 32  # a cell in memory
 
 
 def whole_bytes(files: Iterable[Path]) -> int:
@@ -31,6 +39,66 @@ def whole_bytes(files: Iterable[Path]) -> int:
         files: Paths of files; others are passed over.
     """
     return sum(_whole_bytes(path) for path in files if path.is_file())
+
+
+def unpacked_bytes(files: Iterable[Path]) -> int | None:
+    """Return the bytes that files give when they are read, None if one does not tell.
+
+    Tables state their rows: forty million equal ones take kilobytes on disk. Of compressed
+    text some megabytes are read, no more: None then, for it is not small.
+
+    Args:
+        files: Their paths; pipes, folders and addresses of object stores do not tell.
+    """
+    sizes = [_unpacked_bytes(path) for path in files]
+    return None if None in sizes else sum(size or 0 for size in sizes)
+
+
+def _unpacked_bytes(path: Path) -> int | None:
+    if not path.is_file():
+        return None
+    stored = path.stat().st_size
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(len(_ARROW_MAGIC))
+        if head.startswith(_PARQUET_MAGIC):
+            return max(stored, _of_parquet(path))
+        if head == _ARROW_MAGIC:
+            return max(stored, _of_arrow(path))
+        file = input_file(path)
+        if file.compression is None:
+            return stored
+        opened, total = file.open(), 0
+        try:
+            while total < _SMALL_BYTES and (piece := file.read(opened, PIECE_BYTES)):
+                total += len(piece)
+        finally:
+            opened.close()
+    except (OSError, ValueError, struct.error, InputError, pa.ArrowException):
+        return None
+    return max(stored, total) if total < _SMALL_BYTES else None
+
+
+def _of_parquet(path: Path) -> int:
+    table = pq.ParquetFile(path)
+    return int(table.metadata.num_rows) * _row_bytes(table.schema_arrow)
+
+
+def _of_arrow(path: Path) -> int:
+    rows = 0
+    with pa.memory_map(str(path)) as stream:
+        row_bytes = _row_bytes(pa.ipc.open_file(stream).schema)
+        stream.seek(len(_ARROW_MAGIC))
+        while (message := _next_message(stream)) is not None:
+            if message.type == "record batch":
+                rows += _rows_of_batch(bytes(message.metadata))
+    return rows * row_bytes
+
+
+def _row_bytes(schema: pa.Schema) -> int:
+    return sum(
+        _NUMBER_BYTES if pt.is_primitive(kind) else _TEXT_BYTES for kind in schema.types
+    )
 
 
 def _whole_bytes(path: Path) -> int:
@@ -93,6 +161,13 @@ def _next_message(stream: Any) -> Any:
         return pa.ipc.read_message(stream)
     except EOFError:
         return None
+
+
+def _rows_of_batch(metadata: bytes) -> int:
+    """Return the rows of a record batch: ``length`` (0) of ``Message.header`` (2)."""
+    batch = _follow(metadata, _field(metadata, _follow(metadata, 0), 2))
+    place = _field(metadata, batch, 0)
+    return int(struct.unpack_from("<q", metadata, place)[0]) if place else 0
 
 
 def _decompressed(metadata: bytes, body: Any) -> int:

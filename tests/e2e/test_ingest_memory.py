@@ -1,15 +1,18 @@
 """``ingest --memory`` is kept where columns are wide, and where one row has most edges."""
 
+import gzip
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
 from graphsys.core.memory import parse_bytes
 from graphsys.storage import Graph
 from tests.e2e.test_memory import SLACK, peak_of
+from tests.marks import slow_but
 
 pytestmark = pytest.mark.e2e
 
@@ -43,3 +46,48 @@ def test_copies_of_one_edge_keep_the_budget(tmp_path: Path, graphsys_command: st
     peak, _ = peak_of(graphsys_command, *words, "--memory", BUDGET)
     assert peak <= parse_bytes(BUDGET) + SLACK, f"{peak / 1e6:.0f} MB"
     assert Graph(tmp_path / "graph").num_edges == num
+
+
+NUM_EQUAL = 20_000_000
+
+
+def parquet(path: Path) -> None:
+    ends = {name: np.full(NUM_EQUAL, k) for k, name in enumerate(("src", "dst"))}
+    pyarrow.parquet.write_table(pa.table(ends), path)
+
+
+def feather(path: Path) -> None:
+    ends = {name: np.full(NUM_EQUAL, k) for k, name in enumerate(("src", "dst"))}
+    pyarrow.feather.write_feather(pa.table(ends), str(path), compression="zstd")
+
+
+def packed_text(path: Path) -> None:
+    with gzip.open(path, "wb") as stream:
+        for _ in range(20):
+            stream.write(b"0 1\n" * (NUM_EQUAL // 20))
+
+
+SMALL_FILES = {"a.parquet": parquet, "a.feather": feather, "a.txt.gz": packed_text}
+
+
+@pytest.mark.parametrize("name", slow_but(["a.parquet", "a.txt.gz"], [*SMALL_FILES]))
+def test_a_small_file_of_many_equal_rows_keeps_the_budget(
+    name: str, tmp_path: Path, graphsys_command: str
+) -> None:
+    SMALL_FILES[name](tmp_path / name)
+    words = ("ingest", tmp_path / name, "-o", tmp_path / "graph")
+    peak, _ = peak_of(graphsys_command, *words, "--memory", BUDGET)
+    assert peak <= parse_bytes(BUDGET) + SLACK, f"{peak / 1e6:.0f} MB"
+    assert Graph(tmp_path / "graph").num_edges == NUM_EQUAL
+
+
+def test_dropping_all_of_a_row_that_has_most_edges_keeps_the_budget(
+    tmp_path: Path, graphsys_command: str
+) -> None:
+    with (tmp_path / "edges.txt").open("w") as stream:
+        stream.writelines("1 1\n" * 1_000_000 for _ in range(NUM_EQUAL // 1_000_000))
+        stream.write("1 2\n")
+    words = ("ingest", tmp_path / "edges.txt", "-o", tmp_path / "graph", "--coalesce")
+    peak, _ = peak_of(graphsys_command, *words, "--drop-self-loops", "--memory", BUDGET)
+    assert peak <= parse_bytes(BUDGET) + SLACK, f"{peak / 1e6:.0f} MB"
+    assert Graph(tmp_path / "graph").num_edges == 1

@@ -290,14 +290,15 @@ class _LocalityProbe:
 
     def add(self, src: npt.NDArray[Any], dst: npt.NDArray[Any]) -> None:
         """Keep every ``step``-th edge; halve what is kept when it grows too large."""
-        ends = src[:: self._step], dst[:: self._step]
-        kept = np.stack([ids.astype(np.int64) for ids in ends])
-        self._pairs.append(kept)
-        self._size += kept.shape[1]
-        if self._size > _SAMPLE_SIZE:
+        if self._size - (-len(src) // self._step) > _SAMPLE_SIZE:
             self._pairs = [pairs[:, ::2].copy() for pairs in self._pairs]
-            self._size = sum(pairs.shape[1] for pairs in self._pairs)
             self._step *= 2
+        # a chunk of short lines has millions of edges: only what is kept is copied
+        kept = np.empty((2, -(-len(src) // self._step)), dtype=np.int64)
+        for row, ids in zip(kept, (src, dst), strict=True):
+            row[:] = ids[:: self._step]
+        self._pairs.append(kept)
+        self._size = sum(pairs.shape[1] for pairs in self._pairs)
 
     def is_local(self, known: npt.NDArray[np.int64] | None) -> bool:
         """Return whether the median distance, in ranks of ids, is small."""

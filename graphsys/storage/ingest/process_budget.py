@@ -22,7 +22,7 @@ from graphsys.storage.reader import Graph
 
 _LOADED_BYTES = 56 << 20
 _UNDER_WAY_BYTES = 120 << 20
-_UNDER_WAY_SHARE = 16  # bytes under way for a byte of a small input, maybe compressed
+_UNDER_WAY_SHARE = 16  # bytes under way for a byte of a small input, unpacked
 _STORED_UNDER_WAY_BYTES = 64 << 20  # no text is read
 _BLOCK_BYTES = 48 << 20  # of rows that are streamed to a partitioner, and kernels
 _NODE_BYTES = 48  # of a node: its id, as read and as found, its partition and number
@@ -37,7 +37,7 @@ def kept_bytes(
 
     Args:
         memory: Budget of the whole process, as ``"4GB"`` or in bytes.
-        total_bytes: Size of the input, where known.
+        total_bytes: Size of the input, unpacked, where known.
         whole_bytes: What the reader holds of the input all the time.
 
     Raises:

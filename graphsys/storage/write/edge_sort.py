@@ -29,6 +29,7 @@ _SORT_BYTES = 16  # an edge under way: its key, twice
 _UNDER_WAY = 4
 _LOOKUP_BITS = 20
 _CUT_ROWS = 1 << 20
+_BEGIN = np.zeros(1, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +308,7 @@ class RowSorter:
         )
         kept = len(keys)
         if (repeats and cleaning.coalesce) or (loops and cleaning.drop_self_loops):
-            kept = _clean(keys, rows, piece, part_offset, cleaning)
+            kept = _clean(keys, rows, piece, part_offset, cleaning, allocate)
         return kept, repeats, loops
 
 
@@ -331,26 +332,44 @@ def _sums(weight: npt.NDArray[Any], firsts: npt.NDArray[np.int64]) -> npt.NDArra
     return exact
 
 
+def _add_up(weight: npt.NDArray[Any], is_first: npt.NDArray[np.bool_]) -> None:
+    """Put the sum of each run of equal edges where it begins, a block at a time.
+
+    Raises:
+        InputError: a sum is more than the weights' type holds.
+    """
+    run = 0
+    for begin in range(0, len(weight), _MAX_RANGE_EDGES):
+        piece = weight[begin : begin + _MAX_RANGE_EDGES]
+        firsts = np.flatnonzero(is_first[begin : begin + _MAX_RANGE_EDGES])
+        if not len(firsts) or firsts[0]:  # a run goes on that began before
+            end = int(firsts[0]) if len(firsts) else len(piece)
+            both = np.append(weight[run : run + 1], _sums(piece[:end], _BEGIN))
+            weight[run] = _sums(both, _BEGIN)[0]
+        if len(firsts):
+            piece[firsts] = _sums(piece, firsts)
+            run = begin + int(firsts[-1])
+
+
 def _clean(
     keys: npt.NDArray[np.uint64],
     rows: SortedRows,
     piece: slice,
     part_offset: int,
     cleaning: Cleaning,
+    allocate: Any,
 ) -> int:
     """Remove repeats and self-loops from a sorted range; return how many edges are left."""
     row, neighbor = rows.row[piece], rows.neighbor[piece]
-    is_kept = np.ones(len(keys), dtype=np.bool_)
-    if cleaning.coalesce:
-        is_kept[1:] = keys[1:] != keys[:-1]
-        if "weight" in rows.columns:
-            weight, firsts = rows.columns["weight"][piece], np.flatnonzero(is_kept)
-            weight[firsts] = _sums(weight, firsts)
-    if cleaning.drop_self_loops and cleaning.same_type:
-        is_kept &= neighbor.astype(np.int64) != row.astype(np.int64) + part_offset
-    np.subtract.at(rows.counts, row[~is_kept], 1)
-    kept = int(np.count_nonzero(is_kept))
+    is_kept = allocate(len(keys), np.bool_)
+    if cleaning.coalesce and "weight" in rows.columns:
+        np.not_equal(keys[1:], keys[:-1], out=is_kept[1:])
+        is_kept[0] = True
+        _add_up(rows.columns["weight"][piece], is_kept)
+    kept = kernels.mark_kept(
+        keys, row, neighbor, part_offset, cleaning.coalesce,
+        cleaning.drop_self_loops and cleaning.same_type, rows.counts, is_kept,
+    )  # fmt: skip
     for array in rows.arrays():
-        part = array[piece]
-        part[:kept] = part[is_kept]
-    return kept
+        kernels.close_gaps(array[piece], is_kept)
+    return int(kept)

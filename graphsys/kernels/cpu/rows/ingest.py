@@ -179,3 +179,48 @@ def unpack_keys(
         neighbor[k] = other
         counts[local] += 1
     return repeats, loops
+
+
+@jit
+def mark_kept(
+    keys: npt.NDArray[np.uint64],
+    row: npt.NDArray[Any],
+    neighbor: npt.NDArray[Any],
+    loop_offset: int,
+    drops_repeats: bool,
+    drops_loops: bool,
+    counts: npt.NDArray[np.int64],
+    is_kept: npt.NDArray[np.bool_],
+) -> int:
+    """Mark the edges that stay, and take the others out of the rows' counts.
+
+    Args:
+        keys: Keys of one range, sorted, uint64 ``[n]``.
+        row: Rows relative to the partition ``[n]``.
+        neighbor: Neighbors ``[n]``.
+        loop_offset: Number of row 0 of the partition.
+        drops_repeats: Whether keys equal to the one before go.
+        drops_loops: Whether edges from a node to itself go.
+        counts: Edges of every row of the partition; subtracted from.
+        is_kept: Receives whether an edge stays ``[n]``.
+
+    Returns:
+        How many stay.
+    """
+    kept = 0
+    for k in range(len(keys)):
+        is_repeat = drops_repeats and k > 0 and keys[k] == keys[k - 1]
+        is_loop = drops_loops and np.int64(row[k]) + loop_offset == np.int64(neighbor[k])
+        is_kept[k] = not (is_repeat or is_loop)
+        kept += is_kept[k]
+        counts[row[k]] -= not is_kept[k]
+    return kept
+
+
+@jit
+def close_gaps(values: npt.NDArray[Any], is_kept: npt.NDArray[np.bool_]) -> None:
+    """Move the values that stay ``[n]`` to the front, in place."""
+    at = 0
+    for k in range(len(values)):
+        values[at] = values[k]
+        at += is_kept[k]
