@@ -13,9 +13,9 @@ _ROWS: Final = (f"{_UNIT}/sampling/test_sampled_rows.py",)
 _BUILDER: Final = f"{_UNIT}/sampling/test_sample_builder.py"
 _SIMT: Final = (f"{_UNIT}/analysis/model/test_simt.py",)
 _STREAM: Final = f"{_UNIT}/engine/execute/test_stream.py"
-_MATRIX: Final = "tests/matrix/test_programs.py"
+_BLOCKS: Final = f"{_UNIT}/engine/execute/test_rows.py"
 _APPEND: Final = f"{_UNIT}/storage/dynamic/test_append.py"
-_DELTAS: Final = (_APPEND, "tests/property/test_deltas.py")
+_DELTAS: Final = f"{_UNIT}/storage/deltas"
 _LOSSES: Final = (f"{_UNIT}/embedding/test_embedding_losses.py",)
 
 TARGETS: Final[dict[str, tuple[str, ...]]] = {
@@ -58,23 +58,23 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "graphsys/kernels/cpu/simt/lanes.py": _SIMT,
     "graphsys/kernels/cpu/simt/sectors.py": _SIMT,
     # the engine: rows, blocks, what kernels are given, what a budget allows
-    "graphsys/engine/execute/launcher.py": (_STREAM, _MATRIX),
-    "graphsys/engine/execute/rows.py": (_STREAM, _MATRIX),
-    "graphsys/engine/execute/stream.py": (_STREAM, _MATRIX),
-    "graphsys/engine/execute/frontier.py": (_STREAM,),
+    "graphsys/engine/execute/launcher.py": (_STREAM,),
+    "graphsys/engine/execute/rows.py": (_BLOCKS,),
+    "graphsys/engine/execute/stream.py": (_BLOCKS, _STREAM),
+    "graphsys/engine/execute/frontier.py": (f"{_UNIT}/engine/execute/test_frontier.py",),
     "graphsys/engine/codegen/lower.py": (f"{_UNIT}/engine/codegen/test_lower.py",),
-    "graphsys/engine/codegen/narrowing.py": (f"{_UNIT}/engine/test_limits_and_types.py",),
+    "graphsys/engine/codegen/narrowing.py": (f"{_UNIT}/engine/codegen/test_narrowing.py",),
     # graphs that change
-    "graphsys/storage/deltas/changes.py": _DELTAS,
-    "graphsys/storage/deltas/places.py": _DELTAS,
-    "graphsys/storage/deltas/splice.py": _DELTAS,
-    "graphsys/storage/dynamic/deletions.py": (_APPEND,),
+    "graphsys/storage/deltas/changes.py": (f"{_DELTAS}/test_changes.py", _APPEND),
+    "graphsys/storage/deltas/places.py": (f"{_DELTAS}/test_places.py",),
+    "graphsys/storage/deltas/splice.py": (f"{_DELTAS}/test_splice.py",),
+    "graphsys/storage/dynamic/deletions.py": (
+        f"{_UNIT}/storage/dynamic/test_deletions.py",
+        _APPEND,
+    ),
     "graphsys/storage/dynamic/compact.py": (f"{_UNIT}/storage/dynamic/test_compact.py",),
     # workers
-    "graphsys/distributed/ownership.py": (
-        "tests/distributed/test_ownership.py",
-        "tests/matrix/test_algorithms.py::test_two_workers_give_the_answer_or_refuse",
-    ),
+    "graphsys/distributed/ownership.py": ("tests/distributed/test_ownership.py",),
     "graphsys/distributed/embedding/bucket_locks.py": (
         "tests/distributed/test_bucket_locks.py",
     ),

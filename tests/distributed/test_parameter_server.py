@@ -193,3 +193,24 @@ def test_what_is_not_finite_stays_with_who_made_it(tables: dict[str, Floats]) ->
     worker.shared.exchange()
     assert np.isfinite(server.tables()["globals/n"]).all()
     assert server.staleness()["a"][0] == 0
+
+
+def test_who_pushes_before_it_pulled_has_missed_what_was_pushed_by_then(
+    tables: dict[str, Floats],
+) -> None:
+    server = ParameterServer(tables)
+    chosen = np.array([0], dtype=np.uint32)
+    pushed = {"globals/n": (chosen, np.ones((1, BLOCK), dtype=np.float32))}
+    for worker in "abc":
+        server.join(worker)
+        pulled = server.exchange(worker, 1, pushed, is_last=False)
+        assert pulled.is_member
+        assert list(pulled.blocks) == ["relations/r", "globals/n"]  # all, the first time
+    assert server.staleness() == {"a": (1, 0, 0), "b": (1, 1, 1), "c": (1, 2, 2)}
+
+
+@pytest.mark.parametrize(("workers", "slack", "bound"), [(1, 2, 0), (2, 2, 6), (3, 0, 4)])
+def test_each_of_the_others_is_behind_and_then_ahead(
+    workers: int, slack: int, bound: int
+) -> None:
+    assert staleness_bound(workers, slack) == bound

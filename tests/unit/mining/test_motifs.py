@@ -168,6 +168,25 @@ def test_a_budget_that_is_too_small_is_refused_with_one_that_is_not(
     assert enough < resident_bytes() + (1 << 30)  # of this process, which ran other tests
 
 
+def test_a_budget_counts_what_each_table_of_orbits_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(simple_graph, "scratch_is_memory", lambda: False)
+    ends = np.arange(0, 200_000, 2), np.arange(1, 200_000, 2)
+    needed = []
+    for more in ({"per": "edge"}, {"per": "node"}, {"per": "node", "features": True}):
+        with pytest.raises(BudgetError, match="give --memory") as refused:
+            orbits(ends, memory="1MB", **more)
+        needed.append(int(str(refused.value).split("(memory='")[1].split("MB")[0]))
+    # 27 MB of edges; 58 of nodes and edges; 20 more for the lists
+    assert needed[0] + 15 < needed[1] < needed[2] - 10
+
+
+def test_an_unknown_device_is_told_before_anything_is_read() -> None:
+    with pytest.raises(ConfigError, match="device must be 'cpu' or 'cuda', got 'tpu'"):
+        motif_census("no such graph", 3, device="tpu")
+
+
 def test_a_store_is_written_again_with_orbits_as_features(tmp_path: Path) -> None:
     likes, knows = EdgeType("user", "likes", "item"), EdgeType("user", "knows", "user")
     make_store(

@@ -1,6 +1,7 @@
 """Patterns by name, by text and from NetworkX."""
 
 import re
+from itertools import permutations
 
 import networkx as nx
 import pytest
@@ -24,6 +25,7 @@ def as_networkx(pattern: Pattern) -> nx.Graph:
         ("2-clique", nx.path_graph(2)),
         ("7-clique", nx.complete_graph(7)),
         ("5-star", nx.star_graph(4)),
+        ("6-star", nx.star_graph(5)),
         ("8-path", nx.path_graph(8)),
         ("6-cycle", nx.cycle_graph(6)),
         ("house", nx.house_graph()),
@@ -50,6 +52,54 @@ def test_a_pattern_knows_its_name_and_its_automorphisms(size: int) -> None:
         assert pattern.num_automorphisms() == maps
     assert Pattern.of("6-cycle").shape() is None
     assert Pattern.of("8-clique").num_automorphisms() == 40320
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a>b b>c c>a",
+        "a>b b>c a>c",
+        "a>b c>b",
+        "a<->b b-c c<->d",
+        "a>b b-c",
+        "a:x-b:y b:y-c:x",
+        "a:x-b:y b:y-c:z",
+        "a-[r]-b b-[r]-c c-[s]-a",
+        "a-[r]->b b-[s]->c",
+        "a-b b-c c-d d-a a!c",
+        "a-b b-c c-d d-a a!c b!d",
+        "a:x-b c-b d:x-b",
+    ],
+)
+def test_renamings_keep_arrows_labels_and_pairs_without_an_edge(text: str) -> None:
+    pattern = Pattern.of(text)
+    pairs = {
+        (a, b): {
+            ("edge", pattern.edges >= {(min(a, b), max(a, b))}),
+            ("apart", pattern.apart >= {(min(a, b), max(a, b))}),
+            *(
+                (it.label, it.is_arrow)
+                for it in pattern.links
+                if (it.src, it.dst) == (a, b)
+            ),
+            *(
+                (it.label, False)
+                for it in pattern.links
+                if (it.dst, it.src) == (a, b) and not it.is_arrow
+            ),
+        }
+        for a in range(pattern.num_nodes)
+        for b in range(pattern.num_nodes)
+    }
+    expected = [
+        it
+        for it in permutations(range(pattern.num_nodes))
+        if all(pairs[it[a], it[b]] == wanted for (a, b), wanted in pairs.items())
+        and all(pattern.label_of(it[k]) == pattern.label_of(k) for k in range(len(it)))
+    ]
+    assert sorted(pattern.automorphisms()) == expected
+    assert pattern.num_automorphisms() == len(expected)
+    assert pattern.shape() is None
 
 
 @pytest.mark.parametrize(

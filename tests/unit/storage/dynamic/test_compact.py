@@ -1,5 +1,7 @@
 """Compacting: the store is what it would be, had all come at once."""
 
+import shutil
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -8,8 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from graphsys.core.errors import StoreBusyError
+from graphsys.core.errors import ConfigError, StoreBusyError
+from graphsys.core.progress import Progress
 from graphsys.storage import Graph, NodeChunk
+from graphsys.storage.deltas import kept
 from graphsys.storage.dynamic.compact import compact
 from graphsys.storage.locks import WriterLock
 from graphsys.storage.verify.verify import verify
@@ -96,3 +100,75 @@ def test_a_writer_is_waited_for_by_nobody(tmp_path: Path) -> None:
             compact(tmp_path / "g")
     finally:
         lock.release()
+
+
+def test_what_was_written_and_how_long_it_took_are_reported(tmp_path: Path) -> None:
+    store = tmp_path / "g"
+    make_store(store, edge_chunk([(1, 2), (2, 3)])).graph.close()
+    for folded in (1, 0):  # the second time there is nothing to do
+        if folded:
+            add(store, edge_chunk([(3, 1)])).graph.close()
+        began = time.perf_counter()
+        report = compact(store)
+        report.graph.close()
+        assert 0 < report.seconds <= time.perf_counter() - began
+        assert report.folded == folded
+        files = sum(it.stat().st_size for it in store.rglob("*") if it.is_file())
+        assert report.bytes_written == (files if folded else 0)
+
+
+def test_the_order_and_the_seed_of_the_first_generation_are_kept(tmp_path: Path) -> None:
+    store = tmp_path / "g"
+    pairs = [(k, (3 * k + 1) % 8) for k in (5, 2, 7, 0, 3, 1, 6, 4)]
+    more: dict[str, Any] = {"order": "original", "seed": 7, "partitions": 2}
+    with make_store(store, edge_chunk(pairs), **more).graph as graph:
+        before = graph.manifest
+    add(store, edge_chunk([(5, 2)])).graph.close()
+    with compact(store).graph as graph:
+        assert graph.manifest.order == before.order == {"node": "original"}
+        assert graph.manifest.partitioning["seed"] == 7
+        assert graph.manifest.partitioning["method"] == before.partitioning["method"]
+
+
+def test_merged_rows_kept_for_others_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, store = tmp_path / "cache", tmp_path / "g"
+    cache.mkdir()
+    monkeypatch.setattr(kept, "_WORTH_KEEPING", 1)
+    monkeypatch.setattr(kept, "user_cache", lambda name: cache)
+    make_store(store, edge_chunk([(1, 2), (2, 3)])).graph.close()
+    with add(store, edge_chunk([(3, 1)])).graph as graph:
+        graph.out_index("edge", 0)
+    assert kept.kept_bytes(store) > 0
+    compact(store).graph.close()
+    assert list(cache.iterdir()) == []
+
+
+def test_the_last_stage_is_ended(tmp_path: Path) -> None:
+    class Told(Progress):
+        is_open = False
+
+        def stage(self, name: str, total: int | None = None, unit: str = "") -> None:
+            self.is_open = True
+
+        def close(self) -> None:
+            self.is_open = False
+
+    make_store(tmp_path / "g", edge_chunk([(1, 2)])).graph.close()
+    add(tmp_path / "g", edge_chunk([(1, 3)])).graph.close()
+    told = Told()
+    compact(tmp_path / "g", progress=told).graph.close()
+    assert not told.is_open
+
+
+def test_a_graph_within_a_graph_is_not_written_again(tmp_path: Path) -> None:
+    make_store(tmp_path / "g", edge_chunk([(1, 2)])).graph.close()
+    add(tmp_path / "g", edge_chunk([(1, 3)])).graph.close()
+    inner = tmp_path / "g/gen-1/copy"
+    shutil.copytree(tmp_path / "g", tmp_path / "copy")
+    shutil.move(tmp_path / "copy", inner)
+    before = (inner / "graph.json").read_bytes()
+    with pytest.raises(ConfigError, match=r"lies inside .*, which is a graph"):
+        compact(inner)
+    assert (inner / "graph.json").read_bytes() == before
