@@ -11,16 +11,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from graphsys.core.errors import GraphsysError, InputError, InvalidGraphError
 from graphsys.engine.algorithms import ALGORITHMS
 from graphsys.engine.incremental.prepare import FOLLOWED
-from graphsys.engine.program import NodeId
 from graphsys.engine.result import Result
 from tests.clusters import run_by_workers
+from tests.matrix.cells import difference, given_to, taken_by
 from tests.matrix.graphs import NAMES, WEIGHTS
 from tests.matrix.oracles import BY_WORKERS, GRAPHS, ORACLES, SETTINGS
 from tests.matrix.stores import LAYOUTS, build_changed
@@ -43,23 +42,6 @@ CELLS = [
 ]
 """Other weights for those algorithms alone that say something of weights."""
 Stores = Callable[[SmallGraph], dict[str, Path]]
-
-
-def given_to(name: str, graph: SmallGraph) -> dict[str, Any]:
-    """Return an algorithm's parameters; nodes of its example become the graph's."""
-    entry = ALGORITHMS[name]
-    types = entry.parameters("program") if entry.program else {}
-    named = {"source", "target"} | {n for n, kind in types.items() if kind is NodeId}
-    given = {
-        key: graph.ids[value] if key in named else value
-        for key, value in entry.example.parameters.items()
-    }
-    return given | (SETTINGS[name](graph) if name in SETTINGS else {})
-
-
-def taken_by(name: str, implementation: str, given: dict[str, Any]) -> dict[str, Any]:
-    known = ALGORITHMS[name].parameters(implementation)
-    return {key: value for key, value in given.items() if key in known}
 
 
 def test_every_algorithm_has_an_oracle() -> None:
@@ -95,17 +77,6 @@ def test_the_answer_is_the_oracles_in_every_store_and_mode(
     # native algorithms hold what they compute in memory, and are refused beyond it; so do
     # programs whose rows are united, as those with states of edges
     assert {mode for _, mode in absent} <= {"paged"}
-
-
-def difference(
-    name: str, graph: SmallGraph, done: Result, given: dict[str, Any], cell: str
-) -> list[str]:
-    """Return what the oracle says of a result, with its cell; nothing where it agrees."""
-    try:
-        ORACLES[name](graph, done, given)
-    except AssertionError as err:
-        return [f"{cell}: {str(err)[:300]}"]
-    return []
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])

@@ -1,0 +1,40 @@
+"""Run listed algorithms in numba's CUDA simulator, for ``test_simulator.py``.
+
+Usage: ``python -m tests.matrix.on_simulator FOLDER`` from the root, with
+``NUMBA_ENABLE_CUDASIM=1``: the simulator is chosen before numba is imported. Of each
+algorithm with a program, directed and undirected, ``FOLDER`` gets the table.
+"""
+
+import sys
+import warnings
+from functools import partial
+from pathlib import Path
+from unittest.mock import patch
+
+import pyarrow.parquet as pq
+
+from graphsys.core.cuda.device import LaunchShape
+from graphsys.engine.algorithms import ALGORITHMS
+from graphsys.engine.cuda import run
+from tests.cuda_sim import warp_shim
+from tests.matrix.cells import given_to, taken_by
+from tests.matrix.oracles import GRAPHS
+
+
+def main(folder: Path) -> None:
+    """Run every algorithm both ways, on a device of one small block."""
+    small = partial(run.run_on_device, shape=LaunchShape(block=64, max_blocks=1))
+    with patch("graphsys.engine.cuda.run.run_on_device", small):
+        for name, entry in ALGORITHMS.items():
+            for is_directed in (True, False) if entry.program else ():
+                graph = GRAPHS[name](is_directed, "integers", "quarters")
+                given = taken_by(name, "program", given_to(name, graph))
+                options = {"implementation": "program", "device": "cuda", **given}
+                done = entry.prepare(graph.topology(), **options).run()
+                pq.write_table(done.table, folder / f"{name}-{is_directed}.parquet")
+
+
+if __name__ == "__main__":
+    warp_shim.install()
+    warnings.simplefilter("ignore")
+    main(Path(sys.argv[1]))

@@ -1,0 +1,39 @@
+"""Every listed program gives the oracle's answer in numba's CUDA simulator."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from graphsys.engine.algorithms import ALGORITHMS
+from graphsys.engine.result import Result
+from tests.conftest import ROOT
+from tests.matrix.cells import difference, given_to
+from tests.matrix.oracles import BY_WORKERS, GRAPHS
+
+pytest.importorskip("numba_cuda", reason="the gpu extra (numba-cuda) is not installed")
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run all in one process of its own, which lowers each program once."""
+    folder = tmp_path_factory.mktemp("simulated")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.matrix.on_simulator", str(folder)],
+        cwd=ROOT, env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+        capture_output=True, text=True, timeout=1200, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder
+
+
+@pytest.mark.parametrize("is_directed", [True, False])
+@pytest.mark.parametrize("name", [n for n, entry in ALGORITHMS.items() if entry.program])
+def test_the_answer_is_the_oracles(name: str, is_directed: bool, simulated: Path) -> None:
+    graph = GRAPHS[name](is_directed, "integers", "quarters")
+    table = pq.read_table(simulated / f"{name}-{is_directed}.parquet")
+    done = Result(source=table, algorithm=BY_WORKERS, supersteps=0, seconds=0.0)
+    assert difference(name, graph, done, given_to(name, graph), "simulator") == []
