@@ -4,10 +4,9 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -20,7 +19,7 @@ from graphsys.gnn import run as runs
 from graphsys.gnn.config import GnnConfig, load_config, num_threads
 from graphsys.gnn.context import TrainingContext
 from graphsys.gnn.data.device_transfer import DeviceTransfer, open_transfer
-from graphsys.gnn.data.features import InputFeatures, require_types
+from graphsys.gnn.data.features import InputFeatures, InputShape, require_types
 from graphsys.gnn.data.message_graph import MessageGraph
 from graphsys.gnn.data.owners import Owners
 from graphsys.gnn.model_spec import spec_of
@@ -32,7 +31,13 @@ from graphsys.gnn.part_specs import TASKS
 from graphsys.gnn.process_group import joined_process_group
 from graphsys.gnn.tasks.factory import make_task
 from graphsys.gnn.tasks.task import Task
-from graphsys.gnn.training.plan import bytes_beyond, disk_bytes, make_plan, require_disk
+from graphsys.gnn.training.plan import (
+    bytes_beyond,
+    disk_bytes,
+    learned_bytes,
+    make_plan,
+    require_disk,
+)
 from graphsys.gnn.training.trainer import Trainer
 from graphsys.storage.reader import Graph
 from graphsys.storage.runs import run_folder
@@ -113,14 +118,17 @@ def train(
             )
         if not dry_run and not process_group.rank:
             run_folder.require_free(out, resume=resume, overwrite=overwrite)
+        has_few_rows = budget is not None and transfer is None and _may_have_few(config)
         context = replace(
-            build_context(graph, config, transfer, owners=owners),
+            build_context(graph, config, transfer, owners=owners, few_rows=has_few_rows),
             budget=budget, on_commit=on_commit,
         )  # fmt: skip
         if budget is not None and transfer is None:
             needed = bytes_beyond(context, budget)
             if needed is not None:
                 raise _refusal(needed, budget, context)
+        if has_few_rows:  # the others fit: only now they are made
+            context = replace(context, network=_network_of(context))
         if dry_run or budget is not None:
             plan = make_plan(context)
             if budget is not None and plan["planned_memory_bytes"] > budget:
@@ -143,6 +151,7 @@ def build_context(
     *,
     is_checking: bool = True,
     owners: Owners | None = None,
+    few_rows: bool = False,
 ) -> TrainingContext:
     """Return what a training is about, with a network that has its first weights.
 
@@ -152,6 +161,8 @@ def build_context(
         transfer: Takes batches to a device; the network is there, then.
         is_checking: Whether to look at all features once.
         owners: Who reads which nodes' rows; by default who needs them.
+        few_rows: Whether to make one learned row of each type alone, which
+            :func:`~graphsys.gnn.training.plan.bytes_beyond` takes for all.
 
     Raises:
         ConfigError: Settings that do not fit the graph.
@@ -174,8 +185,13 @@ def build_context(
     features = InputFeatures(graph, message_graph.node_types, config, owners)
     if is_checking:
         features.check()
-    torch.manual_seed(int(draw_key(config.seed, "weights")) >> 1)
-    network = _make_model(config, message_graph, features, task)
+    shapes = features.shapes
+    if few_rows:
+        shapes = {
+            name: replace(shape, num_learned=min(shape.num_learned, 1))
+            for name, shape in shapes.items()
+        }
+    network = _make_model(config, message_graph, shapes, task)
     _require_weights(network, features)
     if transfer is not None:
         network.to(transfer.device)
@@ -203,17 +219,33 @@ def _disk_advice(context: TrainingContext) -> str:
     is_in_memory = config.is_whole_graph or spec_of(config.model).make_model is not None
     if not len(context.network.learned) or is_in_memory:
         return ""
-    tables: Any = context.network.learned.values()
-    size = sum(4 * table.weight.numel() for table in tables)
+    size = learned_bytes(context)
     return (
         f", or learned_rows=disk (they have {format_bytes(size)}, their moments twice that)"
     )
 
 
+def _may_have_few(config: GnnConfig) -> bool:
+    """Tell whether batches of a network can be tried with one learned row for all."""
+    is_own = config.is_of_events or spec_of(config.model).make_model is not None
+    return not (is_own or config.is_whole_graph or config.learned_rows == "disk")
+
+
+def _network_of(context: TrainingContext) -> Model:
+    """Return the network of a training with its first weights, with all learned rows."""
+    shapes = context.features.shapes
+    config, messages = context.config, context.message_graph
+    return _make_model(config, messages, shapes, context.task)
+
+
 def _make_model(
-    config: GnnConfig, message_graph: MessageGraph, features: InputFeatures, task: Task
+    config: GnnConfig,
+    message_graph: MessageGraph,
+    shapes: Mapping[str, InputShape],
+    task: Task,
 ) -> Model:
-    relations, shapes = message_graph.relations, features.shapes
+    torch.manual_seed(int(draw_key(config.seed, "weights")) >> 1)
+    relations = message_graph.relations
     make = spec_of(config.model).make_model
     if config.is_of_events:
         assert isinstance(task.decoder, StreamModel)  # the task made it

@@ -25,6 +25,7 @@ from graphsys.core.memory import (
 from graphsys.gnn.context import TrainingContext
 from graphsys.gnn.data.loader import Batch
 from graphsys.gnn.inference import are_rows_on_disk, probe
+from graphsys.gnn.models.model import key_of
 from graphsys.gnn.models.network import Network
 from graphsys.gnn.run import RunState
 from graphsys.gnn.tasks.factory import make_task
@@ -102,8 +103,8 @@ def bytes_beyond(context: TrainingContext, budget: int) -> int | None:
     that batches are tried with one row for all; see also :func:`checkpoint_bytes`.
 
     Args:
-        context: What would be trained; stays as it is. A whole graph is no batch, and has
-            no smaller ones.
+        context: What would be trained; stays as it is. Learned rows may be absent but for
+            one of a type. A whole graph is no batch, and has no smaller ones.
         budget: Most memory of the process, in bytes.
 
     Returns:
@@ -111,7 +112,9 @@ def bytes_beyond(context: TrainingContext, budget: int) -> int | None:
     """
     slim, tables = _without_tables(context)
     weights = _trained_bytes(slim)
-    held, kept = _STEP_TABLES * tables, checkpoint_bytes(context)
+    absent = _absent_bytes(context)
+    held = _STEP_TABLES * tables + (_STEP_TABLES + 1) * absent
+    kept = checkpoint_bytes(context)
     before, most = None, kept
     for share in _SHARES:
         size = context.config.batch_size // share
@@ -132,6 +135,21 @@ def bytes_beyond(context: TrainingContext, budget: int) -> int | None:
 
 def _trained_bytes(context: TrainingContext) -> int:
     return sum(p.nbytes for p in context.network.parameters() if p.requires_grad)
+
+
+def learned_bytes(context: TrainingContext) -> int:
+    """Return the bytes of all learned rows that a training has in memory."""
+    network, total = context.network, 0
+    for name, shape in context.features.shapes.items():
+        if key_of(name) in network.learned:
+            table: Any = network.learned[key_of(name)]
+            total += shape.num_learned * int(table.weight[:1].nbytes)
+    return total
+
+
+def _absent_bytes(context: TrainingContext) -> int:
+    tables: Any = context.network.learned.values()
+    return learned_bytes(context) - sum(int(table.weight.nbytes) for table in tables)
 
 
 def _without_tables(context: TrainingContext) -> tuple[TrainingContext, int]:
@@ -170,11 +188,12 @@ def checkpoint_bytes(context: TrainingContext) -> int:
     the best ones and of the moments. A file is written from memory: its tensors' bytes
     and the whole of them.
     """
-    trained = _trained_bytes(context)
+    absent = _absent_bytes(context)
+    trained = _trained_bytes(context) + absent
     is_best_kept = context.config.keep == "best" and bool(context.config.eval_every)
     taken = (1 + is_best_kept + 2 + 2 * 2) * trained
     taken += 0 if context.transfer else 3 * trained
-    return resident_bytes() + taken + min(taken, _AROUND_BYTES)
+    return resident_bytes() + absent + taken + min(taken, _AROUND_BYTES)
 
 
 def _try_batch(context: TrainingContext, size: int) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 """What a training says that it takes: its batches, and what is evaluated after them."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from graphsys.gnn.training.trainer import Trainer
 from graphsys.storage import Graph, NodeChunk
 from tests.stores import edge_chunk, make_store
 from tests.unit.gnn.conftest import NUM_NODES, Store
+from tests.unit.gnn.training.test_api import are_equal, weights_of
 
 MANY = 20_000  # nodes
 
@@ -122,6 +124,42 @@ def test_learned_rows_are_counted_once_whatever_the_share_of_a_batch(
     needed = plan.bytes_beyond(context, 1)
     assert needed is not None
     assert kept <= needed < kept + 4 * MANY * 512 * 4  # a first batch takes 5 of them
+
+
+def test_learned_rows_are_refused_before_they_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split = ["train" if v < 64 else "none" for v in range(MANY)]
+    columns = {"label": np.arange(MANY) % 2, "split": split}
+    nodes = NodeChunk(ids=np.arange(MANY), columns=columns)
+    edges = edge_chunk([(v, (v + 1) % MANY) for v in range(MANY)])
+    make_store(tmp_path / "bare", nodes, edges, is_directed=False)
+    made: list[int] = []
+    make = torch.nn.Embedding.__init__
+
+    def counting(self: Any, num_rows: int, dim: int, **given: Any) -> None:
+        made.append(num_rows)
+        make(self, num_rows, dim, **given)
+
+    monkeypatch.setattr(torch.nn.Embedding, "__init__", counting)
+    graph, config = Graph(tmp_path / "bare"), config_of(dim=512, batch_size=64)
+    with pytest.raises(
+        BudgetError, match=r"learned_rows=disk \(they have 39\.1 MiB"
+    ) as err:
+        gnn.train(graph, config, tmp_path / "run", memory="300MB")
+    assert made == [1]
+    named = re.search(r"--memory (\d+MB)", str(err.value))
+    assert named is not None
+    gnn.train(graph, config, tmp_path / "run", memory=named[1], dry_run=True)
+    assert made == [1, 1, MANY]
+
+
+def test_a_budget_does_not_change_what_is_learned(groups: Store, tmp_path: Path) -> None:
+    graph, config = groups(1), config_of(epochs=1)
+    free, kept = (tmp_path / name for name in ("free", "kept"))
+    gnn.train(graph, config, free)
+    gnn.train(graph, config, kept, memory="8GB")
+    assert are_equal(weights_of(free), weights_of(kept))
 
 
 def test_a_plan_tries_no_batch_beyond_the_budget(
