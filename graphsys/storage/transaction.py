@@ -69,6 +69,8 @@ class Transaction:
         path: The graph's folder; made if missing.
         overwrite: Whether a graph that is there may be replaced.
         generation: Number of the new generation, larger than any; None for the next.
+        is_scratch: Whether it is in the scratch folder of another transaction, which may be
+            that of a graph to be replaced.
 
     Attributes:
         generation: That number.
@@ -85,12 +87,13 @@ class Transaction:
 
     def __init__(
         self, path: str | os.PathLike[str], *, overwrite: bool = False,
-        generation: int | None = None,
+        generation: int | None = None, is_scratch: bool = False,
     ) -> None:  # fmt: skip
         self.path = Path(path)
         self.files: list[FileEntry] = []
         self._is_committed = False
-        require_outside(self.path)
+        if not is_scratch:
+            require_outside(self.path)
         refuse_existing(self.path, overwrite=overwrite)
         with disk_errors(self.path):
             self._made = [p for p in (self.path, *self.path.parents) if not p.exists()]

@@ -192,7 +192,7 @@ def _stored(
         options, partitioner="hash", partitions=1, order="original", features_as=form
     )
     folder = transaction.scratch_dir / name
-    with Transaction(folder) as inner:
+    with Transaction(folder, is_scratch=True) as inner:
         inner.commit(IngestSteps(source, first, inner, progress).run())
     return Graph(folder)
 

@@ -2,6 +2,7 @@
 
 import errno
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from graphsys.core.errors import ConfigError, InputError, UnknownNameError
 from graphsys.core.events import recording
 from graphsys.core.types import EdgeType
 from graphsys.storage import EdgeChunk, ingest
+from graphsys.storage.ingest.split_spec import SplitSpec
 from tests.stores import ListSource, edge_chunk, make_store, pairs_of
 
 MESSY = [(1, 2), (1, 2), (2, 2), (2, 1), (2, 2)]
@@ -167,3 +169,29 @@ def test_source_that_cannot_be_read_is_not_the_outputs_fault(tmp_path: Path) -> 
     ):
         ingest(source, tmp_path / "g")
     assert not (tmp_path / "g").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"order": "rcm"},
+        {"order": "rabbit"},
+        {"partitioner": "ldg"},
+        {"split": SplitSpec(valid=0.2, test=0.2)},
+    ],
+)
+def test_a_graph_is_replaced_by_one_that_is_written_twice(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    """The temporary store lies inside the graph that is replaced."""
+    pairs = [(k, (3 * k + 1) % 20) for k in range(20)]
+    make_store(tmp_path / "g", edge_chunk(pairs[:9]), partitions=2).graph.close()
+    again = make_store(
+        tmp_path / "g", edge_chunk(pairs), partitions=2, overwrite=True, **options
+    )
+    with again.graph as graph:
+        splits = graph.splits("edge")
+        assert sum((pairs_of(graph, "edge", it) for it in splits), Counter()) == Counter(
+            pairs
+        )
+    assert sorted(it.name for it in (tmp_path / "g").iterdir()) == ["gen-2", "graph.json"]
