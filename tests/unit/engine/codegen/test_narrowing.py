@@ -58,7 +58,20 @@ def the_second_result(self, node, message):  # type: ignore[no-untyped-def]
     return message / 4  # here
 
 
-REFUSED = [a_quotient, a_literal, a_global, a_root, the_second_result]
+def beside_what_has_no_type(self, node, message):  # type: ignore[no-untyped-def]
+    if message > 3:
+        return message / 2  # here
+    return math.sqrt(message)[0]  # type: ignore[index] # the compiler says what is wrong
+
+
+REFUSED = [
+    a_quotient,
+    a_literal,
+    a_global,
+    a_root,
+    the_second_result,
+    beside_what_has_no_type,
+]
 
 
 def line_of(function: Any) -> int:

@@ -50,7 +50,7 @@ def neighbors(direction: str, pairs: Any = PAIRS) -> list[list[int]]:
     return [sorted(row) for row in found]
 
 
-@pytest.mark.parametrize("row_base", [0, 64, 1, 63, 100])
+@pytest.mark.parametrize("row_base", [0, 64, 1, 63, 65, 100])
 def test_chunks_share_no_word_of_a_bitmap_and_cover_all_rows(row_base: int) -> None:
     rows = block([[0] * (k % 7) for k in range(1000)], row_base)
     bounds = rows.bounds.tolist()
@@ -96,6 +96,14 @@ def test_rows_in_memory_are_one_block_of_each_direction(
     assert both == (rows.block("in"), rows.block("out"))
 
 
+def test_rows_in_memory_have_the_columns_that_are_asked_for(tmp_path: Path) -> None:
+    chunk = edge_chunk(PAIRS.tolist(), weight=np.arange(len(PAIRS)) / 2)
+    topology = Topology.of(make_store(tmp_path / "g", chunk, partitions=2).graph)
+    asked: list[Any] = [(), ("weight",), None]
+    found = [list(MemoryRows(topology, it).block("in").columns) for it in asked]
+    assert found == [[], ["weight"], ["weight"]]
+
+
 def test_without_directions_both_are_one_block() -> None:
     topology = Topology.from_edges(PAIRS[:, 0], PAIRS[:, 1], NUM_NODES, directed=False)
     rows = MemoryRows(topology)
@@ -109,6 +117,7 @@ def test_all_nodes_are_rows_without_entries(topology: Topology) -> None:
     assert (whole.row_base, whole.num_rows, whole.column_base) == (0, NUM_NODES, 0)
     assert whole.direction is None
     assert lists_of(whole) == [[]] * NUM_NODES
+    assert len(whole.indices) == 0
     some = part_of_nodes(whole, 128, 64)
     assert (some.row_base, some.num_rows, len(some.begins), len(some.ends)) == (
         128,
@@ -157,7 +166,8 @@ def test_streamed_blocks_hold_every_entry_once(
     is_directed: bool,
     piece_bytes: int | None,
 ) -> None:
-    topology = Topology.of(stored(tmp_path, partitions, is_directed))
+    graph = stored(tmp_path, partitions, is_directed)
+    topology, offsets = Topology.of(graph), graph.offsets("node").tolist()
     rows = rows_of(topology, {}, piece_bytes=piece_bytes)
     is_paged = rows_of is PagedRows and partitions > 1
     for direction in ("out", "in"):
@@ -165,6 +175,8 @@ def test_streamed_blocks_hold_every_entry_once(
         many = 0
         for piece in rows.blocks(direction):
             many += 1
+            # pieces of a partition share no word of a bitmap
+            assert piece.row_base % 64 == 0 or piece.row_base in offsets
             for row, entries in enumerate(lists_of(piece), piece.row_base):
                 found[row] += entries
         assert [sorted(row) for row in found] == expected_of(topology, direction)

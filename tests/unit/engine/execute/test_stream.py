@@ -1,5 +1,6 @@
 """Out of core: streamed rows and paged states give the results of memory."""
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -163,6 +164,13 @@ def test_a_program_sees_which_way_an_edge_goes(
         expected = dict(zip(ids.tolist(), counts.tolist(), strict=True))
         found = zip(table["id"].to_pylist(), table[name].to_pylist(), strict=True)
         assert {node: count for node, count in found if count} == expected
+
+
+def test_compiling_is_told_as_part_of_the_time(tmp_path: Path) -> None:
+    make_store(tmp_path / "graph", edge_chunk(edges()[0].tolist()))
+    began = time.perf_counter()
+    done = run(Ways, tmp_path / "graph")
+    assert 0 <= done.compile_seconds <= time.perf_counter() - began
 
 
 @pytest.mark.parametrize("mode", ["streamed", "paged"])
