@@ -166,6 +166,28 @@ def test_a_program_sees_which_way_an_edge_goes(
         assert {node: count for node, count in found if count} == expected
 
 
+class Counted(gs.VertexProgram):
+    """Begins at the superstep that it begins in, and counts on."""
+
+    begun = gs.state("int64", default=-1)
+    count = gs.state("int64", default=-1)
+    schedule = "all"
+    max_supersteps = 3
+
+    def init(self, node: Any) -> Any:
+        return self.superstep, 0
+
+    def update(self, node: Any) -> Any:
+        return node.begun, 10 * node.count + self.superstep
+
+
+def test_supersteps_are_counted_from_the_first(tmp_path: Path) -> None:
+    make_store(tmp_path / "graph", edge_chunk([(1, 2), (2, 3)]))
+    table = run(Counted, tmp_path / "graph").table
+    assert set(table["begun"].to_pylist()) == {0}
+    assert set(table["count"].to_pylist()) == {12}
+
+
 def test_compiling_is_told_as_part_of_the_time(tmp_path: Path) -> None:
     make_store(tmp_path / "graph", edge_chunk(edges()[0].tolist()))
     began = time.perf_counter()

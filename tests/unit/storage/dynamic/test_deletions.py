@@ -90,6 +90,15 @@ def test_the_earliest_of_several_deletions_counts(tmp_path: Path) -> None:
         assert shown == [2, 0, 1, 0]  # that of time 9 went at 20
 
 
+def test_what_came_after_a_delta_that_added_nothing_is_found(tmp_path: Path) -> None:
+    store = tmp_path / "g"
+    make_store(store, edge_chunk([(1, 2), (2, 3)])).graph.close()
+    add(store, deletes=[edge_chunk([(1, 2)])]).graph.close()
+    add(store, edge_chunk([(1, 2)])).graph.close()
+    with add(store, deletes=[edge_chunk([(1, 2)])]).graph as graph:
+        assert pairs_of(graph) == Counter([(2, 3)])
+
+
 def test_edges_between_types_have_a_direction_even_if_called_undirected(
     tmp_path: Path,
 ) -> None:
