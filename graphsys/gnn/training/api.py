@@ -34,6 +34,8 @@ from graphsys.gnn.tasks.task import Task
 from graphsys.gnn.training.plan import (
     bytes_beyond,
     disk_bytes,
+    enough_bytes,
+    exceeds,
     learned_bytes,
     make_plan,
     require_disk,
@@ -45,7 +47,6 @@ from graphsys.training import run_state
 from graphsys.training.report import TrainReport
 
 _METER_S = 0.1  # seconds between looks at the memory
-_REPEATED = 1.2  # plans of one training, measured again and again, differ by 0.12
 
 
 def train(
@@ -131,7 +132,7 @@ def train(
             context = replace(context, network=_network_of(context))
         if dry_run or budget is not None:
             plan = make_plan(context)
-            if budget is not None and plan["planned_memory_bytes"] > budget:
+            if budget is not None and exceeds(plan["planned_memory_bytes"], budget):
                 raise _refusal(plan["planned_memory_bytes"], budget, context)
             if dry_run:
                 return TrainReport(
@@ -205,7 +206,7 @@ def build_context(
 
 def _refusal(needed: int, budget: int, context: TrainingContext) -> BudgetError:
     """Return the error for a budget below the plan, with an amount that works."""
-    enough = math.ceil(needed * _REPEATED / 10**6)
+    enough = math.ceil(enough_bytes(needed) / 10**6)
     return BudgetError(
         f"memory: the training takes about {format_bytes(needed)}, the budget is "
         f"{format_bytes(budget)}; give --memory {enough}MB or more, or smaller "

@@ -39,8 +39,10 @@ _LEAST_KEPT_BYTES = 32 << 20
 _METER_S = 0.005
 _SHARES = (32, 16, 8, 4, 2)
 _ALONE_BYTES = 100 * 10**6  # a first batch of this size is told by itself
+_MOST_ENTRIES = 4 << 20  # of a batch that is sampled to be counted
 _STEP_TABLES = 5  # weights' gradients, two moments and what a step of Adam makes of them
 _AROUND_BYTES = 96 << 20  # what the first batches load, and the heap keeps of them
+_VARIES = 0.06  # plans of one training, measured again and again, differ by twice that
 _BESIDE_BYTES = 200 * 10**6  # of the 300 MB beside a budget that torch may take
 
 
@@ -96,11 +98,12 @@ def make_plan(context: TrainingContext) -> Mapping[str, Any]:
 def bytes_beyond(context: TrainingContext, budget: int) -> int | None:
     """Return what a training would take, where not even its plan can be made.
 
-    Smaller batches are trained first, of twice as many seeds each time. Batches take at
-    most in proportion to their seeds, and something that does not grow with them, so that
-    two of them tell what a third takes; none is tried that could take more than the
-    budget and what torch may take beside it. Learned rows are known by their number, so
-    that batches are tried with one row for all; see also :func:`checkpoint_bytes`.
+    Smaller batches are trained first, of twice as many seeds each time. Batches take in
+    proportion to the rows and entries that are sampled, and something that does not grow
+    with them, so that two of them tell what a third takes; none is tried that could take
+    more than the budget and what torch may take beside it, if its rows grew as its seeds.
+    Learned rows are known by their number, so that batches are tried with one row for all;
+    see also :func:`checkpoint_bytes`.
 
     Args:
         context: What would be trained; stays as it is. Learned rows may be absent but for
@@ -124,13 +127,55 @@ def bytes_beyond(context: TrainingContext, budget: int) -> int | None:
         # half as many seeds took all of this but half of what grows with them
         once = base + _STEP_TABLES * weights
         grown = max(peak - (once if before is None else before), 0)
-        grown *= 1 if before is None else 2
-        is_told = before is not None or grown > _ALONE_BYTES
-        most = max(kept, held + peak + (share - 1) * grown)
-        if is_told and held + peak + grown > budget + _BESIDE_BYTES:
-            return most
+        doubled = grown if before is None else 2 * grown
+        is_told = before is not None or doubled > _ALONE_BYTES
+        if is_told and held + peak + doubled > budget + _BESIDE_BYTES:
+            if before is None and size > 1:  # what any first batch takes is no growth
+                grown = max(peak - _try_batch(slim, size // 2)[1], 0)
+            is_first = before is None and size == 1
+            times = _times_grown(slim, size, is_first=is_first)
+            most = max(kept, held + peak + int(times * grown))
+            return most if most > budget else None
         before = peak
     return most if before is not None and kept > budget else None
+
+
+def _times_grown(context: TrainingContext, size: int, *, is_first: bool) -> float:
+    """Return how many times what the last seeds added all others of a batch add.
+
+    Batches of more seeds are sampled and not trained: their surroundings meet.
+
+    Args:
+        context: What would be trained.
+        size: Seeds of the batch that was tried.
+        is_first: Whether all of them are the last seeds, else half of them.
+    """
+    full = context.config.batch_size
+    if context.config.is_of_events:
+        return (full - size) / (size if is_first else size - size // 2)
+    counts = {0: np.zeros(2)}
+    at = 0 if is_first else size // 2
+    for number in (*([] if is_first else [at]), size):
+        counts[number] = _sampled(context, number)
+    added = np.maximum(counts[size] - counts[at], 1)
+    before, number = at, size
+    while number < full and counts[number][1] < _MOST_ENTRIES:
+        before, number = number, min(2 * number, full)
+        counts[number] = _sampled(context, number)
+    rest = (counts[number] - counts[before]) * (full - number) / (number - before)
+    # what a row and what an entry take depends on the model: as much each, all in all
+    return float(((counts[number] + rest - counts[size]) / added).mean())
+
+
+def _sampled(context: TrainingContext, size: int) -> npt.NDArray[np.float64]:
+    """Return the rows and the entries of all hops of a batch, float64 ``[2]``."""
+    task = make_task(context.graph, replace(context.config, batch_size=size))
+    seeds = task.seeds(0)
+    sample = context.message_graph.sample(seeds[0], epoch=0, batch=0)
+    rows = sum(sum(hops) for hops in sample.hop_nodes.values())
+    counts = np.array([rows, sample.num_edges], dtype=np.float64)
+    sample.release()
+    return counts
 
 
 def _trained_bytes(context: TrainingContext) -> int:
@@ -179,6 +224,16 @@ class _OneRow(nn.Module):
         if self._is_bag:
             return functional.embedding_bag(zeros, self.weight, begins, mode="mean")
         return functional.embedding(zeros, self.weight)
+
+
+def exceeds(planned: int, budget: int) -> bool:
+    """Tell whether a plan is beyond a budget by more than plans vary."""
+    return planned > budget + min(int(_VARIES * budget), _BESIDE_BYTES)
+
+
+def enough_bytes(needed: int) -> int:
+    """Return a budget that no plan exceeds, of a training that takes so many bytes."""
+    return int((1 + 2 * _VARIES) * needed) - min(int(_VARIES * needed), _BESIDE_BYTES)
 
 
 def checkpoint_bytes(context: TrainingContext) -> int:
