@@ -153,7 +153,11 @@ def _parse(
         ]
     except pa.ArrowInvalid:
         words = [pa.array([], pa.string()).dictionary_encode()] * len(columns)
-        lines, error = [], "a block from here on is not UTF-8; convert it with iconv"
+        lines = []
+        error = (
+            "a block from here on is not UTF-8; convert it, for example with "
+            "iconv -f latin1 -t utf-8 FILE > NEW"
+        )
     kept = {"relation": words[1]} | ({"graph": words[3]} if has_graphs else {})
     chunk = EdgeChunk(
         src=words[0],

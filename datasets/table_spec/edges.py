@@ -122,7 +122,10 @@ def _parse_names(
         try:
             line.decode()
         except UnicodeDecodeError:
-            error = f"found bytes that are not UTF-8, {show(line)}; convert it with iconv"
+            error = (
+                f"found bytes that are not UTF-8, {show(line)}; convert the file, for "
+                "example with iconv -f latin1 -t utf-8 FILE > NEW"
+            )
             lines = lines[:number]
             break
         src += fields[:1] * (len(fields) - 1)

@@ -11,6 +11,7 @@ from typing import Final
 
 from graphsys.core.errors import InputError
 from graphsys.datasets.files import InputFile
+from graphsys.datasets.roles import is_header
 from graphsys.datasets.text.first_lines import (
     DataLine,
     first_lines,
@@ -146,7 +147,7 @@ def _refuse_quotes(where: str, lines: Sequence[DataLine], texts: Sequence[bytes]
         InputError: all lines begin with a quote that is closed.
     """
     for quote, remedy in (
-        (b'"', "pass --format csv, which takes them off"),
+        (b'"', f"pass {_csv(lines[0])}, which takes them off"),
         (b"'", 'remove them, tr -d "\'" < FILE > NEW'),
     ):
         if all(it.startswith(quote) and it.count(quote) % 2 == 0 for it in texts):
@@ -154,6 +155,14 @@ def _refuse_quotes(where: str, lines: Sequence[DataLine], texts: Sequence[bytes]
                 f"{where}: fields are in quotes, {show(lines[0].text)}; {remedy}; pass "
                 "--separator space if quotes are part of ids"
             )
+
+
+def _csv(first: DataLine) -> str:
+    """Return the options that read quoted fields, whether the first line is a header."""
+    names = [field.strip(b'"').decode("utf-8", "replace") for field in first.fields]
+    is_known = is_header(names) or all(name.isdigit() for name in names[:2])
+    columns = ",".join(["src", "dst", *(f"c{k}" for k in range(3, len(names) + 1))])
+    return "--format csv" if is_known else f"--format csv --columns {columns}"
 
 
 def _refuse_brackets(where: str, lines: Sequence[DataLine], texts: Sequence[bytes]) -> None:
@@ -193,10 +202,11 @@ def _refuse_arrows(where: str, lines: Sequence[DataLine], num_columns: int | Non
     text = middle.decode("utf-8", "replace")
     if middles or not middle or middle.isdigit():
         if all(b"->" in line.text and len(line.fields) < 3 for line in lines):
+            else_ids = "; pass --separator space if it is part of ids"
+            is_edge = all(len(line.fields) == _ENOUGH for line in lines)
             raise InputError(
                 f"{where}: '->' stands between ids, {show(lines[0].text)}; replace it by a "
-                "blank, sed 's/->/ /' FILE > NEW; pass --separator space if it is part of "
-                "ids"
+                f"blank, sed 's/->/ /' FILE > NEW{else_ids if is_edge else ''}"
             )
         return
     if not any(letter.isalnum() for letter in text):

@@ -79,18 +79,18 @@ def is_first_odd(lines: Sequence[DataLine]) -> bool:
 
 def no_text(file: InputFile, line: DataLine) -> InputError | None:
     """Return the error for a first line that is not text, or None."""
-    try:
-        text = line.text.decode("utf-8")
-    except UnicodeDecodeError as err:
-        return InputError(
-            f"{file.name}:{line.number}: found byte 0x{line.text[err.start]:02x}, which "
-            "is not "
-            "UTF-8; convert the file, for example with iconv -f latin1 -t utf-8"
-        )
-    if "\x00" in text:
+    if b"\x00" in line.text:
         return InputError(
             f"{file.name}:{line.number}: found binary data, {show(line.text, 20)}, "
             "expected "
             "lines of text; name the format with --format"
+        )
+    try:
+        line.text.decode("utf-8")
+    except UnicodeDecodeError as err:
+        return InputError(
+            f"{file.name}:{line.number}: found byte 0x{line.text[err.start]:02x}, which "
+            "is not "
+            "UTF-8; convert the file, for example with iconv -f latin1 -t utf-8 FILE > NEW"
         )
     return None

@@ -179,10 +179,14 @@ def _undecodable(data: Bytes) -> BadLineError:
             return BadLineError(
                 offset,
                 f"found byte 0x{byte:02x}, which is not UTF-8; "
-                "convert the file, for example with iconv -f latin1 -t utf-8",
+                "convert the file, for example with iconv -f latin1 -t utf-8 FILE > NEW",
             )
         offset += len(line)
-    return BadLineError(0, "found bytes that are not UTF-8; convert the file with iconv")
+    return BadLineError(
+        0,
+        "found bytes that are not UTF-8; convert the file, for example "
+        "with iconv -f latin1 -t utf-8 FILE > NEW",
+    )
 
 
 def _parse_slow(

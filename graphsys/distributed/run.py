@@ -204,9 +204,12 @@ class ClusterRun:
 
     def _result(self, parts: list[dict[str, Any]], restarts: int) -> ClusterResult:
         at = parts[0]["position"]
-        if self.require_convergence and not at.converged:
-            raise NotConvergedError(cut_short(self.prepared.name, at.superstep))
         states, prepared = combined(parts), self.prepared
+        remedy = ""
+        if not isinstance(prepared, NativeRun):
+            remedy = prepared.work.program.when_cut_short
+        if self.require_convergence and not at.converged:
+            raise NotConvergedError(cut_short(prepared.name, at.superstep, remedy))
         answer: float | None = None
         if isinstance(prepared, NativeRun):
             table, answer = result_of(prepared, parts, states)
@@ -223,6 +226,7 @@ class ClusterRun:
             compile_seconds=max(part["compile_seconds"] for part in parts),
             converged=at.converged,
             result=answer,
+            remedy=remedy,
             workers=len(parts),
             restarts=restarts,
             bytes_sent=np.sum([part["bytes"] for part in parts], axis=0, dtype=np.int64),

@@ -1,5 +1,7 @@
 """Known labels of nodes, from a store's node tables."""
 
+from typing import Any, Final
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -7,6 +9,8 @@ import pyarrow.compute as pc
 
 from graphsys.core.errors import ConfigError
 from graphsys.engine.topology import Topology
+
+_PASS: Final = "pass labels={id: integer} (--param labels=ID=0,ID=1)"
 
 
 def stored_labels(
@@ -35,9 +39,7 @@ def stored_labels(
             numbers.append(found + int(bases[part]))
             labels.append(values)
     if not sum(map(len, numbers)):
-        raise ConfigError(
-            f"no node of {topology.numbers.where} has a label; pass labels={{id: integer}}"
-        )
+        raise ConfigError(f"no node of {topology.numbers.where} has a label; {_PASS}")
     return np.concatenate(numbers), np.concatenate(labels)
 
 
@@ -46,10 +48,11 @@ def _labels_of(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the rows of a node table that have a label, and their labels."""
     label = table["label"]
+    if pa.types.is_floating(label.type):  # integers, some of which are missing
+        label = _whole(label)
     if not pa.types.is_integer(label.type):
         raise ConfigError(
-            f"labels of nodes {kind!r} are {label.type}, expected integers; "
-            "pass labels={id: integer}"
+            f"labels of nodes {kind!r} are {label.type}, expected integers; {_PASS}"
         )
     chosen = pc.is_valid(label)
     if "split" in table.column_names:
@@ -61,3 +64,14 @@ def _labels_of(
         node = table["id"][int(rows[row])].as_py()
         raise ConfigError(f"label of {node!r} is {values[row]}, expected an int >= 0")
     return rows, values
+
+
+def _whole(label: Any) -> Any:
+    """Return numbers that are whole, or missing, as integers; others as they are."""
+    values = label.to_numpy()
+    is_given = ~np.isnan(values)
+    given = values[is_given]
+    if not (np.isfinite(given) & (given == np.rint(given))).all():
+        return label
+    codes = np.where(is_given, values, 0).astype(np.int64)
+    return pa.chunked_array([pa.array(codes, mask=~is_given)])

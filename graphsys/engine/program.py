@@ -277,6 +277,8 @@ class VertexProgram(_Functions):
     start_bytes: ClassVar[int] = 0
     """What ``start`` takes for itself, in bytes per node: part of what a run needs."""
 
+    when_cut_short: ClassVar[str] = ""
+    """What helps where a limit ended a run, if not more supersteps: part of the warning."""
     results: ClassVar[tuple[str, ...] | None] = None
     """The states that the result shows; all by default."""
 

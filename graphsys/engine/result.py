@@ -20,12 +20,19 @@ RUN_KEY = b"graphsys.run"
 """Key of a table's metadata: JSON with ``algorithm``, ``supersteps``, ``converged``."""
 
 
-def cut_short(algorithm: str, supersteps: int) -> str:
-    """Say that a limit ended a run, and how it would have gone on."""
+def cut_short(algorithm: str, supersteps: int, remedy: str = "") -> str:
+    """Say that a limit ended a run, and how it would have gone on.
+
+    Args:
+        algorithm: Its name.
+        supersteps: How many it ran.
+        remedy: What helps, where more supersteps may not.
+    """
     more = 10 * supersteps
     return (
         f"{algorithm} did not converge within {supersteps} supersteps, the most it may "
-        f"run; allow more with max_supersteps={more} (--max-supersteps {more})"
+        f"run; "
+        + (remedy or f"allow more with max_supersteps={more} (--max-supersteps {more})")
     )
 
 
@@ -46,6 +53,7 @@ class Result:
         num_rows: Rows of all pieces.
         shortfall: What a result that did not converge lacks, and what helps; by default
             that its supersteps were the most it may run.
+        remedy: What helps then, if not more supersteps.
     """
 
     source: pa.Table | Callable[[], pa.Table]
@@ -58,6 +66,7 @@ class Result:
     pieces: Callable[[], Iterator[pa.Table]] | None = None
     num_rows: int | None = None
     shortfall: str = ""
+    remedy: str = ""
 
     @cached_property
     def table(self) -> pa.Table:
@@ -89,7 +98,7 @@ class Result:
         """What is to be said of a result that did not converge, or None."""
         if self.converged:
             return None
-        return self.shortfall or cut_short(self.algorithm, self.supersteps)
+        return self.shortfall or cut_short(self.algorithm, self.supersteps, self.remedy)
 
     def warned(self) -> "Result":
         """Return the result; one that did not converge with a warning to the caller."""

@@ -79,7 +79,8 @@ def run_on_device(
         progress.close()
     seconds = time.perf_counter() - loaded - executor.compile_seconds
     if require_convergence and not executor.at.converged:
-        raise NotConvergedError(cut_short(plan.spec.name, executor.at.superstep))
+        short = cut_short(plan.spec.name, executor.at.superstep, program.when_cut_short)
+        raise NotConvergedError(short)
     table = table_of(executor.plan, topology, executor.arrays.states)
     return Result(
         source=table,
@@ -89,6 +90,7 @@ def run_on_device(
         compile_seconds=loaded - begin + executor.compile_seconds,
         converged=executor.at.converged,
         result=program.answer(table) if executor.at.converged else None,
+        remedy=program.when_cut_short,
     )
 
 

@@ -145,7 +145,8 @@ def run_on_host(
     took = time.perf_counter() - begin - observing_seconds() - executor.compile_seconds
     kernels_of(plan, choice.mode).remember()
     if require_convergence and not executor.at.converged:
-        raise NotConvergedError(cut_short(plan.spec.name, executor.at.superstep))
+        short = cut_short(plan.spec.name, executor.at.superstep, program.when_cut_short)
+        raise NotConvergedError(short)
     return _result(work, executor, took)
 
 
@@ -159,6 +160,7 @@ def _result(work: PreparedProgram, executor: Executor, seconds: float) -> Result
         compile_seconds=work.seconds + executor.compile_seconds,
         converged=executor.at.converged,
         result=work.program.answer(table) if executor.at.converged else None,
+        remedy=work.program.when_cut_short,
     )
 
 

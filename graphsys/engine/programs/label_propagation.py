@@ -33,6 +33,10 @@ class LabelPropagation(gs.VertexProgram):
     combine = gs.mode
     start_bytes = 32  # numbers and labels, of parts and of all
     max_supersteps: int | None = 1000
+    when_cut_short = (
+        "nodes may take each other's labels for ever, which more do not end; run a number "
+        "of supersteps with iterations=100 (--param iterations=100)"
+    )
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)

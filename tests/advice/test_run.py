@@ -1,0 +1,167 @@
+"""What ``run`` and its algorithms advise leads to a result."""
+
+import pytest
+
+from tests.advice.case import Case
+from tests.advice.conftest import Follow
+
+VERB = "graphsys/cli/run.py"
+PROGRAM = """\
+import graphsys as gs
+class P(gs.VertexProgram):
+    x = gs.state("float64", default=1.0)
+    combine = gs.sum
+    def message(self, src, edge): return src.x
+    def update(self, node, message): return 0.5 * message
+"""
+
+
+def of_run(options: str, advice: str, then: str, **given: object) -> Case:
+    """Return a case of options of ``run`` that are refused, and those that are advised."""
+    settings: dict[str, object] = {
+        "uses": ("g",),
+        "told_in": VERB,
+        "files": {"p.py": PROGRAM},
+    }
+    return Case(
+        command=f"run {options}",
+        advice=advice,
+        then=(f"run {then} --json",),
+        **(settings | given),  # type: ignore[arg-type]
+    )
+
+
+FLIPPING = "--param labels=x=5,y=6"
+DONE = {"converged": True}
+CASES = {
+    "a list": of_run(
+        "wcc",
+        r"; (graphsys run --list) shows",
+        "--list",
+    ),
+    "out": of_run(
+        "pagerank g --json",
+        "(--out) FILE",
+        "pagerank g {0} r.csv",
+        expected={"output": "r.csv"},
+    ),
+    "overwrite a result": of_run(
+        "wcc g -o r.csv",
+        "replace it with (--overwrite)",
+        "wcc g -o r.csv {0}",
+        before=("run wcc g -o r.csv",),
+        told_in="graphsys/storage/output_file.py",
+        expected={"result": 1},
+    ),
+    "memory": Case(
+        uses=("g",),
+        command="$ GRAPHSYS run pagerank g --memory 10MB",
+        advice=r"give (--memory \w+)",
+        then=("$ GRAPHSYS run pagerank g -o r.csv --json {0}",),
+        told_in="graphsys/core/budget.py",
+        expected=DONE,
+    ),
+    "endless program": of_run(
+        "p.py:P g",
+        "run it with (--max-supersteps)",
+        "p.py:P g -o p.csv {0} 5",
+        told_in="graphsys/engine/codegen/spec.py",
+        expected=DONE,
+    ),
+    "more supersteps": of_run(
+        "pagerank g --max-supersteps 5",
+        r"\((--max-supersteps \d+)\)",
+        "pagerank g -o p.csv {0}",
+        code=0,
+        told_in="graphsys/engine/result.py",
+        expected=DONE,
+    ),
+    "katz": of_run(
+        "katz u --param alpha=0.7069",
+        r"\((--max-supersteps \d+)\)",
+        "katz u --param alpha=0.7069 -o p.csv {0}",
+        uses=("u",),
+        code=1,
+        expected=DONE,
+        told_in="graphsys/engine/programs/katz.py",
+    ),
+    "last, of a program": of_run(
+        "p.py:P g --max-supersteps 5 --from r.parquet",
+        "--from goes with listed algorithms, not",
+        "p.py:P g --max-supersteps 5 -o p.csv",
+        before=("run pagerank g -o r.parquet",),
+    ),
+    "last, without a cluster": of_run(
+        "pagerank g --from r.parquet --cluster local:1",
+        "does not go with .*; leave out one",
+        "pagerank g -o p.csv --from r.parquet",
+        before=("run pagerank g -o r.parquet",),
+    ),
+    "last of another file": of_run(
+        "pagerank g --from r.parquet -o p.csv",
+        "what (graphsys run) pagerank wrote of this",
+        "pagerank g --from s.parquet -o p.csv",
+        before=(
+            (
+                "$ {python} -c 'import pyarrow as a, pyarrow.parquet as p; "
+                'p.write_table(a.table(dict(id=[1], value=[.5])), "r.parquet")\''
+            ),
+            "run pagerank g -o s.parquet",
+        ),
+        told_in="graphsys/engine/incremental/last.py",
+    ),
+    "a format": of_run(
+        "wcc g -o r.csv --format csv",
+        "(--format) csv is for",
+        "wcc g -o r.csv",
+        told_in="graphsys/cli/results.py",
+    ),
+    "a parameter": of_run(
+        "pagerank g --param damping",
+        "(--param) takes name=value",
+        "pagerank g -o p.csv {0} damping=.5",
+        told_in="graphsys/engine/parameters.py",
+    ),
+    "an unknown parameter": of_run(
+        "pagerank g --param dampin=.5",
+        "did you mean '?(damping)",
+        "pagerank g -o p.csv --param {0}=.5",
+        told_in="graphsys/engine/parameters.py",
+    ),
+    "labels that flip": of_run(
+        f"label_propagation flip {FLIPPING} --max-supersteps 50",
+        r"\((--param iterations=\d+)\)",
+        f"label_propagation flip {FLIPPING} -o p.csv {{0}}",
+        uses=("flip",),
+        code=0,
+        told_in="graphsys/engine/programs/label_propagation.py",
+        expected=DONE,
+    ),
+    "no labels": of_run(
+        "label_propagation g -o p.csv",
+        r"\((--param labels)=ID=0,ID=1\)",
+        "label_propagation g -o p.csv {0}=1=0,3=1",
+        expected=DONE,
+        told_in="graphsys/engine/node_labels.py",
+    ),
+    "an algorithm is no command": Case(
+        uses=("g",),
+        command="wcc g",
+        advice="by (graphsys run) NAME",
+        then=("graphsys run wcc g --json",),
+        told_in="graphsys/cli/main.py",
+        expected={"result": 1},
+    ),
+    "help": Case(
+        uses=("g",),
+        command="run wcc g --no-such",
+        advice="see graphsys (run --help)",
+        then=("graphsys {0}",),
+        told_in="graphsys/cli/main.py",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_run_advises_leads_somewhere_right(name: str, follow: Follow) -> None:
+    follow(CASES[name])

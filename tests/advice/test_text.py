@@ -1,0 +1,391 @@
+"""What is advised about edge lists in text leads to the right graph."""
+
+import pytest
+
+from tests.advice.case import Case
+from tests.advice.conftest import Follow
+
+LISTS = "datasets/readers/edgelist.py"
+GUARDS = "datasets/text/id_guards.py"
+DIALECT = "datasets/text/dialect.py"
+TWO_EDGES = {"num_nodes": 3, "num_edges": 2}
+IN = "ingest a.txt -o g {0} --json"
+
+
+def of_file(text: str | bytes, told_in: str, advice: str, **given: object) -> Case:
+    """Return a case of one file that is refused, and goes in as advised."""
+    settings: dict[str, object] = {
+        "files": {"a.txt": text},
+        "command": "ingest a.txt -o g",
+        "then": (IN,),
+        "expected": TWO_EDGES,
+    }
+    return Case(told_in=told_in, advice=advice, **(settings | given))  # type: ignore[arg-type]
+
+
+WARNED = {"code": 0, "then": ("ingest a.txt -o g2 {0} --json",)}
+HEADER = "origin goal\n1 2\n2 3\n"
+THIRDS = "".join(f"{n} {n + 1} {(n * 7) % 40}\n" for n in range(40))
+LISTS_OF_NEIGHBORS = "1: 2 3\n2: 3 1\n"
+CASES = {
+    "skip": of_file("some text here now\n1 2\n2 3\n", LISTS, r"a count, pass (--skip 1)"),
+    "triples": of_file("a likes b\nb likes c\n", LISTS, r"pass (--format triples)"),
+    "name other columns": of_file(
+        "a b likes\nb c likes\n",
+        LISTS,
+        r"name other columns with (--columns src,dst,)NAME",
+        then=("ingest a.txt -o g {0}label --json",),
+    ),
+    "four columns": of_file(
+        "1 2 5 7\n2 3 5 8\n",
+        LISTS,
+        r"name them with (--columns \S+), or",
+    ),
+    "lists of neighbors": of_file(
+        "1 2 3 4\n2 3 4 1\n",
+        LISTS,
+        r"pass (--format adjacency)",
+        expected={"num_nodes": 4, "num_edges": 6},
+    ),
+    "a header": of_file(
+        "src dst weight\n1 2 5\n2 3 5\n",
+        LISTS,
+        r"pass (--format csv), which reads",
+    ),
+    "a header above numbers": of_file(
+        "some thing here\n1 2 5\n2 3 5\n",
+        LISTS,
+        r"above numbers; pass (--skip 1)",
+    ),
+    "a header above numbers, of csv": of_file(
+        "origin goal here\n1 2 5\n2 3 5\n",
+        LISTS,
+        r"above numbers; pass .*, or (--format csv)",
+        then=("ingest a.txt -o g {0} --columns src=origin,dst=goal --json",),
+    ),
+    "a header above integers": of_file(
+        HEADER, LISTS, r"above integer ids; pass (--skip 1)"
+    ),
+    "a header above integers, of csv": of_file(
+        HEADER,
+        LISTS,
+        r"above integer ids; pass .*, (--format csv)",
+        then=("ingest a.txt -o g {0} --columns src=origin,dst=goal --json",),
+    ),
+    "a header that is ids": of_file(
+        HEADER,
+        GUARDS,
+        r"or (--ids string) if these are ids",
+        expected={"num_nodes": 5, "num_edges": 3},
+    ),
+    "names": of_file(
+        "1 -2\n2 3\n", LISTS, r"pass (--ids string)", expected={"num_nodes": 4}
+    ),
+    "names of integers": of_file(
+        "a b\nb c\n",
+        LISTS,
+        r"pass (--ids string)",
+        command="ingest a.txt -o g --ids int",
+    ),
+    "two types": of_file(
+        "".join(f"{n % 50} {n % 37}\n" for n in range(1850)),
+        LISTS,
+        r"keep them apart with (--edges \S+)",
+        code=0,
+        then=("ingest {0} -o g2 --json",),
+        expected={"num_nodes": 87, "num_edges": 1850},
+    ),
+    "a comment above": of_file(
+        "// made by a tool\n1 2\n2 3\n", GUARDS, r"pass (--skip 1) if it is one"
+    ),
+    "a comment that is ids": of_file(
+        "// a\na b\n",
+        GUARDS,
+        r"or (--ids string) if these",
+        expected={"num_nodes": 3, "num_edges": 2},
+    ),
+    "a comment in between": of_file(
+        "1 2\n// made by a tool\n2 3\n",
+        GUARDS,
+        r"such lines, (grep -v '\S+') FILE > NEW",
+        then=("$ {0} a.txt > b.txt", "ingest b.txt -o g --json"),
+    ),
+    "zeros": of_file(
+        "01001 1001\n1001 7\n", GUARDS, r"pass (--ids string) to say so", **WARNED
+    ),
+    "zeros, as numbers": of_file(
+        "01001 1001\n1001 7\n",
+        GUARDS,
+        r"or (--ids int) to read",
+        **WARNED | {"expected": {"num_nodes": 2, "num_edges": 2}},
+    ),
+    "zeros further down": of_file(
+        "1001 7\n" * 2000 + "01001 7\n",
+        "datasets/text/layout.py",
+        r"pass (--ids string) to keep",
+        expected={"num_nodes": 3, "num_edges": 2001},
+    ),
+    "zeros further down, as numbers": of_file(
+        "1001 7\n" * 2000 + "01001 7\n",
+        "datasets/text/layout.py",
+        r"or (--ids int) to read",
+        expected={"num_nodes": 2, "num_edges": 2001},
+    ),
+    "numbers as names": of_file(
+        "+1 2\n2 1.0\n", GUARDS, r"pass (--ids string) to say so", **WARNED
+    ),
+    "times": of_file(
+        "1 2 1400000000\n2 3 1500000000\n",
+        GUARDS,
+        r"pass (--columns src,dst,time --time-unit s), or",
+        code=0,
+        then=(
+            "ingest a.txt -o g2 {0}",
+            '$ grep -q \'"time_unit": *"s"\' g2/graph.json',
+            "info g2 --json",
+        ),
+    ),
+    "times that are weights": of_file(
+        "1 2 1400000000\n2 3 1500000000\n",
+        GUARDS,
+        r"or (--columns src,dst,weight)",
+        **WARNED,
+    ),
+    "comments that are edges": of_file(
+        "#a b\n#b #c\nb c\n",
+        GUARDS,
+        r"pass (--format csv --separator space --columns src,dst) if",
+        **WARNED | {"expected": {"num_nodes": 5, "num_edges": 3}},
+    ),
+    "missing ids": of_file(
+        "a NA\na b\nb c\n",
+        GUARDS,
+        r"remove its lines, (grep -vw 'NA') FILE > NEW",
+        code=0,
+        then=("$ {0} a.txt > b.txt", "ingest b.txt -o g2 --json"),
+    ),
+    "an id that looks missing": of_file(
+        "a NA\na b\n", GUARDS, r"else pass (--ids string)", **WARNED
+    ),
+    "a header again": of_file(
+        "src dst\na b\nsrc dst\nb c\n",
+        GUARDS,
+        r"remove it: (awk '[^']*') FILE > NEW",
+        command="ingest a.txt -o g --format csv",
+        then=("$ {0} a.txt > b.txt", "ingest b.txt -o g --format csv --json"),
+    ),
+    "a header again that is data": of_file(
+        "src dst\na b\nsrc dst\nb c\n",
+        GUARDS,
+        r"pass (--ids string) if it is data",
+        command="ingest a.txt -o g --format csv",
+        then=("ingest a.txt -o g --format csv {0} --json",),
+        expected={"num_nodes": 5, "num_edges": 3},
+    ),
+    "a separator": of_file(
+        "a, b\nb, c\n", DIALECT, r"pass (--separator comma) to say so", **WARNED
+    ),
+    "a separator of ids": of_file(
+        "a, b\nb, c\n",
+        DIALECT,
+        r"or (--separator space) if",
+        **WARNED | {"expected": {"num_nodes": 4, "num_edges": 2}},
+    ),
+    "an end of lines": of_file(
+        "a b;\nb c;\n",
+        DIALECT,
+        r"remove it, (sed '[^']*') FILE > NEW",
+        then=("$ {0} a.txt > b.txt", "ingest b.txt -o g --json"),
+    ),
+    "an end of ids": of_file(
+        "a b;\nb c;\n",
+        DIALECT,
+        r"pass (--separator space) if",
+        expected={"num_nodes": 4},
+    ),
+    "a mark behind ids": of_file(
+        "a, b\nb, c, d\n",
+        DIALECT,
+        r"(--separator space) if it is part",
+        files={"a.txt": "a, b\nb, c\nc,, d\n"},
+        expected={"num_nodes": 6},
+    ),
+    "a mark that separates": of_file(
+        "Oslo, Rome\nNew York, Rome\nRome, Oslo,\n",
+        DIALECT,
+        r"pass (--separator comma) if it separates",
+        then=("$ sed -i 's/,$//' a.txt", "ingest a.txt -o g {0} --json"),
+        expected={"num_nodes": 3, "num_edges": 3},
+    ),
+    "tabs and blanks": of_file(
+        "a x\tb\nb\tc d\n",
+        DIALECT,
+        r"pass (--separator tab) if ids hold blanks",
+        files={"a.txt": "a x\tb\nb y\tc\n"},
+        expected={"num_nodes": 4},
+    ),
+    "tabs and blanks, both": of_file(
+        "a x\tb\nb\tc d\n",
+        DIALECT,
+        r"(--separator space) if not",
+        then=("ingest a.txt -o g {0} --columns src,dst,label --json",),
+        expected={"num_nodes": 4},
+    ),
+    "quotes": of_file(
+        '"a" "b"\n"b" "c"\n',
+        DIALECT,
+        r"pass (--format csv --columns src,dst), which takes",
+    ),
+    "quotes around a header": of_file(
+        '"from" "to"\n"a" "b"\n"b" "c"\n', DIALECT, r"pass (--format csv), which takes"
+    ),
+    "quotes around integers": of_file(
+        '"1" "2"\n"2" "3"\n', DIALECT, r"pass (--format csv), which takes"
+    ),
+    "quotes of ids": of_file(
+        '"a" "b"\n"b" "c"\n', DIALECT, r"pass (--separator space) if quotes"
+    ),
+    "single quotes": of_file(
+        "'a' 'b'\n'b' 'c'\n",
+        DIALECT,
+        r"remove them, (tr -d \S+) < FILE > NEW",
+        then=("$ {0} < a.txt > b.txt", "ingest b.txt -o g --json"),
+    ),
+    "brackets": of_file(
+        "(a, b)\n(b, c)\n",
+        DIALECT,
+        r"remove them, (tr -d \S+) < FILE > NEW",
+        then=("$ {0} < a.txt > b.txt", "ingest b.txt -o g --json"),
+    ),
+    "brackets of ids": of_file(
+        "(a b)\n(b c)\n",
+        DIALECT,
+        r"pass (--separator space) if they",
+        expected={"num_nodes": 4},
+    ),
+    "a table of Markdown": of_file(
+        "| a | b |\n| b | c |\n",
+        DIALECT,
+        r"plain columns, (sed -E '.*') FILE > NEW",
+        then=("$ {0} a.txt > b.txt", "ingest b.txt -o g --json"),
+    ),
+    "arrows apart": of_file("1 -> 2\n2 -> 3\n", DIALECT, r"pass (--columns src,_,dst) to"),
+    "arrows that are nodes": of_file(
+        "1 -> 2\n2 -> 3\n",
+        DIALECT,
+        r"or (--columns src,dst,weight) if",
+        expected={"num_nodes": 3},
+    ),
+    "arrows": of_file(
+        "1->2\n2->3\n",
+        DIALECT,
+        r"by a blank, (sed '[^']*') FILE > NEW",
+        then=("$ {0} a.txt > b.txt", "ingest b.txt -o g --json"),
+    ),
+    "arrows of ids": of_file(
+        "1->2 a\n2->3 b\n",
+        DIALECT,
+        r"pass (--separator space) if",
+        expected={"num_nodes": 4},
+    ),
+    "a relation": of_file(
+        "1 cites 2\n2 cites 3\n", DIALECT, r"pass (--format triples) if it is a relation"
+    ),
+    "a word between": of_file(
+        "1 cites 2\n2 cites 3\n", DIALECT, r"(--columns src,_,dst) to leave"
+    ),
+    "lists with a colon": of_file(
+        LISTS_OF_NEIGHBORS,
+        DIALECT,
+        r"remove it, (sed '[^']*') FILE > NEW, and pass (--format adjacency)",
+        then=("$ {0} a.txt > b.txt", "ingest b.txt -o g {1} --json"),
+        expected={"num_nodes": 3, "num_edges": 4},
+    ),
+    "counts": of_file(
+        "3 2\n1 2\n2 3\n", "datasets/text/count_line.py", r"pass (--skip 1), or"
+    ),
+    "counts that are an edge": of_file(
+        "3 2\n1 2\n2 3\n",
+        "datasets/text/count_line.py",
+        r"or (--columns src,dst) if",
+        expected={"num_nodes": 3, "num_edges": 3},
+    ),
+    "a third column": of_file(
+        THIRDS,
+        "datasets/text/third_column.py",
+        r"say which: (--columns src,dst,weight)",
+        expected={"num_nodes": 41, "num_edges": 40},
+    ),
+    "a third column of times": of_file(
+        THIRDS,
+        "datasets/text/third_column.py",
+        r"\(or (src,dst,time)\), --columns",
+        then=("ingest a.txt -o g --columns {0} --json",),
+        expected={"num_nodes": 41, "num_edges": 40},
+    ),
+    "a first column": of_file(
+        THIRDS,
+        "datasets/text/third_column.py",
+        r"(--columns relation,src,dst), or",
+        expected={"num_nodes": 41, "num_edges": 40},
+    ),
+    "a column of relations": of_file(
+        THIRDS,
+        "datasets/text/third_column.py",
+        r"or (--format triples) for",
+        expected={"num_nodes": 40, "num_edges": 40},
+    ),
+    "a bad line below a header": of_file(
+        "3 3\na b\nb c\n",
+        "datasets/text/source.py",
+        r"pass (--skip 1)",
+    ),
+    "files of names and of integers": of_file(
+        "1 2\n2 3\n",
+        "datasets/text/source.py",
+        r"pass (--ids string) to take all",
+        files={"a.txt": "1 2\n", "b.txt": "a b\n"},
+        command="ingest a.txt b.txt -o g",
+        then=("ingest a.txt b.txt -o g {0} --json",),
+        expected={"num_nodes": 4, "num_edges": 2},
+    ),
+    "not UTF-8": of_file(
+        "caf\u00e9 a\nb caf\u00e9\n".encode("latin-1"),
+        "datasets/text/first_lines.py",
+        r"with (iconv -f \S+ -t \S+)",
+        then=("$ {0} a.txt > b.txt", "ingest b.txt -o g --json"),
+    ),
+    "not UTF-8 further down": of_file(
+        b"b a\n" * 2000 + "b caf\u00e9\n".encode("latin-1"),
+        "datasets/text/lines.py",
+        r"with (iconv -f \S+ -t \S+)",
+        then=("$ {0} a.txt > b.txt", "ingest b.txt -o g --json"),
+        expected={"num_nodes": 3, "num_edges": 2001},
+    ),
+    "UTF-16": of_file(
+        "1 2\n2 3\n".encode("utf-16"),
+        "datasets/files.py",
+        r"with iconv, (iconv -f \S+ -t \S+) FILE > NEW",
+        then=("$ {0} a.txt > b.txt", "ingest b.txt -o g --json"),
+    ),
+    "binary": of_file(
+        "1 2\n2 3\n",
+        "datasets/text/first_lines.py",
+        r"name the format with (--format)",
+        files={"a.csv": "src,dst\n1,2\n2,3\n"},
+        before=(
+            (
+                "$ {python} -c 'import pyarrow.csv as c, pyarrow.parquet as p; "
+                'p.write_table(c.read_csv("a.csv"), "a.txt", compression="NONE")\''
+            ),
+        ),
+        then=("ingest a.txt -o g {0} parquet --json",),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_advised_about_text_leads_somewhere_right(
+    name: str, follow: Follow
+) -> None:
+    follow(CASES[name])

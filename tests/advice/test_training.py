@@ -1,0 +1,98 @@
+"""What trainings and their runs advise leads somewhere right."""
+
+from typing import Any
+
+import pytest
+
+from tests.advice.case import Case
+from tests.advice.conftest import Follow
+
+FEW = "--set epochs=1 --set dim=4"
+TRAIN = f"train embedding g {FEW} -o run"
+FOLDER = "graphsys/storage/runs/run_folder.py"
+
+
+def of_run(command: str, told_in: str, advice: str, *then: str, **given: Any) -> Case:
+    """Return a case about the run ``run`` of the graph ``g``."""
+    settings = {"uses": ("g", "run")} | given
+    return Case(command=command, told_in=told_in, advice=advice, then=then, **settings)
+
+
+CASES = {
+    "groups": of_run(
+        "train embedding g -o e --set partition_groups=3",
+        "graphsys/embedding/training/api.py",
+        r"`(graphsys partition \S+ --partitioner hash --partitions 9) -o GRAPH2`",
+        "{0} -o g9",
+        f"train embedding g9 -o e --set partition_groups=3 {FEW} --json",
+    ),
+    "a run is there": of_run(
+        TRAIN, FOLDER, r"or replace it with (--overwrite)", f"{TRAIN} {{0}} --json"
+    ),
+    "a run to go on with": of_run(
+        TRAIN, FOLDER, r"continue it with (--resume)", f"{TRAIN} {{0}} --json"
+    ),
+    "no run to go on with": of_run(
+        f"train embedding g {FEW} -o new --resume",
+        FOLDER,
+        r"train without --resume",
+        f"train embedding g {FEW} -o new --json",
+    ),
+    "an empty folder": of_run(
+        f"train embedding g {FEW} -o new",
+        FOLDER,
+        r"remove it or pass (--overwrite)",
+        f"train embedding g {FEW} -o new {{0}} --json",
+        before=("$ mkdir new",),
+    ),
+    "no run": of_run(
+        "evaluate none",
+        "graphsys/embedding/run.py",
+        r"(graphsys train) embedding",
+        f"{{0}} embedding g -o none {FEW} --json",
+    ),
+    "a device": of_run(
+        f"{TRAIN} --overwrite --device tpu",
+        "graphsys/embedding/training/api.py",
+        r"(--device): got 'tpu', expected (cpu) or cuda",
+        f"{TRAIN} --overwrite {{0}} {{1}} --json",
+    ),
+    "relations of a run": of_run(
+        "nearest run 1 --relation edge",
+        "graphsys/cli/options.py",
+        r"--relation edge: .*; leave it out",
+        "nearest run 1 --json",
+    ),
+    "memory": of_run(
+        f"$ GRAPHSYS {TRAIN} --overwrite --memory 20MB",
+        "graphsys/embedding/training/plan.py",
+        r"give (--memory \w+)",
+        f"$ GRAPHSYS {TRAIN} --overwrite {{0}} --json",
+    ),
+    "negative weights": of_run(
+        f"train embedding signed {FEW} -o signs",
+        "graphsys/embedding/training/bucket_trainer.py",
+        r"train without them: (--set edge_weights=false)",
+        f"train embedding signed {FEW} -o signs2 {{0}} --json",
+        files={"signed.txt": "1 2 -1\n2 3 1\n"},
+        before=("ingest signed.txt -o signed",),
+    ),
+    "types of relations of some rows": of_run(
+        "export run -o e.npy --relation-types r.npy --node-type node",
+        "graphsys/cli/export.py",
+        r"leave it out for a network, and with (--node-type)",
+        "export run -o e.npy {0} node --json",
+    ),
+    "a network has no index": of_run(
+        "export run -o e.npy --relation-types r.npy --memory 1GB",
+        "graphsys/cli/export.py",
+        r"--memory does not .*; leave it out",
+        "export run -o e --relation-types r --json",
+        quiet=False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_training_advises_leads_somewhere_right(name: str, follow: Follow) -> None:
+    follow(CASES[name])
