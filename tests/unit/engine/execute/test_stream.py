@@ -166,6 +166,31 @@ def test_a_program_sees_which_way_an_edge_goes(
         assert {node: count for node, count in found if count} == expected
 
 
+class Returned(gs.VertexProgram):
+    """Messages, and those of them along whose edge another one leads back."""
+
+    value = gs.state("int64")
+
+    class Count(gs.Phase):
+        direction, schedule, combine = "out", "all", gs.sum_
+
+        def message(self, src: Any, edge: Any) -> Any:
+            return int(edge.forward) + 100 * int(edge.reverse.forward)
+
+        def update(self, node: Any, message: Any) -> Any:
+            return message
+
+    phases = (Count,)
+
+
+def test_a_way_back_is_an_edge_where_there_is_one(tmp_path: Path) -> None:
+    pairs = [(1, 2), (2, 3), (1, 3), (2, 1)]
+    make_store(tmp_path / "graph", edge_chunk(pairs))
+    table = run(Returned, tmp_path / "graph").table
+    found = dict(zip(table["id"].to_pylist(), table["value"].to_pylist(), strict=True))
+    assert found == {1: 101, 2: 101, 3: 2}
+
+
 class Counted(gs.VertexProgram):
     """Begins at the superstep that it begins in, and counts on."""
 
