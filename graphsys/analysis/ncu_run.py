@@ -2,7 +2,8 @@
 
 The command runs once, inside ``ncu`` and inside a profile of level L1, which writes its
 report as always; then the counters are added to it. Nsight replays kernels that need
-several passes and holds the device's clocks, so the host's times are taken out.
+several passes, so the host's times are taken out. The device's clocks are left alone: they
+are not ours to hold, and a run that ends early would leave them held.
 """
 
 import os
@@ -80,7 +81,8 @@ def run_counted(words: Sequence[str], page: Path, options: Sequence[str],
         inner = [sys.executable, "-P", "-m", "graphsys.cli.main", "profile", "-o",
                  str(page), *options, "--", *words]  # fmt: skip
         command = [ncu, "--csv", "--page", "raw", "--print-units", "base",
-                   "--target-processes", "all", *counters, *inner]  # fmt: skip
+                   "--clock-control", "none", "--target-processes", "all",
+                   *counters, *inner]  # fmt: skip
         before = _stamp(json_path(page))
         inside = {**os.environ, INSIDE_NCU: "1"}
         code = subprocess.run(command, check=False, env=inside).returncode

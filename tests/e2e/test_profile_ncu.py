@@ -75,6 +75,7 @@ def test_counters_are_put_into_the_report(
     assert "profile: with counters: " in done.stderr
     options, command = json.loads((tmp_path / "called.json").read_text())
     assert options["--metrics"].split(",") == list(CORE)
+    assert options["--clock-control"] == "none"
     assert command[command.index("--") + 1 :] == [str(word) for word in words]
     metrics = metrics_at(page)
     assert metrics["kernel_invocations.ncu"]["value"] == 2

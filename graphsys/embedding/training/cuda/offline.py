@@ -29,12 +29,21 @@ from graphsys.kernels.cpu.embedding.step import Settings
 _LENGTH = 64
 
 
-def compile_step(config: EmbeddingConfig, *, is_bfloat16: bool) -> list[KernelReport]:
+def compile_step(
+    config: EmbeddingConfig,
+    *,
+    is_bfloat16: bool,
+    count: int = _LENGTH,
+    is_aligned: bool = True,
+) -> list[KernelReport]:
     """Compile every kernel that training with these settings starts.
 
     Args:
         config: The settings; all relations have its operator.
         is_bfloat16: Whether rows are bfloat16.
+        count: Of positions, runs and all else that a batch has; Triton compiles an
+            argument apart where it is 1, a multiple of 16, or beyond 32 bits.
+        is_aligned: Whether tensors begin at multiples of 16 bytes.
 
     Returns:
         A report per kernel, in the order of launches.
@@ -51,14 +60,19 @@ def compile_step(config: EmbeddingConfig, *, is_bfloat16: bool) -> list[KernelRe
     def keep(*launch: Any, **options: Any) -> None:
         found.append(compile_one(*launch, **options))
 
-    rows, state = torch.empty((_LENGTH, dim), dtype=dtype), torch.empty(_LENGTH)
+    first = 0 if is_aligned else 1
+
+    def empty(*shape: int, dtype: Any = torch.float32) -> Any:
+        return torch.empty((shape[0] + first, *shape[1:]), dtype=dtype)[first:]
+
+    rows, state = empty(_LENGTH, dim, dtype=dtype), empty(_LENGTH)
     floats = ("weights", "bias")
     arrays = {
-        name: torch.empty(_LENGTH, dtype=torch.float32 if name in floats else torch.int32)
+        name: empty(_LENGTH, dtype=torch.float32 if name in floats else torch.int32)
         for name in BatchArrays._fields
     }
     place: Any = SimpleNamespace(
-        on_device=arrays, counts=np.full(NUM_COUNTS, _LENGTH, dtype=np.int64)
+        on_device=arrays, counts=np.full(NUM_COUNTS, count, dtype=np.int64)
     )
     with compiling_offline():
         step = BatchStep(
@@ -71,8 +85,8 @@ def compile_step(config: EmbeddingConfig, *, is_bfloat16: bool) -> list[KernelRe
             dim,
             launch=keep,
         )
-        losses = torch.empty(_LENGTH, dtype=torch.float64)
-        step.train(0, place, losses, torch.empty(_LENGTH, dtype=torch.int32))
+        losses = empty(_LENGTH, dtype=torch.float64)
+        step.train(0, place, losses, empty(_LENGTH, dtype=torch.int32))
     return found
 
 

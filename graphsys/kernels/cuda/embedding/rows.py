@@ -17,7 +17,7 @@ DIAGONAL = tl.constexpr(2)
 LINEAR = tl.constexpr(3)
 COMPLEX = tl.constexpr(4)
 TINY = tl.constexpr(1e-12)
-VARYING = ("num_positions", "num_src", "seed", "batch")
+VARYING = ("num_positions", "num_runs", "num_src", "seed", "batch")
 
 
 @triton.jit

@@ -28,7 +28,7 @@ SQUARED_L2 = tl.constexpr(2)
 SOFTMAX = tl.constexpr(0)
 LOGISTIC = tl.constexpr(1)
 SMALLEST_SQUARE = tl.constexpr(1e-12)
-COUNTS = ("num_positions", "blocks_per_chunk")
+COUNTS = ("num_positions", "first_query", "blocks_per_chunk")
 
 
 @triton.jit

@@ -16,25 +16,28 @@ import sys
 from graphsys.embedding import EmbeddingConfig
 from graphsys.embedding.training.cuda.offline import compile_step
 
-dim, rows, operator, comparator, loss, reciprocal = sys.argv[1].split(",")
+dim, rows, operator, comparator, loss, reciprocal, *others = sys.argv[1].split(",")
 config = EmbeddingConfig(
     dim=int(dim), operator=operator, comparator=comparator, loss=loss,
     reciprocal=reciprocal == "two", regularizer=0.01,
 )
-for r in compile_step(config, is_bfloat16=rows == "bfloat16"):
+count, aligned = others or ("64", "aligned")
+for r in compile_step(
+    config, is_bfloat16=rows == "bfloat16", count=int(count),
+    is_aligned=aligned == "aligned",
+):
     print(r.name, r.registers, r.stack_bytes, r.spill_bytes, r.shared_bytes)
 """
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        "200,float32,complex_diagonal,dot,softmax,two",
-        "100,bfloat16,translation,l2,ranking,one",
-        "100,float32,linear,cos,logistic,one",
-    ],
-)
-def test_kernels_spill_nothing(case: str) -> None:
+CASES = [
+    "200,float32,complex_diagonal,dot,softmax,two",
+    "100,bfloat16,translation,l2,ranking,one",
+    "100,float32,linear,cos,logistic,one",
+]
+
+
+def compiled(case: str) -> list[list[str]]:
     # a process of its own: compiling without a driver puts another in its place, and the
     # interpreter must be off
     environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
@@ -43,10 +46,24 @@ def test_kernels_spill_nothing(case: str) -> None:
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
-    rows = [line.split() for line in done.stdout.splitlines()]
+    return [line.split() for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_kernels_spill_nothing(case: str) -> None:
+    rows = compiled(case)
     assert len(rows) >= 6
     for kernel, registers, stack, spilled, shared in rows:
         assert int(spilled) == 0, kernel
         assert int(stack) == 0, kernel
         assert 8 <= int(registers) <= 255, kernel
         assert int(shared) <= 227 << 10, kernel
+
+
+@pytest.mark.parametrize("count", [1, 7, 16, 2**31 + 1])
+@pytest.mark.parametrize("place", ["aligned", "shifted"])
+@pytest.mark.parametrize("case", CASES)
+def test_kernels_compile_for_batches_of_every_size_and_place(
+    case: str, place: str, count: int
+) -> None:
+    assert len(compiled(f"{case},{count},{place}")) >= 6
