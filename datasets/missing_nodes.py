@@ -59,9 +59,11 @@ class ListedNodesOnly(Source):
         if not dropped:
             return
         if dropped == total:
+            is_text = any(not isinstance(it, np.ndarray) for it in self._known.values())
+            hint = "; pass --ids int if 007 and 7 are one" if is_text else ""
             raise InputError(
                 f"{self.name}: no node of any edge is in the tables of nodes; are ids the "
-                "same in both? (--ids string takes them as they are written)"
+                f"same in both?{hint}"
             )
         warnings.warn(
             f"{self.name}: dropped {dropped} of {total} edges, as a node of them is in no "

@@ -156,6 +156,14 @@ CASES = {
         then=("ingest --nodes user=n.csv --edges user,t,user=e.csv -o g {0} --json",),
         told_in="graphsys/storage/ids/id_mapping.py",
     ),
+    "no node has a row": Case(
+        files={"users.csv": "id\n007\n008\n", "more.csv": "src,dst\n7,8\n"},
+        command=f"{TABLES} -o g --missing-nodes drop --ids string",
+        advice="pass (--ids int) if 007 and 7 are one",
+        then=(f"{TABLES} -o g --missing-nodes drop {{0}} --json",),
+        told_in="datasets/missing_nodes.py",
+        expected={"num_nodes": 2, "num_edges": 1},
+    ),
     "nodes without a row": Case(
         files={"users.csv": USERS, "more.csv": MORE},
         command=f"{TABLES} -o g",
