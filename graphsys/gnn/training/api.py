@@ -124,10 +124,8 @@ def train(
             build_context(graph, config, transfer, owners=owners, few_rows=has_few_rows),
             budget=budget, on_commit=on_commit,
         )  # fmt: skip
-        if budget is not None and transfer is None:
-            needed = bytes_beyond(context, budget)
-            if needed is not None:
-                raise _refusal(needed, budget, context)
+        if transfer is None:
+            _require_budget(context)
         if has_few_rows:  # the others fit: only now they are made
             context = replace(context, network=_network_of(context))
         if dry_run or budget is not None:
@@ -202,6 +200,15 @@ def build_context(
         graph=graph, config=config, task=task, message_graph=message_graph,
         features=features, network=network, transfer=transfer,
     )  # fmt: skip
+
+
+def _require_budget(context: TrainingContext) -> None:
+    """Refuse a training whose plan cannot be made within its budget, where it has one."""
+    if context.budget is None:
+        return
+    needed = bytes_beyond(context, context.budget)
+    if needed is not None:
+        raise _refusal(needed, context.budget, context)
 
 
 def _refusal(needed: int, budget: int, context: TrainingContext) -> BudgetError:
