@@ -135,9 +135,9 @@ def bytes_beyond(context: TrainingContext, budget: int) -> int | None:
             is_first = before is None and size == 1
             times = _times_grown(slim, size, is_first=is_first)
             most = max(kept, held + peak + int(times * grown))
-            return most if most > budget else None
+            return most if exceeds(most, budget) else None
         before = peak
-    return most if before is not None and kept > budget else None
+    return most if before is not None and exceeds(kept, budget) else None
 
 
 def _times_grown(context: TrainingContext, size: int, *, is_first: bool) -> float:
