@@ -130,7 +130,7 @@ class NodeTables:
             twice = _ids_of(numbering, distinct(np.concatenate(self._twice)))
             raise InputError(
                 f"node type {self.node_type!r} lists {len(twice)} nodes more than once: "
-                f"{cut_list(twice)}; keep one row of each"
+                f"{cut_list(_shown(twice))}; keep one row of each"
             )
 
     def check_missing(self, numbering: NodeNumbering, how: str) -> None:
@@ -142,7 +142,7 @@ class NodeTables:
         if self._is_partial or self._num_placed == numbering.num_nodes:
             return
         without = np.flatnonzero(self._row_of < 0)
-        shown = cut_list(_ids_of(numbering, without[:6]))
+        shown = cut_list(_shown(_ids_of(numbering, without[:6])))
         what = (
             f"{len(without)} nodes of type {self.node_type!r} that edges name are in no "
             f"table of nodes ({shown})"
@@ -215,10 +215,10 @@ class NodeTables:
             return
         without = np.flatnonzero(self._row_of < 0)
         if len(without):
-            shown = _ids_of(numbering, without[:6])
+            shown = cut_list(_shown(_ids_of(numbering, without[:6])))
             raise InputError(
                 f"node type {self.node_type!r} has features for {self._num_rows} of "
-                f"{numbering.num_nodes} nodes; missing for {cut_list(shown)}; list them, "
+                f"{numbering.num_nodes} nodes; missing for {shown}; list them, "
                 "or pass --missing-nodes drop to leave out their edges"
             )
 
@@ -249,6 +249,11 @@ class NodeTables:
     ) -> None:
         path = names.feature_file(transaction.generation, self.node_type, name, part)
         transaction.add_file(path, pa.record_batch([values], names=[name]))
+
+
+def _shown(ids: list[Any]) -> list[Any]:
+    """Return ids as messages have them: escape sequences in names reach no terminal."""
+    return [it if not isinstance(it, str) or it.isprintable() else repr(it) for it in ids]
 
 
 def _ids_of(numbering: NodeNumbering, numbers: npt.NDArray[Any]) -> list[Any]:

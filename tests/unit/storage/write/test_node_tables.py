@@ -60,6 +60,10 @@ def test_splits_of_nodes_are_counted(tmp_path: Path) -> None:
             "lists 1 nodes more than once: 1; keep one row",
         ),
         (
+            [NodeChunk(ids=pa.array(["\x1b[2J", "\x1b[2J"]))],
+            r"more than once: '\\x1b\[2J'; keep one row",
+        ),
+        (
             [NodeChunk(ids=pa.array(["a", "b"])), NodeChunk(ids=pa.array(["b", "a"]))],
             "lists 2 nodes more than once",
         ),
