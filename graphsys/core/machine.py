@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from graphsys.core.cuda.toolkit import describe_compiler
 from graphsys.core.memory import available_bytes
 from graphsys.core.threads import num_cores
 
@@ -27,7 +28,8 @@ def describe_machine(folder: Path | None = None) -> dict[str, Any]:
     Returns:
         ``cpu`` (``model``, ``cores``, ``usable_cores``), ``memory`` (``total_bytes``,
         ``available_bytes``), ``disk`` (``folder``, ``total_bytes``, ``free_bytes``),
-        ``gpu`` (``devices``; ``reason`` where there are none), ``counters``
+        ``gpu`` (``devices``; ``reason`` where there are none), ``cuda_compiler``
+        (``path``; ``reason`` where there is none), ``counters``
         (``allowed``, ``reason``), ``system``, ``python``, ``graphsys``, ``packages``
         (name to ``version``, null where not installed, and ``extra``),
         ``numba_cache``, ``torch_threads`` (null where torch cannot be loaded).
@@ -45,6 +47,7 @@ def describe_machine(folder: Path | None = None) -> dict[str, Any]:
         },
         "disk": describe_disk(folder or Path.cwd()),
         "gpu": gpu,
+        "cuda_compiler": describe_compiler(),
         "counters": describe_counters(has_gpu=bool(gpu["devices"])),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": platform.python_version(),

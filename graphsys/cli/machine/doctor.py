@@ -79,6 +79,7 @@ def _tell_cluster(where: str, *, as_json: bool) -> None:
 def _for_people(machine: dict[str, Any]) -> dict[str, Any]:
     cpu, memory, disk = machine["cpu"], machine["memory"], machine["disk"]
     gpu, counters = machine["gpu"], machine["counters"]
+    compiler = machine["cuda_compiler"]
     devices = ", ".join(
         f"{device['name']} ({format_bytes(device['memory_bytes'] or 0)}, driver "
         f"{device['driver']})"
@@ -92,6 +93,7 @@ def _for_people(machine: dict[str, Any]) -> dict[str, Any]:
         "disk": f"{format_bytes(disk['free_bytes'])} free of "
         f"{format_bytes(disk['total_bytes'])} at {disk['folder']}",
         "GPU": devices or f"none ({gpu['reason']})",
+        "CUDA compiler": compiler["path"] or f"none ({compiler['reason']})",
         "GPU counters": f"{allowed} ({counters['reason']})",
         "system": f"{machine['system']}, Python {machine['python']}",
         "graphsys": machine["graphsys"],

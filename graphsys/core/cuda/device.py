@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsys.core.cuda.toolkit import require_compiler
 from graphsys.core.errors import ConfigError, MissingDependencyError
 from graphsys.core.events import count as emit_count
 
@@ -40,7 +41,7 @@ def require_device() -> None:
     """Check that CUDA programs can run here; numba's simulator counts as a device.
 
     Raises:
-        MissingDependencyError: numba-cuda is not installed.
+        MissingDependencyError: numba-cuda or the toolkit's compiler is not installed.
         ConfigError: there is no GPU, or no driver.
     """
     try:
@@ -60,6 +61,7 @@ def require_device() -> None:
             "device='cuda': this machine has no CUDA device or driver; use device='cpu' "
             "(see 'graphsys doctor')"
         )
+    require_compiler()
 
 
 def is_simulated() -> bool:

@@ -33,7 +33,8 @@ def kernels() -> list[Any]:
     found = []
     for path in sorted(CUDA.rglob("*.py")):
         for node in ast.parse(path.read_text()).body:
-            for call in getattr(node, "decorator_list", []):
+            calls = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+            for call in calls:
                 if not ast.unparse(call).startswith("triton.jit("):
                     continue
                 (given,) = call.keywords

@@ -1,0 +1,89 @@
+"""NVIDIA's compiler is found where it lies outside of Python's packages, or named."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphsys.core.cuda import device, toolkit
+from graphsys.core.errors import MissingDependencyError
+
+pathfinder = pytest.importorskip("cuda.pathfinder", reason="numba-cuda is not installed")
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A machine where libnvvm is in no package: it is found by ``$CUDA_HOME`` alone."""
+
+    whole = pathfinder.load_nvidia_dynamic_lib
+
+    def load(name: str) -> Any:
+        if name != "nvvm":
+            return whole(name)
+        root = Path(os.environ.get("CUDA_HOME", "/nowhere"))
+        for library in root.glob("nvvm/lib64/libnvvm.so*"):
+            return type("Loaded", (), {"abs_path": str(library)})
+        raise pathfinder.DynamicLibNotFoundError('Failure finding "libnvvm.so"')
+
+    for name in ("CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(pathfinder, "load_nvidia_dynamic_lib", load)
+    monkeypatch.setattr(toolkit, "_LOCAL", tmp_path / "local")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    return tmp_path
+
+
+def make_toolkit(root: Path, *, libdevice: bool = True) -> Path:
+    for name in ("bin/nvcc", "nvvm/lib64/libnvvm.so.4", "lib64/libnvrtc.so.13"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch(mode=0o755)
+    if libdevice:
+        (root / "nvvm" / "libdevice").mkdir()
+        (root / "nvvm" / "libdevice" / "libdevice.10.bc").touch()
+    return root / "nvvm" / "lib64" / "libnvvm.so.4"
+
+
+def test_the_toolkit_of_nvcc_is_found(bare: Path) -> None:
+    library = make_toolkit(bare / "opt" / "cuda")
+    (bare / "bin").mkdir()
+    (bare / "bin" / "nvcc").symlink_to(bare / "opt" / "cuda" / "bin" / "nvcc")
+    assert toolkit.require_compiler() == library
+    assert os.environ["CUDA_HOME"] == str(bare / "opt" / "cuda")
+
+
+def test_of_several_toolkits_the_pinned_one_is_taken(bare: Path) -> None:
+    make_toolkit(bare / "local" / "cuda-13.2")
+    library = make_toolkit(bare / "local" / "cuda-13.0")
+    assert toolkit.require_compiler() == library
+
+
+def test_the_linkers_toolkit_is_found(bare: Path) -> None:
+    library = make_toolkit(bare / "far")
+    (bare / "bin").mkdir()
+    linker = bare / "bin" / "ldconfig"
+    known = bare / "far" / "lib64" / "libnvrtc.so.13"
+    linker.write_text(f"#!/bin/sh\necho '	libnvrtc.so.13 (libc6,x86-64) => {known}'\n")
+    linker.chmod(0o755)
+    assert toolkit.require_compiler() == library
+
+
+def test_a_toolkit_without_device_code_is_none(bare: Path) -> None:
+    make_toolkit(bare / "local" / "cuda", libdevice=False)
+    with pytest.raises(MissingDependencyError, match=r"looked into .*cuda") as found:
+        toolkit.require_compiler()
+    assert "pip install 'graphsys[gpu]', or set CUDA_HOME" in str(found.value)
+    assert "CUDA_HOME" not in os.environ
+    assert toolkit.describe_compiler()["reason"] == "libnvvm and libdevice are not found"
+
+
+def test_a_device_without_compiler_is_refused(
+    bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from numba import cuda
+
+    monkeypatch.setattr(cuda, "is_available", lambda: True)
+    monkeypatch.setattr(device, "is_simulated", lambda: False)
+    with pytest.raises(MissingDependencyError, match="needs libnvvm and libdevice"):
+        device.require_device()
