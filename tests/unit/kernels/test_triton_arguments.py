@@ -33,17 +33,18 @@ def kernels() -> list[Any]:
     found = []
     for path in sorted(CUDA.rglob("*.py")):
         for node in ast.parse(path.read_text()).body:
-            calls = node.decorator_list if isinstance(node, ast.FunctionDef) else []
-            for call in calls:
-                if not ast.unparse(call).startswith("triton.jit("):
-                    continue
-                (given,) = call.keywords
-                names = (
-                    constants(path)[given.value.id]
-                    if isinstance(given.value, ast.Name)
-                    else ast.literal_eval(given.value)
-                )
-                found.append(pytest.param(node, set(names), id=node.name))
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            for call in node.decorator_list:
+                if isinstance(call, ast.Call) and ast.unparse(call.func) == "triton.jit":
+                    (given,) = call.keywords
+                    is_name = isinstance(given.value, ast.Name)
+                    names = (
+                        constants(path)[ast.unparse(given.value)]
+                        if is_name
+                        else ast.literal_eval(given.value)
+                    )
+                    found.append(pytest.param(node, set(names), id=node.name))
     return found
 
 
