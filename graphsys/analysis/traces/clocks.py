@@ -28,8 +28,9 @@ class ClockTotals:
         num_ctas: Their CTAs.
         cycles: Sum of the CTAs' times.
         lane_steps: Steps of the loops over rows by active lanes, int64 ``[33]``.
-        ctas_per_sm: CTAs of every SM, int64 ``[M]``.
-        busy: Sum of the CTAs' times of every SM, float64 ``[M]``.
+        num_sms: SMs of the device, M.
+        ctas_by_id: CTAs by ``%smid``, int64; the numbers of SMs may have gaps.
+        busy_by_id: Sum of the CTAs' times by ``%smid``, float64.
         longest: Sum over launches of the busiest SM's.
         warp_cv_sum: Sum over CTAs of sigma / mu of their warps' times.
         cta_cv_sum: Sum over launches of sigma / mu of the CTAs' times, times the CTAs.
@@ -41,10 +42,11 @@ class ClockTotals:
     lane_steps: npt.NDArray[np.int64] = field(
         default_factory=lambda: np.zeros(WARP + 1, dtype=np.int64)
     )
-    ctas_per_sm: npt.NDArray[np.int64] = field(
+    num_sms: int = 0
+    ctas_by_id: npt.NDArray[np.int64] = field(
         default_factory=lambda: np.zeros(0, dtype=np.int64)
     )
-    busy: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    busy_by_id: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     longest: float = 0.0
     warp_cv_sum: float = 0.0
     cta_cv_sum: float = 0.0
@@ -56,16 +58,18 @@ class ClockTotals:
         times = (ends.max(axis=1) - begins.min(axis=1)).astype(np.float64)
         own = (ends - begins).astype(np.float64)
         sms = launch.sms.reshape(-1, warps)[:, 0]
-        if not len(self.busy):
-            self.busy = np.zeros(launch.num_sms)
-            self.ctas_per_sm = np.zeros(launch.num_sms, dtype=np.int64)
-        busy = np.bincount(sms, times, launch.num_sms)
+        self.num_sms = launch.num_sms
+        size = max(launch.num_sms, int(sms.max(initial=0)) + 1, len(self.busy_by_id))
+        longer = (0, size - len(self.busy_by_id))
+        self.busy_by_id = np.pad(self.busy_by_id, longer)
+        self.ctas_by_id = np.pad(self.ctas_by_id, longer)
+        busy = np.bincount(sms, times, size)
         self.launches += 1
         self.num_ctas += len(times)
         self.cycles += float(times.sum())
         self.lane_steps += launch.lane_steps
-        self.ctas_per_sm += np.bincount(sms, minlength=launch.num_sms)
-        self.busy += busy
+        self.ctas_by_id += np.bincount(sms, minlength=size)
+        self.busy_by_id += busy
         self.longest += float(busy.max())
         self.warp_cv_sum += float((own.std(axis=1) / np.maximum(own.mean(axis=1), 1)).sum())
         self.cta_cv_sum += float(times.std() / max(times.mean(), 1)) * len(times)
@@ -88,9 +92,25 @@ class ClockTotals:
         return self.cta_cv_sum / self.num_ctas if self.num_ctas else None
 
     @property
+    def sms(self) -> npt.NDArray[np.int64]:
+        """The numbers of the SMs ``[M]``: those seen, and the lowest of the others."""
+        seen_first = np.argsort(self.ctas_by_id == 0, kind="stable")
+        return np.sort(seen_first[: self.num_sms])
+
+    @property
+    def ctas_per_sm(self) -> npt.NDArray[np.int64]:
+        """CTAs of every SM, int64 ``[M]``."""
+        return self.ctas_by_id[self.sms]
+
+    @property
+    def busy(self) -> npt.NDArray[np.float64]:
+        """Sum of the CTAs' times of every SM, float64 ``[M]``."""
+        return self.busy_by_id[self.sms]
+
+    @property
     def sm_imbalance(self) -> float | None:
         """Most time of an SM's CTAs over the mean, launch by launch."""
-        mean = float(self.busy.mean()) if len(self.busy) else 0.0
+        mean = float(self.busy_by_id.sum()) / max(self.num_sms, 1)
         return self.longest / mean if mean > 0 else None
 
 

@@ -263,7 +263,7 @@ def count_squares(indptr, indices, starts, num_nodes, counts, cursor, totals):  
         indices: Neighbors.
         starts: First edge of every node, int64 ``[N + 1]``.
         num_nodes: ``N``.
-        counts: Zeros, int32, ``N`` for every block; zeros again after.
+        counts: Of any content, int32, ``N`` for every block.
         cursor: Next node, int64 ``[1]``.
         totals: Zeros, int64 ``[2]``; receives the count.
     """
@@ -272,6 +272,8 @@ def count_squares(indptr, indices, starts, num_nodes, counts, cursor, totals):  
     own = np.int64(cuda.blockIdx.x) * num_nodes
     drawn = cuda.shared.array(1, np.int64)
     low, high = np.int64(0), np.int64(0)
+    for w in range(own + cuda.threadIdx.x, own + num_nodes, cuda.blockDim.x):
+        counts[w] = 0
     if cuda.threadIdx.x == 0:
         drawn[0] = cuda.atomic.add(cursor, 0, np.int64(1))
     cuda.syncthreads()

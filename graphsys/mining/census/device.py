@@ -94,7 +94,7 @@ class DeviceKernels:
         of_block = 4 * self.num_nodes
         per_block = self._shape.block // _WARP  # one takes a node, not a warp an edge
         blocks = self._blocks(self.num_nodes * per_block, of_block)
-        counts = self._memory.full(blocks * self.num_nodes, 0, np.int32)
+        counts = self._memory.empty(blocks * self.num_nodes, np.int32)
         return self._sums(count_squares, 1, blocks, counts)[0]
 
     def _sums(

@@ -49,6 +49,11 @@ def test_sums_beyond_64_bits_are_exact() -> None:
     assert outcomes()["large"]["pairs"]["sum"] == [str(1 << 69)] * 2
 
 
+def test_what_is_counted_in_is_filled_on_the_device() -> None:
+    # cursors and totals alone: not a number for every node and block
+    assert outcomes()["dense"]["largest_copy"] <= 64
+
+
 def test_a_launch_is_told() -> None:
     assert "count_cliques" in outcomes()["asked"]["launches"]
 

@@ -1,6 +1,7 @@
 """Clocks inside kernels: what becomes of records, and reports that have them."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,19 @@ def test_records_are_added_up_by_kernel_and_for_those_that_walk_rows() -> None:
     assert facts is not None
     assert [row["name"] for row in facts] == ["pull_thread_0", "apply_0"]
     assert facts[1]["lane_utilization"] is None
+
+
+def test_numbers_of_sms_may_have_gaps() -> None:
+    model = ClockModel()
+    model(launch(steps={32: 3}))
+    numbered = np.array([0, 0, 131, 131, 0, 0])  # a device of 4 SMs, one of them 131
+    model(replace(launch(steps={32: 3}), sms=numbered))
+    facts = clock_facts(model)
+    assert facts is not None
+    assert facts[0]["sm_ctas"] == [4, 1, 0, 1]
+    assert facts[0]["sm_work"] == [1020.0, 100.0, 0.0, 100.0]
+    imbalance = (510 + 510) / ((1020 + 200) / 4)
+    assert facts[0]["sm_imbalance"] == pytest.approx(imbalance)
 
 
 def test_a_report_shows_what_clocks_say_beside_what_was_predicted() -> None:
