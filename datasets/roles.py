@@ -52,18 +52,22 @@ def numbered_pair(names: Sequence[str]) -> tuple[str, str] | None:
         >>> numbered_pair(["x1", "x2", "y1", "y2"]) is None
         True
     """
+    pairs = _numbered_pairs(names)
+    return pairs[0] if len(pairs) == 1 else None
+
+
+def _numbered_pairs(names: Sequence[str]) -> list[tuple[str, str]]:
     by_stem: dict[str, dict[str, str]] = {}
     for name in names:
         match = _NUMBERED.fullmatch(name.lower())
         if match and len(match["stem"]) > 1:
             by_stem.setdefault(match["stem"], {})[match["number"]] = name
-    pairs = [
+    return [
         (found[first], found[second])
         for found in by_stem.values()
         for first, second in (("1", "2"), ("a", "b"))
         if first in found and second in found
     ]
-    return pairs[0] if len(pairs) == 1 else None
 
 
 def is_header(names: Sequence[str]) -> bool:
@@ -121,9 +125,17 @@ def find_roles(names: Sequence[str], options: ReadOptions, where: str) -> dict[s
 
 
 def _suggested(names: Sequence[str], found: Mapping[str, str]) -> str:
-    """Return the command that names both ends, of the first columns that may be them."""
+    """Return the command that names both ends, of the first columns that may be them.
+
+    Columns that differ by 1 and 2, or by A and B, come before the others.
+    """
     ends = {role: column for column, role in found.items() if role in ("src", "dst")}
-    free = [name for name in names if name not in found and "," not in name]
+    paired = [name for pair in _numbered_pairs(names) for name in pair] if not ends else []
+    free = [
+        name
+        for name in dict.fromkeys([*paired, *names])
+        if name not in found and "," not in name
+    ]
     for role in ("src", "dst"):
         if role not in ends:
             ends[role] = free.pop(0) if free else "NAME"

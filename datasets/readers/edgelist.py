@@ -24,9 +24,11 @@ from graphsys.datasets.text.first_lines import (
     no_text,
 )
 from graphsys.datasets.text.id_guards import (
+    header_above,
     must_be_strings,
     refuse_comments,
     refuse_header,
+    refuse_matrix,
     skipped_header,
     warn_of_numbers_as_names,
     warn_of_times,
@@ -125,7 +127,9 @@ def _part(file: InputFile, options: ReadOptions, split: str) -> TextPart:
         raise err
     if options.ids != "string":
         refuse_comments(file, lines)
-    names = names or _default_names(file, lines)
+    if names is None:
+        refuse_matrix(file, lines, separator)
+        names = _default_names(file, lines)
     columns = guess_columns(file, names, lines, options)
     if note:
         warnings.warn(note, UserWarning, stacklevel=2)
@@ -172,6 +176,22 @@ def _default_names(file: InputFile, lines: Sequence[DataLine]) -> tuple[str, ...
         raise InputError(
             f"{where}: found the header {show(first.text)}; pass --format csv, which "
             "reads columns by their names"
+        )
+    is_even = all(len(line.fields) == found for line in lines)
+    if (
+        found > 3
+        and is_even
+        and is_first_odd(lines)
+        and not any(map(is_number, first.fields))
+    ):
+        raise InputError(
+            f"{where}: found {found} columns below what looks like a header, "
+            f"{show(first.text)}; pass --format csv, which reads columns by their names"
+        )
+    if found > 3 and (above := header_above(file, first)):
+        raise InputError(
+            f"{where}: found {found} columns below a comment of as many, {show(above)}; "
+            "pass --format csv if these are their names"
         )
     if found > 3:
         raise InputError(

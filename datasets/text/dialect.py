@@ -128,6 +128,8 @@ def _common_tab(
         return None
     blank_counts = {len(line.fields) for line in lines}
     expected = {num_columns} if num_columns else {2, 3}
+    if len(blank_counts) > 1 and num_columns is None:
+        return b"\t"  # as many tabs in every line, and not as many blanks
     if not counts <= expected:
         return None
     if len(blank_counts) == 1 and blank_counts <= expected:

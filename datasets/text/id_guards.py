@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -12,9 +13,10 @@ import pyarrow.compute as pc
 from graphsys.core.errors import InputError
 from graphsys.datasets.files import InputFile, read_head
 from graphsys.datasets.roles import is_header, numbered_pair
-from graphsys.datasets.text.first_lines import DataLine
+from graphsys.datasets.text.first_lines import SAMPLE_LINES, DataLine
 from graphsys.datasets.text.layout import LineFormat, has_lost_zeros, is_number, show
 
+_FLAGS: Final = {b"0", b"1", b"0.0", b"1.0"}
 _COMMENT: Final = re.compile(rb"\s*(//|--|/\*|[;#%!](?=\s|$))")
 _SETTLES: Final = "--ids string if these are ids"
 _MISSING: Final = ["NA", "N/A", "#N/A", "nan", "NaN", "null", "NULL", "None"]
@@ -53,6 +55,37 @@ def refuse_comments(
     raise InputError(
         f"{file.name}:{lines[place].number}: looks like a comment, {show(text)}; "
         + (f"pass {remedy}{_SETTLES}" if remedy else f"{without}, or pass {_SETTLES}")
+    )
+
+
+def refuse_matrix(file: InputFile, lines: Sequence[DataLine], separator: int) -> None:
+    """Refuse an adjacency matrix: as many lines as columns, of 0 and 1 alone.
+
+    Args:
+        file: The file.
+        lines: Its first lines of data.
+        separator: Of its fields.
+
+    Raises:
+        InputError: it is one; the message has the command that converts it.
+    """
+    size = len(lines[0].fields)
+    is_whole = len(lines) == size or (len(lines) == SAMPLE_LINES and size > SAMPLE_LINES)
+    if size < 3 or not is_whole or any(len(line.fields) != size for line in lines):
+        return
+    if not {field for line in lines for field in line.fields} <= _FLAGS:
+        return
+    path = Path(file.name)
+    between = f", delimiter={chr(separator)!r}" if chr(separator) in ",;|" else ""
+    command = (
+        "import numpy, scipy.sparse as s; "
+        f"s.save_npz('{path.stem}.npz', s.coo_array(numpy.loadtxt('{path}'{between})))"
+    )
+    columns = f"--columns src,dst,weight{', ...' if size > 3 else ''}"
+    raise InputError(
+        f"{file.name}:{lines[0].number}: looks like an adjacency matrix, {size} columns "
+        f'and as many lines of 0 and 1; convert it, python -c "{command}", and ingest '
+        f"{path.stem}.npz, or name the columns of edges, {columns}"
     )
 
 
@@ -221,6 +254,17 @@ def warn_of_comments(name: str, count: int, example: bytes) -> None:
         UserWarning,
         stacklevel=2,
     )
+
+
+def header_above(file: InputFile, first: DataLine) -> bytes:
+    """Return the comment above the first line of data if it has as many fields, or b""."""
+    lines = read_head(file, 1 << 16).split(b"\n")[: first.number - 1]
+    above = lines[-1].strip() if lines else b""
+    is_comment = above[:1] in (b"#", b"%")
+    tabs = first.text.count(b"\t")
+    is_as_wide = above.count(b"\t") == tabs if tabs else False
+    names = above.lstrip(b"#% ").split()
+    return above if is_comment and (is_as_wide or len(names) == len(first.fields)) else b""
 
 
 def skipped_header(

@@ -41,6 +41,23 @@ CASES = {
         LISTS,
         r"name them with (--columns \S+), or",
     ),
+    "a header above many columns": of_file(
+        "BIO ID\tName A\tName B\tScore\n1\tAB\tCD\t1\n2\tCD\tEF\t2\n",
+        LISTS,
+        r"pass (--format csv), which reads",
+    ),
+    "a comment above many columns": of_file(
+        "#ID\tGene A\tGene B\tScore\n1\tAB\tCD\t1\n2\tCD\tEF\t2\n",
+        LISTS,
+        r"pass (--format csv) if these are their names",
+    ),
+    "several pairs of columns": of_file(
+        "#ID,Gene A,Gene B,Code A,Code B\n1,AB,CD,7,8\n2,CD,EF,8,7\n",
+        "datasets/roles.py",
+        r'with (--columns "[^"]+")',
+        command="ingest a.txt -o g --format csv",
+        then=("ingest a.txt -o g --format csv {0} --json",),
+    ),
     "lists of neighbors": of_file(
         "1 2 3 4\n2 3 4 1\n",
         LISTS,
