@@ -12,7 +12,7 @@ from graphsys.core.errors import InputError, cut_list
 from graphsys.core.types import EdgeType
 from graphsys.datasets.base import ColumnNames, Format, base_name, formats, read_options
 from graphsys.datasets.files import InputFile, as_uri, input_file, only_member
-from graphsys.datasets.folders.neo4j import is_typed
+from graphsys.datasets.folders.neo4j import is_typed, refuse_lone_header
 from graphsys.datasets.pipes import is_pipe, put_aside
 from graphsys.datasets.readers.planetoid import planetoid_name
 from graphsys.datasets.split_names import SPLITS, split_files
@@ -185,6 +185,11 @@ def _expand(
             )
         if far.path.name.lower().endswith(_ARCHIVES):
             raise InputError(f"{far.name}: an archive, expected a local one; copy it")
+    if guesses == {"csv", "neo4j"}:
+        with_header = [file for file in files if is_typed(file)]
+        data = [file.name for file in files if file not in with_header]
+        for file in with_header:
+            refuse_lone_header(file, data[0])
     if len(guesses) > 1:
         raise InputError(
             f"{cut_list(given)}: looks like several formats "

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from graphsys.core.errors import InputError
 from graphsys.datasets.base import base_name
 from graphsys.datasets.files import InputFile, read_head
 from graphsys.datasets.text.first_lines import first_lines
@@ -42,6 +43,26 @@ _ARROW: Final = {"int": pa.int64(), "float": pa.float64(), "string": pa.large_st
 def is_typed(file: InputFile) -> bool:
     """Tell whether a file's first line is a header of Neo4j's import."""
     return _TYPED.search(read_head(file).split(b"\n", 1)[0]) is not None
+
+
+def refuse_lone_header(file: InputFile, data: str = "DATA.csv") -> None:
+    """Refuse a header that stands in a file of its own, as Neo4j's import allows it.
+
+    Args:
+        file: A file with such a header.
+        data: The file that it belongs to, if it is known.
+
+    Raises:
+        InputError: nothing follows the header; the message has the command that joins it.
+    """
+    _, end, rest = read_head(file).partition(b"\n")
+    if rest.strip():
+        return
+    both = f"cat {file.name} {data}" if end else f"(cat {file.name}; echo; cat {data})"
+    raise InputError(
+        f"{file.name}: a header of Neo4j's import without data; put it before its data, "
+        f"{both} > WHOLE.csv, and ingest WHOLE.csv"
+    )
 
 
 def describe_header(
@@ -111,6 +132,7 @@ def _look(
     card: dict[str, Any],
 ) -> None:
     """See from the first lines whether ids are integers, and where numbers are missing."""
+    refuse_lone_header(file)
     lines = first_lines(
         file, skip=1, separator=ord(mark), has_comments=False, has_quotes=True
     )

@@ -1,5 +1,7 @@
 """CSV with typed headers: LDBC SNB's and Neo4j's, written here as documented."""
 
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -116,3 +118,22 @@ def test_wrong_files_are_refused(
 ) -> None:
     with pytest.raises((InputError, ConfigError), match=message):
         list(open_source(write(tmp_path, files), format="snb").chunks())
+
+
+@pytest.mark.parametrize("end", ["\n", ""])
+@pytest.mark.parametrize("given", [["head.csv", "data.csv"], ["head.csv"]])
+def test_a_header_in_a_file_of_its_own_is_joined_as_advised(
+    given: list[str], end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("head.csv").write_text(":START_ID,:END_ID,:TYPE" + end)
+    Path("data.csv").write_text("1,2,KNOWS\n2,3,LIKES\n")
+    with pytest.raises(InputError, match="without data; put it before its data") as found:
+        ingest(given, "wrong")
+    command = re.search(r"its data, (.*), and ingest (\S+)", str(found.value))
+    assert command is not None, found.value
+    joined = command[1].replace("DATA.csv", "data.csv")
+    subprocess.run(joined, shell=True, check=True)
+    graph = ingest(command[2], "graph").graph
+    assert graph.num_edges == 2
+    assert sorted(graph.relations("WHOLE")) == ["KNOWS", "LIKES"]
