@@ -298,6 +298,7 @@ class _Work:
     def __init__(
         self, name: str, pairs: list[str], implementation: str | None, cluster: str | None
     ) -> None:
+        from graphsys.core.errors import ConfigError
         from graphsys.engine.algorithms import Algorithm, get
         from graphsys.engine.load_program import load_program
         from graphsys.engine.parameters import parse_parameters
@@ -312,6 +313,11 @@ class _Work:
             from graphsys.distributed.run import implementation_for
 
             self.implementation = implementation_for(get(name), implementation)
+        if ".py" in name and implementation == "native":
+            raise ConfigError(
+                "a program of your own does not go with --implementation native; leave it "
+                "out"
+            )
         if ".py" in name:
             kind: type[VertexProgram] = load_program(name)
             self.parameters = parse_parameters(pairs, parameter_types(kind), kind.__name__)

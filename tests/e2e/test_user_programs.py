@@ -90,3 +90,13 @@ def test_labels_of_label_propagation_are_numbers() -> None:
             gs.algorithms.label_propagation(graph, labels={0: label})
     found = gs.algorithms.label_propagation(graph, labels={0: labels[-1]})
     assert found.table["value"].to_pylist() == [3, 3]
+
+
+def test_a_program_of_ones_own_has_no_native_implementation(
+    star: Path, tmp_path: Path, run_cli: Run
+) -> None:
+    (tmp_path / "mine.py").write_text(BASE)
+    words = ("run", "mine.py:Mine", star, "--implementation", "native")
+    done = run_cli(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "does not go with --implementation native" in done.stderr
