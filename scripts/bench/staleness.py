@@ -45,6 +45,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "fuzz_readers": ("datasets/readers", "datasets/text"), "gnn": _GNN,
     "gnn_owners": _GNN, "gnn_quality": _GNN, "gnn_rows": _GNN,
     "gnn_workers": ("graphsys/distributed", *_GNN),
+    "gpu_check": ("graphsys/kernels/cuda", "graphsys/engine/cuda", "graphsys/core/cuda"),
     "incremental": ("graphsys/engine/incremental", "graphsys/kernels/cpu/incremental"),
     "ingest": _INGEST, "instructions": ("graphsys/analysis",),
     "kill_append": ("graphsys/storage",), "kill_billion": ("graphsys/storage", *_EMBEDDING),

@@ -13,7 +13,7 @@ from tests.cuda_sim.run_simulator import make_graph
 
 if __name__ == "__main__":
     sys.path.append(str(Path(__file__).parents[2] / "scripts"))
-    checks = importlib.import_module("_gpu_predicted")
+    checks = importlib.import_module("gpu_checking.predicted")
     warp_shim.install()
     warnings.simplefilter("ignore")
     topology, source = make_graph("hub")

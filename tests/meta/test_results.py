@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "scripts"
 RESULTS = SCRIPTS / "bench" / "results"
 STAMP = ("command", "commit", "date", "hardware", "load_average")
-NAME = re.compile(r"[a-z_]+_(sm90|[a-z]+(-[a-z0-9]+)+c)_20\d{4}\.json")
+NAME = re.compile(r"[a-z_]+_(sm90|[a-z]\d{3}|[a-z]+(-[a-z0-9]+)+c)_20\d{4}\.json")
 SAVERS = {
     "bench/run": ("analysis", "--save"),
     "bench/changes": ("--save",),

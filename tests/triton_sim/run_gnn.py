@@ -287,11 +287,8 @@ class Stop(Progress):
 def run_check(case: str) -> dict[str, object]:
     """Run what ``scripts/gpu_check`` times, on a tiny graph, and once without time."""
     sys.path.append(str(Path(__file__).parents[2] / "scripts"))
-    checks = importlib.import_module("_gpu_gnn")
-    small = checks.SAGE | {"dim": 8, "batch_size": 8, "fanouts": (2, 2, 2)}
-    vars(checks).update(
-        {"REPEATS": 1, "NUM_WARM_REPEATS": 0, "NUM_WARM_BATCHES": 1, "SAGE": small}
-    )
+    checks = importlib.import_module("gpu_checking.gnn")
+    checks.make_tiny()
     left_out: list[str] = []
     with redirect_stdout(StringIO()):
         found = checks.bench(1e18, int(case), left_out, 1)

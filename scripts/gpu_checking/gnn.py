@@ -1,4 +1,4 @@
-"""The part of scripts/gpu_check about graph neural networks: kernels, training, cache."""
+"""Graph neural networks: kernels beside other libraries', training, cached features."""
 
 import contextlib
 import itertools
@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from gpu_checking.steps import Context
+
 REPEATS = 10
 NUM_WARM_REPEATS = 2  # the first compiles
 NUM_BATCHES = 100
@@ -25,6 +27,25 @@ SAGE = {
     "model": "sage", "dim": 256, "layers": 3, "fanouts": (5, 10, 15), "batch_size": 1024,
     "lr": 0.003, "prefetch": 8, "reverse_edges": False,
 }  # fmt: skip
+
+
+def measure(context: Context) -> None:
+    """Time on an R-MAT graph, a tiny one in the interpreter."""
+    if not context.has_triton():
+        return
+    left_out: list[str] = []
+    if context.is_simulated:
+        make_tiny()
+        bench(context.deadline, 4, left_out, 1)
+    else:
+        bench(context.deadline, 18, left_out)
+    context.leave_out(left_out)
+
+
+def make_tiny() -> None:
+    """Have everything take seconds in the interpreter."""
+    small = SAGE | {"dim": 8, "batch_size": 8, "fanouts": (2, 2, 2)}
+    globals().update(REPEATS=1, NUM_WARM_REPEATS=0, NUM_WARM_BATCHES=1, SAGE=small)
 
 
 def bench(

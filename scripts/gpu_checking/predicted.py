@@ -1,4 +1,4 @@
-"""The analysis part of scripts/gpu_check: the model's predictions beside clocks.
+"""What the model predicts beside clocks in kernels, and beside counters of ``ncu``.
 
 Every program is run by every strategy at level L3: its kernels have clocks in them, and the
 rows of each superstep are told to the model. What differs stands in the record with the
@@ -14,9 +14,42 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gpu_checking.steps import Context
+
+_CLOSE = 0.05
+"""Of a predicted value: counters that differ by more need a reason."""
 STRATEGIES = ("thread", "warp", "block", "twc", "edge")
 QUANTITIES = ("predicted_launches", "lane_utilization", "ctas_per_sm", "sm_imbalance",
               "cta_variance", "warp_variance")  # fmt: skip
+
+
+def measure(context: Context) -> None:
+    """Run programs with clocks in them by every strategy."""
+    from gpu_checking.engine import kronecker, programs
+
+    left_out: list[str] = []
+    scale = 3 if context.is_simulated else 18
+    strategies = ("warp",) if context.is_simulated else STRATEGIES
+    graph = kronecker(scale)
+    chosen = programs(int(graph.out_degree.argmax()), context)
+    bench(f"kron{scale}", graph, chosen, context.deadline, left_out, strategies)
+    context.leave_out(left_out)
+
+
+def count(context: Context) -> None:
+    """Tell what ``ncu`` counts of PageRank beside what the model predicts."""
+    if context.is_simulated:
+        context.tell({"case": "ncu", "left_out": "the simulator has no counters"})
+        return
+    found = counted(context.deadline)
+    for each in found.get("comparison", ()):
+        row = {"case": f"ncu, {each['name']}", **each}
+        predicted, value = each.get("predicted"), each.get("ncu")
+        if predicted and value and abs(value / predicted - 1) > _CLOSE:
+            row["differs"] = value / predicted - 1
+        context.tell(row)
+    if "comparison" not in found:
+        context.tell({"case": "ncu", **found})
 
 
 def bench(

@@ -1,4 +1,4 @@
-"""The embedding trainer's part of scripts/gpu_check: edges a second, swaps, agreement."""
+"""The embedding trainer: edges a second, swaps of partitions, agreement with the CPU."""
 
 import contextlib
 import json
@@ -7,12 +7,28 @@ import time
 from pathlib import Path
 from typing import Any
 
+from gpu_checking.steps import Context
+
 SETTINGS = {
     "dim": 100, "epochs": 2, "lr": 0.1, "batch_size": 20_000, "num_batch_negatives": 500,
     "num_uniform_negatives": 500, "checkpoint_seconds": 3600.0,
 }  # fmt: skip
 LARGEST_DIFFERENCE = 0.02
 """Of the mean losses of CPU and device, which train other batches side by side."""
+
+
+def measure(context: Context) -> None:
+    """Train on R-MAT graphs, tiny ones in the interpreter."""
+    if not context.has_triton():
+        return
+    left_out: list[str] = []
+    if context.is_simulated:
+        SETTINGS.update(dim=8, epochs=1, batch_size=64)
+        SETTINGS.update(num_batch_negatives=8, num_uniform_negatives=8)
+        bench(context.deadline, 4, left_out, batches=(64,))
+    else:
+        bench(context.deadline, 20, left_out)
+    context.leave_out(left_out)
 
 
 def train(graph: Any, out: Path, device: str, **settings: Any) -> dict[str, Any]:
@@ -33,13 +49,19 @@ def train(graph: Any, out: Path, device: str, **settings: Any) -> dict[str, Any]
     }
 
 
-def bench(deadline: float, scale: int, left_out: list[str]) -> list[dict[str, Any]]:
+def bench(
+    deadline: float,
+    scale: int,
+    left_out: list[str],
+    batches: tuple[int, ...] = (20_000, 1000),
+) -> list[dict[str, Any]]:
     """Time the trainer on R-MAT graphs of 1 and 4 partitions.
 
     Args:
         deadline: Nothing is begun after this time (monotonic).
         scale: Logarithm of the number of nodes.
         left_out: Receives the cases that did not fit.
+        batches: Positives of a batch; losses of the first are compared.
     """
     import graphsys
     from graphsys.datasets import recipes
@@ -47,16 +69,15 @@ def bench(deadline: float, scale: int, left_out: list[str]) -> list[dict[str, An
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        recipes.build("rmat", folder / "small", scale=10, edge_factor=30, partitions=1)
+        small = min(scale, 10)
+        recipes.build("rmat", folder / "small", scale=small, edge_factor=30, partitions=1)
         with contextlib.suppress(Exception), graphsys.open(folder / "small") as graph:
             train(graph, folder / "warm", "cuda", row_dtype="float32")  # compiles
         for partitions in (1, 4):
             store = folder / f"rmat-{partitions}"
             recipes.build("rmat", store, scale=scale, edge_factor=10, partitions=partitions)
-            cases = [("cpu", "float32", 20_000)]
-            cases += [
-                ("cuda", d, b) for b in (20_000, 1000) for d in ("float32", "bfloat16")
-            ]
+            cases = [("cpu", "float32", batches[0])]
+            cases += [("cuda", d, b) for b in batches for d in ("float32", "bfloat16")]
             expected = None
             for device, dtype, batch in cases:
                 case = f"rmat{scale}/{partitions}/{device}/{dtype}/{batch}"
@@ -75,7 +96,7 @@ def bench(deadline: float, scale: int, left_out: list[str]) -> list[dict[str, An
                     row["error"] = f"{type(err).__name__}: {err}"[:300]
                 if device == "cpu":
                     expected = row.get("loss")
-                elif expected and "loss" in row and batch == 20_000:
+                elif expected and "loss" in row and batch == batches[0]:
                     difference = abs(row["loss"] / expected - 1)
                     row["loss_from_cpu"] = difference
                     if difference > LARGEST_DIFFERENCE:

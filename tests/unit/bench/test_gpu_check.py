@@ -1,0 +1,118 @@
+"""What a card is to tell is walked through without one: each step, kills, a second call."""
+
+import importlib
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+
+SCRIPT = ROOT / "scripts" / "gpu_check"
+
+
+@pytest.fixture
+def checking(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that imports a module as scripts/gpu_check does."""
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    return lambda name: importlib.import_module(f"gpu_checking.{name}")
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def call(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(SCRIPT), *map(str, words)], capture_output=True, text=True, check=False
+    )
+
+
+def test_every_step_runs_in_the_simulator(tmp_path: Path, checking: Any) -> None:
+    pytest.importorskip("numba_cuda", reason="the gpu extra (numba-cuda) is not installed")
+    out = tmp_path / "f.jsonl"
+    done = call("--simulate", "--minutes", 30, "--out", out)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = rows_of(out)
+    assert [row for row in rows if "error" in row] == []
+    ends = {row["step"]: row["status"] for row in rows if row.get("kind") == "end"}
+    assert ends == {step.name: "done" for step in checking("steps").STEPS}
+    again = call("--simulate", "--out", out)
+    assert again.stdout.count("done by an earlier call") == len(ends)
+    (begin,) = rows_of(out)[len(rows) :]
+    assert begin["kind"] == "begin"
+
+
+def test_a_step_that_takes_too_long_is_killed_and_told(
+    tmp_path: Path, checking: Any
+) -> None:
+    out = tmp_path / "f.jsonl"
+    steps = {step.name: step for step in checking("steps").STEPS}
+    checking("process").run_step(steps["engine"], out, 0.2, is_simulated=True)
+    (end,) = rows_of(out)
+    assert (end["step"], end["status"]) == ("engine", "timeout")
+
+
+def test_a_step_that_fails_is_told_and_not_done(tmp_path: Path, checking: Any) -> None:
+    out = tmp_path / "f.jsonl"
+    smoke = next(it for it in checking("steps").STEPS if it.name == "smoke")
+    checking("process").run_step(smoke, out, 60, is_simulated=False)  # no GPU is here
+    *_, error, end = rows_of(out)
+    assert "no CUDA device or driver" in error["error"]
+    assert end["status"] == "failed"
+    assert checking("__main__").finished(out) == set()
+
+
+def test_the_summary_names_what_was_not_reached_and_errors(checking: Any) -> None:
+    rows = [
+        {"step": "smoke", "kind": "end", "status": "done", "seconds": 1.0, "rows": 1,
+         "errors": 0},
+        {"step": "engine", "case": "bfs, kron20", "strategy": "twc", "error": "differs"},
+        {"step": "engine", "case": "bfs, kron20", "edges_per_second": 2e9},
+        {"step": "engine", "kind": "end", "status": "failed", "seconds": 2.0, "rows": 2,
+         "errors": 1},
+    ]  # fmt: skip
+    lines = checking("summary").summary(rows, ["smoke", "engine", "gnn"])
+    assert lines[1].split()[:2] == ["engine", "failed"]
+    assert lines[2].split() == ["gnn", "not", "reached"]
+    assert "error in engine, bfs, kron20 twc: differs" in lines
+    assert "engine: 2 G edges/s, bfs, kron20" in lines
+
+
+def test_the_steps_fit_into_nine_minutes(checking: Any) -> None:
+    assert sum(step.seconds for step in checking("steps").STEPS) <= 540 - 20
+
+
+def test_a_cut_line_is_left_out(tmp_path: Path, checking: Any) -> None:
+    out = tmp_path / "f.jsonl"
+    out.write_text('{"step": "smoke", "kind": "end", "status": "done"}\n{"step": "eng')
+    assert checking("__main__").finished(out) == {"smoke"}
+
+
+def test_a_result_and_a_page_are_made_of_what_a_card_told(
+    tmp_path: Path, checking: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = checking("record")
+    assert "not yet run" in (ROOT / "scripts/bench/GPU.md").read_text() or list(
+        record.BENCH.glob("results/gpu_check_*.json")
+    )
+    assert (ROOT / "scripts/bench/GPU.md").read_text() == record.page()
+    monkeypatch.setattr(record, "BENCH", tmp_path)
+    monkeypatch.setattr(record, "PAGE", tmp_path / "GPU.md")
+    (tmp_path / "results").mkdir()
+    told = [
+        {"step": "", "kind": "begin", "command": "scripts/gpu_check", "commit": "abc",
+         "date": "2026-11-26", "load_average": 0.5},
+        {"step": "smoke", "case": "versions", "device": "NVIDIA H100 80GB HBM3, 580"},
+        {"step": "engine", "case": "bfs, kron20", "device": "cuda", "strategy": "twc",
+         "seconds": 0.01234567},
+        {"step": "gnn", "program": "sum", "error": "it differs | by much"},
+    ]  # fmt: skip
+    path = record.keep(told)
+    assert path.name.startswith("gpu_check_h100_")
+    text = (tmp_path / "GPU.md").read_text()
+    assert "| bfs, kron20 | cuda | twc | 0.01235 |" in text
+    assert "error: it differs" in text
+    assert text.count("Not yet run on a GPU.") == len(checking("steps").STEPS) - 3
