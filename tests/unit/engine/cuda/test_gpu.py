@@ -36,6 +36,12 @@ def program_of(name: str) -> Any:
 
 
 def check(expected: Any, got: Any) -> None:
+    """Require the CPU's result.
+
+    Sums of floats may differ: a card adds in the order in which its threads come. None of
+    these programs asks such a sum when to stop (one asks a count), so that supersteps are
+    equal; a program that does may take a superstep more or less.
+    """
     assert expected.supersteps == got.supersteps
     for column in expected.table.column_names:
         one = expected.table.column(column).to_pandas()
