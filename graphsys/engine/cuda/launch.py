@@ -11,6 +11,7 @@ from graphsys.core.cuda.device import (
     LaunchShape,
     is_simulated,
 )
+from graphsys.core.errors import ConfigError
 from graphsys.core.events import count as emit_count
 from graphsys.core.events import is_asked, observe
 from graphsys.engine.codegen.plan import PhasePlan
@@ -129,7 +130,11 @@ class DeviceLauncher(Launcher):
         return grid * self.shape.block // 32
 
     def _resident_blocks(self, name: str, function: Any, values: list[Any]) -> int:
-        """Return how many blocks of a kernel the device holds at once, at least one."""
+        """Return how many blocks of a kernel the device holds at once.
+
+        Raises:
+            ConfigError: it holds none, so that a grid that waits would never start.
+        """
         if name not in self._resident:
             begin = time.perf_counter()
             if is_simulated():
@@ -138,8 +143,14 @@ class DeviceLauncher(Launcher):
                 types = tuple(function.typeof_pyval(value) for value in values)
                 compiled = function.compile(types)
             blocks = int(compiled.max_cooperative_grid_blocks(self.shape.block))
-            self._resident[name] = max(blocks, 1)
             self.compile_seconds += time.perf_counter() - begin
+            if blocks < 1:
+                raise ConfigError(
+                    f"kernel {name}: the device does not hold one block of "
+                    f"{self.shape.block} threads at once, which strategy='fused' needs; "
+                    "use strategy='twc'"
+                )
+            self._resident[name] = blocks
         return self._resident[name]
 
     def _grid(self, launch: DeviceLaunch) -> int:

@@ -1,14 +1,19 @@
 """Many supersteps in one cooperative launch: the same results for a few launches."""
 
 import importlib
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from graphsys.core.cuda.device import LaunchShape
+from graphsys.core.errors import ConfigError
 from graphsys.engine.codegen.plan import plan_of
 from graphsys.engine.codegen.spec import spec_of
 from graphsys.engine.cuda.fused_source import can_fuse_pull, can_fuse_push
+from graphsys.engine.cuda.launch import DeviceLauncher
 from tests.cuda_sim.programs import PROGRAMS
 from tests.cuda_sim.simulate import outcomes
 
@@ -101,3 +106,20 @@ def test_which_phases_can_be_fused(name: str, expected: list[bool]) -> None:
 def test_tuples_and_phases_that_do_not_repeat_are_not_fused() -> None:
     assert fusable(PROGRAMS["Parents"]) == [False]
     assert fusable(PROGRAMS["Lottery"]) == [False, False]
+
+
+@pytest.mark.parametrize("held", [0, 3])
+def test_a_grid_that_could_never_wait_for_itself_is_refused(held: int) -> None:
+    compiled = SimpleNamespace(max_cooperative_grid_blocks=lambda _block: held)
+    function = SimpleNamespace(
+        typeof_pyval=type, compile=lambda _types: compiled, overloads={(): compiled}
+    )
+    launcher: Any = SimpleNamespace(
+        _resident={}, shape=LaunchShape(block=256, max_blocks=8), compile_seconds=0.0
+    )
+    resident = partial(DeviceLauncher._resident_blocks, launcher, "pull_0", function, [])
+    if held:
+        assert resident() == held
+        return
+    with pytest.raises(ConfigError, match="does not hold one block of 256 threads"):
+        resident()
