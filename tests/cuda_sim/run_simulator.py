@@ -27,12 +27,14 @@ from tests.cuda_sim.programs import PROGRAMS
 
 
 def make_graph(kind: str) -> tuple[Topology, int]:
-    """Return a small graph with a hub (or a path), and the id of a source."""
+    """Return a small graph with a hub (or a path, or many rows), and the id of a source."""
     rng = np.random.default_rng(11)
-    n = 45
+    n = 300 if kind == "wide" else 45
     ids = rng.permutation(n) * 3 + 1
     if kind == "path":
         src, dst = np.arange(n - 1), np.arange(1, n)
+    elif kind == "wide":
+        src, dst = rng.integers(0, n, 3 * n), rng.integers(0, n, 3 * n)
     else:
         src, dst = rng.integers(0, n - 3, 130), rng.integers(0, n - 3, 130)
         src[:70], dst[60:70] = 5, 5  # a row longer than a block, a loop, repetitions
@@ -61,6 +63,7 @@ def run_case(case: str) -> dict[str, object]:
     given = {name: json.loads(value) for name, value in settings.items() if name in known}
     program = kind(**{n: v for n, v in (ends | given).items() if n in known})
     limit = int(settings.get("max_supersteps", 0)) or None
+    warp_shim.shuffle(int(settings["shuffle"]) if "shuffle" in settings else None)
     expected = run(program, topology, num_threads=1, max_supersteps=limit)
     memory = settings.get("device_memory")
     block = 64 if strategy in ("block", "twc", "auto") else 32
@@ -90,10 +93,12 @@ def run_case(case: str) -> dict[str, object]:
         if not _equal(expected.table.column(column), result.table.column(column))
     ]
     counted = {"kernel_launches": 0.0, "bytes_copied": 0.0}
-    fused_grids = set()
+    fused_grids, grids = set(), set()
     for event in recorder.events:
         if event.name in counted:
             counted[event.name] += event.value
+        if event.name == "kernel_launches":
+            grids.add(int(event.attributes["grid"]))
         if "_fused_" in str(event.attributes.get("kernel")):
             fused_grids.add(str(event.attributes["grid"]))
     return {
@@ -103,6 +108,7 @@ def run_case(case: str) -> dict[str, object]:
         "converged": [expected.converged, result.converged],
         "distinct": len(set(map(str, result.table.column(1).to_pylist()))),
         "fused_grids": sorted(fused_grids),
+        "grids": sorted(grids),
         "clocks": [_told(launch) for launch in clocks],
         "visits": [(v.kind, v.mapping, int(v.lengths.sum()), v.is_exact) for v in visits],
         **counted,

@@ -6,6 +6,7 @@ itself runs one block. Call :func:`install` in a process that runs with
 our kernels keep to that.
 """
 
+import random
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,15 @@ WARP = 32
 
 RESIDENT_BLOCKS = 4
 """Blocks of a cooperative kernel that this device holds."""
+
+
+_ORDER: random.Random | None = None
+
+
+def shuffle(seed: int | None) -> None:
+    """Have blocks and their threads begin in an order drawn by a seed, or in theirs."""
+    global _ORDER
+    _ORDER = None if seed is None else random.Random(seed)
 
 
 class _Block:
@@ -37,13 +47,22 @@ class _Block:
 def _run_block(self: Any, grid_point: Any, *args: Any) -> None:
     """Run a block's threads to the end; they wait for one another without polling.
 
-    The first block of a cooperative kernel brings the others along.
+    The first block brings the others along: those of a cooperative kernel at once, those
+    of others one after another, in the order of :func:`shuffle`.
     """
-    together = "this_grid" in self._f.__code__.co_names
-    if together and any(grid_point):
+    if any(grid_point):
         return
+    blocks = list(np.ndindex(*self._grid_dim))
+    if _ORDER is not None:
+        _ORDER.shuffle(blocks)
+    together = "this_grid" in self._f.__code__.co_names
+    for group in [blocks] if together else [[it] for it in blocks]:
+        _run_together(self, group, *args)
+
+
+def _run_together(self: Any, blocks: list[Any], *args: Any) -> None:
+    """Run the threads of some blocks to the end."""
     points = list(np.ndindex(*self._block_dim))
-    blocks = list(np.ndindex(*self._grid_dim)) if together else [grid_point]
     everyone = threading.Barrier(len(points) * len(blocks))
 
     def target() -> None:
@@ -58,6 +77,8 @@ def _run_block(self: Any, grid_point: Any, *args: Any) -> None:
             simulator.BlockThread(target, manager, block, point, self._debug)
             for point in points
         ]
+    if _ORDER is not None:
+        _ORDER.shuffle(threads)
     for thread in threads:
         thread.start()
     for thread in threads:

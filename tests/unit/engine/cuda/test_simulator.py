@@ -24,6 +24,11 @@ MORE = (
     "Distances:warp:graph=path:max_fused=16",
 )  # fmt: skip
 
+SHUFFLED = tuple(
+    f"{case}:graph=wide:blocks=400:max_supersteps=2:shuffle=1"
+    for case in ("Distances:warp", "Communities:warp")
+)
+"""Hundreds of blocks, which no card runs in the order of their numbers."""
 
 SHIPPED = (
     "min_cut.MinimumCut:warp:max_supersteps=9", "scc.StrongComponents:thread",
@@ -34,6 +39,14 @@ SHIPPED = (
 
 def outcome(case: str) -> dict[str, Any]:
     return outcomes(*CASES, *MORE, *SHIPPED)[case]
+
+
+@pytest.mark.parametrize("case", SHUFFLED)
+def test_results_do_not_depend_on_the_order_of_blocks_and_threads(case: str) -> None:
+    found = outcomes(*SHUFFLED)[case]
+    assert found["differences"] == []
+    assert found["supersteps"][0] == found["supersteps"][1]
+    assert max(found["grids"]) >= 256
 
 
 @pytest.mark.parametrize("case", [*CASES, *MORE, *SHIPPED])
