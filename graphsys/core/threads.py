@@ -154,7 +154,8 @@ class ThreadTeam:
     def close(self) -> None:
         """End the threads; the next run starts new ones."""
         for thread, begin in zip(self._threads, self._begin[1:], strict=False):
-            begin.release()
+            if begin.locked():  # else it was woken by a run that was interrupted
+                begin.release()
             thread.join()
         self._threads = []
 

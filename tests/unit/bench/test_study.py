@@ -170,8 +170,10 @@ def test_the_instruction_mix(study: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("numba_cuda") is None or shutil.which("ptxas") is None,
-    reason="no numba-cuda, or no ptxas",
+    importlib.util.find_spec("numba_cuda") is None
+    or importlib.util.find_spec("nvidia") is None
+    or shutil.which("ptxas") is None,
+    reason="no numba-cuda, no CUDA compiler, or no ptxas",
 )
 def test_a_control_is_compiled_for_hopper(study: Any) -> None:
     study("mix")  # puts scripts on the path

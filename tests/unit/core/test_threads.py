@@ -36,6 +36,27 @@ def test_a_team_that_is_interrupted_as_it_waits_ends_and_begins_nothing_again() 
     assert sorted(calls) == [0, 1]
 
 
+class Late:
+    """A lock at which a thread arrives late."""
+
+    def __init__(self, lock: threading.Lock) -> None:
+        self.lock = lock
+        self.release, self.locked = lock.release, lock.locked
+
+    def acquire(self) -> None:
+        time.sleep(0.3)
+        self.lock.acquire()
+
+
+def test_a_team_ends_whose_thread_had_not_woken_when_it_was_interrupted() -> None:
+    with ThreadTeam(2) as team:
+        team._begin[1] = Late(team._begin[1])  # type: ignore[call-overload]
+        team._ended[1] = Interrupted(team._ended[1])  # type: ignore[call-overload]
+        with pytest.raises(KeyboardInterrupt):
+            team.run(lambda _index: None)
+    assert team._threads == []
+
+
 def test_the_first_error_is_raised_after_all_have_ended() -> None:
     ended: list[int] = []
 
