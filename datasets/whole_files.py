@@ -23,6 +23,7 @@ _COMPRESSED, _ZLIB_HEAD = 15, 1 << 10
 _MATRIX_COPIES = 3.6  # of a matrix's bytes, with its entries sorted and compared: measured
 _SPARSE_COPIES = 1.4  # of a matrix by rows: the row of each entry beside what is stored
 _UNDER_WAY_BYTES = 56 << 20  # of batches: what any ingest counts for its chunks
+_ARRAYS = (".npz", ".npy", ".mat")
 _ARROW_MAGIC = b"ARROW1\0\0"
 _PARQUET_MAGIC = b"PAR1"
 _SMALL_BYTES = 8 << 20  # what gives more counts as large, whatever more it gives
@@ -39,6 +40,11 @@ def whole_bytes(files: Iterable[Path]) -> int:
         files: Paths of files; others are passed over.
     """
     return sum(_whole_bytes(path) for path in files if path.is_file())
+
+
+def may_hold_text(files: Iterable[Path]) -> bool:
+    """Return whether ids of files may be text, by their names: arrays hold numbers."""
+    return not all(path.suffix.lower() in _ARRAYS for path in files)
 
 
 def unpacked_bytes(files: Iterable[Path]) -> int | None:
@@ -63,8 +69,8 @@ def _unpacked_bytes(path: Path) -> int | None:
             head = stream.read(len(_ARROW_MAGIC))
         if head.startswith(_PARQUET_MAGIC):
             return max(stored, _of_parquet(path))
-        if head == _ARROW_MAGIC:
-            return max(stored, _of_arrow(path))
+        if head == _ARROW_MAGIC:  # a batch that is held whole is counted as that
+            return stored if _of_batches(path) else max(stored, _of_arrow(path))
         file = input_file(path)
         if file.compression is None:
             return stored

@@ -222,7 +222,7 @@ def ingest(
     from graphsys.cli.progress import open_progress
     from graphsys.core.errors import ConfigError
     from graphsys.datasets.pipes import is_pipe
-    from graphsys.datasets.whole_files import unpacked_bytes, whole_bytes
+    from graphsys.datasets.whole_files import may_hold_text, unpacked_bytes, whole_bytes
     from graphsys.storage.ingest.process_budget import kept_bytes
 
     node_files, edge_files = by_type("--nodes", nodes), by_type("--edges", edges)
@@ -232,7 +232,8 @@ def ingest(
     if bool(files) == bool(given):
         raise ConfigError("expected either FILES, or tables with --nodes and --edges")
     plain = [Path(file) for file in [*(files or []), *given]]
-    room = kept_bytes(memory, unpacked_bytes(plain), whole_bytes(plain))
+    sizes = unpacked_bytes(plain), whole_bytes(plain)
+    room = kept_bytes(memory, *sizes, has_text=may_hold_text(plain))
     reading: dict[str, Any] = {
         "format": format_, "ids": ids, "columns": columns, "separator": separator,
         "skip": skip, "time_unit": time_unit,

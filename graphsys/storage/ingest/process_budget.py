@@ -21,6 +21,7 @@ from graphsys.storage.ingest.orders import GRAPH_ORDERS
 from graphsys.storage.reader import Graph
 
 _LOADED_BYTES = 56 << 20
+_TEXT_BYTES = 36 << 20  # of these for ids of text: pyarrow imports pandas, if it is there
 _UNDER_WAY_BYTES = 120 << 20
 _UNDER_WAY_SHARE = 16  # bytes under way for a byte of a small input, unpacked
 _STORED_UNDER_WAY_BYTES = 64 << 20  # no text is read
@@ -31,7 +32,11 @@ _COMPARED_NODE_BYTES = 56
 
 
 def kept_bytes(
-    memory: int | str, total_bytes: int | None = None, whole_bytes: int = 0
+    memory: int | str,
+    total_bytes: int | None = None,
+    whole_bytes: int = 0,
+    *,
+    has_text: bool = True,
 ) -> int:
     """Return what an ingest may keep, so that the process stays within a budget.
 
@@ -39,6 +44,7 @@ def kept_bytes(
         memory: Budget of the whole process, as ``"4GB"`` or in bytes.
         total_bytes: Size of the input, unpacked, where known.
         whole_bytes: What the reader holds of the input all the time.
+        has_text: Whether there may be text: not in files of arrays.
 
     Raises:
         ConfigError: not an amount of memory.
@@ -51,7 +57,8 @@ def kept_bytes(
     if total_bytes is not None:
         most = max(_UNDER_WAY_SHARE * total_bytes, whole_bytes)
         under_way = min(under_way, most)
-    beside = resident_bytes() + _LOADED_BYTES + under_way + whole_bytes
+    loaded = _LOADED_BYTES - (0 if has_text else _TEXT_BYTES)
+    beside = resident_bytes() + loaded + under_way + whole_bytes
     if budget - beside >= MIN_MEMORY:
         return budget - beside
     raise _too_small("reading a graph", beside + MIN_MEMORY, budget)
