@@ -86,7 +86,7 @@ def _write(path: Path, result: Mapping[str, Any]) -> None:
 
 
 def _without_folders(found: Any) -> Any:
-    """Return a result whose commands name no places of this machine."""
+    """Return a result that names no places of this machine; files keep their names."""
     if isinstance(found, Mapping):
         return {
             name: _PLACE.sub(r"\1FOLDER", value)
@@ -94,6 +94,8 @@ def _without_folders(found: Any) -> Any:
             else _without_folders(value)
             for name, value in found.items()
         }
+    if isinstance(found, str) and found.startswith("/"):
+        return Path(found).name
     if isinstance(found, list | tuple):
         return [_without_folders(value) for value in found]
     return found

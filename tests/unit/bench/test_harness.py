@@ -1,6 +1,7 @@
 """The benchmark harness measures in rounds, verifies first, and keeps its JSON."""
 
 import importlib
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -189,3 +190,16 @@ def test_child_reports_time_result_and_its_own_peak(bench: Any, monkeypatch: Any
     assert outcome.peak_bytes is not None
     with pytest.raises(child.ChildFailedError, match="no median"):
         child.in_child("statistics:median", data=[])()
+
+
+def test_results_name_no_folders_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    output = importlib.import_module("bench.output")
+    machine = {"cuda_compiler": {"path": "/opt/cuda/libnvvm.so.4"}, "numba_cache": "on"}
+    told = {"command": "scripts/a --out /somewhere/else --save", "machine": machine}
+    output._write(tmp_path / "a.json", told)
+    written = json.loads((tmp_path / "a.json").read_text())
+    assert written["machine"]["cuda_compiler"] == {"path": "libnvvm.so.4"}
+    assert written["command"] == "scripts/a --out FOLDER --save"
