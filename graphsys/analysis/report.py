@@ -25,6 +25,7 @@ from graphsys.analysis.page.timeline import lanes_of
 from graphsys.analysis.side_by_side import comparison
 from graphsys.analysis.traces.clocks import ClockModel, clock_facts, clock_metrics
 from graphsys.analysis.verdict import verdict_of
+from graphsys.core.deps import own_version
 from graphsys.core.events import Event
 from graphsys.core.machine import cpu_model, describe_gpu
 from graphsys.core.threads import num_cores
@@ -136,7 +137,6 @@ def _numbers(events: Sequence[Event]) -> list[dict[str, Any]]:
 
 def describe_host() -> dict[str, Any]:
     """Return what of this machine bears on a run's times."""
-    from importlib.metadata import version
     from platform import machine, python_version, release, system
 
     return {
@@ -146,7 +146,7 @@ def describe_host() -> dict[str, Any]:
         "gpu": describe_gpu(),
         "system": f"{system()} {release()} {machine()}",
         "python": python_version(),
-        "graphsys": version("graphsys"),
+        "graphsys": own_version(),
     }
 
 

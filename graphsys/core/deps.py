@@ -1,6 +1,7 @@
 """Optional packages, imported where they are needed."""
 
 import importlib
+from importlib import metadata
 from types import ModuleType
 
 from graphsys.core.errors import MissingDependencyError
@@ -18,3 +19,11 @@ def require(package: str, *, extra: str) -> ModuleType:
         raise MissingDependencyError(
             f"{package} is needed and not installed; pip install 'graphsys[{extra}]'"
         ) from err
+
+
+def own_version() -> str:
+    """Return the version of graphsys; "not installed" where it runs from its folder."""
+    try:
+        return metadata.version("graphsys")
+    except metadata.PackageNotFoundError:
+        return "not installed"

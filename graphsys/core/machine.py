@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from graphsys.core.cuda.toolkit import describe_compiler
+from graphsys.core.deps import own_version
 from graphsys.core.memory import available_bytes
 from graphsys.core.threads import num_cores
 
@@ -51,7 +52,7 @@ def describe_machine(folder: Path | None = None) -> dict[str, Any]:
         "counters": describe_counters(has_gpu=bool(gpu["devices"])),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": platform.python_version(),
-        "graphsys": metadata.version("graphsys"),
+        "graphsys": own_version(),
         "packages": describe_packages(),
         "numba_cache": numba_cache(),
         "torch_threads": torch_threads(),
@@ -134,7 +135,11 @@ def _capabilities() -> int:
 def describe_packages() -> dict[str, dict[str, str | None]]:
     """Return graphsys' dependencies by name: installed version, and extra if optional."""
     packages: dict[str, dict[str, str | None]] = {}
-    for requirement in metadata.requires("graphsys") or []:
+    try:
+        requirements = metadata.requires("graphsys") or []
+    except metadata.PackageNotFoundError:  # it runs from its folder
+        return packages
+    for requirement in requirements:
         name = re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]
         extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)['\"]", requirement)
         if name in packages or (extra and extra.group(1) == "dev"):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from graphsys.core import ownership
-from graphsys.core.deps import require
+from graphsys.core.deps import own_version, require
 from graphsys.core.errors import ClusterError, ConfigError
 from graphsys.core.threads import num_cores
 from graphsys.storage.locks import is_pinned
@@ -243,7 +243,7 @@ def describe_node() -> dict[str, Any]:
     return {
         "host": socket.gethostname(),
         "python": platform.python_version(),
-        "graphsys": version("graphsys"),
+        "graphsys": own_version(),
         "ray": version("ray"),
         "cores": num_cores(),
         "memory_free_bytes": available_bytes(),

@@ -8,11 +8,11 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 from graphsys.core import ownership
+from graphsys.core.deps import own_version
 from graphsys.core.errors import ConfigError
 from graphsys.core.progress import SILENT, Progress
 from graphsys.core.threads import num_cores
@@ -73,7 +73,7 @@ def this_machine() -> dict[str, Any]:
     """Return what rates depend on."""
     return {
         "cores": num_cores(),
-        "graphsys": version("graphsys"),
+        "graphsys": own_version(),
         "python": sys.version[:6],
     }
 

@@ -21,7 +21,7 @@ from typing import Any
 from gpu_checking.process import append, run_step
 from gpu_checking.record import PAGE, keep, page
 from gpu_checking.steps import STEPS, Step
-from gpu_checking.summary import summary
+from gpu_checking.summary import latest, summary
 
 ROOT = Path(__file__).resolve().parents[2]
 _SPARE_S = 20.0
@@ -32,7 +32,9 @@ def main() -> int:
     """Run steps within the minutes given; return 1 if something failed or was not done."""
     given = arguments()
     if given.page or given.keep is not None:
-        print(f"written: {keep(read_rows(given.keep)) if given.keep else write_page()}")
+        print(
+            f"written: {keep(latest(read_rows(given.keep))) if given.keep else write_page()}"
+        )
         return 0
     out = given.out or Path(os.environ.get("OUT", ROOT))
     if out.is_dir():

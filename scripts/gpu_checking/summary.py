@@ -7,6 +7,17 @@ _MOST_ERRORS = 18
 _WIDTH = 160
 
 
+def latest(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the rows of each step's last run: earlier ones are done over."""
+    runs: dict[str, list[list[Mapping[str, Any]]]] = {}
+    for row in rows:
+        of_step = runs.setdefault(row["step"], [[]])
+        of_step[-1].append(row)
+        if row.get("kind") == "end":
+            of_step.append([])
+    return [row for found in runs.values() for row in [it for it in found if it][-1]]
+
+
 def summary(rows: Sequence[Mapping[str, Any]], steps: Sequence[str]) -> list[str]:
     """Return the outcome of each step, the first errors, and the best figures.
 
@@ -14,6 +25,7 @@ def summary(rows: Sequence[Mapping[str, Any]], steps: Sequence[str]) -> list[str
         rows: Of the result.
         steps: That were asked for, in their order.
     """
+    rows = latest(rows)
     ends = {row["step"]: row for row in rows if row.get("kind") == "end"}
     lines = []
     for step in steps:

@@ -272,8 +272,8 @@ def count_squares(indptr, indices, starts, num_nodes, counts, cursor, totals):  
     own = np.int64(cuda.blockIdx.x) * num_nodes
     drawn = cuda.shared.array(1, np.int64)
     low, high = np.int64(0), np.int64(0)
-    for w in range(own + cuda.threadIdx.x, own + num_nodes, cuda.blockDim.x):
-        counts[w] = 0
+    for place in range(own + cuda.threadIdx.x, own + num_nodes, cuda.blockDim.x):
+        counts[place] = 0
     if cuda.threadIdx.x == 0:
         drawn[0] = cuda.atomic.add(cursor, 0, np.int64(1))
     cuda.syncthreads()

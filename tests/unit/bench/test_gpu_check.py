@@ -81,6 +81,18 @@ def test_the_summary_names_what_was_not_reached_and_errors(checking: Any) -> Non
     assert "engine: 2 G edges/s, bfs, kron20" in lines
 
 
+def test_what_was_done_over_counts_as_it_was_last(checking: Any) -> None:
+    end = {"step": "smoke", "kind": "end", "seconds": 1.0, "rows": 1}
+    rows = [
+        {"step": "smoke", "error": "no hypothesis"},
+        {**end, "status": "failed", "errors": 1},
+        {"step": "smoke", "case": "versions"},
+        {**end, "status": "done", "errors": 0},
+    ]
+    lines = checking("summary").summary(rows, ["smoke"])
+    assert [line for line in lines if "error in" in line] == []
+
+
 def test_the_steps_fit_into_nine_minutes(checking: Any) -> None:
     assert sum(step.seconds for step in checking("steps").STEPS) <= 540 - 20
 
