@@ -32,9 +32,8 @@ def main() -> int:
     """Run steps within the minutes given; return 1 if something failed or was not done."""
     given = arguments()
     if given.page or given.keep is not None:
-        print(
-            f"written: {keep(latest(read_rows(given.keep))) if given.keep else write_page()}"
-        )
+        told = latest(read_rows(given.keep)) if given.keep else None
+        print(f"written: {write_page() if told is None else keep(told)}")
         return 0
     out = given.out or Path(os.environ.get("OUT", ROOT))
     if out.is_dir():

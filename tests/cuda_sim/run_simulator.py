@@ -98,7 +98,7 @@ def run_case(case: str) -> dict[str, object]:
         if event.name in counted:
             counted[event.name] += event.value
         if event.name == "kernel_launches":
-            grids.add(int(event.attributes["grid"]))
+            grids.add(int(str(event.attributes["grid"])))
         if "_fused_" in str(event.attributes.get("kernel")):
             fused_grids.add(str(event.attributes["grid"]))
     return {
