@@ -128,3 +128,13 @@ def test_a_result_and_a_page_are_made_of_what_a_card_told(
     assert "| bfs, kron20 | cuda | twc | 0.01235 |" in text
     assert "error: it differs" in text
     assert text.count("Not yet run on a GPU.") == len(checking("steps").STEPS) - 3
+
+
+def test_registers_are_told_with_the_blocks_that_a_card_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    registers = importlib.import_module("bench.registers")
+    row = registers.with_occupancy({"registers": 64, "shared_bytes": 0}, 256)
+    # 65,536 registers over 64 of 256 threads each
+    assert (row["ctas_per_sm"], row["occupancy_limit"]) == (4, "registers")
