@@ -49,7 +49,6 @@ SAVERS = {
 }
 """Scripts that write results, with what makes them do so."""
 OLDER = {
-    "cuda_registers_embedding_sm90_202611.json": "compiled before rows were stamped",
     "fuzz_readers_intel-xeon-2c_202611.json": "before rows had their load and command; "
     "the readers that changed since are measured again",
     "neighbor_cache_amd-epyc-2c_202611.json": "counts, the same on any machine: no load",

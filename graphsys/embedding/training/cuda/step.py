@@ -121,6 +121,11 @@ class BatchStep:
             2**62 - 1
         ) | 1 << 62
 
+    @property
+    def _row_warps(self) -> int:
+        """Warps of a block over rows: products with matrices need the registers of more."""
+        return 8 if self.operators.has_linear else 4
+
     def _stage(self, arrays: dict[str, Any], counts: Any) -> None:
         from graphsys.kernels.cuda.embedding import rows
 
@@ -133,7 +138,7 @@ class BatchStep:
             own.parameters, own.back_parameters, self.rows, self.losses, num_positions,
             DIM=self.dim, RECIPROCAL=own.is_reciprocal, HAS_LINEAR=own.has_linear,
             PRECISION=shapes.precision, RUN=shapes.run, BLOCK_D=shapes.columns,
-            BLOCK_K=shapes.depth, num_warps=4,
+            BLOCK_K=shapes.depth, num_warps=self._row_warps,
         )  # fmt: skip
         if self.settings.objective.comparator == scores.DOT:
             return
@@ -204,7 +209,7 @@ class BatchStep:
             self.row_gradients, num_positions, n3, DIM=self.dim,
             RECIPROCAL=own.is_reciprocal, HAS_LINEAR=own.has_linear, HAS_N3=n3 > 0,
             IS_COMPLEX=own.has_complex, PRECISION=shapes.precision, RUN=shapes.run,
-            BLOCK_D=shapes.columns, BLOCK_K=shapes.depth, num_warps=4,
+            BLOCK_D=shapes.columns, BLOCK_K=shapes.depth, num_warps=self._row_warps,
         )  # fmt: skip
 
     def _update_operators(

@@ -34,6 +34,7 @@ CASES = [
     "200,float32,complex_diagonal,dot,softmax,two",
     "100,bfloat16,translation,l2,ranking,one",
     "100,float32,linear,cos,logistic,one",
+    "100,bfloat16,linear,dot,softmax,two",
 ]
 
 
