@@ -10,6 +10,7 @@ References:
 """
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -58,7 +59,8 @@ def refuse_lone_header(file: InputFile, data: str = "DATA.csv") -> None:
     _, end, rest = read_head(file).partition(b"\n")
     if rest.strip():
         return
-    both = f"cat {file.name} {data}" if end else f"(cat {file.name}; echo; cat {data})"
+    header, data = shlex.quote(file.name), shlex.quote(data)
+    both = f"cat {header} {data}" if end else f"(cat {header}; echo; cat {data})"
     raise InputError(
         f"{file.name}: a header of Neo4j's import without data; put it before its data, "
         f"{both} > WHOLE.csv, and ingest WHOLE.csv"

@@ -5,6 +5,7 @@ named by the user) and the type of ids; every later line must look the same.
 """
 
 import re
+import shlex
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -100,7 +101,7 @@ def watched_ranges(
     is_named = len(set(names)) == 2 and not is_header(ends)
     types = names if is_named else ["user", "item"]
     relation = f"{types[0]},links,{types[1]}"
-    tables = " ".join(f"--edges {relation}={file.name}" for file in files)
+    tables = " ".join(f"--edges {relation}={shlex.quote(file.name)}" for file in files)
     name = ", ".join(file.name for file in files)
     return TwoRanges(name, tables, is_named=is_named)
 

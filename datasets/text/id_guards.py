@@ -1,6 +1,8 @@
 """What looks like an id and is none: headers, comments, integers whose zeros would go."""
 
+import json
 import re
+import shlex
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -75,17 +77,18 @@ def refuse_matrix(file: InputFile, lines: Sequence[DataLine], separator: int) ->
         return
     if not {field for line in lines for field in line.fields} <= _FLAGS:
         return
-    path = Path(file.name)
-    between = f", delimiter={chr(separator)!r}" if chr(separator) in ",;|" else ""
+    target = f"{Path(file.name).stem}.npz"
+    between = f", delimiter={json.dumps(chr(separator))}" if chr(separator) in ",;|" else ""
+    # quoted as the shell and Python want it: a name is the stranger's
     command = (
-        "import numpy, scipy.sparse as s; "
-        f"s.save_npz('{path.stem}.npz', s.coo_array(numpy.loadtxt('{path}'{between})))"
+        f"import numpy, scipy.sparse as s; s.save_npz({json.dumps(target)}, "
+        f"s.coo_array(numpy.loadtxt({json.dumps(file.name)}{between})))"
     )
     columns = f"--columns src,dst,weight{', ...' if size > 3 else ''}"
     raise InputError(
         f"{file.name}:{lines[0].number}: looks like an adjacency matrix, {size} columns "
-        f'and as many lines of 0 and 1; convert it, python -c "{command}", and ingest '
-        f"{path.stem}.npz, or name the columns of edges, {columns}"
+        f"and as many lines of 0 and 1; convert it, python -c {shlex.quote(command)}, and "
+        f"ingest {shlex.quote(target)}, or name the columns of edges, {columns}"
     )
 
 

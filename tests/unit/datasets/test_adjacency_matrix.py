@@ -1,5 +1,6 @@
 """An adjacency matrix as text is no list of edges; its message converts it."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -33,6 +34,22 @@ def test_a_matrix_is_refused_and_goes_in_converted(
         for src, dst in zip(chunk["src"].to_pylist(), chunk["dst"].to_pylist(), strict=True)
     }
     assert edges == set(zip(*map(np.ndarray.tolist, np.nonzero(matrix)), strict=True))
+
+
+def test_a_name_of_a_file_runs_nothing_when_the_advice_is_pasted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    name = """a'"$(touch pwned)`touch pwned`.txt"""
+    Path(name).write_text("0 1 0\n0 0 1\n1 0 0\n")
+    with pytest.raises(InputError) as found:
+        gs.ingest(name, "wrong")
+    command = re.search(r"(python -c .*), and ingest", str(found.value))
+    assert command is not None, found.value
+    subprocess.run(command[1], shell=True, check=True)
+    assert not Path("pwned").exists()
+    assert Path(f"{Path(name).stem}.npz").exists()
 
 
 def test_edges_with_weights_of_0_and_1_go_in_by_name(tmp_path: Path) -> None:
