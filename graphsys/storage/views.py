@@ -97,9 +97,17 @@ def view_of(array: pa.Array) -> npt.NDArray[Any]:
     return np.frombuffer(array.buffers()[1], dtype, count=len(array), offset=start)
 
 
-def array_of(values: npt.NDArray[Any]) -> pa.Array:
-    """Return numbers ``[N]`` as an Arrow array, without a copy and without pandas."""
-    buffers = [None, pa.py_buffer(np.ascontiguousarray(values))]
+def array_of(values: npt.NDArray[Any], valid: npt.NDArray[Any] | None = None) -> pa.Array:
+    """Return numbers as an Arrow array, without a copy and without pandas.
+
+    Args:
+        values: Integers or floats ``[N]``; kept, not copied, where they are contiguous.
+        valid: The numbers that are not null, a bitmap (kernels.cpu.bits); all by default.
+    """
+    assert values.dtype.kind in "iuf"  # Arrow packs booleans into bits
+    assert values.ndim == 1
+    bitmap = None if valid is None else pa.py_buffer(valid)
+    buffers = [bitmap, pa.py_buffer(np.ascontiguousarray(values))]
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers)
 
 

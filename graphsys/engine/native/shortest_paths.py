@@ -15,7 +15,6 @@ from graphsys.core.compiling import compile_first
 from graphsys.core.errors import InvalidGraphError
 from graphsys.core.threads import ThreadTeam
 from graphsys.engine.edge_weights import refuse_overflow
-from graphsys.engine.native.columns import column_of
 from graphsys.engine.native.traversal import search
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
@@ -26,6 +25,7 @@ from graphsys.kernels.cpu.algorithms import shortest_path_windows as windows
 from graphsys.kernels.cpu.algorithms import shortest_paths as kernels
 from graphsys.kernels.cpu.bits import Words, empty_bits
 from graphsys.kernels.cpu.pieces import PIECE_SIZE
+from graphsys.storage.views import array_of
 
 NUM_BINS = 4096
 SERIAL_EDGES = 1 << 14  # a frontier of fewer edges is not worth waking another thread
@@ -79,7 +79,7 @@ def sssp(topology: Topology, *, source: Any, num_threads: int | None = None) -> 
             )
             _refuse_overflow(out, summary, distance)
     return Result(
-        source=lambda: topology.table({"value": column_of(distance, reached)}),
+        source=lambda: topology.table({"value": array_of(distance, reached)}),
         algorithm="sssp",
         supersteps=rounds,
         seconds=time.perf_counter() - began,

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from graphsys.core.events import span
 from graphsys.core.threads import ThreadTeam
-from graphsys.engine.native.columns import column_of
 from graphsys.engine.native.profiling import tell_levels, tell_push, tell_search
 from graphsys.engine.result import Result
 from graphsys.engine.topology import Topology
@@ -28,6 +27,7 @@ from graphsys.kernels.cpu.bits import (
     list_bits,
     set_bit,
 )
+from graphsys.storage.views import array_of
 
 SERIAL_EDGES = 1 << 15  # a level of fewer edges is not worth waking another thread
 PUSH_AGAIN_SHARE = 18  # stop pulling once fewer than 1/18 of the nodes are found (GAPBS)
@@ -65,7 +65,7 @@ def bfs(
         columns = {"parent": _parents(topology, levels, start, team)} if parents else {}
 
     def table() -> pa.Table:
-        hops = column_of(levels.distance.astype(np.int64), levels.reached)
+        hops = array_of(levels.distance.astype(np.int64), levels.reached)
         return topology.table({"value": hops, **columns})
 
     return Result(
@@ -227,7 +227,7 @@ def _parents(
     )
     known = levels.reached.copy()
     clear_bit(known, start)
-    return topology.ids().take(column_of(parent, known))
+    return topology.ids().take(array_of(parent, known))
 
 
 def _counter() -> npt.NDArray[np.int64]:
