@@ -15,7 +15,7 @@ _MODELS = ("h200", "h100", "a100")
 _HEAD = """\
 # On a GPU
 
-Made by `scripts/gpu_check --keep FILE` of what `scripts/gpu_check` told on a card, without
+Made by `scripts/gpu_check --keep FILE` of what `scripts/gpu_check` reported on a card, without
 one by `scripts/gpu_check --page`. Rates of a copy and of a matrix product on the same card
 stand first: what other rows are fractions of.
 """
