@@ -63,7 +63,7 @@ def page() -> str:
     results = sorted((BENCH / "results").glob(f"{_CASE}_*.json"))
     if not results:
         lines = [
-            "Not yet run on a GPU, row by row:", "", "| step | what it tells | on a card |",
+            "Not yet run on a GPU, row by row:", "", "| step | what it measures | on a card |",
             "| --- | --- | --- |",
             *(f"| {it.name} | {it.about} | not yet run |" for it in STEPS),
         ]  # fmt: skip
