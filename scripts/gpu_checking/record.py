@@ -15,9 +15,9 @@ _MODELS = ("h200", "h100", "a100")
 _HEAD = """\
 # On a GPU
 
-Made by `scripts/gpu_check --keep FILE` of what `scripts/gpu_check` reported on a card,
-without one by `scripts/gpu_check --page`. Rates of a copy and of a matrix product on the
-same card stand first: what other rows are fractions of.
+Made by `scripts/gpu_check --keep FILE` of what `scripts/gpu_check` told on a card, without
+one by `scripts/gpu_check --page`. Rates of a copy and of a matrix product on the same card
+stand first: what other rows are fractions of.
 """
 _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "smoke": ("case", "device", "python", "torch", "triton", "numba-cuda"),
@@ -63,7 +63,7 @@ def page() -> str:
     results = sorted((BENCH / "results").glob(f"{_CASE}_*.json"))
     if not results:
         lines = [
-            "Not yet run on a GPU, row by row:", "", "| step | what it shows | on a card |",
+            "Not yet run on a GPU, row by row:", "", "| step | what it tells | on a card |",
             "| --- | --- | --- |",
             *(f"| {it.name} | {it.about} | not yet run |" for it in STEPS),
         ]  # fmt: skip
