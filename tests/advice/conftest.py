@@ -26,12 +26,18 @@ MADE = {
         "ingest --nodes user=users.csv --edges user,trusts,user=trust.csv -o labeled",
     ),
     "run": (f"train embedding g -o run {FEW}",),
+    "parted": (
+        "ingest --nodes user=parted.csv --edges user,trusts,user=trust.csv -o parted",
+    ),
+    "net": (f"train gnn parted -o net {FEW}",),
+    "links": (f"train gnn g -o links {FEW} --set task=link_prediction",),
     "flip": ("ingest flip.txt -o flip",),
 }
 """Commands that make each graph or run, in a folder with ``FILES``."""
 FILES = {
     "twice.txt": "1 2\n1 2\n1 2\n2 3\n",
     "users.csv": "id,label\na,0\nb,1\nc,0\n",
+    "parted.csv": "id,label,split\na,0,train\nb,1,train\nc,0,test\n",
     "trust.csv": "src,dst\na,b\nb,c\nc,a\n",
     "flip.txt": "x a\na b\na c\nb y\nc y\n",
 }

@@ -10,12 +10,12 @@ TABLE = "--motifs 4 --per-node"
 
 
 def of_mine(
-    options: str, advice: str, then: str, told_in: str = VERB, **given: object
+    options: str, advice: str, follow: str, told_in: str = VERB, **given: object
 ) -> Case:
     """Return a case of options of ``mine`` that are refused, and those that are advised."""
-    settings: dict[str, object] = {"uses": ("g",), "then": (f"mine g {then} --json",)}
+    settings: dict[str, object] = {"uses": ("g",), "then": (f"mine g {follow} --json",)}
+    settings["command"] = f"mine g {options}"
     return Case(
-        command=f"mine g {options}",
         told_in=told_in,
         advice=advice,
         **(settings | given),  # type: ignore[arg-type]
@@ -26,6 +26,64 @@ TRIANGLES = {"counts": {"triangle": 0}}
 ONE = "ask for one thing:"
 ROWS = {"rows": 3}
 CASES = {
+    "tables of a pattern": of_mine(
+        "--pattern triangle --out t.csv",
+        r"(--pattern) gives a number for the graph; tables \((--out), (--per-node), "
+        r"(--per-edge), (--features)\) are for (--motifs 4)",
+        "",
+        told_in=FACTS,
+        then=(
+            "mine g {5} {2} {1} nodes.csv --json",
+            "mine g {5} {3} {1} edges.csv --json",
+            "mine g {5} {2} {4} {1} stored --json",
+        ),
+    ),
+    "how often, if at all": of_mine(
+        "--frequent",
+        "(--frequent): how often. give (--support) 300",
+        "{0} {1} 1",
+        told_in=FACTS,
+    ),
+    "a device of one count": of_mine(
+        "--pattern triangle --explain --device cuda",
+        "--device cuda counts (--pattern) and (--motifs) for the whole graph; .*, "
+        "(--explain), (--per-node) and (--per-edge) need (--device cpu)",
+        "",
+        told_in=FACTS,
+        then=(
+            "mine g {0} triangle {2} {5}",
+            "mine g {1} 4 {3} -o nodes.csv {5}",
+            "mine g {1} 4 {4} -o edges.csv {5} --json",
+        ),
+    ),
+    "a cluster of one count": of_mine(
+        "--pattern triangle --explain --cluster local:2",
+        "--cluster counts (--pattern) and (--motifs) for the whole graph; .*, "
+        "(--explain), (--per-node) and (--per-edge) run without it",
+        "",
+        told_in=FACTS,
+        then=(
+            "mine g {0} triangle {2}",
+            "mine g {1} 4 {3} -o nodes.csv",
+            "mine g {1} 4 {4} -o edges.csv --json",
+        ),
+    ),
+    "a list that is named": of_mine(
+        "--pattern 3-path --list",
+        "(--list) writes the matches of one --pattern to a file; name it: (-o) x.parquet",
+        "--pattern 3-path {0} {1} x.parquet",
+        told_in="graphsys/cli/mining_work.py",
+        expected={"matches": 1},
+    ),
+    "memory of what is kept": of_mine(
+        "--pattern triangle --memory 1B",
+        r"give (--memory \w+) \(memory='\w+'\) or more",
+        "",
+        told_in="graphsys/mining/simple_graph.py",
+        command="$ GRAPHSYS mine g --pattern triangle --memory 1KB",
+        then=("$ GRAPHSYS mine g --pattern triangle {0} --json",),
+        expected=TRIANGLES,
+    ),
     "a pattern": of_mine("", f"{ONE} (--pattern triangle), .*", "{0}", expected=TRIANGLES),
     "motifs": of_mine(
         "", f"{ONE} .*(--motifs 4), for", "{0}", expected={"induced": "vertex"}

@@ -12,6 +12,25 @@ PAIRS = [(n, m) for n in range(30) for m in (n + 1, n + 2)]
 FAMILY = "".join(f"c{n} child c{m}\nc{m} parent c{n}\n" for n, m in PAIRS)
 NODES_TABLE = "graphsys/storage/write/node_tables.py"
 CASES = {
+    "a sum beyond the weights' type": Case(
+        files={
+            "big.csv": "src,dst,weight\n1,2,1e308\n1,2,1e308\n",
+            "less.csv": "src,dst,weight\n1,2,1e300\n1,2,1e300\n",
+        },
+        command="ingest big.csv -o sums --coalesce",
+        advice="(--coalesce): the weights .*; scale the weights down",
+        then=("ingest less.csv -o sums {0} --json",),
+        told_in="graphsys/storage/write/edge_sort.py",
+        expected={"num_edges": 1},
+    ),
+    "partitions of a type that is not there": Case(
+        files={"users.csv": USERS, "more.csv": "src,dst\na,b\n"},
+        command=f"{TABLES} -o typed --partitions person=2",
+        advice="node type in (--partitions).*known: (user)",
+        then=(f"{TABLES} -o typed {{0}} {{1}}=2 --json",),
+        told_in="graphsys/storage/ingest/steps.py",
+        expected={"num_edges": 1},
+    ),
     "coalesce, undirected": Case(
         command="ingest twice.txt -o u --undirected",
         advice=r"pass (--coalesce) to keep",

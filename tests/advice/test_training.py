@@ -19,6 +19,41 @@ def of_run(command: str, told_in: str, advice: str, *then: str, **given: Any) ->
 
 
 CASES = {
+    "fewer groups": of_run(
+        "train embedding four -o e --set partition_groups=3",
+        "graphsys/embedding/training/api.py",
+        "(--set partition_groups=2), or",
+        f"train embedding four -o e {FEW} {{0}} --json",
+        uses=(),
+        before=("ingest twice.txt -o four --partitions 4",),
+    ),
+    "groups of no plane": of_run(
+        "train embedding g -o e --set partition_groups=6",
+        "graphsys/embedding/config.py",
+        "as one: (--set join_partitions=true)",
+        f"train embedding g -o e {FEW} {{0}} --json",
+    ),
+    "memory of joined partitions": of_run(
+        f"$ GRAPHSYS {TRAIN} --overwrite --set join_partitions=true --memory 20MB",
+        "graphsys/embedding/training/plan.py",
+        r"give (--memory \w+), or train partition by partition: "
+        "(--set join_partitions=false)",
+        f"$ GRAPHSYS {TRAIN} --overwrite {{0}} {{1}} --json",
+    ),
+    "more partitions": of_run(
+        "$ GRAPHSYS train embedding wide -o e --set dim=1024 --set epochs=1 --memory 400MB",
+        "graphsys/embedding/training/plan.py",
+        r"with more partitions: "
+        r"`(graphsys partition) (\S+) (--partitions) (\d+) -o GRAPH2`",
+        "{0} {1} {2} {3} -o wide2",
+        "$ GRAPHSYS train embedding wide2 -o e --set dim=1024 --set epochs=1 "
+        "--memory 400MB --json",
+        uses=(),
+        before=(
+            "$ seq 0 60000 | awk '{print $1, $1 + 1}' > path.txt",
+            "ingest path.txt -o wide",
+        ),
+    ),
     "groups": of_run(
         "train embedding g -o e --set partition_groups=3",
         "graphsys/embedding/training/api.py",

@@ -1,0 +1,115 @@
+"""What the trainer of networks, and what is done with its runs, advise."""
+
+from typing import Any
+
+import pytest
+
+from tests.advice.case import Case
+from tests.advice.conftest import Follow
+
+FEW = "--set epochs=1 --set dim=4"
+LINKS = f"train gnn g -o links {FEW} --set task=link_prediction"
+PREDICT = "graphsys/cli/predict.py"
+TIMES = "1 2 5\n2 3 6\n3 4 7\n4 5 8\n5 1 9\n1 3 10\n2 4 11\n3 5 12\n4 1 13\n5 2 14\n"
+
+
+def of_network(command: str, told_in: str, advice: str, *then: str, **given: Any) -> Case:
+    """Return a case about the run ``net`` of the graph ``parted``."""
+    settings = {"uses": ("parted", "net")} | given
+    return Case(command=command, told_in=told_in, advice=advice, then=then, **settings)
+
+
+def of_links(command: str, told_in: str, advice: str, *then: str, **given: Any) -> Case:
+    """Return a case about the run ``links`` of the graph ``g``."""
+    return of_network(command, told_in, advice, *then, uses=("g", "links"), **given)
+
+
+CASES = {
+    "a device": of_network(
+        f"train gnn parted -o new {FEW} --device tpu",
+        "graphsys/gnn/data/device_transfer.py",
+        "(--device): got 'tpu', expected (cpu) or cuda",
+        f"train gnn parted -o new {FEW} {{0}} {{1}} --json",
+    ),
+    "memory": of_network(
+        f"$ GRAPHSYS train gnn parted -o new {FEW} --memory 40MB",
+        "graphsys/gnn/training/api.py",
+        r"give (--memory \w+) or more",
+        f"$ GRAPHSYS train gnn parted -o new {FEW} {{0}} --json",
+    ),
+    "a split of links that is not by time": of_network(
+        "train gnn random -o tgn --set model=tgn --set epochs=1 --set dim=8",
+        "graphsys/gnn/data/events.py",
+        "split the store with `(graphsys split) (--by) time`, or ingest it without a split",
+        "ingest times.txt -o timed --columns src,dst,time",
+        "{0} timed -o ordered {1} time --ratio 0.6,0.2,0.2",
+        "train gnn ordered -o tgn --set model=tgn --set epochs=1 --set dim=8 --json",
+        uses=(),
+        files={"times.txt": TIMES},
+        before=(
+            "ingest times.txt -o t --columns src,dst,time",
+            "split t -o random --by random --ratio 0.4,0.3,0.3 --seed 3",
+        ),
+    ),
+    "an index of a network": of_network(
+        "nearest net a --index hnsw",
+        "graphsys/cli/nearest.py",
+        "--index hnsw is for runs of embeddings.*: leave it out",
+        "nearest net a --json",
+    ),
+    "known answers": of_links(
+        "predict links --known drop -o p.csv",
+        PREDICT,
+        "--known drop is about answers; ask for them with (--top-k)",
+        "predict links --known drop {0} 2 -o p.csv --json",
+    ),
+    "splits of known answers": of_links(
+        "predict links --known-splits train -o p.csv",
+        PREDICT,
+        "--known-splits train is about answers; ask for them with (--top-k)",
+        "predict links --known-splits train {0} 2 -o p.csv --json",
+    ),
+    "answers to compare with the test split": of_network(
+        "predict run2 --top-k 2 -o p.csv",
+        PREDICT,
+        "edges of train, .*pass (--known-splits train)",
+        "predict run2 --top-k 2 -o q.csv {0} --json",
+        code=0,
+        uses=(),
+        files={"times.txt": TIMES},
+        before=(
+            "ingest times.txt -o t --columns src,dst,time",
+            "split t -o held --ratio 0.6,0.2,0.2",
+            f"train embedding held -o run2 {FEW}",
+        ),
+    ),
+    "answers of a classifier": of_network(
+        "predict net --top-k 2 -o p.csv",
+        "graphsys/gnn/use/node_rows.py",
+        "has no links to predict; leave out --top-k",
+        "predict net -o p.csv --json",
+    ),
+    "operators of a network": of_network(
+        "export net -o e.npy --relation-types r.npy",
+        "graphsys/cli/export.py",
+        "--relation-types writes all of a run of .*; leave it out for a network",
+        "export net -o e.npy --json",
+    ),
+    "a row per relation": of_network(
+        "nearest gatne 1 --json",
+        "graphsys/gnn/tasks/multiplex_links.py",
+        "a row for each of the relations (one), two; choose one with (--relation)",
+        "nearest gatne 1 {1} {0} --json",
+        uses=(),
+        files={"one.csv": "src,dst\n1,2\n2,3\n3,1\n", "two.csv": "src,dst\n1,3\n3,2\n"},
+        before=(
+            "ingest --edges node,one,node=one.csv --edges node,two,node=two.csv -o two",
+            f"train gnn two -o gatne {FEW} --set model=gatne --set task=link_prediction",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_network_advises_leads_somewhere_right(name: str, follow: Follow) -> None:
+    follow(CASES[name])

@@ -1,0 +1,98 @@
+"""What help, settings, plans and reports on stdout advise leads somewhere right."""
+
+import re
+from pathlib import Path
+
+from tests.advice.conftest import Command
+
+HELP = "graphsys/cli/help_pages/algorithms.py"
+SETTINGS = "graphsys/training/settings.py"
+FOLLOWED = (
+    (HELP, "--help"),
+    (HELP, "--param"),
+    (HELP, "graphsys run"),
+    (SETTINGS, "--config"),
+    (SETTINGS, "--set"),
+    ("graphsys/storage/info.py", "graphsys compact"),
+    ("graphsys/planning/verbs.py", "--set"),
+    ("graphsys/cli/evaluate.py", "--json"),
+)
+
+
+def test_the_help_of_an_algorithm_names_commands_that_work(
+    folder: Path, command: Command
+) -> None:
+    (folder / "a.txt").write_text("1 2\n2 3\n")
+    assert command("ingest a.txt -o g").code == 0
+    page = command("run pagerank --help").out
+    usage = re.search(r"(graphsys run) pagerank GRAPH \[OPTIONS\]", page)
+    assert usage is not None, page
+    assert re.search(r"each as --param NAME=VALUE.*damping", page, re.DOTALL), page
+    assert command(f"{usage[1]} pagerank g -o r.csv --param damping=0.5").code == 0
+    options = re.search(r"Options of all algorithms: (graphsys run --help)", page)
+    assert options is not None, page
+    assert "--param" in command(options[1]).out
+
+
+def test_printed_settings_are_a_file_that_config_takes(
+    folder: Path, command: Command
+) -> None:
+    (folder / "a.txt").write_text("1 2\n2 3\n")
+    assert command("ingest a.txt -o g").code == 0
+    page = command("train embedding --settings").out
+    assert "give it to --config FILE" in page
+    assert "on the command line: --set KEY=VALUE" in page
+    (folder / "own.toml").write_text(re.sub(r"(?m)^#? ?epochs = .*$", "epochs = 1", page))
+    done = command("train embedding g -o run --config own.toml --set dim=4 --json")
+    assert done.code == 0, done.said
+    state = (folder / "run" / "config.toml").read_text()
+    assert re.search(r"(?m)^epochs = 1$", state), state
+    assert re.search(r"(?m)^dim = 4$", state), state
+
+
+def test_a_graph_of_many_deltas_says_what_folds_them_in(
+    folder: Path, command: Command
+) -> None:
+    (folder / "a.txt").write_text("1 2\n2 3\n")
+    assert command("ingest a.txt -o g").code == 0
+    advice = None
+    for _ in range(110):
+        assert command("append g a.txt").code == 0
+        advice = re.search(r"(graphsys compact) folds them in", command("info g").out)
+        if advice:
+            break
+    assert advice is not None
+    assert command(f"{advice[1]} g").code == 0
+    told = command("info g")
+    assert "folds them in" not in told.out + told.said
+
+
+def test_a_plan_says_how_learned_rows_stay_on_disk(folder: Path, command: Command) -> None:
+    (folder / "a.txt").write_text("1 2\n2 3\n3 1\n")
+    assert command("ingest a.txt -o g").code == 0
+    plan = command("plan --nodes 1000000 --edges 10000000")
+    advice = re.search(r"(--set learned_rows=disk) keeps\s+them\s+there", plan.out)
+    assert advice is not None, plan.out
+    line = f"train gnn g -o run --set epochs=1 --set dim=4 {advice[1]}"
+    assert command(f"{line} --set task=link_prediction").code == 0
+
+
+def test_relations_that_are_not_shown_are_in_the_json(
+    folder: Path, command: Command
+) -> None:
+    lines = [f"e{n} r{n % 40} e{n + 1}\n" for n in range(400)]
+    (folder / "kg.txt").write_text("".join(lines))
+    settings = "--set epochs=1 --set dim=4 --set operator=diagonal"
+    for line in (
+        "ingest kg.txt -o kg --format triples --split 0.5,0,0.5",
+        f"train embedding kg -o run {settings}",
+    ):
+        done = command(line)
+        assert done.code == 0, done.said
+    shown = command("evaluate run")
+    more = re.search(
+        r"(\d+) relations with fewer queries are in (--json) alone", shown.said
+    )
+    assert more is not None, shown.said
+    names = set(re.findall(r'"(r\d+)"', command(f"evaluate run {more[2]}").out))
+    assert len(names) == len(set(re.findall(r"\br\d+\b", shown.out))) + int(more[1])
