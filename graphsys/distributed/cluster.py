@@ -16,6 +16,7 @@ from graphsys.core import ownership
 from graphsys.core.deps import own_version, require
 from graphsys.core.errors import ClusterError, ConfigError
 from graphsys.core.threads import num_cores
+from graphsys.storage import text_cells
 from graphsys.storage.locks import is_pinned
 from graphsys.storage.reader import Graph
 
@@ -170,7 +171,10 @@ def _connect(ray: Any, address: str) -> None:
     try:
         if host:  # Ray itself asks for minutes
             socket.create_connection((host, int(port)), _CONNECT_S).close()
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        ray.init(
+            address=address, log_to_driver=False, logging_level=logging.ERROR,
+            runtime_env={"env_vars": text_cells.chosen()},
+        )  # fmt: skip
     except (OSError, RuntimeError, ValueError, OverflowError) as err:
         raise ClusterError(
             f"no Ray cluster answers at {address}; start one by `ray start --head` and "

@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-_CHOSEN: Final = "GRAPHSYS_SAFE_CELLS"  # workers of this machine inherit it
+_CHOSEN: Final = "GRAPHSYS_SAFE_CELLS"  # processes that are started here inherit it
 _FORMULA: Final = r"^([=+\-@\t\r])"
 
 
@@ -22,6 +22,11 @@ def choose_safe_cells(is_chosen: bool) -> bool:
     else:
         os.environ.pop(_CHOSEN, None)
     return is_chosen
+
+
+def chosen() -> dict[str, str]:
+    """Return the variables of the environment that tell workers elsewhere the choice."""
+    return {_CHOSEN: os.environ[_CHOSEN]} if _CHOSEN in os.environ else {}
 
 
 def cells(table: pa.Table) -> pa.Table:

@@ -252,6 +252,19 @@ def test_a_running_cluster_is_connected_to_and_left_as_it_is(
             done = run_cli("run", name, store, "-o", out, "--json", "--cluster", address)
             assert done.returncode == 0, done.stderr
             assert json.loads(done.stdout)["workers"] == 2
+        # what a worker writes there is as safe for spreadsheets as was chosen here
+        program = (
+            "import ray\n"
+            "from graphsys.distributed.cluster import Cluster, connected\n"
+            "from graphsys.storage import text_cells\n"
+            "text_cells.choose_safe_cells(True)\n"
+            f"with connected(Cluster.parse({address!r})):\n"
+            "    print(ray.get(ray.remote(text_cells.chosen).remote()))\n"
+        )
+        told = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        )
+        assert told.stdout.split() == ["{'GRAPHSYS_SAFE_CELLS':", "'1'}"]
 
 
 class Kept(gs.VertexProgram):

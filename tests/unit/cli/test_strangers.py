@@ -13,6 +13,7 @@ GRAPHS = {
     "ingest": "ingest edges.txt -o OUT",
     "split": "split graph -o OUT --ratio 0.8,0.1,0.1",
     "partition": "partition graph --partitioner hash --partitions 2 -o OUT",
+    "dataset-build": "dataset build grid -o OUT --param rows=4 --param cols=4",
 }
 RUNS = {
     "train-embedding": "train embedding graph -o OUT --set epochs=1 --set dim=4",
