@@ -1,6 +1,8 @@
 """``ingest --memory`` is kept where columns are wide, and where one row has most edges."""
 
 import gzip
+import lzma
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -62,12 +64,29 @@ def feather(path: Path) -> None:
 
 
 def packed_text(path: Path) -> None:
-    with gzip.open(path, "wb") as stream:
-        for _ in range(20):
-            stream.write(b"0 1\n" * (NUM_EQUAL // 20))
+    text = b"0 1\n" * (NUM_EQUAL // 20)
+    if path.suffix == ".zip":
+        with (
+            zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+            archive.open(path.stem, "w") as member,
+        ):
+            member.writelines(text for _ in range(20))
+        return
+    if path.suffix == ".zst":
+        with pa.CompressedOutputStream(str(path), "zstd") as sink:
+            for _ in range(20):
+                sink.write(text)
+        return
+    opened = gzip.open if path.suffix == ".gz" else lzma.open
+    with opened(path, "wb") as stream:
+        stream.writelines(text for _ in range(20))
 
 
-SMALL_FILES = {"a.parquet": parquet, "a.feather": feather, "a.txt.gz": packed_text}
+SMALL_FILES = {
+    "a.parquet": parquet,
+    "a.feather": feather,
+    **{f"a.txt{kind}": packed_text for kind in (".gz", ".zst", ".xz", ".zip")},
+}
 
 
 @pytest.mark.parametrize("name", slow_but(["a.parquet", "a.txt.gz"], [*SMALL_FILES]))
