@@ -4,8 +4,9 @@ They are started as layers start them, forwards and backwards, only that every s
 compilation; see :mod:`graphsys.core.triton.offline`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,13 +23,23 @@ from graphsys.gnn.ops.device_entries import PIECE
 _NUM_NODES = 64
 
 
-def compile_kernels(width: int, heads: int, precision: str) -> dict[str, KernelReport]:
+def compile_kernels(
+    width: int,
+    heads: int,
+    precision: str,
+    *,
+    count: int | None = None,
+    is_aligned: bool = True,
+) -> dict[str, KernelReport]:
     """Compile all kernels for one shape of rows.
 
     Args:
         width: Features of a head, or of a row without heads.
         heads: Heads of attention.
         precision: Dtype of features: ``float32``, ``bfloat16`` ...
+        count: Takes the place of every integer that a kernel is given; Triton compiles one
+            apart where it is 1, a multiple of 16, or beyond 32 bits. None: as they are.
+        is_aligned: Whether tensors begin at multiples of 16 bytes.
 
     Returns:
         A report per kernel, named with what it was started for; kernels of rows of one
@@ -39,27 +50,35 @@ def compile_kernels(width: int, heads: int, precision: str) -> dict[str, KernelR
     """
     dtype = getattr(torch, precision)
     found: dict[str, KernelReport] = {}
+
+    def given(argument: Any) -> Any:
+        if isinstance(argument, torch.Tensor) and not is_aligned:
+            return argument.new_empty(argument.numel() + 1)[1:]
+        if type(argument) is int and count is not None:
+            return count
+        return argument
+
+    def keep(purpose: str, kernel: Any, grid: Any, *arguments: Any, **options: Any) -> None:
+        report = compile_one(kernel, grid, *map(given, arguments), **options)
+        found[f"{purpose}: {report.name}"] = report
+
     table: Any = SimpleNamespace(table=torch.zeros(_NUM_NODES, width))
-    with _compiled_into(found, "features"):
+    with _compiled_by(keep, "features"):
         where = torch.zeros(_NUM_NODES, dtype=torch.int32)
         PartialRows(where, torch.zeros(_NUM_NODES, width), table).whole()
     for length, shape in ((1, "one piece"), (PIECE + 1, "pieces")):
         rows = _rows(length)
         for name, function, inputs in _calls(rows, width, heads, dtype):
-            with _compiled_into(found, f"{name}, {shape}, forward"):
+            with _compiled_by(keep, f"{name}, {shape}, forward"):
                 made = function(rows, *inputs)
-            with _compiled_into(found, f"{name}, {shape}, backward"):
+            with _compiled_by(keep, f"{name}, {shape}, backward"):
                 made.sum().backward()
     return found
 
 
 @contextmanager
-def _compiled_into(found: dict[str, KernelReport], purpose: str) -> Iterator[None]:
-    def keep(kernel: Any, *given: Any, **options: Any) -> None:
-        report = compile_one(kernel, *given, **options)
-        found[f"{purpose}: {report.name}"] = report
-
-    with compiling_offline(), launching(keep):
+def _compiled_by(keep: Callable[..., None], purpose: str) -> Iterator[None]:
+    with compiling_offline(), launching(partial(keep, purpose)):
         yield
 
 

@@ -29,21 +29,21 @@ VARYING = ("num_rows",)
 @triton.jit
 def find_piece(indptr, extra_begin, extra_row, num_rows, PIECE: tl.constexpr):
     """Return the row, the first entry and the end of this program's piece; -1: none."""
-    p = tl.program_id(0)
+    p = tl.program_id(0).to(tl.int64)  # as many rows as 64 bits count
     row = p
     number = p * 0
     if extra_row is not None:  # noqa: SIM102  (known when compiled)
         if p >= num_rows:
-            row = tl.load(extra_row + p - num_rows)
+            row = tl.load(extra_row + p - num_rows).to(tl.int64)
             if row < num_rows:
                 number = 1 + p - num_rows - tl.load(extra_begin + row)
-    begin = number.to(tl.int64)
-    end = number.to(tl.int64)
+    begin = number
+    end = number
     if row < num_rows:
-        begin = tl.load(indptr + row) + number.to(tl.int64) * PIECE
+        begin = tl.load(indptr + row) + number * PIECE
         end = tl.minimum(begin + PIECE, tl.load(indptr + row + 1))
     else:
-        row = -1
+        row = row * 0 - 1
     return row, begin, end
 
 

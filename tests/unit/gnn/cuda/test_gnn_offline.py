@@ -15,25 +15,43 @@ PROGRAM = """
 import sys
 from graphsys.gnn.ops.offline import compile_kernels
 
-for name, r in compile_kernels(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]).items():
+width, heads, precision, count, place = sys.argv[1].split(",")
+reports = compile_kernels(
+    int(width), int(heads), precision,
+    count=int(count) if count else None, is_aligned=place != "shifted",
+)
+for name, r in reports.items():
     print(r.registers, r.stack_bytes, r.spill_bytes, r.shared_bytes, name)
 """
+NUM_KERNELS = 14
 
 
-@pytest.mark.parametrize("case", [("256", "3", "float32"), ("100", "8", "bfloat16")])
-def test_kernels_spill_nothing(case: tuple[str, str, str]) -> None:
+def compiled(case: str) -> list[list[str]]:
     # a process of its own: compiling without a driver puts another in its place, and the
     # interpreter must be off
     environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *case],
+        [sys.executable, "-c", PROGRAM, case],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     rows = [line.split(maxsplit=4) for line in done.stdout.splitlines()]
-    assert len({row[4].rsplit(": ")[1] for row in rows}) == 14
-    for registers, stack, spilled, shared, kernel in rows:
+    assert len({row[4].rsplit(": ")[1] for row in rows}) == NUM_KERNELS
+    return rows
+
+
+@pytest.mark.parametrize("case", ["256,3,float32,,aligned", "100,8,bfloat16,,aligned"])
+def test_kernels_spill_nothing(case: str) -> None:
+    for registers, stack, spilled, shared, kernel in compiled(case):
         assert int(spilled) == 0, kernel
         assert int(stack) == 0, kernel
         assert 8 <= int(registers) <= 255, kernel
         assert int(shared) <= 227 << 10, kernel
+
+
+@pytest.mark.parametrize("count", [1, 7, 16, 2**31 + 1])
+@pytest.mark.parametrize("place", ["aligned", "shifted"])
+def test_kernels_compile_for_integers_of_every_size_and_place(
+    place: str, count: int
+) -> None:
+    compiled(f"100,8,bfloat16,{count},{place}")
