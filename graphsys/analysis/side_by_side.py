@@ -12,7 +12,12 @@ _ROWS = (
     ("sm_imbalance", None, "sm_imbalance.clock", "sm_imbalance.ncu"),
     ("cta_variance", None, "cta_variance.clock", None),
     ("warp_variance", None, "warp_variance.clock", None),
+    ("value_sectors_per_request", None, None, "value_sectors_per_request.ncu"),
+    ("l1_hit_rate", None, None, "l1_hit_rate.ncu"),
+    ("l2_hit_rate", None, None, "l2_hit_rate.ncu"),
 )  # fmt: skip
+COUNTED = tuple(row[0] for row in _ROWS if row[3] is not None)
+"""What the model predicts and Nsight Compute counts too."""
 SOURCES = ("host", "clock", "ncu")
 _NOTES = {
     "predicted_launches": "The model and the clocks count kernels over rows; the host and "
@@ -28,6 +33,13 @@ _NOTES = {
     "included.",
     "warp_variance": "The model counts instructions, clocks count cycles, waits for memory "
     "included.",
+    "value_sectors_per_request": "The model counts loads of neighbors' values; ncu all "
+    "global loads, those of indices and row offsets too, which lie side by side: it reads "
+    "lower.",
+    "l1_hit_rate": "The model replays loads of row offsets, indices and states in caches "
+    "of assumed ways; ncu counts stores, atomics and kernels that are not over rows too.",
+    "l2_hit_rate": "As of l1_hit_rate; the card's L2 has two partitions, the model's one, "
+    "and what other kernels left there hits.",
 }
 
 

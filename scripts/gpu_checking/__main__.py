@@ -9,6 +9,7 @@ is not the card.
 """
 
 import argparse
+import itertools
 import json
 import os
 import subprocess
@@ -31,6 +32,9 @@ _SPARE_S = 20.0
 def main() -> int:
     """Run steps within the minutes given; return 1 if something failed or was not done."""
     given = arguments()
+    if given.references:
+        compute_references()
+        return 0
     if given.page or given.keep is not None:
         told = latest(read_rows(given.keep)) if given.keep else None
         print(f"written: {write_page() if told is None else keep(told)}")
@@ -74,6 +78,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--skip", action="append", metavar="STEP", help="repeatable")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="as a result and a page")
     parser.add_argument("--page", action="store_true", help="write the page alone")
+    parser.add_argument(
+        "--references", action="store_true", help="compute the CPU's results, to be carried"
+    )
     parser.add_argument("--simulate", action="store_true", help="tiny, on the CPU")
     given = parser.parse_args()
     names = {step.name for step in STEPS}
@@ -81,6 +88,17 @@ def arguments() -> argparse.Namespace:
         if name not in names:
             parser.error(f"no step {name!r}, expected one of {', '.join(sorted(names))}")
     return given
+
+
+def compute_references() -> None:
+    """Write the CPU's results as checksums, each case at once."""
+    from gpu_checking import engine, mining, references
+
+    found: dict[str, Any] = {}
+    for case, result in itertools.chain(engine.compute(), mining.compute()):
+        found[case] = result
+        references.FILE.write_text(json.dumps(found, indent=1) + "\n")
+        print(case, flush=True)
 
 
 def write_page() -> Path:

@@ -10,6 +10,12 @@ from gpu_checking.steps import Context
 _ROUNDS = 5
 
 
+def planned() -> list[str]:
+    """Return the rows that a card is to give."""
+    copies = ["copy on the device", "copy to the device"]
+    return [*copies, *(f"product of {name}" for name in ("float32", "bfloat16"))]
+
+
 def measure(context: Context) -> None:
     """Tell the bandwidth of a copy on the device and to it, and the rate of products."""
     import torch

@@ -1,6 +1,5 @@
 """The embedding trainer: edges a second, swaps of partitions, agreement with the CPU."""
 
-import json
 import tempfile
 import time
 from pathlib import Path
@@ -16,6 +15,20 @@ LARGEST_DIFFERENCE = 0.02
 """Of the mean losses of one thread and of the device, which train the same batches."""
 
 
+_SCALE, _BATCHES = 20, (20_000, 1000)
+"""Logarithm of the number of nodes; positives of a batch."""
+_PARTITIONS = (1, 4)
+
+
+def planned() -> list[str]:
+    """Return the rows that a card is to give."""
+    found = ["small, one thread beside the device, cuda"]
+    for partitions in _PARTITIONS:
+        for device, dtype, batch in cases(_BATCHES):
+            found.append(f"{case_of(_SCALE, partitions, dtype, batch)}, {device}")
+    return found
+
+
 def measure(context: Context) -> None:
     """Train on R-MAT graphs, tiny ones in the interpreter."""
     if not context.has_triton():
@@ -24,10 +37,21 @@ def measure(context: Context) -> None:
     if context.is_simulated:
         SETTINGS.update(dim=8, epochs=1, batch_size=64)
         SETTINGS.update(num_batch_negatives=8, num_uniform_negatives=8)
-        bench(context.deadline, 4, left_out, batches=(64,))
+        bench(context, 4, left_out, batches=(64,))
     else:
-        bench(context.deadline, 20, left_out)
+        bench(context, _SCALE, left_out, _BATCHES)
     context.leave_out(left_out)
+
+
+def cases(batches: tuple[int, ...]) -> list[tuple[str, str, int]]:
+    """Return devices, types of rows and positives of a batch; the CPU is first."""
+    on_card = [("cuda", dtype, b) for b in batches for dtype in ("float32", "bfloat16")]
+    return [("cpu", "float32", batches[0]), *on_card]
+
+
+def case_of(scale: int, partitions: int, dtype: str, batch: int) -> str:
+    """Return the name of a training."""
+    return f"rmat{scale}, {partitions} partitions, {dtype}, batches of {batch}"
 
 
 def train(graph: Any, out: Path, device: str, **settings: Any) -> dict[str, Any]:
@@ -49,15 +73,12 @@ def train(graph: Any, out: Path, device: str, **settings: Any) -> dict[str, Any]
 
 
 def bench(
-    deadline: float,
-    scale: int,
-    left_out: list[str],
-    batches: tuple[int, ...] = (20_000, 1000),
-) -> list[dict[str, Any]]:
+    context: Context, scale: int, left_out: list[str], batches: tuple[int, ...]
+) -> None:
     """Time the trainer on R-MAT graphs of 1 and 4 partitions.
 
     Args:
-        deadline: Nothing is begun after this time (monotonic).
+        context: Of the step.
         scale: Logarithm of the number of nodes.
         left_out: Receives the cases that did not fit.
         batches: Positives of a batch; losses of the first are told beside the CPU's.
@@ -65,31 +86,24 @@ def bench(
     import graphsys
     from graphsys.datasets import recipes
 
-    rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         small = min(scale, 10)
         recipes.build("rmat", folder / "small", scale=small, edge_factor=30, partitions=1)
-        rows.append(agreement(folder))  # and compiles
-        print(json.dumps(rows[-1]), flush=True)
-        for partitions in (1, 4):
+        context.tell(agreement(folder))  # and compiles
+        for partitions in _PARTITIONS:
             store = folder / f"rmat-{partitions}"
             recipes.build("rmat", store, scale=scale, edge_factor=10, partitions=partitions)
-            cases = [("cpu", "float32", batches[0])]
-            cases += [("cuda", d, b) for b in batches for d in ("float32", "bfloat16")]
             expected = None
-            for device, dtype, batch in cases:
-                case = f"rmat{scale}/{partitions}/{device}/{dtype}/{batch}"
-                if time.monotonic() > deadline:
-                    left_out.append(case)
+            for number, (device, dtype, batch) in enumerate(cases(batches)):
+                case = case_of(scale, partitions, dtype, batch)
+                if time.monotonic() > context.deadline:
+                    left_out.append(f"{case}, {device}")
                     continue
-                row: dict[str, Any] = {
-                    "graph": f"rmat{scale}", "program": "embedding", "device": device,
-                    "partitions": partitions, "rows": dtype, "batch_size": batch,
-                }  # fmt: skip
+                row: dict[str, Any] = {"case": case, "device": device}
                 try:
                     with graphsys.open(store) as graph:
-                        out = folder / case.replace("/", "-")
+                        out = folder / f"run-{partitions}-{number}"
                         row |= train(graph, out, device, row_dtype=dtype, batch_size=batch)
                 except Exception as err:  # one that fails must not hide the others
                     row["error"] = f"{type(err).__name__}: {err}"[:300]
@@ -98,9 +112,7 @@ def bench(
                 elif expected and "loss" in row and batch == batches[0]:
                     # told, not judged: threads of the CPU train batches side by side
                     row["loss_from_cpu"] = abs(row["loss"] / expected - 1)
-                rows.append(row)
-                print(json.dumps(row), flush=True)
-    return rows
+                context.tell(row)
 
 
 def agreement(folder: Path) -> dict[str, Any]:
@@ -108,8 +120,7 @@ def agreement(folder: Path) -> dict[str, Any]:
     import graphsys
 
     row: dict[str, Any] = {
-        "graph": "small", "program": "embedding", "device": "cuda", "partitions": 1,
-        "rows": "float32", "batch_size": 256,
+        "case": "small, one thread beside the device", "device": "cuda",
     }  # fmt: skip
     losses = []
     try:

@@ -1,16 +1,47 @@
-"""Vertex programs by every strategy, beside this machine's CPU."""
+"""Vertex programs by every strategy, beside the CPU's results."""
 
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from gpu_checking import references
+from gpu_checking.graphs import grid, kronecker
 from gpu_checking.steps import Context
 
-_SCALES = ((20, ()), (22, ("auto", "fused", "twc")))
-"""Logarithms of the nodes of Kronecker graphs, and the strategies (all where none)."""
-_SIDE = 2048
-_TINY_SCALE, _TINY_SIDE = 4, 5
+_LARGE = ("auto", "fused", "twc")
+"""Strategies of graphs on which all would take too long."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """A graph, and what is asked of it.
+
+    Attributes:
+        name: Of the graph.
+        make: Makes it.
+        strategies: Of the device; all where there are none.
+        has_cpu: Whether the CPU of the machine is timed too; else its results are known
+            beforehand alone.
+    """
+
+    name: str
+    make: Callable[[], Any]
+    strategies: tuple[str, ...] = ()
+    has_cpu: bool = True
+
+
+TINY = (
+    Workload(name="kron4", make=lambda: kronecker(4), strategies=_LARGE[:2]),
+    Workload(name="grid5", make=lambda: grid(5), strategies=_LARGE[:2]),
+)
+FULL = (
+    Workload(name="kron20", make=lambda: kronecker(20)),
+    Workload(name="grid2048", make=lambda: grid(2048), strategies=_LARGE),
+    Workload(name="kron22", make=lambda: kronecker(22), strategies=_LARGE, has_cpu=False),
+)
 
 
 def measure(context: Context) -> None:
@@ -18,38 +49,43 @@ def measure(context: Context) -> None:
     from graphsys.engine.cuda.strategy import STRATEGIES
 
     left_out: list[str] = []
-    if context.is_simulated:
-        few = ("auto", "fused")
-        graphs = [(f"kron{_TINY_SCALE}", lambda: kronecker(_TINY_SCALE), few),
-                  (f"grid{_TINY_SIDE}", lambda: grid(_TINY_SIDE), few)]  # fmt: skip
-    else:
-        graphs = [
-            (f"kron{scale}", lambda s=scale: kronecker(s), tuple(few) or tuple(STRATEGIES))  # type: ignore[misc]
-            for scale, few in _SCALES
-        ]
-        graphs.insert(1, (f"grid{_SIDE}", lambda: grid(_SIDE), ("auto", "fused", "twc")))
-    for name, make, strategies in graphs:
+    expected = references.known()
+    for work in TINY if context.is_simulated else FULL:
         if time.monotonic() > context.deadline:
-            left_out.append(name)
+            left_out.append(work.name)
             continue
-        graph = make()
-        source = int(graph.out_degree.argmax())
-        for what, program in programs(source, context).items():
-            compare(context, name, what, program, graph, strategies, left_out)
+        graph = work.make()
+        for what, program in programs(source_of(graph), context.is_simulated).items():
+            case = f"{what}, {work.name}"
+            known = expected.get(case)
+            table = None
+            if work.has_cpu or known is None:
+                table, row = timed(program, graph, context.deadline)
+                if row is None:
+                    left_out.append(case)
+                    continue
+                row |= judged(table, None, known)
+                context.tell({"case": case, "device": "cpu", **row})
+            strategies = work.strategies or tuple(STRATEGIES)
+            run_all(context, case, (program, graph), strategies, (table, known), left_out)
     context.leave_out(left_out)
 
 
-def compare(
-    context: Context, name: str, what: str, program: Any, graph: Any,
-    strategies: tuple[str, ...], left_out: list[str],
+def run_all(
+    context: Context, case: str, work: tuple[Any, Any], strategies: tuple[str, ...],
+    wanted: tuple[Any, Any], left_out: list[str],
 ) -> None:  # fmt: skip
-    """Time a program on the CPU and by each strategy on the device."""
-    case = f"{what}, {name}"
-    expected, row = timed(program, graph, context.deadline)
-    if row is None:
-        left_out.append(case)
-        return
-    context.tell({"case": case, "device": "cpu", **row})
+    """Time a program by each strategy on the device.
+
+    Args:
+        context: Of the step.
+        case: Names the program and the graph.
+        work: Both.
+        strategies: Each is timed.
+        wanted: The CPU's table, if it ran, and the checksums known, if there are any.
+        left_out: Receives what did not fit.
+    """
+    program, graph = work
     edges = int(graph.out_degree.sum())
     for strategy in strategies:
         if time.monotonic() > context.deadline:
@@ -57,7 +93,7 @@ def compare(
             continue
         about = {"case": case, "device": "cuda", "strategy": strategy}
         try:
-            result, row = timed(
+            table, row = timed(
                 program, graph, context.deadline, device="cuda", strategy=strategy
             )
         except Exception as err:  # one that fails must not hide the others
@@ -66,50 +102,62 @@ def compare(
         if row is None:
             left_out.append(f"{case}, {strategy}")
             continue
-        if not is_close(expected, result):
-            row["error"] = "the result differs from the CPU's"
+        row |= judged(table, *wanted)
         row["edges_per_second"] = edges / max(row["seconds"], 1e-9)
         context.tell(about | row)
 
 
-def kronecker(scale: int, edge_factor: int = 16) -> Any:
-    """Return Graph500's Kronecker graph, undirected, random labels, uniform weights.
+def judged(table: Any, expected: Any, known: Any) -> dict[str, str]:
+    """Return what a result was compared with, and an error where it differs.
 
-    Its ends are drawn by torch, on the device where there is one: on 2**26 edges the host
-    takes as long as all programs.
+    Args:
+        table: The result.
+        expected: The CPU's on this machine, or None.
+        known: Checksums computed beforehand, or None.
     """
-    import torch
-
-    from graphsys.engine.topology import Topology
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    torch.manual_seed(7)
-    num_edges = edge_factor << scale
-    src = torch.zeros(num_edges, dtype=torch.int64, device=device)
-    dst = torch.zeros(num_edges, dtype=torch.int64, device=device)
-    for bit in range(scale):
-        down = torch.rand(num_edges, device=device) > 0.76
-        right = torch.rand(num_edges, device=device) > torch.where(down, 0.24, 0.75)
-        src |= down.long() << bit
-        dst |= right.long() << bit
-    labels = torch.randperm(1 << scale, device=device)
-    weight = torch.rand(num_edges, device=device).cpu().numpy()
-    ends = (labels[src].cpu().numpy(), labels[dst].cpu().numpy())
-    return Topology.from_edges(*ends, 1 << scale, weight=weight, directed=False)
+    if expected is not None and not is_close(expected, table):
+        return {"error": "the result differs from the CPU's"}
+    if known is not None:
+        lines = references.differences(known, references.checksums(table))
+        if lines:
+            return {"error": f"differs from what is known: {'; '.join(lines)}"[:300]}
+    by = ["the CPU"] * (expected is not None) + ["checksums"] * (known is not None)
+    return {"compared_with": " and ".join(by) or "nothing"}
 
 
-def grid(side: int) -> Any:
-    """Return a square grid, undirected: long paths, small frontiers."""
-    from graphsys.engine.topology import Topology
+def planned() -> list[str]:
+    """Return the rows that a card is to give."""
+    from graphsys.engine.cuda.strategy import STRATEGIES
 
-    nodes = np.arange(side * side).reshape(side, side)
-    src = np.concatenate([nodes[:, :-1].ravel(), nodes[:-1].ravel()])
-    dst = np.concatenate([nodes[:, 1:].ravel(), nodes[1:].ravel()])
-    weight = np.random.default_rng(3).random(len(src), dtype=np.float32)
-    return Topology.from_edges(src, dst, side * side, weight=weight, directed=False)
+    return [
+        f"{what}, {work.name}, {device}"
+        for work in FULL
+        for what in programs(0, is_simulated=False)
+        for device in (
+            *["cpu"] * work.has_cpu,
+            *(f"cuda, {strategy}" for strategy in work.strategies or STRATEGIES),
+        )
+    ]
 
 
-def programs(source: int, context: Context) -> dict[str, Any]:
+def compute() -> Iterator[tuple[str, Any]]:
+    """Yield the CPU's results as checksums, by case."""
+    from graphsys.engine.run import run
+
+    for works, is_simulated in ((TINY, True), (FULL, False)):
+        for work in works:
+            graph = work.make()
+            for what, program in programs(source_of(graph), is_simulated).items():
+                table = run(program, graph).table
+                yield f"{what}, {work.name}", references.checksums(table)
+
+
+def source_of(graph: Any) -> int:
+    """Return the node of the most edges: searches begin there."""
+    return int(graph.out_degree.argmax())
+
+
+def programs(source: int, is_simulated: bool) -> dict[str, Any]:
     """Return what is timed; in the simulator what ends in seconds there."""
     from graphsys.engine.programs.bfs import BreadthFirst
     from graphsys.engine.programs.cdlp import Cdlp
@@ -118,14 +166,14 @@ def programs(source: int, context: Context) -> dict[str, Any]:
     from graphsys.engine.programs.wcc import WeakComponents
 
     found = {"bfs": BreadthFirst(source=source), "wcc": WeakComponents()}
-    if context.is_simulated:
+    if is_simulated:
         return found
     others = {"pagerank": PageRank(), "sssp": ShortestPaths(source=source), "cdlp": Cdlp()}
     return found | others
 
 
 def timed(program: Any, graph: Any, deadline: float, **options: Any) -> tuple[Any, Any]:
-    """Run twice, the second time counted; return the result and a row."""
+    """Run twice, the second time counted; return the table and a row."""
     from graphsys.core.events import recording
     from graphsys.engine.run import run
 
@@ -141,13 +189,13 @@ def timed(program: Any, graph: Any, deadline: float, **options: Any) -> tuple[An
            "supersteps": result.supersteps}  # fmt: skip
     for name in ("kernel_launches", "bytes_copied"):
         row[name] = int(sum(e.value for e in recorder.events if e.name == name))
-    return result, row
+    return result.table, row
 
 
 def is_close(one: Any, other: Any) -> bool:
-    """Whether two results have equal integers and close floats."""
-    for name in one.table.column_names:
-        first, second = (table.table.column(name) for table in (one, other))
+    """Whether two tables have equal integers and close floats."""
+    for name in one.column_names:
+        first, second = (table.column(name) for table in (one, other))
         if not first.is_null().equals(second.is_null()):
             return False
         values = [it.drop_null().to_numpy() for it in (first, second)]

@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import json
 import statistics
 import tempfile
 import time
@@ -21,12 +20,38 @@ NUM_BATCHES = 100
 NUM_WARM_BATCHES = 10
 LARGEST_DIFFERENCE = {"float32": 1e-4, "bfloat16": 0.02}
 """Of sums of the same rows, relative to the largest."""
+ATTENTION = ("softmax of 4 heads", "GATv2 scores of 4 x 32")
 LARGEST_LOSS_DIFFERENCE = 0.02
 """Of the mean losses of CPU and device, which add in other orders."""
 SAGE = {
     "model": "sage", "dim": 256, "layers": 3, "fanouts": (5, 10, 15), "batch_size": 1024,
     "lr": 0.003, "prefetch": 8, "reverse_edges": False,
 }  # fmt: skip
+
+
+_WORKS = ((100, "float32"), (256, "float32"), (256, "bfloat16"))
+"""Widths and types of rows that are summed."""
+_SYSTEMS = ("graphsys", "torch.sparse.mm", "PyG scatter")
+_TRAININGS: tuple[tuple[str, str], ...] = (
+    ("cpu", "graphsys"),
+    ("cuda", "graphsys"),
+    ("cuda", "graphsys, a quarter of rows cached"),
+    ("cuda", "graphsys, bfloat16"),
+)
+
+
+def planned() -> list[str]:
+    """Return the rows that a card is to give."""
+    works = [f"sum of {width} {dtype}" for width, dtype in _WORKS]
+    found = [f"{work}, {system}, cuda" for work in works for system in _SYSTEMS]
+    found += [f"{work}, graphsys, cuda" for work in ATTENTION]
+    name = training_of(NUM_BATCHES)
+    return [*found, *(f"{name}, {system}, {device}" for device, system in _TRAININGS)]
+
+
+def training_of(num_batches: int) -> str:
+    """Return the name of a training."""
+    return f"GraphSAGE, {num_batches} batches"
 
 
 def measure(context: Context) -> None:
@@ -36,9 +61,9 @@ def measure(context: Context) -> None:
     left_out: list[str] = []
     if context.is_simulated:
         make_tiny()
-        bench(context.deadline, 4, left_out, 1)
+        bench(context, 4, left_out, 1)
     else:
-        bench(context.deadline, 18, left_out)
+        bench(context, 18, left_out, NUM_BATCHES)
     context.leave_out(left_out)
 
 
@@ -48,13 +73,11 @@ def make_tiny() -> None:
     globals().update(REPEATS=1, NUM_WARM_REPEATS=0, NUM_WARM_BATCHES=1, SAGE=small)
 
 
-def bench(
-    deadline: float, scale: int, left_out: list[str], num_batches: int = NUM_BATCHES
-) -> list[dict[str, Any]]:
+def bench(context: Context, scale: int, left_out: list[str], num_batches: int) -> None:
     """Time kernels beside other libraries', and training beside the CPU's.
 
     Args:
-        deadline: Nothing is begun after this time (monotonic).
+        context: Of the step.
         scale: Logarithm of the number of nodes of an R-MAT graph with 20 edges a node.
         left_out: Receives the cases that did not fit.
         num_batches: Of a training.
@@ -64,21 +87,18 @@ def bench(
     from graphsys.storage.ingest.ingest import ingest
     from graphsys.storage.reader import Graph
 
-    found: list[dict[str, Any]] = []
+    deadline = context.deadline
     with tempfile.TemporaryDirectory() as name:
         store = Path(name) / "graph"
         ingest(Labeled(scale, 20), store, order="original")
         with Graph(store) as graph:
             rows = kernels(graph, deadline), trainings(graph, deadline, num_batches)
             for row in itertools.chain(*rows):
+                case = f"{row.pop('program')}, {row.pop('system')}"
                 if row.get("left_out"):
-                    case = f"{row['program']}/{row['device']}/{row['system']}"
-                    left_out.append(f"gnn/{case}")
-                    continue
-                row = {"graph": f"rmat{scale}", **row}
-                found.append(row)
-                print(json.dumps(row), flush=True)
-    return found
+                    left_out.append(f"{case}, {row['device']}")
+                else:
+                    context.tell({"case": case, "graph": f"rmat{scale}", **row})
 
 
 def kernels(graph: Any, deadline: float) -> Iterator[dict[str, Any]]:
@@ -92,7 +112,7 @@ def kernels(graph: Any, deadline: float) -> Iterator[dict[str, Any]]:
     )
     rows, device = host.to("cuda"), cuda_device()
     edges = rows.num_edges
-    for width, precision in ((100, "float32"), (256, "float32"), (256, "bfloat16")):
+    for width, precision in _WORKS:
         x = torch.rand(graph.num_nodes, width, device=device)
         x = x.to(getattr(torch, precision)).requires_grad_()
         wanted, own_bytes = None, edges * (width * x.element_size() + 4)
@@ -145,11 +165,11 @@ def attention(rows: Any, device: Any, deadline: float) -> Iterator[dict[str, Any
     x = torch.rand(rows.num_src, 4, 32, device=device, requires_grad=True)
     scores = torch.rand(rows.num_edges, 4, device=device, requires_grad=True)
     vector = torch.rand(4, 32, device=device)
-    works: dict[str, tuple[Any, Any]] = {
-        "softmax of 4 heads": (lambda s: segment_softmax(rows, s), scores),
-        "GATv2 scores of 4 x 32": (lambda a: attention_scores(rows, a, a, vector), x),
-    }
-    for name, (function, given) in works.items():
+    works: tuple[tuple[Any, Any], ...] = (
+        (lambda s: segment_softmax(rows, s), scores),
+        (lambda a: attention_scores(rows, a, a, vector), x),
+    )
+    for name, (function, given) in zip(ATTENTION, works, strict=True):
         row = {"program": name, "device": "cuda", "system": "graphsys"}
         if time.monotonic() > deadline:
             yield row | {"left_out": True}
@@ -195,16 +215,10 @@ def wait() -> None:
 def trainings(graph: Any, deadline: float, num_batches: int) -> Iterator[dict[str, Any]]:
     """Yield rows of GraphSAGE: the CPU, the device, and with a quarter of rows cached."""
     quarter = f"{graph.num_nodes * 100}B"
-    cases: tuple[tuple[str, str, dict[str, Any]], ...] = (
-        ("cpu", "graphsys", {}),
-        ("cuda", "graphsys", {}),
-        ("cuda", "graphsys, a quarter of rows cached", {"cache_device_memory": quarter}),
-        ("cuda", "graphsys, bfloat16", {"precision": "bfloat16"}),
-    )
+    settings = ({}, {}, {"cache_device_memory": quarter}, {"precision": "bfloat16"})
     expected = None
-    for device, system, options in cases:
-        row = {"program": f"GraphSAGE, {num_batches} batches", "device": device,
-               "system": system}  # fmt: skip
+    for (device, system), options in zip(_TRAININGS, settings, strict=True):
+        row = {"program": training_of(num_batches), "device": device, "system": system}
         if time.monotonic() > deadline:
             yield row | {"left_out": True}
             continue

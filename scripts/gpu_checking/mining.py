@@ -1,31 +1,69 @@
-"""Mining: cliques and motifs beside the CPU's."""
+"""Mining: cliques and motifs beside the CPU's counts."""
 
-import json
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gpu_checking import references
 from gpu_checking.steps import Context
 
 PATTERNS = ("triangle", "4-clique", "5-clique", "4-cycle", "motifs of 4")
+TINY_SCALE, SCALE = 4, 18
+"""Logarithms of the number of nodes of an R-MAT graph with 16 edges a node."""
 
 
 def measure(context: Context) -> None:
-    """Count in an R-MAT graph, a tiny one in the simulator."""
+    """Time counts on the device, then on the CPU of this machine; they must be equal.
+
+    The device comes first: its counts are compared with those that are known beforehand.
+    """
+    scale = TINY_SCALE if context.is_simulated else SCALE
+    graph, known, counts = make(scale), references.known(), {}
     left_out: list[str] = []
-    bench(context.deadline, 4 if context.is_simulated else 18, left_out)
+    for device in ("cuda", "cpu"):
+        for pattern in PATTERNS:
+            case = case_of(pattern, scale)
+            if time.monotonic() > context.deadline:
+                left_out.append(f"{case}, {device}")
+                continue
+            row = {"case": case, "device": device}
+            try:
+                ask(graph, pattern, device)
+                began = time.perf_counter()
+                found = ask(graph, pattern, device)
+                row["seconds"] = time.perf_counter() - began
+                wanted = counts.setdefault(case, known.get(case, found))
+                if found != wanted:
+                    row["error"] = f"{found} is not {wanted}"
+            except Exception as err:  # one that fails must not hide the others
+                row["error"] = f"{type(err).__name__}: {err}"[:300]
+            context.tell(row)
     context.leave_out(left_out)
 
 
-def bench(deadline: float, scale: int, left_out: list[str]) -> list[dict[str, Any]]:
-    """Time counts on both devices, the second of two; they must be equal.
+def planned() -> list[str]:
+    """Return the rows that a card is to give."""
+    cases = [case_of(pattern, SCALE) for pattern in PATTERNS]
+    return [f"{case}, {device}" for device in ("cuda", "cpu") for case in cases]
 
-    Args:
-        deadline: Nothing is begun after this time (monotonic).
-        scale: Logarithm of the number of nodes of an R-MAT graph with 16 edges a node.
-        left_out: Receives the cases that did not fit.
-    """
+
+def compute() -> Iterator[tuple[str, Any]]:
+    """Yield the CPU's counts, by case."""
+    for scale in (TINY_SCALE, SCALE):
+        graph = make(scale)
+        for pattern in PATTERNS:
+            yield case_of(pattern, scale), ask(graph, pattern, "cpu")
+
+
+def case_of(pattern: str, scale: int) -> str:
+    """Return the name of a count."""
+    return f"{pattern}, rmat{scale}"
+
+
+def make(scale: int) -> Any:
+    """Return an R-MAT graph as mining reads it."""
     from graphsys.datasets import generators
     from graphsys.mining import SimpleGraph
     from graphsys.storage.ingest.ingest import ingest
@@ -34,27 +72,7 @@ def bench(deadline: float, scale: int, left_out: list[str]) -> list[dict[str, An
         tempfile.TemporaryDirectory() as folder,
         ingest(generators.rmat(scale), Path(folder) / "graph").graph as stored,
     ):
-        graph = SimpleGraph.of(stored)
-    found: list[dict[str, Any]] = []
-    for pattern in PATTERNS:
-        counts = []
-        for device in ("cpu", "cuda"):
-            if time.monotonic() > deadline:
-                left_out.append(f"mining/{pattern}/{device}")
-                continue
-            row = {"graph": f"rmat{scale}", "program": pattern, "device": device}
-            try:
-                ask(graph, pattern, device)
-                began = time.perf_counter()
-                counts.append(ask(graph, pattern, device))
-                row |= {"seconds": time.perf_counter() - began}
-            except Exception as err:  # one that fails must not hide the others
-                row |= {"error": f"{type(err).__name__}: {err}"[:300]}
-            if len(counts) == 2 and counts[0] != counts[1]:
-                row |= {"error": f"{counts[1]} is not the CPU's {counts[0]}"}
-            found.append(row)
-            print(json.dumps(row), flush=True)
-    return found
+        return SimpleGraph.of(stored)
 
 
 def ask(graph: Any, pattern: str, device: str) -> Any:

@@ -6,6 +6,7 @@ reasons that are known.
 """
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -23,30 +24,47 @@ QUANTITIES = ("predicted_launches", "lane_utilization", "ctas_per_sm", "sm_imbal
               "cta_variance", "warp_variance")  # fmt: skip
 
 
+_CLOCKED_SCALE = 18
+
+
+def planned_clocks() -> list[str]:
+    """Return the rows of clocks that a card is to give."""
+    from gpu_checking.engine import programs
+
+    name = f"kron{_CLOCKED_SCALE}"
+    works = programs(0, is_simulated=False)
+    return [f"{what}, {name}, {strategy}" for what in works for strategy in STRATEGIES]
+
+
+def planned_counters() -> list[str]:
+    """Return the rows of counters that a card is to give."""
+    from graphsys.analysis.side_by_side import COUNTED
+
+    return [f"ncu, {name}" for name in COUNTED]
+
+
 def measure(context: Context) -> None:
     """Run programs with clocks in them by every strategy."""
-    from gpu_checking.engine import kronecker, programs
+    from gpu_checking.engine import programs, source_of
+    from gpu_checking.graphs import kronecker
 
     left_out: list[str] = []
-    scale = 3 if context.is_simulated else 18
+    scale = 3 if context.is_simulated else _CLOCKED_SCALE
     strategies = ("warp",) if context.is_simulated else STRATEGIES
     graph = kronecker(scale)
-    chosen = programs(int(graph.out_degree.argmax()), context)
+    chosen = programs(source_of(graph), context.is_simulated)
     bench(f"kron{scale}", graph, chosen, context.deadline, left_out, strategies)
     context.leave_out(left_out)
 
 
 def count(context: Context) -> None:
     """Tell what ``ncu`` counts of PageRank beside what the model predicts."""
-    if context.is_simulated:
-        context.tell({"case": "ncu", "left_out": "the simulator has no counters"})
-        return
-    found = counted(context.deadline)
+    found = counted(context.deadline, is_simulated=context.is_simulated)
     for each in found.get("comparison", ()):
         row = {"case": f"ncu, {each['name']}", **each}
         predicted, value = each.get("predicted"), each.get("ncu")
         if predicted and value and abs(value / predicted - 1) > _CLOSE:
-            row["differs"] = value / predicted - 1
+            row |= {"differs": value / predicted - 1, "explained": each["note"]}
         context.tell(row)
     if "comparison" not in found:
         context.tell({"case": "ncu", **found})
@@ -75,9 +93,9 @@ def bench(
     for what, program in programs.items():
         for strategy in strategies:
             if time.monotonic() > deadline:
-                left_out.append(f"{name}/{what}/{strategy}/clocks")
+                left_out.append(f"{what}, {name}, {strategy}")
                 continue
-            row: dict[str, Any] = {"graph": name, "program": what, "strategy": strategy}
+            row: dict[str, Any] = {"case": f"{what}, {name}", "strategy": strategy}
             try:
                 with profile(level="L3", gpu_model=model_of()) as recorded:
                     run_on_device(
@@ -113,7 +131,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
         known = {it["name"]: it for it in row.get("comparison", ())}
         notes |= {name: it["note"] for name, it in known.items()}
         cells = [_cell(known.get(name)) for name in QUANTITIES]
-        lines.append([f"{row['program']}, {row['graph']}, {row['strategy']}", *cells])
+        lines.append([f"{row['case']}, {row['strategy']}", *cells])
     text = [f"| {' | '.join(line)} |" for line in lines]
     text += ["", "Predicted / measured by clocks in the kernels. Why they may differ:", ""]
     text += [f"- {name.replace('_', ' ')}: {notes[name]}" for name in QUANTITIES
@@ -128,23 +146,32 @@ def _cell(found: Mapping[str, Any] | None) -> str:
     return " / ".join("-" if value is None else f"{value:.3g}" for value in values)
 
 
-def counted(deadline: float) -> dict[str, Any]:
-    """Run PageRank on a small store inside ``ncu``, where there is one."""
+def counted(deadline: float, *, is_simulated: bool) -> dict[str, Any]:
+    """Run PageRank on a small store inside ``ncu``, where there is one.
+
+    Simulated, a stand-in takes the place of ``ncu``, and the CPU that of the card: what is
+    walked is the way of the counters into rows.
+    """
     from graphsys.analysis.ncu_run import find_ncu
     from graphsys.core.errors import MissingDependencyError
     from graphsys.datasets import recipes
 
+    if is_simulated:
+        os.environ["NCU"] = str(Path(__file__).with_name("stand_in_ncu"))
     try:
         find_ncu()
     except MissingDependencyError as err:
         return {"left_out": str(err)}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        recipes.build("rmat", folder / "graph", scale=14, edge_factor=16, partitions=1)
+        scale = 4 if is_simulated else 14
+        recipes.build("rmat", folder / "graph", scale=scale, edge_factor=16, partitions=1)
         words = ["run", "pagerank", folder / "graph", "-o", folder / "ranks.csv",
-                 "--device", "cuda", "--param", "iterations=2"]  # fmt: skip
+                 "--device", "cpu" if is_simulated else "cuda",
+                 "--param", "iterations=2"]  # fmt: skip
         command = [sys.executable, "-P", "-m", "graphsys.cli.main", "profile", "-o",
-                   folder / "r.html", "--level", "L4", "--", *words]  # fmt: skip
+                   folder / "r.html", "--level", "L4-stalls", "--schedulers",
+                   "--", *words]  # fmt: skip
         limit = max(deadline - time.monotonic(), 1.0)
         try:
             done = subprocess.run(

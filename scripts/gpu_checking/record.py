@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gpu_checking.steps import STEPS
+from gpu_checking.steps import STEPS, Step, name_of
 
 BENCH = Path(__file__).resolve().parents[1] / "bench"
 PAGE = BENCH / "GPU.md"
@@ -20,20 +20,19 @@ one by `scripts/gpu_check --page`. Rates of a copy and of a matrix product on th
 stand first: what other rows are fractions of.
 """
 _COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "smoke": ("case", "device", "python", "torch", "triton", "numba-cuda"),
-    "correctness": ("case", "passed", "failed", "skipped"),
-    "anchors": ("case", "bytes_per_second", "flops_per_second"),
-    "engine": ("case", "device", "strategy", "seconds", "edges_per_second", "supersteps",
-               "kernel_launches"),
-    "embedding": ("graph", "device", "partitions", "rows", "batch_size",
-                  "edges_per_second", "loss_from_cpu"),
-    "gnn": ("program", "device", "system", "seconds", "seconds_backward",
-            "bytes_per_second", "seconds_per_100"),
-    "mining": ("program", "graph", "device", "seconds"),
-    "sanitizer": ("case", "seconds"),
-    "counters": ("case", "predicted", "ncu", "differs"),
-    "clocks": ("program", "graph", "strategy"),
+    "smoke": ("device", "python", "torch", "triton", "numba-cuda"),
+    "correctness": ("passed", "failed", "skipped"),
+    "anchors": ("bytes_per_second", "flops_per_second"),
+    "engine": ("seconds", "edges_per_second", "supersteps", "kernel_launches",
+               "compared_with"),
+    "embedding": ("edges_per_second", "loss_from_cpu"),
+    "gnn": ("seconds", "seconds_backward", "bytes_per_second", "seconds_per_100"),
+    "mining": ("seconds",),
+    "sanitizer": ("seconds",),
+    "counters": ("predicted", "ncu", "differs", "explained"),
+    "clocks": (),
 }  # fmt: skip
+"""Beside the name of a row and its outcome."""
 
 
 def keep(told: Sequence[Mapping[str, Any]]) -> Path:
@@ -62,12 +61,9 @@ def page() -> str:
     """Return the page: every step with its rows, or that no card ran it."""
     results = sorted((BENCH / "results").glob(f"{_CASE}_*.json"))
     if not results:
-        lines = [
-            "Not yet run on a GPU, row by row:", "", "| step | what it tells | on a card |",
-            "| --- | --- | --- |",
-            *(f"| {it.name} | {it.about} | not yet run |" for it in STEPS),
-        ]  # fmt: skip
-        return f"{_HEAD}\n" + "\n".join(lines) + "\n"
+        parts = [f"{_HEAD}\nNo card has run it yet.\n"]
+        parts += [f"## {it.name}: {it.about}\n\n{table(it, [])}\n" for it in STEPS]
+        return "\n".join(parts)
     parts = [_HEAD]
     for path in results:
         result = json.loads(path.read_text())
@@ -78,23 +74,25 @@ def page() -> str:
         )
         for step in STEPS:
             rows = [row for row in result["rows"] if row["step"] == step.name]
-            parts.append(f"### {step.name}\n\n{table(step.name, rows)}\n")
+            parts.append(f"### {step.name}\n\n{table(step, rows)}\n")
     return "\n".join(parts)
 
 
-def table(step: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return a step's rows as a Markdown table; errors and what was left out are said."""
+def table(step: Step, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a step's rows as a Markdown table, what no card ran yet among them."""
     shown = [row for row in rows if row.get("kind") != "end"]
-    if not shown:
-        return "Not yet run on a GPU."
-    columns = _COLUMNS[step]
-    lines = [[*columns, "outcome"], ["---"] * (len(columns) + 1)]
+    columns = _COLUMNS[step.name] if shown else ()
+    lines = [["row", *columns, "outcome"], ["---"] * (len(columns) + 2)]
     for row in shown:
         if "error" in row:
             outcome = f"error: {row['error']}"[:120]
         else:
             outcome = "not run" if row.get("left_out") else "as it should be"
-        lines.append([*(_cell(row.get(name)) for name in columns), outcome])
+        cells = [_cell(row.get(name)) for name in columns]
+        lines.append([_cell(name_of(row)), *cells, outcome])
+    told = {name_of(row) for row in shown}
+    missing = [name for name in step.planned() if name not in told]
+    lines += [[name, *["-"] * len(columns), "not yet run"] for name in missing]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

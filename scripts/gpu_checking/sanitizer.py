@@ -37,6 +37,11 @@ _CASES = {
 """A program for each family."""
 
 
+def planned() -> list[str]:
+    """Return the rows that a card is to give."""
+    return [f"{tool}, {name}" for tool in _TOOLS for name in _CASES]
+
+
 def check(context: Context) -> None:
     """Run every case under every tool; simulated, without a tool."""
     sanitizer = shutil.which("compute-sanitizer")

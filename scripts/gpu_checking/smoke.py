@@ -13,6 +13,11 @@ from gpu_checking.steps import Context
 _PACKAGES = ("numba", "numba-cuda", "numpy", "torch", "triton", "pyarrow", "graphsys")
 
 
+def planned() -> list[str]:
+    """Return the rows that a card is to give."""
+    return ["versions", "compiler", "a grid waits for all its blocks", "a Triton kernel"]
+
+
 def check(context: Context) -> None:
     """Tell the versions, then run a kernel of each kind; the first fault ends the step."""
     from graphsys.core.cuda.device import require_device

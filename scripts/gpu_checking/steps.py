@@ -1,7 +1,8 @@
 """The steps of scripts/gpu_check, in their order, and what a step is given."""
 
+import importlib
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,12 +45,28 @@ class Step:
         function: ``module:function`` in this package; takes a :class:`Context`.
         seconds: What it may take on a card.
         about: What it tells.
+        rows: Function of the same module that returns the names of the rows that a card is
+            to give, see :func:`name_of`.
     """
 
     name: str
     function: str
     seconds: float
     about: str
+    rows: str = "planned"
+
+    def planned(self) -> list[str]:
+        """Return the names of the rows that a card is to give."""
+        module = importlib.import_module(f"gpu_checking.{self.function.partition(':')[0]}")
+        return list(getattr(module, self.rows)())
+
+
+def name_of(row: Mapping[str, Any]) -> str:
+    """Return what tells a row from the others of its step."""
+    device = row.get("device")
+    parts = (row.get("case"), device if device in ("cpu", "cuda") else "",
+             row.get("strategy"))  # fmt: skip
+    return ", ".join(str(part) for part in parts if part)
 
 
 STEPS = (
@@ -104,12 +121,14 @@ STEPS = (
     Step(
         name="counters",
         function="predicted:count",
+        rows="planned_counters",
         seconds=30,
         about="ncu beside the model",
     ),
     Step(
         name="clocks",
         function="predicted:measure",
+        rows="planned_clocks",
         seconds=25,
         about="clocks in kernels beside the model",
     ),

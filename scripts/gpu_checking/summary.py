@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gpu_checking.steps import name_of
+
 _MOST_ERRORS = 18
 _WIDTH = 160
 
@@ -40,8 +42,7 @@ def summary(rows: Sequence[Mapping[str, Any]], steps: Sequence[str]) -> list[str
         )
     errors = [row for row in rows if "error" in row]
     lines += [
-        f"error in {row['step']}, {row.get('case') or row.get('program') or 'the step'} "
-        f"{row.get('strategy', '')}: {row['error']}"[:_WIDTH]
+        f"error in {row['step']}, {name_of(row) or 'the step'}: {row['error']}"[:_WIDTH]
         for row in errors[:_MOST_ERRORS]
     ]
     if len(errors) > _MOST_ERRORS:
@@ -65,6 +66,5 @@ def figures(rows: Sequence[Mapping[str, Any]]) -> list[str]:
             ]
             if rates:
                 best, row = max(rates, key=lambda it: it[0])
-                name = row.get("case") or f"{row.get('program')}, {row.get('graph')}"
-                found.append(f"{step}: {best / 1e9:.3g} {unit}, {name}"[:_WIDTH])
+                found.append(f"{step}: {best / 1e9:.3g} {unit}, {name_of(row)}"[:_WIDTH])
     return found

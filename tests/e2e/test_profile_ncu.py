@@ -2,56 +2,24 @@
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from graphsys.analysis.traces.ncu import CORE, STALLS
-from tests.conftest import Run
+from tests.conftest import ROOT, Run
 
 pytestmark = pytest.mark.e2e
-
-# takes ncu's options, runs the command, and writes what FAKE_NCU asks for
-FAKE = """#!{python}
-import json, os, subprocess, sys
-words = sys.argv[1:]
-options = {{}}
-while words and words[0].startswith("--"):
-    name = words.pop(0)
-    options[name] = True if name == "--csv" else words.pop(0)
-kind = os.environ.get("FAKE_NCU", "kernels")
-with open(os.environ["FAKE_NCU_LOG"], "w") as log:
-    json.dump([options, words], log)
-code = subprocess.run(words).returncode if kind != "refuses" else 9
-lines = ["==PROF== Connected to process 7"]
-if kind == "denied":
-    lines.append("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission")
-elif kind == "none":
-    lines.append("==WARNING== No kernels were profiled.")
-elif kind == "kernels":
-    names = options["--metrics"].split(",")
-    lines.append(",".join('"%s"' % n for n in ["ID", "Kernel Name", *names]))
-    lines.append(",".join('""' for _ in range(2 + len(names))))
-    for k in range(2):
-        values = [str(k), "pull_thread_0", *("16" for _ in names)]
-        lines.append(",".join('"%s"' % v for v in values))
-if kind != "silent":
-    with open(options["--log-file"], "w") as out:
-        out.write("\\n".join(lines) + "\\n")
-sys.exit(code)
-"""
 
 
 @pytest.fixture
 def ncu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "bin" / "ncu"
     path.parent.mkdir()
-    path.write_text(FAKE.format(python=sys.executable))
-    path.chmod(0o755)
+    path.symlink_to(ROOT / "scripts" / "gpu_checking" / "stand_in_ncu")
     monkeypatch.setenv("PATH", f"{path.parent}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("FAKE_NCU_LOG", str(tmp_path / "called.json"))
+    monkeypatch.setenv("STAND_IN_NCU_LOG", str(tmp_path / "called.json"))
     monkeypatch.delenv("NCU", raising=False)
     return path
 
@@ -118,7 +86,7 @@ def test_without_counters_the_report_says_why(
     tmp_path: Path, small_graph: Path, run_cli: Run, ncu: Path,
     monkeypatch: pytest.MonkeyPatch, kind: str, reason: str,
 ) -> None:  # fmt: skip
-    monkeypatch.setenv("FAKE_NCU", kind)
+    monkeypatch.setenv("STAND_IN_NCU", kind)
     page = tmp_path / "r.html"
     words = words_of(small_graph, tmp_path / "ranks.csv")
     done = run_cli("profile", "-o", page, "--level", "L4", "--", *words)
@@ -139,7 +107,7 @@ def test_a_failed_command_and_an_ncu_that_refuses(
     done = run_cli("profile", "-o", page, "--level", "L4", "--", *words)
     assert done.returncode == 1
     assert json.loads(page.with_suffix(".json").read_text())["status"] == "failed"
-    monkeypatch.setenv("FAKE_NCU", "refuses")
+    monkeypatch.setenv("STAND_IN_NCU", "refuses")
     done = run_cli(
         "profile", "-o", tmp_path / "no.html", "--level", "L4", "--", *words
     )  # fmt: skip

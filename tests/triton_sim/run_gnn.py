@@ -288,11 +288,15 @@ def run_check(case: str) -> dict[str, object]:
     """Run what ``scripts/gpu_check`` times, on a tiny graph, and once without time."""
     sys.path.append(str(Path(__file__).parents[2] / "scripts"))
     checks = importlib.import_module("gpu_checking.gnn")
+    steps = importlib.import_module("gpu_checking.steps")
     checks.make_tiny()
     left_out: list[str] = []
-    with redirect_stdout(StringIO()):
-        found = checks.bench(1e18, int(case), left_out, 1)
-        late = checks.bench(0.0, int(case), left_out, 1)
+    rows: list[list[dict[str, object]]] = [[], []]
+    for deadline, found in zip((1e18, 0.0), rows, strict=True):
+        context = steps.Context(deadline=deadline, is_simulated=True, tell=found.append)
+        with redirect_stdout(StringIO()):
+            checks.bench(context, int(case), left_out, 1)
+    found, late = rows
     return {"found": found, "late": late, "left_out": left_out}
 
 

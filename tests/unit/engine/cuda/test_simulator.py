@@ -110,8 +110,8 @@ def test_gpu_check_sets_predicted_beside_measured() -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.splitlines()[-1])
-    assert [row["program"] for row in found["rows"]] == ["pagerank", "sssp"]
-    assert found["left_out"] == ["hub/pagerank/twc/clocks", "hub/sssp/twc/clocks"]
+    assert [row["case"] for row in found["rows"]] == ["pagerank, hub", "sssp, hub"]
+    assert found["left_out"] == ["pagerank, hub, twc", "sssp, hub, twc"]
     for row in found["rows"]:
         known = {it["name"]: it for it in row["comparison"]}
         launches = known["predicted_launches"]
